@@ -109,7 +109,9 @@ func clockUses(t *testing.T, path string) []string {
 		if !ok {
 			return true
 		}
-		if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" &&
+			slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "Tick", "NewTimer", "NewTicker"},
+				s.Sel.Name) {
 			uses = append(uses, s.Sel.Name)
 		}
 		return true
@@ -149,7 +151,8 @@ func TestTypeSizes(t *testing.T) {
 			}
 			key := p.Short() + "." + name
 			if _, ok := larger()[key]; !ok {
-				t.Errorf("%s has %d methods and %d fields, at most %d and %d: it has several sides", key, n, fields[name], maxMethods, maxFields)
+				t.Errorf("%s has %d methods and %d fields, at most %d and %d: it has several sides", key, n,
+					fields[name], maxMethods, maxFields)
 			}
 			delete(unused, key)
 		}
@@ -159,13 +162,14 @@ func TestTypeSizes(t *testing.T) {
 	}
 }
 
-// typeSizes counts the methods and the fields of each type in the non-test files of a package. An embedded field counts as
-// one, and what it brings is not counted.
+// typeSizes counts the methods and the fields of each type in the non-test files of a package. An embedded field counts
+// as one, and what it brings is not counted.
 func typeSizes(t *testing.T, p Package) (methods, fields map[string]int) {
 	t.Helper()
 	methods, fields = map[string]int{}, map[string]int{}
 	for _, f := range p.GoFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +234,8 @@ func TestDependencyBudget(t *testing.T) {
 	for _, b := range budgets {
 		direct := directModules(g, b.Module)
 		if len(direct) > b.Direct {
-			t.Errorf("%s imports %d modules itself, its budget is %d:\n  %s", b.Module, len(direct), b.Direct, strings.Join(direct, "\n  "))
+			t.Errorf("%s imports %d modules itself, its budget is %d:\n  %s", b.Module, len(direct), b.Direct,
+				strings.Join(direct, "\n  "))
 		}
 		linked := 0
 		for _, path := range g[Prefix+b.Module].Deps {
@@ -241,7 +246,8 @@ func TestDependencyBudget(t *testing.T) {
 		if b.Linked > 0 && linked > b.Linked {
 			t.Errorf("%s links %d packages, its budget is %d", b.Module, linked, b.Linked)
 		}
-		t.Logf("%-26s %2d of %2d direct modules, %4d of %4d linked packages", b.Module, len(direct), b.Direct, linked, b.Linked)
+		t.Logf("%-26s %2d of %2d direct modules, %4d of %4d linked packages", b.Module, len(direct), b.Direct, linked,
+			b.Linked)
 	}
 }
 
@@ -270,21 +276,38 @@ func TestMatchers(t *testing.T) {
 		p, d Package
 		want bool
 	}{
-		"one package":                   {"libs/errs", pkg("libs/pg"), pkg("libs/errs"), true},
-		"not what lies below it":        {"libs/pg", pkg("libs/eventlog"), pkg("libs/pg/pgtest"), false},
-		"a tree":                        {"libs/...", adapter, pkg("libs/pg/pgtest"), true},
-		"an outside module":             {"github.com/jackc/pgx/v5", adapter, Package{ImportPath: "github.com/jackc/pgx/v5/pgxpool"}, true},
-		"not one that begins alike":     {"github.com/jackc/pgx/v5", adapter, Package{ImportPath: "github.com/jackc/pgx/v55"}, false},
-		"main takes its own app":        {"services/*/app", pkg("services/resolver"), pkg("services/resolver/app"), true},
-		"main takes no other app":       {"services/*/app", pkg("services/resolver"), pkg("services/gateway/app"), false},
+		"one package":            {"libs/errs", pkg("libs/pg"), pkg("libs/errs"), true},
+		"not what lies below it": {"libs/pg", pkg("libs/eventlog"), pkg("libs/pg/pgtest"), false},
+		"a tree":                 {"libs/...", adapter, pkg("libs/pg/pgtest"), true},
+		"an outside module": {
+			"github.com/jackc/pgx/v5", adapter,
+			Package{ImportPath: "github.com/jackc/pgx/v5/pgxpool"},
+			true,
+		},
+		"not one that begins alike": {
+			"github.com/jackc/pgx/v5", adapter,
+			Package{ImportPath: "github.com/jackc/pgx/v55"},
+			false,
+		},
+		"main takes its own app": {
+			"services/*/app", pkg("services/resolver"), pkg("services/resolver/app"),
+			true,
+		},
+		"main takes no other app": {
+			"services/*/app", pkg("services/resolver"), pkg("services/gateway/app"),
+			false,
+		},
 		"an app imports no service":     {anything, pkg("services/resolver/app"), pkg("services/gateway/app"), false},
 		"the command imports services":  {anything, pkg("cmd/chandler/dev"), pkg("services/gateway/app"), true},
 		"adapters do not see others":    {ownTree, adapter, pkg("services/resolver/internal/view"), false},
 		"an adapter sees its own parts": {ownTree, adapter, pkg("services/resolver/internal/store/rows"), true},
-		"pure packages see each other":  {ownPure, pkg("services/resolver/resolve"), pkg("services/resolver/graph"), true},
-		"but no adapter":                {ownPure, pkg("services/resolver/resolve"), adapter, false},
-		"strings are pure":              {pureStd, adapter, Package{ImportPath: "strings", Standard: true}, true},
-		"files are not":                 {pureStd, adapter, Package{ImportPath: "os", Standard: true}, false},
+		"pure packages see each other": {
+			ownPure, pkg("services/resolver/resolve"), pkg("services/resolver/graph"),
+			true,
+		},
+		"but no adapter":   {ownPure, pkg("services/resolver/resolve"), adapter, false},
+		"strings are pure": {pureStd, adapter, Package{ImportPath: "strings", Standard: true}, true},
+		"files are not":    {pureStd, adapter, Package{ImportPath: "os", Standard: true}, false},
 	} {
 		if got := matches(c.m, c.p, c.d); got != c.want {
 			t.Errorf("%s: %q lets %s import %s = %v", name, c.m, c.p.Short(), c.d.Short(), got)

@@ -53,7 +53,8 @@ func Load(ctx context.Context) (Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,ImportPath,Standard,GoFiles,Imports,Deps,Module,Error", "work")
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps",
+		"-json=Dir,ImportPath,Standard,GoFiles,Imports,Deps,Module,Error", "work")
 	cmd.Dir = root
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

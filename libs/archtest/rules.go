@@ -29,8 +29,9 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/previewapi",
-	"github.com/google/uuid", "github.com/blang/semver/v4",
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display",
+	"libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup",
+	"libs/removedapi", "libs/previewapi", "github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
 func with(list []string, more ...string) []string {
@@ -39,12 +40,14 @@ func with(list []string, more ...string) []string {
 
 // executorStages are what a reconcile of the executor consists of.
 func executorStages() []string {
-	return under("services/installer/executor/", "clusterconfig", "condition", "deferred", "drift", "group", "lifecycle", "mirror", "plan", "report", "rerender", "serving", "uninstall")
+	return under("services/installer/executor/", "clusterconfig", "condition", "deferred", "drift", "group",
+		"lifecycle", "mirror", "plan", "report", "rerender", "serving", "uninstall")
 }
 
 // executorBase is what the stages of the executor stand on.
 func executorBase() []string {
-	return under("services/installer/executor/", "failure", "hubclient", "internal/...", "kube", "objects", "overlay", "scope", "steplog", "watch")
+	return under("services/installer/executor/", "failure", "hubclient", "internal/...", "kube", "objects", "overlay",
+		"scope", "steplog", "watch")
 }
 
 func under(root string, names ...string) []string {
@@ -59,68 +62,283 @@ func under(root string, names ...string) []string {
 func Rules() []Rule { //nolint:funlen // one table
 	return []Rule{
 		{Packages: []string{"libs/errs"}, May: []string{pureStd}, Pure: true, Why: "everything imports it"},
-		{Packages: []string{"libs/internal/compactjson"}, May: []string{pureStd}, Pure: true, Why: "stored events are read by it"},
-		{Packages: []string{"libs/internal/jsontree"}, May: []string{pureStd}, Pure: true, Why: "stored digests depend on it"},
-		{Packages: []string{"libs/digest"}, May: []string{pureStd, "libs/internal/jsontree"}, Pure: true, Why: "stored digests depend on it"},
-		{Packages: []string{"libs/events"}, May: []string{pureStd, "libs/internal/compactjson", "github.com/google/uuid"}, Pure: true, Why: "stored events depend on it"},
-		{Packages: []string{"libs/protocol"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/digest", "github.com/google/uuid"}, Pure: true, Why: "hub and executor share it"},
-		{Packages: []string{"libs/catalog/cel"}, May: []string{pureStd, "libs/errs", "github.com/blang/semver/v4", "github.com/google/cel-go"}, Pure: true, Why: "rules of constraints, by the loader for authors and by the resolver; the one place that knows the language"},
-		{Packages: []string{"libs/catalog/catalogtest", "libs/catalog/catalogtest/installset"}, May: []string{anything}, Why: "used by tests only"},
-		{Packages: []string{"libs/catalog", "libs/catalog/internal/..."}, May: with(vocabulary, "libs/catalog/internal/...", "libs/catalog/cel", "libs/internal/jsontree", "go.yaml.in/yaml/v3", "k8s.io/apimachinery/pkg/util/yaml", "github.com/klauspost/compress"), Pure: true, Why: "the model of catalogs, and readers of their documents. What OLM reads by a library of Kubernetes is read by it, too"},
-		{Packages: []string{"libs/catalog/validate"}, May: with(vocabulary, "libs/catalog/internal/..."), Pure: true, Why: "the rules of catalogs"},
-		{Packages: []string{"libs/catalog/load"}, May: with(vocabulary, "libs/catalog/internal/...", "libs/catalog/validate", "libs/internal/jsontree", "github.com/go-git/go-git/v5/plumbing/format/gitignore"), Pure: true, Why: "files come in as an io/fs.FS"},
-		{Packages: []string{"libs/catalog/fbc", "libs/catalog/lint"}, May: with(vocabulary, "libs/catalog/...", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver"), Pure: true, Why: "tools for authors: documents in, documents out"},
-		{Packages: []string{"libs/catalog/display"}, May: with(vocabulary, "libs/catalog"), Pure: true, Why: "what people see of an operator; indexer and gateway mean the same"},
-		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
-		{Packages: []string{"libs/operatorgroup"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/bundle", "libs/render"}, Pure: true, Why: "rules of operator groups; executor and resolver mean the same"},
-		{Packages: []string{"libs/removedapi"}, May: []string{pureStd}, Pure: true, Why: "a table about Kubernetes; executor and gateway mean the same"},
-		{Packages: []string{"libs/documented"}, May: []string{pureStd}, Pure: true, Why: "commands in documents, for the tests of the command line and of the whole"},
-		{Packages: []string{"libs/rules"}, May: []string{pureStd}, Pure: true, Why: "what rules say; gateway and command mean the same"},
+		{
+			Packages: []string{"libs/internal/compactjson"}, May: []string{pureStd}, Pure: true,
+			Why: "stored events are read by it",
+		},
+		{
+			Packages: []string{"libs/internal/jsontree"}, May: []string{pureStd}, Pure: true,
+			Why: "stored digests depend on it",
+		},
+		{
+			Packages: []string{"libs/digest"}, May: []string{pureStd, "libs/internal/jsontree"}, Pure: true,
+			Why: "stored digests depend on it",
+		},
+		{Packages: []string{"libs/events"}, May: []string{
+			pureStd, "libs/internal/compactjson",
+			"github.com/google/uuid",
+		}, Pure: true, Why: "stored events depend on it"},
+		{Packages: []string{"libs/protocol"}, May: []string{
+			pureStd, "libs/errs", "libs/events", "libs/digest",
+			"github.com/google/uuid",
+		}, Pure: true, Why: "hub and executor share it"},
+		{
+			Packages: []string{"libs/catalog/cel"}, May: []string{
+				pureStd, "libs/errs", "github.com/blang/semver/v4",
+				"github.com/google/cel-go",
+			}, Pure: true,
+			Why: "rules of constraints, by the loader for authors and by the resolver; the one place that knows the " +
+				"language",
+		},
+		{
+			Packages: []string{"libs/catalog/catalogtest", "libs/catalog/catalogtest/installset"},
+			May:      []string{anything}, Why: "used by tests only",
+		},
+		{
+			Packages: []string{"libs/catalog", "libs/catalog/internal/..."},
+			May: with(vocabulary, "libs/catalog/internal/...", "libs/catalog/cel", "libs/internal/jsontree",
+				"go.yaml.in/yaml/v3", "k8s.io/apimachinery/pkg/util/yaml", "github.com/klauspost/compress"), Pure: true,
+			Why: "the model of catalogs, and readers of their documents. What OLM reads by a library of Kubernetes " +
+				"is read by it, too",
+		},
+		{
+			Packages: []string{"libs/catalog/validate"}, May: with(vocabulary, "libs/catalog/internal/..."), Pure: true,
+			Why: "the rules of catalogs",
+		},
+		{
+			Packages: []string{"libs/catalog/load"}, May: with(vocabulary, "libs/catalog/internal/...",
+				"libs/catalog/validate", "libs/internal/jsontree",
+				"github.com/go-git/go-git/v5/plumbing/format/gitignore"),
+			Pure: true, Why: "files come in as an io/fs.FS",
+		},
+		{
+			Packages: []string{"libs/catalog/fbc", "libs/catalog/lint"},
+			May: with(vocabulary, "libs/catalog/...", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/api",
+				"k8s.io/apimachinery", "k8s.io/apiextensions-apiserver"), Pure: true,
+			Why: "tools for authors: documents in, documents out",
+		},
+		{
+			Packages: []string{"libs/catalog/display"}, May: with(vocabulary, "libs/catalog"), Pure: true,
+			Why: "what people see of an operator; indexer and gateway mean the same",
+		},
+		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...),
+			"libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
+		{Packages: []string{"libs/operatorgroup"}, May: []string{
+			pureStd, "libs/errs", "libs/events", "libs/bundle",
+			"libs/render",
+		}, Pure: true, Why: "rules of operator groups; executor and resolver mean the same"},
+		{
+			Packages: []string{"libs/removedapi"}, May: []string{pureStd}, Pure: true,
+			Why: "a table about Kubernetes; executor and gateway mean the same",
+		},
+		{
+			Packages: []string{"libs/documented"}, May: []string{pureStd}, Pure: true,
+			Why: "commands in documents, for the tests of the command line and of the whole",
+		},
+		{
+			Packages: []string{"libs/rules"}, May: []string{pureStd}, Pure: true,
+			Why: "what rules say; gateway and command mean the same",
+		},
 		{Packages: []string{"libs/rules/cmd/..."}, May: []string{anyStd, "libs/rules"}, Why: "generators"},
-		{Packages: []string{"libs/previewapi"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},
-		{Packages: []string{"libs/content"}, May: with(vocabulary, "github.com/klauspost/compress"), Pure: true, Why: "bytes in, packs out"},
-		{Packages: []string{"libs/source"}, May: with(vocabulary, "libs/source"), Pure: true, Why: "words and rules of sources; gateway and CLI check with them"},
+		{Packages: []string{"libs/previewapi"}, May: []string{
+			pureStd, "libs/errs", "libs/events",
+			"github.com/google/uuid",
+		}, Pure: true, Why: "gateway and resolver speak of previews in it"},
+		{
+			Packages: []string{"libs/content"}, May: with(vocabulary, "github.com/klauspost/compress"), Pure: true,
+			Why: "bytes in, packs out",
+		},
+		{
+			Packages: []string{"libs/source"}, May: with(vocabulary, "libs/source"), Pure: true,
+			Why: "words and rules of sources; gateway and CLI check with them",
+		},
 		{Packages: []string{"libs/source/internal/sourcetest"}, May: []string{anything}, Why: "used by tests only"},
-		{Packages: []string{"libs/source/..."}, May: []string{anyStd, "libs/errs", "libs/digest", "libs/registryapi", "libs/bundle", "libs/catalog/...", "libs/catalog", "libs/source", "libs/source/...", outside}, Why: "where catalogs come from: file systems, registries, repositories, servers"},
-		{Packages: []string{"libs/registryapi"}, May: []string{anyStd, "libs/errs", "google.golang.org/grpc", "google.golang.org/protobuf"}, Why: "the wire form of api.Registry"},
+		{
+			Packages: []string{"libs/source/..."}, May: []string{
+				anyStd, "libs/errs", "libs/digest", "libs/registryapi",
+				"libs/bundle", "libs/catalog/...", "libs/catalog", "libs/source", "libs/source/...", outside,
+			},
+			Why: "where catalogs come from: file systems, registries, repositories, servers",
+		},
+		{Packages: []string{"libs/registryapi"}, May: []string{
+			anyStd, "libs/errs", "google.golang.org/grpc",
+			"google.golang.org/protobuf",
+		}, Why: "the wire form of api.Registry"},
 		{Packages: []string{"libs/installplan"}, May: vocabulary, Pure: true, Why: "rules of the field, without I/O"},
-		{Packages: []string{"libs/installplan/window"}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true, Why: "arithmetic of weekly windows; the time zones are in the program"},
-		{Packages: []string{"libs/bundle", "libs/render"}, May: with(with(vocabulary, kubernetesTypes...), "libs/internal/jsontree", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "bytes in, objects out"},
-		{Packages: []string{"libs/telemetry"}, May: []string{anyStd, "libs/errs", "go.opentelemetry.io", "github.com/prometheus/client_golang"}, Why: "the one place that starts telemetry"},
-		{Packages: []string{"libs/httpserver"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io"}, Why: "the one table from kinds to status"},
-		{Packages: []string{"libs/service"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "go.yaml.in/yaml/v3"}, Why: "every main uses it"},
-		{Packages: []string{"libs/service/platform"}, May: []string{anyStd, "libs/service", "libs/bus", "libs/eventlog", "libs/httpserver", "libs/migrate", "libs/pg", "libs/telemetry", "github.com/google/uuid"}, Why: "the one start-up of all services"},
-		{Packages: []string{"libs/pg"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "github.com/exaring/otelpgx", "go.opentelemetry.io"}, Why: "Postgres codes are read here alone"},
-		{Packages: []string{"libs/pg/pglocal"}, May: []string{anyStd, "libs/errs", "libs/pg", "github.com/jackc/pgx/v5"}, Why: "starts a private server, knows nothing of what is in it"},
-		{Packages: []string{"libs/pg/pgtest", "libs/bus/bustest", "libs/telemetry/telemetrytest"}, May: []string{anything}, Why: "used by tests only"},
-		{Packages: []string{"libs/migrate/..."}, May: []string{anyStd, "migrations", "libs/errs", "libs/events", "libs/digest", "libs/migrate", "libs/pg/...", "github.com/golang-migrate/migrate/v4", "github.com/jackc/pgx/v5"}, Why: "the schema's only door"},
-		{Packages: []string{"libs/eventlog"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/digest", "libs/internal/compactjson", "libs/pg", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "the record"},
-		{Packages: []string{"libs/ask"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"}, Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres"},
-		{Packages: []string{"libs/bus/natslocal"}, May: []string{anyStd, "github.com/nats-io"}, Why: "an embedded server, for development and tests; a module of its own, which libs requires for its tests"},
-		{Packages: []string{"libs/bus"}, May: []string{anyStd, "libs/ask", "libs/errs", "libs/events", "libs/digest", "libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io"}, Why: "the one place that speaks JetStream's management"},
-		{Packages: []string{"libs/projection"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/eventlog", "libs/pg", "libs/bus", "libs/telemetry", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "read models"},
-		{Packages: []string{"libs/events/cmd/..."}, May: []string{anyStd, "libs/events", "go.yaml.in/yaml/v3"}, Why: "generators"},
+		{
+			Packages: []string{"libs/installplan/window"}, May: []string{pureStd, "libs/errs", "libs/events"},
+			Pure: true, Why: "arithmetic of weekly windows; the time zones are in the program",
+		},
+		{
+			Packages: []string{"libs/bundle", "libs/render"},
+			May: with(with(vocabulary, kubernetesTypes...), "libs/internal/jsontree", "go.yaml.in/yaml/v3",
+				"github.com/klauspost/compress"), Pure: true, Why: "bytes in, objects out",
+		},
+		{Packages: []string{"libs/telemetry"}, May: []string{
+			anyStd, "libs/errs", "go.opentelemetry.io",
+			"github.com/prometheus/client_golang",
+		}, Why: "the one place that starts telemetry"},
+		{
+			Packages: []string{"libs/httpserver"}, May: []string{
+				anyStd, "libs/errs", "libs/telemetry",
+				"github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io",
+			},
+			Why: "the one table from kinds to status",
+		},
+		{
+			Packages: []string{"libs/service"}, May: []string{
+				anyStd, "libs/errs", "libs/telemetry",
+				"go.yaml.in/yaml/v3",
+			},
+			Why: "every main uses it",
+		},
+		{
+			Packages: []string{"libs/service/platform"}, May: []string{
+				anyStd, "libs/service", "libs/bus", "libs/eventlog",
+				"libs/httpserver", "libs/migrate", "libs/pg", "libs/telemetry", "github.com/google/uuid",
+			},
+			Why: "the one start-up of all services",
+		},
+		{
+			Packages: []string{"libs/pg"}, May: []string{
+				anyStd, "libs/errs", "libs/telemetry", "github.com/jackc/pgx/v5",
+				"github.com/jackc/puddle/v2", "github.com/exaring/otelpgx", "go.opentelemetry.io",
+			},
+			Why: "Postgres codes are read here alone",
+		},
+		{
+			Packages: []string{"libs/pg/pglocal"}, May: []string{
+				anyStd, "libs/errs", "libs/pg", "github.com/jackc/pgx/v5",
+			},
+			Why: "starts a private server, knows nothing of what is in it",
+		},
+		{
+			Packages: []string{"libs/pg/pgtest", "libs/bus/bustest", "libs/telemetry/telemetrytest"},
+			May:      []string{anything}, Why: "used by tests only",
+		},
+		{Packages: []string{"libs/migrate/..."}, May: []string{
+			anyStd, "migrations", "libs/errs", "libs/events",
+			"libs/digest", "libs/migrate", "libs/pg/...", "github.com/golang-migrate/migrate/v4",
+			"github.com/jackc/pgx/v5",
+		}, Why: "the schema's only door"},
+		{Packages: []string{"libs/eventlog"}, May: []string{
+			anyStd, "libs/errs", "libs/events", "libs/digest",
+			"libs/internal/compactjson", "libs/pg", "libs/telemetry", "github.com/google/uuid",
+			"github.com/jackc/pgx/v5", "go.opentelemetry.io",
+		}, Why: "the record"},
+		{
+			Packages: []string{"libs/ask"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
+			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
+		},
+		{
+			Packages: []string{"libs/bus/natslocal"}, May: []string{anyStd, "github.com/nats-io"},
+			Why: "an embedded server, for development and tests; a module of its own, which libs requires for its tests",
+		},
+		{
+			Packages: []string{"libs/bus"}, May: []string{
+				anyStd, "libs/ask", "libs/errs", "libs/events", "libs/digest",
+				"libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid",
+				"github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io",
+			},
+			Why: "the one place that speaks JetStream's management",
+		},
+		{
+			Packages: []string{"libs/projection"}, May: []string{
+				anyStd, "libs/errs", "libs/events", "libs/eventlog",
+				"libs/pg", "libs/bus", "libs/telemetry", "github.com/jackc/pgx/v5", "go.opentelemetry.io",
+			},
+			Why: "read models",
+		},
+		{
+			Packages: []string{"libs/events/cmd/..."}, May: []string{anyStd, "libs/events", "go.yaml.in/yaml/v3"},
+			Why: "generators",
+		},
 		{Packages: []string{"libs/archtest"}, May: []string{anyStd}, Why: "looks, and is looked at by nobody"},
 		{Packages: []string{"migrations"}, May: []string{anyStd}, Why: "embedded SQL only"},
 
-		{Packages: []string{"services/resolver/offer"}, May: with(vocabulary, "libs/catalog/cel"), Pure: true, Why: "what catalogs offer, made ready; it knows nothing of a resolution"},
-		{Packages: []string{"services/resolver/resolution"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/sat"), Pure: true, Why: "what goes into a resolution and what comes out of it"},
-		{Packages: []string{"services/resolver/resolve/graph"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/resolution"), Pure: true, Why: "what can be chosen; it knows nothing of solving"},
-		{Packages: []string{"services/resolver/resolve/search"}, May: with(vocabulary, "services/resolver/sat", "services/resolver/resolution", "services/resolver/resolve/graph"), Pure: true, Why: "solutions and reasons of failures, without sentences"},
-		{Packages: []string{"services/resolver/resolve/explain", "services/resolver/resolve/plan"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/resolution", "services/resolver/resolve/graph", "services/resolver/resolve/search"), Pure: true, Why: "what comes of a search: sentences, or plans; neither knows the other"},
-		{Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"}, Why: "main starts the app"},
+		{
+			Packages: []string{"services/resolver/offer"}, May: with(vocabulary, "libs/catalog/cel"), Pure: true,
+			Why: "what catalogs offer, made ready; it knows nothing of a resolution",
+		},
+		{
+			Packages: []string{"services/resolver/resolution"},
+			May:      with(vocabulary, "services/resolver/offer", "services/resolver/sat"), Pure: true,
+			Why: "what goes into a resolution and what comes out of it",
+		},
+		{
+			Packages: []string{"services/resolver/resolve/graph"},
+			May:      with(vocabulary, "services/resolver/offer", "services/resolver/resolution"), Pure: true,
+			Why: "what can be chosen; it knows nothing of solving",
+		},
+		{
+			Packages: []string{"services/resolver/resolve/search"},
+			May: with(vocabulary, "services/resolver/sat", "services/resolver/resolution",
+				"services/resolver/resolve/graph"), Pure: true,
+			Why: "solutions and reasons of failures, without sentences",
+		},
+		{
+			Packages: []string{"services/resolver/resolve/explain", "services/resolver/resolve/plan"},
+			May: with(vocabulary, "services/resolver/offer", "services/resolver/resolution",
+				"services/resolver/resolve/graph", "services/resolver/resolve/search"), Pure: true,
+			Why: "what comes of a search: sentences, or plans; neither knows the other",
+		},
+		{
+			Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"},
+			Why: "main starts the app",
+		},
 		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
 		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},
-		{Packages: executorStages(), May: with(executorBase(), anyStd, "libs/...", "services/installer/*", outside), Why: "a stage of the executor: stages never import each other, they pass a Scope on"},
-		{Packages: []string{"services/installer/executor/overlay"}, May: with(with(executorBase(), kubernetesTypes...), pureStd, "libs/...", "services/installer/*"), Pure: true, Why: "what the live cluster adds to rendered objects, as values"},
-		{Packages: []string{"services/installer/executor/..."}, May: []string{anything}, Why: "the agent: Kubernetes and NATS, never Postgres (see Barriers)"},
-		{Packages: []string{"services/installer/csv"}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "github.com/fluxcd/cli-utils/pkg/kstatus/status"), Pure: true, Why: "phases and health; kstatus is the field's word for the state of an object"},
-		{Packages: []string{"services/installer/permissions"}, May: with(with(vocabulary, kubernetesTypes...), "k8s.io/component-helpers/auth/rbac/validation"), Pure: true, Why: "rules of RBAC as the API server covers them"},
-		{Packages: []string{"services/installer/crd"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/compare", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver/pkg/apis/cel"), Pure: true, Why: "verdicts on CRDs; objects are validated by the API server's own code"},
-		{Packages: []string{"services/gateway/internal/api"}, May: []string{anyStd, "libs/...", ownPure, "services/gateway/internal/...", outside}, Why: "the REST interface stands above reads, intents and clients"},
-		{Packages: []string{"services/gateway/internal/intent/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, "services/gateway/internal/store", "services/gateway/internal/resolverclient", "services/gateway/internal/installerclient", outside}, Why: "intents store bodies and ask others before they decide; they do not know read models"},
-		{Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside}, Why: "adapters do not know each other"},
-		{Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "libs/source", "libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "cores of a service: rules without I/O"},
+		{
+			Packages: executorStages(), May: with(executorBase(), anyStd, "libs/...", "services/installer/*", outside),
+			Why: "a stage of the executor: stages never import each other, they pass a Scope on",
+		},
+		{
+			Packages: []string{"services/installer/executor/overlay"},
+			May:      with(with(executorBase(), kubernetesTypes...), pureStd, "libs/...", "services/installer/*"),
+			Pure:     true, Why: "what the live cluster adds to rendered objects, as values",
+		},
+		{
+			Packages: []string{"services/installer/executor/..."}, May: []string{anything},
+			Why: "the agent: Kubernetes and NATS, never Postgres (see Barriers)",
+		},
+		{
+			Packages: []string{"services/installer/csv"}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
+				"github.com/fluxcd/cli-utils/pkg/kstatus/status"), Pure: true,
+			Why: "phases and health; kstatus is the field's word for the state of an object",
+		},
+		{
+			Packages: []string{"services/installer/permissions"},
+			May:      with(with(vocabulary, kubernetesTypes...), "k8s.io/component-helpers/auth/rbac/validation"),
+			Pure:     true, Why: "rules of RBAC as the API server covers them",
+		},
+		{
+			Packages: []string{"services/installer/crd"}, May: with(with(vocabulary, kubernetesTypes...),
+				"libs/catalog/compare", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver/pkg/apis/cel"), Pure: true,
+			Why: "verdicts on CRDs; objects are validated by the API server's own code",
+		},
+		{
+			Packages: []string{"services/gateway/internal/api"},
+			May:      []string{anyStd, "libs/...", ownPure, "services/gateway/internal/...", outside},
+			Why:      "the REST interface stands above reads, intents and clients",
+		},
+		{
+			Packages: []string{"services/gateway/internal/intent/..."},
+			May: []string{
+				anyStd, "libs/...", ownPure, ownTree, "services/gateway/internal/store",
+				"services/gateway/internal/resolverclient", "services/gateway/internal/installerclient", outside,
+			},
+			Why: "intents store bodies and ask others before they decide; they do not know read models",
+		},
+		{
+			Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside},
+			Why: "adapters do not know each other",
+		},
+		{
+			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
+				"libs/source",
+				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
+			Why: "cores of a service: rules without I/O",
+		},
 
 		{Packages: []string{"cmd/chandler/..."}, May: []string{anything}, Why: "runs everything in one process"},
 		{Packages: []string{"test/..."}, May: []string{anything}, Why: "tests and what they need"},
@@ -137,17 +355,36 @@ type Barrier struct {
 // Barriers hold for the whole chain of imports.
 func Barriers() []Barrier {
 	return []Barrier{
-		{From: "services/installer/executor/...", Never: []string{"github.com/jackc/pgx/v5", "libs/eventlog", "libs/pg"}, Reason: "an agent cannot reach Postgres (D8)"},
-		{From: "services/...", Never: []string{"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal", "libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal"}, Reason: "what ships holds no servers and no tests"},
-		{From: "cmd/chandler/cli/kinds", Never: []string{"cmd/chandler/cli/admin", "cmd/chandler/cli/catalogs", "cmd/chandler/cli/clusters", "cmd/chandler/cli/explain", "cmd/chandler/cli/objects", "cmd/chandler/cli/operators", "cmd/chandler/cli/plans"}, Reason: "what commands share does not know the groups of commands"},
-		{From: "cmd/chandler", Never: []string{"testing", "libs/pg/pgtest", "libs/bus/bustest"}, Reason: "what ships holds no tests"},
+		{From: "services/installer/executor/...", Never: []string{
+			"github.com/jackc/pgx/v5", "libs/eventlog",
+			"libs/pg",
+		}, Reason: "an agent cannot reach Postgres (D8)"},
+		{
+			From: "services/...", Never: []string{
+				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
+				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal",
+			},
+			Reason: "what ships holds no servers and no tests",
+		},
+		{
+			From: "cmd/chandler/cli/kinds", Never: []string{
+				"cmd/chandler/cli/admin", "cmd/chandler/cli/catalogs",
+				"cmd/chandler/cli/clusters", "cmd/chandler/cli/explain", "cmd/chandler/cli/objects",
+				"cmd/chandler/cli/operators", "cmd/chandler/cli/plans",
+			},
+			Reason: "what commands share does not know the groups of commands",
+		},
+		{
+			From: "cmd/chandler", Never: []string{"testing", "libs/pg/pgtest", "libs/bus/bustest"},
+			Reason: "what ships holds no tests",
+		},
 	}
 }
 
 // impureStd is what pure packages must not import.
 func impureStd() []string {
 	return []string{
-		"net", "net/http", "net/rpc", "net/smtp", "os", "os/exec", "os/signal", "database/sql", "math/rand", "math/rand/v2", "crypto/rand",
-		"syscall", "log", "log/slog", "plugin", "testing", "embed", "unsafe",
+		"net", "net/http", "net/rpc", "net/smtp", "os", "os/exec", "os/signal", "database/sql", "math/rand",
+		"math/rand/v2", "crypto/rand", "syscall", "log", "log/slog", "plugin", "testing", "embed", "unsafe",
 	}
 }

@@ -57,7 +57,9 @@ func Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject strin
 
 // ServeAll is Serve for a subject with wildcards: choose gives the answer to a question by its own subject. Those
 // that it does not know are refused.
-func ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string, choose func(subject string) (Answer, bool)) error {
+func ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
+	choose func(subject string) (Answer, bool),
+) error {
 	slots := make(chan struct{}, parallel)
 	sub, err := conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) {
 		slots <- struct{}{}
@@ -91,7 +93,9 @@ func answer(ctx context.Context, conn *nats.Conn, log *slog.Logger, m *nats.Msg,
 	}
 }
 
-func replyTo(ctx context.Context, conn *nats.Conn, m *nats.Msg, choose func(string) (Answer, bool)) (msg *nats.Msg, err error) {
+func replyTo(ctx context.Context, conn *nats.Conn, m *nats.Msg, choose func(string) (Answer, bool)) (
+	msg *nats.Msg, err error,
+) {
 	defer func() {
 		if r := recover(); r != nil { // one question must not end the service
 			err = errs.New(errs.Internal, "panic while answering %s: %v", m.Subject, r)
@@ -189,7 +193,8 @@ func packBody(conn *nats.Conn, subject string, v any) (*nats.Msg, error) {
 		body = buf.Bytes()
 	}
 	if limit := conn.MaxPayload(); int64(len(body)) > limit {
-		return nil, errs.New(errs.TooLarge, "%d bytes do not fit into a message of at most %s", len(body), strconv.FormatInt(limit, 10))
+		return nil, errs.New(errs.TooLarge, "%d bytes do not fit into a message of at most %s", len(body),
+			strconv.FormatInt(limit, 10))
 	}
 	m.Data = body
 	return m, nil

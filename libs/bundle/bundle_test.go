@@ -42,7 +42,8 @@ func content(tb testing.TB, manifests ...string) bundle.Content {
 // TestCanonical: neither order, nor form, nor file layout changes the address of a bundle (DESIGN D3).
 func TestCanonical(t *testing.T) {
 	t.Parallel()
-	crdYAML := "spec:\n  group: sea.test\nmetadata:\n  name: tides.sea.test\nkind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n"
+	crdYAML := "spec:\n  group: sea.test\nmetadata:\n  name: tides.sea.test\nkind: " +
+		"CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n"
 	a, da, err := content(t, csvYAML, crdJSON).Canonical()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,8 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	if csv.Name != "tide.v1.0.0" || csv.Spec.Replaces != "tide.v0.9.0" || csv.Spec.CRDs.Owned[0].Kind != "Tide" ||
-		csv.Annotations["capabilities"] != "Basic Install" || csv.Spec.Install.Spec.Permissions[0].Rules[0].Verbs[0] != "get" {
+		csv.Annotations["capabilities"] != "Basic Install" ||
+		csv.Spec.Install.Spec.Permissions[0].Rules[0].Verbs[0] != "get" {
 		t.Errorf("read %+v", csv.Spec)
 	}
 	crds, err := c.CRDs()
@@ -101,7 +103,8 @@ func TestCSV(t *testing.T) {
 	if _, err := content(t, crdJSON).CSV(); !errs.Is(err, errs.Invalid) {
 		t.Errorf("bundle without CSV: %v", err)
 	}
-	if _, err := content(t, csvYAML, strings.Replace(csvYAML, "1.0.0,", "2.0.0,", 1)).CSV(); !errs.Is(err, errs.Invalid) {
+	if _, err := content(t, csvYAML, strings.Replace(csvYAML, "1.0.0,", "2.0.0,", 1)).CSV(); !errs.Is(
+		err, errs.Invalid) {
 		t.Errorf("bundle with two CSVs: %v", err)
 	}
 }
@@ -112,18 +115,23 @@ func TestHostileManifests(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
 	for i := 1; i < 10; i++ {
-		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10),
+			","))
 	}
-	deep := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"d":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}"
+	deep := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"d":` + strings.Repeat("[", 300) +
+		strings.Repeat("]", 300) + "}"
 	for name, c := range map[string]struct {
 		raw  [][]byte
 		kind errs.Kind
 	}{
-		"empty":       {[][]byte{{}}, errs.Invalid},
-		"not yaml":    {[][]byte{[]byte("a: [")}, errs.Invalid},
-		"a list":      {[][]byte{[]byte("- a\n- b\n")}, errs.Invalid},
-		"no name":     {[][]byte{[]byte("apiVersion: v1\nkind: ConfigMap\n")}, errs.Invalid},
-		"two bodies":  {[][]byte{[]byte(csvYAML), []byte(strings.Replace(csvYAML, "1.27.0", "1.28.0", 1))}, errs.Invalid},
+		"empty":    {[][]byte{{}}, errs.Invalid},
+		"not yaml": {[][]byte{[]byte("a: [")}, errs.Invalid},
+		"a list":   {[][]byte{[]byte("- a\n- b\n")}, errs.Invalid},
+		"no name":  {[][]byte{[]byte("apiVersion: v1\nkind: ConfigMap\n")}, errs.Invalid},
+		"two bodies": {
+			[][]byte{[]byte(csvYAML), []byte(strings.Replace(csvYAML, "1.27.0", "1.28.0", 1))},
+			errs.Invalid,
+		},
 		"alias bomb":  {[][]byte{[]byte(bomb.String())}, errs.Invalid},
 		"deep":        {[][]byte{[]byte(deep)}, errs.TooLarge},
 		"many":        {make([][]byte, bundle.MaxManifests+1), errs.TooLarge},
@@ -154,7 +162,8 @@ func TestHostilePacks(t *testing.T) {
 		"bomb":     {w.EncodeAll(make([]byte, bundle.MaxBytes+1), nil), errs.TooLarge},
 		"not json": {w.EncodeAll([]byte("{"), nil), errs.Invalid},
 		"deep":     {w.EncodeAll([]byte(strings.Repeat("[", 1000)), nil), errs.TooLarge},
-		"many":     {w.EncodeAll([]byte(`{"manifests":[`+strings.TrimSuffix(strings.Repeat("{},", bundle.MaxManifests+1), ",")+`]}`), nil), errs.TooLarge},
+		"many": {w.EncodeAll([]byte(`{"manifests":[`+strings.TrimSuffix(
+			strings.Repeat("{},", bundle.MaxManifests+1), ",")+`]}`), nil), errs.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,30 +195,35 @@ func FuzzFromManifests(f *testing.F) {
 	})
 }
 
-// TestReserved: APIs that the API server itself, OLM or Chandler serves are not a bundle's to bring or own. Those of other
-// groups of the Kubernetes community are, as far as the API server takes them; as a definition in the bundle, as an owned one,
-// and as an aggregated API.
+// TestReserved: APIs that the API server itself, OLM or Chandler serves are not a bundle's to bring or own. Those of
+// other groups of the Kubernetes community are, as far as the API server takes them; as a definition in the bundle, as
+// an owned one, and as an aggregated API.
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	for group, reserved := range map[string]bool{
 		"": true, "apps": true, "batch": true, "policy": true, "extensions": true,
-		"chandler-fleet.io": true, "x.chandler-fleet.io": true, "operators.coreos.com": true, "packages.operators.coreos.com": true,
-		"rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true, "networking.k8s.io": true, "storage.k8s.io": true, "resource.k8s.io": true, "internal.apiserver.k8s.io": true,
+		"chandler-fleet.io": true, "x.chandler-fleet.io": true, "operators.coreos.com": true,
+		"packages.operators.coreos.com": true, "rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true,
+		"networking.k8s.io": true, "storage.k8s.io": true, "resource.k8s.io": true, "internal.apiserver.k8s.io": true,
 		"sea.test": false, "monitoring.coreos.com": false, "notk8s.io": false, "cluster.x-k8s.io": false,
-		"metrics.k8s.io": false, "custom.metrics.k8s.io": false, "snapshot.storage.k8s.io": false, "gateway.networking.k8s.io": false,
-		"charts.helm.k8s.io": false, "k8s.io": false, "new.kubernetes.io": false, "new.rbac.authorization.k8s.io": false,
+		"metrics.k8s.io": false, "custom.metrics.k8s.io": false, "snapshot.storage.k8s.io": false,
+		"gateway.networking.k8s.io": false, "charts.helm.k8s.io": false, "k8s.io": false, "new.kubernetes.io": false,
+		"new.rbac.authorization.k8s.io": false,
 	} {
 		if bundle.Reserved(group) != reserved {
 			t.Errorf("group %q: reserved %v, want %v", group, !reserved, reserved)
 		}
 		crd := "tides." + group
 		for form, c := range map[string]bundle.Content{
-			"brought": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},"spec":{}}`,
-				`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"`+crd+`"}}`),
-			"owned": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},
-				"spec":{"customresourcedefinitions":{"owned":[{"name":"`+crd+`","version":"v1","kind":"Tide"}]}}}`),
-			"aggregated": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},
-				"spec":{"apiservicedefinitions":{"owned":[{"name":"tides","group":"`+group+`","version":"v9","kind":"Tide"}]}}}`),
+			"brought": content(
+				t,
+				`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},"spec":{}}`, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"`+crd+`"}}`),
+			"owned": content(
+				t,
+				`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"}, "spec":{"customresourcedefinitions":{"owned":[{"name":"`+crd+`","version":"v1","kind":"Tide"}]}}}`),
+			"aggregated": content(
+				t,
+				`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"}, "spec":{"apiservicedefinitions":{"owned":[{"name":"tides","group":"`+group+`","version":"v9","kind":"Tide"}]}}}`),
 		} {
 			csv, err := c.CSV()
 			if err != nil {
@@ -219,7 +233,8 @@ func TestReserved(t *testing.T) {
 			if (err != nil) != reserved {
 				t.Errorf("%s of group %q: got %v", form, group, err)
 			}
-			if err != nil && (!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "a.v1") || !strings.Contains(err.Error(), group)) {
+			if err != nil && (!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "a.v1") ||
+				!strings.Contains(err.Error(), group)) {
 				t.Errorf("%s of group %q: %v names neither bundle nor group", form, group, err)
 			}
 		}

@@ -53,7 +53,8 @@ func (o Object) String() string { return o.Kind + " " + o.Name }
 // errs.Invalid or errs.TooLarge; their Field is the manifest's index, such as "/3".
 func FromManifests(raw [][]byte) (Content, error) {
 	if len(raw) > MaxManifests {
-		return Content{}, errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(raw), MaxManifests).At("", "bundle.MaxManifests")
+		return Content{}, errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(raw), MaxManifests).At(
+			"", "bundle.MaxManifests")
 	}
 	objects := make([]Object, 0, len(raw))
 	total := 0
@@ -64,7 +65,8 @@ func FromManifests(raw [][]byte) (Content, error) {
 		}
 		total += len(o.Raw)
 		if total > MaxBytes {
-			return Content{}, errs.New(errs.TooLarge, "bundle is larger than %d bytes", MaxBytes).At(fmt.Sprintf("/%d", i), "bundle.MaxBytes")
+			return Content{}, errs.New(errs.TooLarge, "bundle is larger than %d bytes", MaxBytes).At(
+				fmt.Sprintf("/%d", i), "bundle.MaxBytes")
 		}
 		objects = append(objects, o)
 	}
@@ -116,14 +118,16 @@ func compare(a, b Object) int {
 // parse reads one manifest as canonical JSON and takes its identity.
 func parse(raw []byte) (Object, error) {
 	if len(raw) > MaxBytes {
-		return Object{}, errs.New(errs.TooLarge, "manifest has %d bytes, more than %d", len(raw), MaxBytes).At("", "bundle.MaxBytes")
+		return Object{}, errs.New(errs.TooLarge, "manifest has %d bytes, more than %d", len(raw), MaxBytes).At(
+			"", "bundle.MaxBytes")
 	}
 	j, err := toJSON(raw)
 	if err != nil {
 		return Object{}, err
 	}
 	if d := depth(j); d > MaxDepth {
-		return Object{}, errs.New(errs.TooLarge, "manifest is nested %d deep, more than %d", d, MaxDepth).At("", "bundle.MaxDepth")
+		return Object{}, errs.New(errs.TooLarge, "manifest is nested %d deep, more than %d", d, MaxDepth).At(
+			"", "bundle.MaxDepth")
 	}
 	c, err := digest.Canonical(json.RawMessage(j))
 	if err != nil {
@@ -144,7 +148,8 @@ func toJSON(raw []byte) ([]byte, error) {
 		return nil, errs.New(errs.Invalid, "manifest is neither YAML nor JSON: %v", err).At("", "R-CAT-51")
 	}
 	if len(j) > MaxBytes {
-		return nil, errs.New(errs.TooLarge, "manifest has more than %d bytes as JSON", MaxBytes).At("", "bundle.MaxBytes")
+		return nil, errs.New(errs.TooLarge, "manifest has more than %d bytes as JSON", MaxBytes).At(
+			"", "bundle.MaxBytes")
 	}
 	return j, nil
 }
@@ -191,7 +196,10 @@ func identify(j []byte) (Object, error) {
 		return Object{}, errs.New(errs.Invalid, "manifest lacks apiVersion (%q), kind (%q) or metadata.name (%q)",
 			m.APIVersion, m.Kind, m.Metadata.Name).At("", "R-CAT-51")
 	}
-	return Object{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name, Raw: j}, nil
+	return Object{
+		APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name,
+		Raw: j,
+	}, nil
 }
 
 // Canonical returns the bundle's canonical JSON and its digest.

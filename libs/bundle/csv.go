@@ -103,7 +103,8 @@ type Deployment struct {
 func (d Deployment) Typed() (appsv1.DeploymentSpec, error) {
 	var s appsv1.DeploymentSpec
 	if err := json.Unmarshal(d.Spec, &s); err != nil {
-		return s, errs.New(errs.Invalid, "deployment %s: %v", d.Name, err).At("/spec/install/spec/deployments", "R-CSV-20")
+		return s, errs.New(errs.Invalid, "deployment %s: %v", d.Name, err).At(
+			"/spec/install/spec/deployments", "R-CSV-20")
 	}
 	return s, nil
 }
@@ -152,7 +153,8 @@ func (c Content) CSV() (CSV, error) {
 		return CSV{}, err
 	}
 	if len(found) != 1 {
-		return CSV{}, errs.New(errs.Invalid, "bundle has %d ClusterServiceVersions, want exactly 1", len(found)).At("", "R-CAT-51")
+		return CSV{}, errs.New(errs.Invalid, "bundle has %d ClusterServiceVersions, want exactly 1", len(found)).At(
+			"", "R-CAT-51")
 	}
 	return ParseCSV(found[0].Raw)
 }
@@ -170,10 +172,14 @@ func ParseCSV(raw json.RawMessage) (CSV, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return CSV{}, errs.New(errs.Invalid, "ClusterServiceVersion: %v", err).At("", "R-CSV-1")
 	}
-	csv := CSV{Name: m.Metadata.Name, Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations, Spec: m.Spec, Raw: raw}
+	csv := CSV{
+		Name: m.Metadata.Name, Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations, Spec: m.Spec,
+		Raw: raw,
+	}
 	for i, d := range csv.Spec.Install.Spec.Deployments {
 		if d.Name == "" || len(d.Spec) == 0 {
-			return CSV{}, errs.New(errs.Invalid, "ClusterServiceVersion %s: deployment %d lacks name or spec", csv.Name, i+1).
+			return CSV{}, errs.New(errs.Invalid, "ClusterServiceVersion %s: deployment %d lacks name or spec", csv.Name,
+				i+1).
 				At(fmt.Sprintf("/spec/install/spec/deployments/%d", i), "R-CSV-20")
 		}
 	}

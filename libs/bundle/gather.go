@@ -15,8 +15,8 @@ type Passed struct {
 	Message  string
 }
 
-// Gather is FromManifests for manifests that are canonical JSON already, as their decoder writes them: it returns the objects
-// of the bundle in canonical order. It takes what OLM takes, and says what it passed over:
+// Gather is FromManifests for manifests that are canonical JSON already, as their decoder writes them: it returns the
+// objects of the bundle in canonical order. It takes what OLM takes, and says what it passed over:
 //
 //	a manifest without a kind, which is no Kubernetes object    passed over
 //	a ClusterServiceVersion after the first one                 passed over
@@ -24,14 +24,16 @@ type Passed struct {
 //	the same object in two files                                it counts once
 func Gather(manifests [][]byte) (objects []Object, passed []Passed, err error) {
 	if len(manifests) > MaxManifests {
-		return nil, nil, errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(manifests), MaxManifests).At("", "bundle.MaxManifests")
+		return nil, nil, errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(manifests),
+			MaxManifests).At("", "bundle.MaxManifests")
 	}
 	all := make([]Object, 0, len(manifests))
 	from := make([]int, 0, len(manifests))
 	total, csv := 0, Object{}
 	for i, m := range manifests {
 		if total += len(m); total > MaxBytes {
-			return nil, nil, errs.New(errs.TooLarge, "bundle is larger than %d bytes", MaxBytes).At(fmt.Sprintf("/%d", i), "bundle.MaxBytes")
+			return nil, nil, errs.New(errs.TooLarge, "bundle is larger than %d bytes", MaxBytes).At(
+				fmt.Sprintf("/%d", i), "bundle.MaxBytes")
 		}
 		if why := noObject(m); why != "" {
 			passed = append(passed, Passed{i, why})
@@ -48,7 +50,9 @@ func Gather(manifests [][]byte) (objects []Object, passed []Passed, err error) {
 			case bytes.Equal(csv.Raw, o.Raw):
 				continue
 			default:
-				passed = append(passed, Passed{i, fmt.Sprintf("it is another ClusterServiceVersion, %s; a bundle has one, and the first, %s, is taken", o.Name, csv.Name)})
+				passed = append(passed, Passed{i, fmt.Sprintf(
+					"it is another ClusterServiceVersion, %s; a bundle has one, and the first, %s, is taken", o.Name,
+					csv.Name)})
 				continue
 			}
 		}
@@ -56,7 +60,8 @@ func Gather(manifests [][]byte) (objects []Object, passed []Passed, err error) {
 	}
 	objects, before := last(all)
 	for _, n := range before {
-		passed = append(passed, Passed{from[n], fmt.Sprintf("%s comes again with different content; the last one counts: keep one", all[n])})
+		passed = append(passed, Passed{from[n], fmt.Sprintf(
+			"%s comes again with different content; the last one counts: keep one", all[n])})
 	}
 	return objects, passed, nil
 }
@@ -75,8 +80,8 @@ func noObject(m []byte) string {
 	return ""
 }
 
-// last puts objects in canonical order. Of several with one identity the last one stays; before are the indices of those of
-// them that had another content.
+// last puts objects in canonical order. Of several with one identity the last one stays; before are the indices of
+// those of them that had another content.
 func last(all []Object) (objects []Object, before []int) {
 	order := make([]int, len(all))
 	for i := range all {

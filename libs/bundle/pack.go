@@ -36,19 +36,23 @@ func Unpack(pack []byte) (Content, digest.Digest, error) {
 func FromCanonical(raw []byte) (Content, digest.Digest, error) {
 	var c Content
 	if d := depth(raw); d > MaxDepth+2 {
-		return Content{}, "", errs.New(errs.TooLarge, "bundle is nested %d deep, more than %d", d, MaxDepth).At("", "bundle.MaxDepth")
+		return Content{}, "", errs.New(errs.TooLarge, "bundle is nested %d deep, more than %d", d, MaxDepth).At(
+			"", "bundle.MaxDepth")
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return Content{}, "", errs.New(errs.Invalid, "these are not the bytes of a canonical bundle: %v", err).At("", "R-CAT-51")
+		return Content{}, "", errs.New(errs.Invalid, "these are not the bytes of a canonical bundle: %v", err).At(
+			"", "R-CAT-51")
 	}
 	if len(c.Manifests) > MaxManifests {
-		return Content{}, "", errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(c.Manifests), MaxManifests).At("", "bundle.MaxManifests")
+		return Content{}, "", errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(c.Manifests),
+			MaxManifests).At("", "bundle.MaxManifests")
 	}
 	return c, digest.Bytes(append([]byte(Type+"\n"), raw...)), nil
 }
 
 func decompress(pack []byte) ([]byte, error) {
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes), zstd.WithDecoderMaxWindow(MaxBytes))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes),
+		zstd.WithDecoderMaxWindow(MaxBytes))
 	if err != nil {
 		panic("zstd options are constants: " + err.Error())
 	}

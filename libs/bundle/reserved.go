@@ -11,17 +11,17 @@ import (
 // RuleReserved is the rule that a bundle breaks that brings or owns an API of a reserved group.
 const RuleReserved = "reserved-api-group"
 
-// served are the API groups that an API server serves itself, as k8s.io/api, apiextensions and apiregistration have them; a
-// test of the executor compares the table with their types, and another one with what a real API server says of itself. Who
-// may define their APIs, or say that it provides them, could change what every other operator and every right of a cluster
-// rests on. For other groups below k8s.io and kubernetes.io the API server has a rule of its own, the annotation
-// api-approved.kubernetes.io, and decides.
+// served are the API groups that an API server serves itself, as k8s.io/api, apiextensions and apiregistration have
+// them; a test of the executor compares the table with their types, and another one with what a real API server says of
+// itself. Who may define their APIs, or say that it provides them, could change what every other operator and every
+// right of a cluster rests on. For other groups below k8s.io and kubernetes.io the API server has a rule of its own,
+// the annotation api-approved.kubernetes.io, and decides.
 var served = []string{
-	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
-	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
-	"events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io",
-	"networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
-	"storage.k8s.io", "storagemigration.k8s.io",
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
+	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io",
+	"internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io", "policy",
+	"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
 }
 
 // owned, and all groups below them, are OLM's and Chandler's.
@@ -46,7 +46,9 @@ func GroupOf(crd string) string {
 // with RuleReserved.
 func (c Content) CheckGroups(csv CSV) error {
 	refuse := func(what, group, field string) error {
-		return errs.New(errs.Invalid, "%s: %s is of API group %q, which is reserved: the API server itself, OLM or Chandler serves it; a bundle must bring APIs of a group of its own",
+		return errs.New(errs.Invalid,
+			"%s: %s is of API group %q, which is reserved: the API server itself, OLM or Chandler serves it; a "+
+				"bundle must bring APIs of a group of its own",
 			csv.Name, what, group).At(field, RuleReserved)
 	}
 	crds, err := c.CRDs()
@@ -60,7 +62,8 @@ func (c Content) CheckGroups(csv CSV) error {
 	}
 	for i, d := range csv.Spec.CRDs.Owned {
 		if g := GroupOf(d.Name); Reserved(g) {
-			return refuse("the owned "+KindCRD+" "+d.Name, g, fmt.Sprintf("/spec/customresourcedefinitions/owned/%d", i))
+			return refuse("the owned "+KindCRD+" "+d.Name, g,
+				fmt.Sprintf("/spec/customresourcedefinitions/owned/%d", i))
 		}
 	}
 	for i, d := range csv.Spec.APIServices.Owned {

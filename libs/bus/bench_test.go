@@ -23,12 +23,16 @@ func benchLog(b *testing.B, n int) (*pgtest.Database, *eventlog.Log) {
 	b.Helper()
 	d := pgtest.DB(b)
 	_, err := d.Pool(b, "admin").Exec(b.Context(), fmt.Sprintf(`with e as (
-		select i, gen_random_uuid() as key, convert_to(json_build_object('specversion', '1.0', 'id', gen_random_uuid(), 'type', 'catalog.refresh-requested.v1',
-		  'source', '/chandler/gateway', 'subject', 's', 'time', '2026-01-01T00:00:00Z', 'tenant', 'default', 'streamversion', 1, 'data', '{}'::json,
+		select i, gen_random_uuid() as key, convert_to(json_build_object('specversion', '1.0', 'id', gen_random_uuid(),
+		'type', 'catalog.refresh-requested.v1',
+		  'source', '/chandler/gateway', 'subject', 's', 'time', '2026-01-01T00:00:00Z', 'tenant', 'default',
+		  'streamversion', 1, 'data', '{}'::json,
 		  'authid', repeat('x', 300))::text, 'UTF8') as body
 		from generate_series(1, %d) i)
-		insert into eventlog.events (position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
-		select i, 1, now(), 'default', 'catalog', key, 1, 1, 'catalog.refresh-requested.v1', 's', gen_random_uuid(), body, sha256(body) from e`, n))
+		insert into eventlog.events (position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type,
+		subject, event_id, body, hash)
+		select i, 1, now(), 'default', 'catalog', key, 1, 1, 'catalog.refresh-requested.v1', 's', gen_random_uuid(),
+		body, sha256(body) from e`, n))
 	if err == nil {
 		_, err = d.Pool(b, "admin").Exec(b.Context(), `update eventlog.sequencer set position = $1`, n)
 	}
@@ -55,16 +59,20 @@ func BenchmarkRefill(b *testing.B) {
 func BenchmarkConsumer(b *testing.B) {
 	d, log := benchLog(b, benchEvents)
 	pool := d.Pool(b, "gateway")
-	if _, err := d.Pool(b, "admin").Exec(b.Context(), `create table public.effects (event text); grant all on public.effects to public`); err != nil {
+	if _, err := d.Pool(b, "admin").Exec(b.Context(),
+		`create table public.effects (event text); grant all on public.effects to public`); err != nil {
 		b.Fatal(err)
 	}
 	i := 0
 	for b.Loop() {
 		i++
-		c := &bus.Consumer{Name: fmt.Sprint("bench", i), Log: log, Pool: pool, Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-			_, err := tx.Exec(ctx, `insert into public.effects values ($1)`, e.ID)
-			return err
-		}}
+		c := &bus.Consumer{
+			Name: fmt.Sprint("bench", i), Log: log, Pool: pool,
+			Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+				_, err := tx.Exec(ctx, `insert into public.effects values ($1)`, e.ID)
+				return err
+			},
+		}
 		if err := c.CatchUp(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -82,7 +90,10 @@ func BenchmarkLanes(b *testing.B) {
 		all[i] = bus.Scope{Tenant: events.DefaultTenant, Cluster: fmt.Sprint(i % 100), Namespace: fmt.Sprint(i)}
 	}
 	for b.Loop() {
-		if err := pool.Tx(b.Context(), func(tx pgx.Tx) error { return l.Mark(b.Context(), tx, bus.FanOut, all...) }); err != nil {
+		if err := pool.Tx(b.Context(), func(tx pgx.Tx) error {
+			return l.Mark(
+				b.Context(), tx, bus.FanOut, all...)
+		}); err != nil {
 			b.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
@@ -93,7 +104,12 @@ func BenchmarkLanes(b *testing.B) {
 			}
 			cancel()
 		}()
-		if err := l.Work(ctx, 4, func(context.Context, bus.Scope) error { done <- struct{}{}; return nil }); err != nil {
+		if err := l.Work(ctx, 4, func(context.Context,
+			bus.Scope,
+		) error {
+			done <- struct{}{}
+			return nil
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

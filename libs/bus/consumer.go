@@ -291,7 +291,8 @@ func (c *Consumer) kinds() []events.Kind {
 
 // lock makes the checkpoint where it is missing and locks it. held: another replica has it.
 func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (at events.Position, held bool, err error) {
-	const query = `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2 for update skip locked`
+	const query = `select epoch, position from eventlog.checkpoints
+		where consumer = $1 and tenant = $2 for update skip locked`
 	for range 2 {
 		err = tx.QueryRow(ctx, query, c.Name, events.AllTenants).Scan(&at.Epoch, &at.N)
 		if !errors.Is(err, pgx.ErrNoRows) {

@@ -208,8 +208,10 @@ func (e *env) head() events.Position {
 func (e *env) forge(typ string, position int64) {
 	e.t.Helper()
 	admin := e.db.Pool(e.t, "admin")
-	_, err := admin.Exec(e.t.Context(), `insert into eventlog.events (position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
-		select $1, epoch, recorded, tenant, kind, gen_random_uuid(), 1, 1, $2, 'x', gen_random_uuid(), body, hash from eventlog.events limit 1`, position, typ)
+	_, err := admin.Exec(e.t.Context(), `insert into eventlog.events (position, epoch, recorded, tenant, kind,
+		stream_key, incarnation, version, type, subject, event_id, body, hash)
+		select $1, epoch, recorded, tenant, kind, gen_random_uuid(), 1, 1, $2, 'x', gen_random_uuid(), body, hash
+		from eventlog.events limit 1`, position, typ)
 	if err == nil {
 		_, err = admin.Exec(e.t.Context(), `update eventlog.sequencer set position = $1`, position)
 	}
@@ -228,7 +230,8 @@ func TestConsumerBelievesTheStoredCheckpoint(t *testing.T) {
 	e.run(c.Run)
 	e.catalog("one").append(10)
 	e.eventually("all taken", func() bool { return len(e.effects("c")) == 10 })
-	if _, err := e.db.Pool(t, "admin").Exec(t.Context(), `update eventlog.checkpoints set position = 6 where consumer = 'c'`); err != nil {
+	if _, err := e.db.Pool(t, "admin").Exec(t.Context(),
+		`update eventlog.checkpoints set position = 6 where consumer = 'c'`); err != nil {
 		t.Fatal(err)
 	}
 	e.eventually("taken again from the stored checkpoint", func() bool { return len(e.effects("c")) == 14 })

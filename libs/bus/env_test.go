@@ -47,7 +47,8 @@ func setup(t *testing.T) *env {
 	e := &env{t: t, db: d, pool: d.Pool(t, "gateway"), nats: bustest.Start(t)}
 	e.log = eventlog.New(e.pool)
 	admin := d.Pool(t, "admin")
-	if _, err := admin.Exec(t.Context(), `create table public.effects (id bigint generated always as identity, consumer text, event text, stream text, version bigint);
+	if _, err := admin.Exec(t.Context(),
+		`create table public.effects (id bigint generated always as identity, consumer text, event text, stream text, version bigint);
 		grant select, insert, delete on public.effects to public`); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,8 @@ func effect(ctx context.Context, tx pgx.Tx, name string, r eventlog.Recorded) er
 // effects returns "stream@version" of every effect of a consumer in the order in which they were made.
 func (e *env) effects(consumer string) []string {
 	e.t.Helper()
-	rows, err := e.pool.Query(e.t.Context(), `select stream || '@' || version from public.effects where consumer = $1 order by id`, consumer)
+	rows, err := e.pool.Query(e.t.Context(), `select stream || '@' || version from public.effects where consumer = $1
+		order by id`, consumer)
 	if err != nil {
 		e.t.Fatal(err)
 	}

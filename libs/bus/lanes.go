@@ -70,8 +70,8 @@ type Lanes struct {
 
 	// Claim is how long a claim holds without renewal; claimFor where it is 0. Tests shorten it.
 	Claim time.Duration
-	// Settle is how long a scope in the FanOut lane waits after its first mark, so that changes that come close together
-	// are answered by one work: a catalog's author publishes twice, several catalogs are read at once. Further
+	// Settle is how long a scope in the FanOut lane waits after its first mark, so that changes that come close
+	// together are answered by one work: a catalog's author publishes twice, several catalogs are read at once. Further
 	// marks do not prolong it, and an interactive one ends it.
 	Settle time.Duration
 
@@ -116,7 +116,8 @@ func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope)
 	if lane == FanOut {
 		settle = l.Settle
 	}
-	_, err := tx.Exec(ctx, `insert into `+l.table+` as d (tenant, cluster, namespace, lane, cause, traceparent, not_before)
+	_, err := tx.Exec(ctx, `insert into `+l.table+
+		` as d (tenant, cluster, namespace, lane, cause, traceparent, not_before)
 		select t, c, n, $6, x, p, now() + $7::interval from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(t, c, n, x, p)
 		on conflict (tenant, cluster, namespace) do update set
 		  lane = least(d.lane, excluded.lane), generation = d.generation + 1,

@@ -131,9 +131,9 @@ func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
 	return nil
 }
 
-// newcomers gives tenants a turn that had no work when the round began: it steps from tenant to tenant. They get one now
-// and again until the round is over. What is left of it keeps its order, so that nobody's last clusters are put
-// off again and again.
+// newcomers gives tenants a turn that had no work when the round began: it steps from tenant to tenant. They get one
+// now and again until the round is over. What is left of it keeps its order, so that nobody's last clusters are put off
+// again and again.
 func (l *Lanes) newcomers(ctx context.Context, lane Lane, r *ring) error {
 	first, err := l.pairs(ctx, `with recursive step as (
 		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
@@ -160,7 +160,10 @@ func (l *Lanes) pairs(ctx context.Context, sql string, args ...any) ([]pair, err
 	if err != nil {
 		return nil, fmt.Errorf("find dirty scopes: %w", pg.Err(err))
 	}
-	pairs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (p pair, err error) { return p, r.Scan(&p.tenant, &p.cluster) })
+	pairs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (p pair, err error) {
+		return p,
+			r.Scan(&p.tenant, &p.cluster)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find dirty scopes: %w", pg.Err(err))
 	}
@@ -251,7 +254,8 @@ func (l *Lanes) fail(ctx context.Context, s Scope, cause error) error {
 		  not_before = case when generation = $4 then now() + $6::interval else not_before end,
 		  reason = $7
 		where tenant = $1 and cluster = $2 and namespace = $3 and owner = $5`,
-		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner, backoff(s.Attempts, retryFirst, retryMax), Storable(cause.Error(), maxReason))
+		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner, backoff(s.Attempts, retryFirst, retryMax),
+		Storable(cause.Error(), maxReason))
 	return pg.Err(err)
 }
 
@@ -266,7 +270,8 @@ func backoff(failures int, first, limit time.Duration) time.Duration {
 	return d
 }
 
-// renew prolongs the claims of this process until ctx ends, early enough for two more tries, and ends the work whose claim is lost.
+// renew prolongs the claims of this process until ctx ends, early enough for two more tries, and ends the work whose
+// claim is lost.
 func (l *Lanes) renew(ctx context.Context) {
 	t := time.NewTicker(l.claimTime() / 3)
 	defer t.Stop()
@@ -290,10 +295,12 @@ func (l *Lanes) renewOnce(ctx context.Context) {
 	}
 	var tenants, clusters, namespaces []string
 	for _, s := range sortScopes(slices.Collect(maps.Keys(before))) {
-		tenants, clusters, namespaces = append(tenants, s.Tenant), append(clusters, s.Cluster), append(namespaces, s.Namespace)
+		tenants, clusters, namespaces = append(tenants, s.Tenant), append(clusters, s.Cluster),
+			append(namespaces, s.Namespace)
 	}
 	rows, err := l.pool.Query(ctx, `update `+l.table+` set until = now() + $2::interval
-		where owner = $1 and (tenant, cluster, namespace) in (select t, c, n from unnest($3::text[], $4::text[], $5::text[]) as u(t, c, n))
+		where owner = $1 and (tenant, cluster, namespace) in (select t, c, n
+		from unnest($3::text[], $4::text[], $5::text[]) as u(t, c, n))
 		returning tenant, cluster, namespace`, l.owner, l.claimTime(), tenants, clusters, namespaces)
 	if err != nil {
 		return // a claim that cannot be renewed expires by itself, and effects are fenced where they happen

@@ -35,7 +35,10 @@ func (e *lanesEnv) lanes() *bus.Lanes { return bus.NewLanes(e.pool, dirty, buste
 
 func (e *lanesEnv) mark(l *bus.Lanes, lane bus.Lane, scopes ...bus.Scope) {
 	e.t.Helper()
-	if err := e.pool.Tx(e.t.Context(), func(tx pgx.Tx) error { return l.Mark(e.t.Context(), tx, lane, scopes...) }); err != nil {
+	if err := e.pool.Tx(e.t.Context(), func(tx pgx.Tx) error {
+		return l.Mark(
+			e.t.Context(), tx, lane, scopes...)
+	}); err != nil {
 		e.t.Fatal(err)
 	}
 	l.Wake()
@@ -187,7 +190,8 @@ func TestLanesLetFanOutSettle(t *testing.T) {
 		t.Errorf("%s was taken while it settles", s.Namespace)
 	}
 	e.mark(l, bus.FanOut, scope("t", "c", "settles")) // does not prolong it
-	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set not_before = not_before - interval '1 hour'`); err != nil {
+	if _, err := e.pool.Exec(t.Context(),
+		`update installer.dirty set not_before = not_before - interval '1 hour'`); err != nil {
 		t.Fatal(err)
 	}
 	l.Wake()
@@ -253,7 +257,8 @@ func TestLanesClaimOfADeadWorkerExpires(t *testing.T) {
 	dead := e.lanes()
 	e.mark(dead, bus.Interactive, scope("t", "c", "n"))
 	var until time.Time // by the database's clock, by which claims are judged
-	if err := e.pool.QueryRow(t.Context(), `update installer.dirty set owner = 'dead', until = now() + interval '700 milliseconds' returning until`).Scan(&until); err != nil {
+	if err := e.pool.QueryRow(t.Context(), `update installer.dirty set owner = 'dead',
+		until = now() + interval '700 milliseconds' returning until`).Scan(&until); err != nil {
 		t.Fatal(err)
 	}
 	taken := make(chan time.Time, 1)
@@ -274,7 +279,8 @@ func TestLanesClaimIsRenewedAndItsLossIsTold(t *testing.T) {
 	t.Parallel()
 	e := setupLanes(t)
 	l := e.lanes()
-	l.Claim = 3 * time.Second // a machine that stands still for longer than a renewal may be late loses its claim rightly
+	// a machine that stands still for longer than a renewal may be late loses its claim rightly
+	l.Claim = 3 * time.Second
 	begun, told := make(chan struct{}), make(chan error, 1)
 	e.work(l, 1, func(ctx context.Context, _ bus.Scope) error {
 		close(begun)
@@ -305,7 +311,8 @@ func TestLanesClaimIsRenewedAndItsLossIsTold(t *testing.T) {
 		}
 	}
 	stop()
-	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set owner = 'somebody else', until = now() + interval '1 hour'`); err != nil {
+	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set owner = 'somebody else',
+		until = now() + interval '1 hour'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := get(t, told); err == nil || errors.Is(err, context.Canceled) {
@@ -391,8 +398,10 @@ func refuseDeletes(t *testing.T, d *pgtest.Database, namespace string) (allow fu
 			t.Fatal(err)
 		}
 	}
-	exec(`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`)
-	exec(`create trigger refuse before delete on ` + dirty + ` for each row when (old.namespace = '` + namespace + `') execute function public.refuse()`)
+	exec(
+		`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`)
+	exec(`create trigger refuse before delete on ` + dirty + ` for each row when (old.namespace = '` + namespace +
+		`') execute function public.refuse()`)
 	return func() { t.Helper(); exec(`drop trigger refuse on ` + dirty) }
 }
 
@@ -405,7 +414,8 @@ func TestLanesClaimThatCannotBeGivenBackExpires(t *testing.T) {
 	l := e.lanes()
 	l.Claim = 300 * time.Millisecond
 	long, release, taken := make(chan struct{}), make(chan struct{}), make(chan struct{}, 100)
-	begun := sync.OnceFunc(func() { close(long) }) // a machine that stands still for longer than the claim begins it again
+	// a machine that stands still for longer than the claim begins it again
+	begun := sync.OnceFunc(func() { close(long) })
 	e.work(l, 2, func(ctx context.Context, s bus.Scope) error {
 		if s.Namespace == "long" {
 			begun()
@@ -450,7 +460,8 @@ func TestLanesGiveBackIsTriedAgain(t *testing.T) {
 func TestStorable(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": "", "short": "short", "abcdefgh": "abcdef", "abcdeé": "abcde", "a\x00b\x00": "ab", "a\xffb": "ab", "\x00\x00abcdef": "abcdef",
+		"": "", "short": "short", "abcdefgh": "abcdef", "abcdeé": "abcde", "a\x00b\x00": "ab", "a\xffb": "ab",
+		"\x00\x00abcdef": "abcdef",
 	} {
 		if got := bus.Storable(in, 6); got != want {
 			t.Errorf("Storable(%q) = %q, want %q", in, got, want)

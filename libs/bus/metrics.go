@@ -26,9 +26,12 @@ func counter(name, doc string) metric.Int64Counter {
 // observe shows the consumer's status as gauges until the returned function is called.
 func (c *Consumer) observe() func() {
 	m := otel.Meter(meterName)
-	lag, err1 := m.Int64ObservableGauge("chandler.consumer.lag", metric.WithDescription("Positions between a consumer and the log's head."))
-	parked, err2 := m.Int64ObservableGauge("chandler.consumer.parked", metric.WithDescription("Streams parked by a consumer."))
-	stopped, err3 := m.Int64ObservableGauge("chandler.consumer.stopped", metric.WithDescription("1 while a consumer cannot pass an event type unknown to it."))
+	lag, err1 := m.Int64ObservableGauge("chandler.consumer.lag",
+		metric.WithDescription("Positions between a consumer and the log's head."))
+	parked, err2 := m.Int64ObservableGauge("chandler.consumer.parked",
+		metric.WithDescription("Streams parked by a consumer."))
+	stopped, err3 := m.Int64ObservableGauge("chandler.consumer.stopped",
+		metric.WithDescription("1 while a consumer cannot pass an event type unknown to it."))
 	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
 			otel.Handle(err)

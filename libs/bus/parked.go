@@ -39,7 +39,8 @@ type Parked struct {
 
 // ListParked returns what is parked, by consumer, stream and version; consumer "" is all of them.
 func ListParked(ctx context.Context, q pg.Querier, consumer string) ([]Parked, error) {
-	rows, err := q.Query(ctx, `select consumer, tenant, stream, version, epoch, position, type, reason, attempts, since, next_retry
+	rows, err := q.Query(ctx, `select consumer, tenant, stream, version, epoch, position, type, reason, attempts, since,
+		next_retry
 		from eventlog.parked where $1 = '' or consumer = $1 order by consumer, stream, version`, consumer)
 	if err != nil {
 		return nil, fmt.Errorf("list parked events: %w", pg.Err(err))
@@ -54,7 +55,8 @@ func ListParked(ctx context.Context, q pg.Querier, consumer string) ([]Parked, e
 // RetryParked has a parked stream tried again at the consumer's next look; stream "" is all of the
 // consumer's. It returns errs.NotFound where nothing is parked there.
 func RetryParked(ctx context.Context, q pg.Querier, consumer, stream string) error {
-	tag, err := q.Exec(ctx, `update eventlog.parked set next_retry = now() where consumer = $1 and ($2 = '' or stream = $2)`, consumer, stream)
+	tag, err := q.Exec(ctx, `update eventlog.parked set next_retry = now()
+		where consumer = $1 and ($2 = '' or stream = $2)`, consumer, stream)
 	if err != nil {
 		return fmt.Errorf("retry parked events: %w", pg.Err(err))
 	}
@@ -69,7 +71,9 @@ func RetryParked(ctx context.Context, q pg.Querier, consumer, stream string) err
 }
 
 // take handles one event, or parks it. An error is transient: the batch ends before this event.
-func (c *Consumer) take(ctx context.Context, tx pgx.Tx, e *eventlog.Recorded, parked map[string]bool, careful bool) error {
+func (c *Consumer) take(ctx context.Context, tx pgx.Tx, e *eventlog.Recorded, parked map[string]bool,
+	careful bool,
+) error {
 	stream := e.StreamID.String()
 	if parked[stream] {
 		return c.park(ctx, tx, e, behindReason, 0)
@@ -110,7 +114,8 @@ func (c *Consumer) park(ctx context.Context, tx pgx.Tx, e *eventlog.Recorded, re
 		(tenant, consumer, stream, version, epoch, position, type, reason, attempts, next_retry)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::interval)
 		on conflict do nothing`,
-		e.Tenant, c.Name, e.StreamID.String(), e.Version, e.Position.Epoch, e.Position.N, string(e.Type), Storable(reason, maxReason), attempts, parkedFirst)
+		e.Tenant, c.Name, e.StreamID.String(), e.Version, e.Position.Epoch, e.Position.N, string(e.Type),
+		Storable(reason, maxReason), attempts, parkedFirst)
 	if err != nil {
 		return fmt.Errorf("park event %s: %w", e.Position, pg.Err(err))
 	}
@@ -127,7 +132,8 @@ type waiting struct {
 
 // retryDue tries the parked streams whose time has come, and returns those that stay parked.
 func (c *Consumer) retryDue(ctx context.Context, tx pgx.Tx) (map[string]bool, error) {
-	rows, err := tx.Query(ctx, `select tenant, stream, array_agg(version order by version), max(attempts), min(next_retry) <= now()
+	rows, err := tx.Query(ctx, `select tenant, stream, array_agg(version order by version), max(attempts),
+		min(next_retry) <= now()
 		from eventlog.parked where consumer = $1 group by tenant, stream order by min(position)`, c.Name)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -188,6 +194,7 @@ func (c *Consumer) parkAgain(ctx context.Context, tx pgx.Tx, w waiting, e *event
 		    reason = case when version = $3 then $5 else reason end,
 		    next_retry = now() + $6::interval
 		where consumer = $1 and stream = $2`,
-		c.Name, w.stream, e.Version, w.attempts+1, Storable(failure.Error(), maxReason), backoff(w.attempts, parkedFirst, parkedMax))
+		c.Name, w.stream, e.Version, w.attempts+1, Storable(failure.Error(), maxReason),
+		backoff(w.attempts, parkedFirst, parkedMax))
 	return pg.Err(err)
 }

@@ -91,7 +91,8 @@ func (p *Publisher) term(ctx context.Context, js jetstream.JetStream) error {
 
 // asyncPublisher publishes without waiting for each answer; CleanupPublisher ends it.
 func (b *Bus) asyncPublisher() (jetstream.JetStream, error) {
-	js, err := jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	js, err := jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch),
+		jetstream.WithPublishAsyncTimeout(ackTimeout))
 	return js, errs.Wrap(errs.Internal, err, "open JetStream")
 }
 
@@ -221,7 +222,9 @@ func begins(recs []eventlog.Recorded, pos events.Position, hash digest.Digest) b
 }
 
 // publish sends a batch, each hint naming its predecessor: were one lost or refused, all behind it are.
-func (p *Publisher) publish(ctx context.Context, js jetstream.JetStream, at cursor, recs []eventlog.Recorded) (cursor, error) {
+func (p *Publisher) publish(ctx context.Context, js jetstream.JetStream, at cursor, recs []eventlog.Recorded) (
+	cursor, error,
+) {
 	acks := make([]jetstream.PubAckFuture, 0, len(recs))
 	prev := at
 	for i := range recs {

@@ -65,7 +65,8 @@ func (p *Publisher) sync(ctx context.Context) (cursor, error) {
 		p.say.Warn("replacing EVENTS: hints were deleted from it", "messages", info.State.Msgs)
 		return p.replace(ctx, id)
 	}
-	return cursor{pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created}, nil
+	return cursor{pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created},
+		nil
 }
 
 // whole reports whether nothing but the oldest beyond HintsKept is missing.
@@ -99,7 +100,8 @@ func (p *Publisher) stream(ctx context.Context, id string) (info *jetstream.Stre
 		known = other == id
 		if other != "" && !known {
 			p.say.Warn("replacing EVENTS: it was filled from another log", "log", other)
-			if err := p.bus.js.DeleteStream(ctx, StreamEvents); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			if err := p.bus.js.DeleteStream(ctx, StreamEvents); err != nil &&
+				!errors.Is(err, jetstream.ErrStreamNotFound) {
 				return nil, false, unavailable(err, "delete stream %s", StreamEvents)
 			}
 		}
@@ -167,7 +169,8 @@ func (p *Publisher) lost(ctx context.Context, last events.Position, hash digest.
 	if err != nil || !stopped || last.Epoch >= stop.Epoch {
 		return err
 	}
-	return errs.New(errs.Unavailable, "stream %s holds hints of events that the record lost; it is kept until effects are resumed", StreamEvents)
+	return errs.New(errs.Unavailable,
+		"stream %s holds hints of events that the record lost; it is kept until effects are resumed", StreamEvents)
 }
 
 // replace makes the stream anew.

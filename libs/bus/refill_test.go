@@ -53,14 +53,17 @@ func TestLossesUnderARunningPublisherStopEffects(t *testing.T) {
 	}{
 		"the head falls back":        {6, func(e *env, _ *catalog, _ func() func(), _ func()) { e.loseCommits(6) }},
 		"the head is the same again": {10, func(e *env, _ *catalog, _ func() func(), _ func()) { e.replaceEvent(10) }},
-		"the head is past it, and a publisher begins": {14, func(e *env, c *catalog, publish func() func(), stop func()) {
-			stop()
-			e.loseCommits(6)
-			c.version = 6
-			c.append(8)
-			c.sequenced()
-			publish()
-		}},
+		"the head is past it, and a publisher begins": {
+			14,
+			func(e *env, c *catalog, publish func() func(), stop func()) {
+				stop()
+				e.loseCommits(6)
+				c.version = 6
+				c.append(8)
+				c.sequenced()
+				publish()
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +82,8 @@ func TestLossesUnderARunningPublisherStopEffects(t *testing.T) {
 				s, stopped, err = e.log.EffectsStopped(t.Context())
 				return err == nil && stopped
 			})
-			if s.Seen != (events.Position{Epoch: 1, N: 10}) || s.Head != (events.Position{Epoch: 1, N: c.head}) || s.Epoch != 2 {
+			if s.Seen != (events.Position{Epoch: 1, N: 10}) || s.Head != (events.Position{Epoch: 1, N: c.head}) ||
+				s.Epoch != 2 {
 				t.Errorf("stop %+v", s)
 			}
 			one.version = c.head
@@ -112,10 +116,12 @@ func (e *env) replaceEvent(position int64) {
 // loseCommits takes the record back to a position, as a restored older backup would.
 func (e *env) loseCommits(to int64) {
 	e.t.Helper()
-	_, err := e.db.Pool(e.t, "admin").Exec(e.t.Context(), `with gone as (delete from eventlog.events where position > `+strconv.FormatInt(to, 10)+` returning 1)
+	_, err := e.db.Pool(e.t, "admin").Exec(e.t.Context(), `with gone as (delete from eventlog.events where position > `+
+		strconv.FormatInt(to, 10)+` returning 1)
 		update eventlog.sequencer set position = `+strconv.FormatInt(to, 10)+`, until = '-infinity' where (select count(*) from gone) > 0`)
 	if err == nil {
-		_, err = e.db.Pool(e.t, "admin").Exec(e.t.Context(), `update eventlog.streams set version = `+strconv.FormatInt(to, 10))
+		_, err = e.db.Pool(e.t, "admin").Exec(e.t.Context(), `update eventlog.streams set version = `+
+			strconv.FormatInt(to, 10))
 	}
 	if err != nil {
 		e.t.Fatal(err)

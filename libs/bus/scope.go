@@ -42,7 +42,8 @@ func (s Scope) Key() Scope {
 func sortScopes(scopes []Scope) []Scope {
 	sorted := slices.Clone(scopes)
 	slices.SortStableFunc(sorted, func(a, b Scope) int {
-		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace))
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Cluster, b.Cluster),
+			cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return slices.CompactFunc(sorted, func(a, b Scope) bool { return a.Key() == b.Key() })
 }

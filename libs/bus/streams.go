@@ -187,7 +187,9 @@ func (b *Bus) mend(ctx context.Context, name string) error {
 
 // amend brings a stream that differs to its configuration: by an update where it is ours, by a new
 // stream where it is foreign or cannot be updated.
-func (b *Bus) amend(ctx context.Context, cfg jetstream.StreamConfig, info *jetstream.StreamInfo) (*jetstream.StreamInfo, error) {
+func (b *Bus) amend(ctx context.Context, cfg jetstream.StreamConfig, info *jetstream.StreamInfo) (
+	*jetstream.StreamInfo, error,
+) {
 	if info.Config.Metadata[metaOwner] != "" && slices.Equal(info.Config.Subjects, cfg.Subjects) {
 		s, err := b.js.UpdateStream(ctx, cfg)
 		if err == nil {

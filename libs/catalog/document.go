@@ -215,7 +215,11 @@ func (p Package) Versions() map[string]string {
 // for nothing on its level.
 func (p Package) DeprecationsOf(channel, bundle string) []Deprecation {
 	var out []Deprecation
-	for _, level := range []struct{ schema, name string }{{SchemaPackage, ""}, {SchemaChannel, channel}, {SchemaBundle, bundle}} {
+	for _, level := range []struct{ schema, name string }{
+		{SchemaPackage, ""},
+		{SchemaChannel, channel},
+		{SchemaBundle, bundle},
+	} {
 		if level.name == "" && level.schema != SchemaPackage {
 			continue
 		}

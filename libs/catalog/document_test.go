@@ -17,10 +17,19 @@ func TestPackageDigest(t *testing.T) {
 		"empty": {},
 		"full": {
 			Name: "a1", Description: `12 "3" \ 4 <é>`, Icon: &catalog.Icon{Data: []byte{1, 2}, MediaType: "image/png"},
-			Properties: []catalog.Property{{Type: "1", Value: value(`{"b":1.0,"a":[1,{"d":2,"c":"7"}]}`)}, {Type: "none"}},
-			Channels:   []catalog.Channel{{Name: "9", Entries: []catalog.Entry{{Name: "x", Skips: []string{"1", `\`}}}, Properties: []catalog.Property{{Type: "t", Value: value(`9007199254740993`)}}}},
+			Properties: []catalog.Property{
+				{Type: "1", Value: value(`{"b":1.0,"a":[1,{"d":2,"c":"7"}]}`)},
+				{Type: "none"},
+			},
+			Channels: []catalog.Channel{{
+				Name: "9", Entries: []catalog.Entry{{Name: "x", Skips: []string{"1", `\`}}},
+				Properties: []catalog.Property{{Type: "t", Value: value(`9007199254740993`)}},
+			}},
 			Bundles: []catalog.Bundle{
-				{Name: "b", Version: "1.0.0", Properties: []catalog.Property{}, Metadata: value(`{"z":"<","y":null}`), RelatedImages: []catalog.RelatedImage{{Image: "1"}}},
+				{
+					Name: "b", Version: "1.0.0", Properties: []catalog.Property{},
+					Metadata: value(`{"z":"<","y":null}`), RelatedImages: []catalog.RelatedImage{{Image: "1"}},
+				},
 				{Name: "c", Metadata: value(`{}`)},
 			},
 		},
@@ -36,7 +45,9 @@ func TestPackageDigest(t *testing.T) {
 			t.Errorf("%s: digest %s, want %s, %v, %v", name, d2, d1, err2, err1)
 		}
 	}
-	if _, err := (catalog.Package{Properties: []catalog.Property{{Type: "t", Value: value(`1e999`)}}}).Digest(); err == nil {
+	if _, err := (catalog.Package{Properties: []catalog.Property{
+		{Type: "t", Value: value(`1e999`)},
+	}}).Digest(); err == nil {
 		t.Error("a number without a canonical form has a digest")
 	}
 }

@@ -36,8 +36,9 @@ type Finding struct {
 	// ForAuthors is a warning that Strict makes an error: who installs is served all the same, or without the bundle.
 	ForAuthors bool `json:"-"`
 
-	// What follows is for load, and empty once it has ended. Spot leads to a value inside the document, whose line is found
-	// last; Scope is what the finding makes unreliable, where that is more than its file: a directory, or everything.
+	// What follows is for load, and empty once it has ended. Spot leads to a value inside the document, whose line is
+	// found last; Scope is what the finding makes unreliable, where that is more than its file: a directory, or
+	// everything.
 	Spot  string `json:"-"`
 	Scope string `json:"-"`
 }
@@ -91,8 +92,8 @@ func (f Findings) Err() error {
 	return errs.New(errs.Invalid, "%s%s", f[0], more).At(f[0].Place(), f[0].Rule)
 }
 
-// Strict returns the findings as authors are told of them: what is served to those who install as OLM takes it, and what
-// leaves a bundle out, is an error. Findings that a Memory kept are as they were.
+// Strict returns the findings as authors are told of them: what is served to those who install as OLM takes it, and
+// what leaves a bundle out, is an error. Findings that a Memory kept are as they were.
 func (f Findings) Strict() Findings {
 	out := slices.Clone(f)
 	for i := range out {
@@ -116,8 +117,8 @@ func (f Findings) Sort() {
 	})
 }
 
-// Report returns the findings as reports show them: texts storable and of bounded length, sorted, without repetitions, and
-// at most MaxFindings.
+// Report returns the findings as reports show them: texts storable and of bounded length, sorted, without repetitions,
+// and at most MaxFindings.
 func (f Findings) Report() Findings {
 	for i := range f {
 		f[i] = f[i].Bounded()

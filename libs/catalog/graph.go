@@ -53,11 +53,15 @@ type GraphError struct {
 func (e *GraphError) Error() string {
 	switch e.Reason {
 	case ReasonNoHead:
-		return fmt.Sprintf("no channel heads (entries not replaced by another entry) found in channel %q: %s", e.Channel, strings.Join(e.Names, ", "))
+		return fmt.Sprintf("no channel heads (entries not replaced by another entry) found in channel %q: %s",
+			e.Channel, strings.Join(e.Names, ", "))
 	case ReasonCycle:
-		return fmt.Sprintf("a cycle exists in the chain of replacement of channel %q: %s", e.Channel, strings.Join(e.Names, " -> "))
+		return fmt.Sprintf("a cycle exists in the chain of replacement of channel %q: %s", e.Channel,
+			strings.Join(e.Names, " -> "))
 	case ReasonManyChains:
-		return fmt.Sprintf("a unique replacement chain within a channel is required to determine the relative order between channel entries, but %d heads were found in channel %q: %s",
+		return fmt.Sprintf(
+			"a unique replacement chain within a channel is required to determine the relative order between channel "+
+				"entries, but %d heads were found in channel %q: %s",
 			len(e.Names), e.Channel, strings.Join(e.Names, ", "))
 	default:
 		return fmt.Sprintf("channel %q has no entries", e.Channel)

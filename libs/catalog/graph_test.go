@@ -33,9 +33,15 @@ func names(entries []catalog.Entry) string {
 func TestSuccessors(t *testing.T) {
 	t.Parallel()
 	chain := []catalog.Entry{{Name: "v3", Replaces: "v2"}, {Name: "v2", Replaces: "v1"}, {Name: "v1"}}
-	skips := []catalog.Entry{{Name: "v3", Replaces: "v1", Skips: []string{"v2", "gone"}}, {Name: "v2", Replaces: "v1"}, {Name: "v1", Replaces: "v0"}}
+	skips := []catalog.Entry{
+		{Name: "v3", Replaces: "v1", Skips: []string{"v2", "gone"}},
+		{Name: "v2", Replaces: "v1"},
+		{Name: "v1", Replaces: "v0"},
+	}
 	ranged := []catalog.Entry{
-		{Name: "v3", Replaces: "v2", SkipRange: ">=1.0.0 <3.0.0"}, {Name: "v2", Replaces: "v1", SkipRange: "<2.0.0"}, {Name: "v1"},
+		{Name: "v3", Replaces: "v2", SkipRange: ">=1.0.0 <3.0.0"},
+		{Name: "v2", Replaces: "v1", SkipRange: "<2.0.0"},
+		{Name: "v1"},
 	}
 	for _, c := range []struct {
 		name            string
@@ -55,10 +61,19 @@ func TestSuccessors(t *testing.T) {
 		{"range of a version that the channel does not have", ranged, "other", "1.2.3", "v3 v2"},
 		{"below the head's range", ranged, "old", "0.5.0", "v2"},
 		{"version unknown", ranged, "v2", "", "v3"},
-		{"nothing moves backwards", []catalog.Entry{{Name: "v2", Replaces: "v1"}, {Name: "v1", SkipRange: ">=0.0.0"}}, "v2", "2.0.0", ""},
+		{
+			"nothing moves backwards",
+			[]catalog.Entry{{Name: "v2", Replaces: "v1"}, {Name: "v1", SkipRange: ">=0.0.0"}},
+			"v2", "2.0.0", "",
+		},
 		{"not onto itself", []catalog.Entry{{Name: "v2", SkipRange: "<=2.0.0"}}, "v2", "2.0.0", ""},
 		{"a range that is none", []catalog.Entry{{Name: "v2", SkipRange: "latest"}}, "v1", "1.0.0", ""},
-		{"pre-release in range", []catalog.Entry{{Name: "v2", SkipRange: ">=1.0.0 <2.0.0"}}, "v2-rc", "2.0.0-rc.1", "v2"},
+		{
+			"pre-release in range",
+			[]catalog.Entry{{Name: "v2", SkipRange: ">=1.0.0 <2.0.0"}},
+			"v2-rc", "2.0.0-rc.1",
+			"v2",
+		},
 	} {
 		if got := names(graph(t, c.entries...).Successors(c.installed, c.vers)); got != c.want {
 			t.Errorf("%s: successors of %s are %q, want %q", c.name, c.installed, got, c.want)
@@ -71,7 +86,8 @@ func TestGraphOrder(t *testing.T) {
 	t.Parallel()
 	g := graph(t, catalog.Entry{Name: "a"}, catalog.Entry{Name: "d", Replaces: "c", Skips: []string{"b", "x"}},
 		catalog.Entry{Name: "c", Replaces: "b"}, catalog.Entry{Name: "b", Replaces: "a"})
-	if g.Head().Name != "d" || names(g.Ordered()) != "d c a" || !slices.Equal(g.Virtual(), []string{"x"}) || !g.Skipped("b") || g.Skipped("a") {
+	if g.Head().Name != "d" || names(g.Ordered()) != "d c a" || !slices.Equal(g.Virtual(), []string{"x"}) ||
+		!g.Skipped("b") || g.Skipped("a") {
 		t.Errorf("head %s, order %s, virtual %v", g.Head().Name, names(g.Ordered()), g.Virtual())
 	}
 	if e, ok := g.Entry("c"); !ok || e.Replaces != "b" {
@@ -88,9 +104,21 @@ func TestGraphErrors(t *testing.T) {
 		says    string
 	}{
 		{nil, catalog.ReasonEmpty, "has no entries"},
-		{[]catalog.Entry{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}}, catalog.ReasonNoHead, "no channel heads (entries not replaced by another entry) found in channel \"steady\": a, b"},
-		{[]catalog.Entry{{Name: "b"}, {Name: "a"}}, catalog.ReasonManyChains, "a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 heads were found in channel \"steady\": a, b"},
-		{[]catalog.Entry{{Name: "c", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "a", Replaces: "b"}}, catalog.ReasonCycle, "a cycle exists in the chain of replacement of channel \"steady\": c -> b -> a -> b"},
+		{
+			[]catalog.Entry{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}},
+			catalog.ReasonNoHead,
+			"no channel heads (entries not replaced by another entry) found in channel \"steady\": a, b",
+		},
+		{
+			[]catalog.Entry{{Name: "b"}, {Name: "a"}},
+			catalog.ReasonManyChains,
+			"a unique replacement chain within a channel is required to determine the relative order between channel " +
+				"entries, but 2 heads were found in channel \"steady\": a, b",
+		},
+		{
+			[]catalog.Entry{{Name: "c", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "a", Replaces: "b"}},
+			catalog.ReasonCycle, "a cycle exists in the chain of replacement of channel \"steady\": c -> b -> a -> b",
+		},
 	} {
 		_, err := catalog.NewGraph(catalog.Channel{Name: "steady", Entries: c.entries})
 		var g *catalog.GraphError
@@ -107,7 +135,10 @@ func TestGraphDoesNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
 		entries := make([]catalog.Entry, 0, n)
-		name := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("v%d", rapid.IntRange(0, 9).Draw(t, "name")) })
+		name := rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf(
+				"v%d", rapid.IntRange(0, 9).Draw(t, "name"))
+		})
 		for i := range n {
 			e := catalog.Entry{Name: fmt.Sprintf("v%d", i)}
 			if rapid.Bool().Draw(t, "replaces") {

@@ -19,9 +19,11 @@ const (
 	MaxNodes = 1_000_000
 	// MaxCatalogBytes is the size of all files that are read of a catalog; the largest real tree has 570 MB.
 	MaxCatalogBytes = 4 << 30
-	// MaxNameBytes is the length of the name of a channel or bundle, as Kubernetes names have it; the longest real one has 80.
+	// MaxNameBytes is the length of the name of a channel or bundle, as Kubernetes names have it; the longest real one
+	// has 80.
 	MaxNameBytes = 253
-	// MaxBlobNameBytes is the length of any other name, schema or type. They are keys of an index, which takes some 2,700.
+	// MaxBlobNameBytes is the length of any other name, schema or type. They are keys of an index, which takes some
+	// 2,700.
 	MaxBlobNameBytes = 1024
 	// MaxDirectoryDepth is how deep directories may nest; real catalogs use 2, bundle directories 5.
 	MaxDirectoryDepth = 16
@@ -31,9 +33,11 @@ const (
 	MaxIgnoreBytes = 64 << 10
 	// MaxConstraintBytes is the raw size of one olm.constraint (R-RES-29).
 	MaxConstraintBytes = value.MaxConstraintBytes
-	// MaxConstraintDepth is how many constraints may be inside each other (R-RES-29); real ones have two or three levels.
+	// MaxConstraintDepth is how many constraints may be inside each other (R-RES-29); real ones have two or three
+	// levels.
 	MaxConstraintDepth = value.MaxConstraintDepth
-	// MaxRules is the number of different rules of the bundles of a package together (R-RES-26); real ones have a handful.
+	// MaxRules is the number of different rules of the bundles of a package together (R-RES-26); real ones have a
+	// handful.
 	MaxRules = value.MaxRules
 	// MaxBundleFiles is the number of files of one bundle directory; the largest real one has 60.
 	MaxBundleFiles = 1_000

@@ -26,8 +26,18 @@ func versionsOf(entries []catalog.Entry) map[string]string {
 // TestPaths proves the ways to the head (R-GRA-6, R-GRA-8, R-GRA-9, R-GRA-12).
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	chain := []catalog.Entry{{Name: "v4", Replaces: "v3"}, {Name: "v3", Replaces: "v2"}, {Name: "v2", Replaces: "v1"}, {Name: "v1"}}
-	jump := []catalog.Entry{{Name: "v4", Replaces: "v3", SkipRange: ">=2.0.0 <4.0.0"}, {Name: "v3", Replaces: "v2", SkipRange: "<2.0.0"}, {Name: "v2", Replaces: "v1"}, {Name: "v1"}}
+	chain := []catalog.Entry{
+		{Name: "v4", Replaces: "v3"},
+		{Name: "v3", Replaces: "v2"},
+		{Name: "v2", Replaces: "v1"},
+		{Name: "v1"},
+	}
+	jump := []catalog.Entry{
+		{Name: "v4", Replaces: "v3", SkipRange: ">=2.0.0 <4.0.0"},
+		{Name: "v3", Replaces: "v2", SkipRange: "<2.0.0"},
+		{Name: "v2", Replaces: "v1"},
+		{Name: "v1"},
+	}
 	// From v1 the nearest the head is v4, from where only v5 leads on; v3 leads to the head at once.
 	greedy := []catalog.Entry{
 		{Name: "v6", Replaces: "v5", SkipRange: "3.0.0"},
@@ -37,7 +47,12 @@ func TestPaths(t *testing.T) {
 		{Name: "v2", Replaces: "v1"},
 		{Name: "v1"},
 	}
-	dead := []catalog.Entry{{Name: "v4", Replaces: "v3", Skips: []string{"v3"}}, {Name: "v3", Replaces: "v2"}, {Name: "v2", Replaces: "v1"}, {Name: "v1"}}
+	dead := []catalog.Entry{
+		{Name: "v4", Replaces: "v3", Skips: []string{"v3"}},
+		{Name: "v3", Replaces: "v2"},
+		{Name: "v2", Replaces: "v1"},
+		{Name: "v1"},
+	}
 	for _, c := range []struct {
 		name           string
 		entries        []catalog.Entry
@@ -112,7 +127,10 @@ func (s slow) head() string {
 }
 
 func (s slow) skipped(name string) bool {
-	return slices.ContainsFunc(s.entries, func(e catalog.Entry) bool { return e.Name != name && slices.Contains(e.Skips, name) })
+	return slices.ContainsFunc(s.entries, func(e catalog.Entry) bool {
+		return e.Name != name &&
+			slices.Contains(e.Skips, name)
+	})
 }
 
 // chain is head → tail along replaces.
@@ -168,7 +186,8 @@ func drawChannel(t *rapid.T) ([]catalog.Entry, *catalog.Graph) {
 		} else if rapid.Bool().Draw(t, "virtual") {
 			e.Replaces = "gone"
 		}
-		e.Skips = rapid.SliceOfN(rapid.SampledFrom([]string{"v0", "v1", "v2", "v3", "v4", "v5", "gone", "away"}), 0, 2).Draw(t, "skips")
+		e.Skips = rapid.SliceOfN(rapid.SampledFrom([]string{"v0", "v1", "v2", "v3", "v4", "v5", "gone", "away"}), 0,
+			2).Draw(t, "skips")
 		e.SkipRange = rapid.SampledFrom([]string{"", "", "<3.0.0", ">=1.0.0 <5.0.0", "2.0.0 || 4.0.0"}).Draw(t, "range")
 		entries = append(entries, e)
 	}
@@ -220,7 +239,8 @@ func TestGraphAgainstSlow(t *testing.T) {
 		check("dead", g.Dead(s.versions), catalog.Dead{Stranded: stuck, Cut: cut})
 		for _, installed := range []string{"v0", "v1", "v2", "v3", "v4", "v5", "v6", "gone", "away"} {
 			version := strings.TrimPrefix(installed, "v") + ".0.0"
-			check("successors of "+installed, strings.Fields(names(g.Successors(installed, version))), s.successors(installed, version))
+			check("successors of "+installed, strings.Fields(names(g.Successors(installed, version))),
+				s.successors(installed, version))
 			checkPaths(t, g, s, installed, version)
 		}
 	})
@@ -246,7 +266,8 @@ func checkPaths(t *rapid.T, g *catalog.Graph, s slow, installed, version string)
 	ways := s.ways(installed, version)
 	short := g.ShortestPath(installed, version, s.versions)
 	if short.ReachesHead != (len(ways) > 0) {
-		t.Fatalf("shortest path from %s: %s, but there are %d ways in %+v", installed, describe(short), len(ways), s.entries)
+		t.Fatalf("shortest path from %s: %s, but there are %d ways in %+v", installed, describe(short), len(ways),
+			s.entries)
 	}
 	if len(ways) == 0 {
 		return
@@ -264,11 +285,22 @@ func TestHostileGraphs(t *testing.T) {
 	const n = 100_000
 	name := func(i int) string { return fmt.Sprintf("v%d", i) }
 	for what, entry := range map[string]func(i int) catalog.Entry{
-		"chain":           func(i int) catalog.Entry { return catalog.Entry{Name: name(i), Replaces: name(i - 1)} },
-		"ring":            func(i int) catalog.Entry { return catalog.Entry{Name: name(i), Replaces: name((i + n - 1) % n)} },
-		"ring and a head": func(i int) catalog.Entry { return catalog.Entry{Name: name(i), Replaces: name((i + n - 2) % (n - 1))} },
+		"chain": func(i int) catalog.Entry { return catalog.Entry{Name: name(i), Replaces: name(i - 1)} },
+		"ring": func(i int) catalog.Entry {
+			return catalog.Entry{
+				Name: name(i), Replaces: name((i + n - 1) % n),
+			}
+		},
+		"ring and a head": func(i int) catalog.Entry {
+			return catalog.Entry{
+				Name: name(i), Replaces: name((i + n - 2) % (n - 1)),
+			}
+		},
 		"skips": func(i int) catalog.Entry {
-			return catalog.Entry{Name: name(i), Replaces: name(i - 1), Skips: []string{name(i - 2), name(i - 3), name(i / 2)}}
+			return catalog.Entry{
+				Name: name(i), Replaces: name(i - 1),
+				Skips: []string{name(i - 2), name(i - 3), name(i / 2)},
+			}
 		},
 		"ranges": func(i int) catalog.Entry {
 			return catalog.Entry{Name: name(i), Replaces: name(i - 1), SkipRange: fmt.Sprintf("<0.0.%d", i)}

@@ -79,7 +79,8 @@ func TestValuesComeBack(t *testing.T) {
 		base := text(rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(0, 60_000).Draw(rt, "size"))
 		for range rapid.IntRange(1, 8).Draw(rt, "versions") {
 			at := rapid.IntRange(0, len(base)).Draw(rt, "at")
-			base = slices.Concat(base[:at], rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "new"), base[min(at+rapid.IntRange(0, 500).Draw(rt, "gone"), len(base)):])
+			base = slices.Concat(base[:at], rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "new"),
+				base[min(at+rapid.IntRange(0, 500).Draw(rt, "gone"), len(base)):])
 			r := index.Add(base, content.Split(base))
 			if r.Size() != len(base) {
 				rt.Fatalf("size %d, want %d", r.Size(), len(base))
@@ -126,7 +127,8 @@ func TestSuccessorsCostLittle(t *testing.T) {
 	t.Parallel()
 	s, index := newStore(t), content.NewChunkIndex()
 	first := text(1, 1<<20)
-	second := slices.Concat([]byte("a new beginning "), first[:500_000], []byte(" and a line in the middle "), first[500_000:])
+	second := slices.Concat([]byte("a new beginning "), first[:500_000], []byte(" and a line in the middle "),
+		first[500_000:])
 	r1 := index.Add(first, content.Split(first))
 	s.take(index)
 	r2 := index.Add(second, content.Split(second))
@@ -187,7 +189,8 @@ func TestOldForm(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	value := text(3, 10_000)
-	if got, err := s.reader.Bundle(bundleDigest(value), content.Stored{Whole: bundle.Pack(value)}); err != nil || !bytes.Equal(got, value) {
+	if got, err := s.reader.Bundle(bundleDigest(value), content.Stored{Whole: bundle.Pack(value)}); err != nil ||
+		!bytes.Equal(got, value) {
 		t.Errorf("read %d bytes: %v", len(got), err)
 	}
 }
@@ -211,18 +214,48 @@ func TestRefusals(t *testing.T) {
 		kind   errs.Kind
 		says   string
 	}{
-		"another digest":            {good, bundleDigest(foreign), errs.Internal, "has the digest"},
-		"nothing":                   {content.Stored{}, bundleDigest(value), errs.Invalid, "neither"},
-		"empty recipe":              {content.Stored{Recipe: []byte{}, Packs: good.Packs}, bundleDigest(value), errs.Invalid, "version"},
-		"recipe of a later version": {content.Stored{Recipe: append([]byte{9}, good.Recipe[1:]...), Packs: good.Packs}, bundleDigest(value), errs.Invalid, "version"},
-		"short recipe":              {content.Stored{Recipe: good.Recipe[:len(good.Recipe)-1], Packs: good.Packs}, bundleDigest(value), errs.Invalid, "recipe"},
-		"long recipe":               {content.Stored{Recipe: append(slices.Clone(good.Recipe), 0), Packs: good.Packs}, bundleDigest(value), errs.Invalid, "behind its end"},
-		"no pack":                   {content.Stored{Recipe: good.Recipe}, bundleDigest(value), errs.Invalid, "names no chunks"},
-		"a pack of another":         {content.Stored{Recipe: good.Recipe, Packs: [][]byte{foreignPack}}, bundleDigest(value), errs.Invalid, "recipe"},
-		"a pack cut short":          {content.Stored{Recipe: good.Recipe, Packs: [][]byte{good.Packs[0][:100]}}, bundleDigest(value), errs.Invalid, "zstd"},
-		"a bomb":                    {content.Stored{Recipe: good.Recipe, Packs: [][]byte{bomb}}, bundleDigest(value), errs.TooLarge, "more than"},
-		"too many packs":            {content.Stored{Recipe: good.Recipe, Packs: make([][]byte, content.MaxPacks+1)}, bundleDigest(value), errs.TooLarge, "packs"},
-		"a whole that is no zstd":   {content.Stored{Whole: []byte("{}")}, bundleDigest(value), errs.Invalid, "zstd"},
+		"another digest": {good, bundleDigest(foreign), errs.Internal, "has the digest"},
+		"nothing":        {content.Stored{}, bundleDigest(value), errs.Invalid, "neither"},
+		"empty recipe": {
+			content.Stored{Recipe: []byte{}, Packs: good.Packs},
+			bundleDigest(value),
+			errs.Invalid, "version",
+		},
+		"recipe of a later version": {
+			content.Stored{Recipe: append([]byte{9}, good.Recipe[1:]...), Packs: good.Packs},
+			bundleDigest(value), errs.Invalid, "version",
+		},
+		"short recipe": {
+			content.Stored{Recipe: good.Recipe[:len(good.Recipe)-1], Packs: good.Packs},
+			bundleDigest(value), errs.Invalid, "recipe",
+		},
+		"long recipe": {
+			content.Stored{Recipe: append(slices.Clone(good.Recipe), 0), Packs: good.Packs},
+			bundleDigest(value), errs.Invalid, "behind its end",
+		},
+		"no pack": {
+			content.Stored{Recipe: good.Recipe},
+			bundleDigest(value), errs.Invalid,
+			"names no chunks",
+		},
+		"a pack of another": {
+			content.Stored{Recipe: good.Recipe, Packs: [][]byte{foreignPack}},
+			bundleDigest(value), errs.Invalid, "recipe",
+		},
+		"a pack cut short": {
+			content.Stored{Recipe: good.Recipe, Packs: [][]byte{good.Packs[0][:100]}},
+			bundleDigest(value), errs.Invalid, "zstd",
+		},
+		"a bomb": {
+			content.Stored{Recipe: good.Recipe, Packs: [][]byte{bomb}},
+			bundleDigest(value),
+			errs.TooLarge, "more than",
+		},
+		"too many packs": {
+			content.Stored{Recipe: good.Recipe, Packs: make([][]byte, content.MaxPacks+1)},
+			bundleDigest(value), errs.TooLarge, "packs",
+		},
+		"a whole that is no zstd": {content.Stored{Whole: []byte("{}")}, bundleDigest(value), errs.Invalid, "zstd"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,8 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, recipe, first, second []byte, n int) {
 		packs := [][]byte{first, second}[:min(max(n, 0), 2)]
-		got, err := content.Assemble(recipe, len(packs), func(i int) (content.Pack, error) { return s.reader.Unpack(packs[i]) })
+		got, err := content.Assemble(recipe, len(packs),
+			func(i int) (content.Pack, error) { return s.reader.Unpack(packs[i]) })
 		if err == nil && len(got) > content.MaxValueBytes {
 			t.Fatalf("%d bytes", len(got))
 		}

@@ -58,7 +58,8 @@ func (r *Reader) value(s Stored, limit int) ([]byte, error) {
 	case s.Recipe == nil:
 		return decompress(s.Whole, limit)
 	case len(s.Packs) > MaxPacks:
-		return nil, errs.New(errs.TooLarge, "a recipe names %d packs, more than %d", len(s.Packs), MaxPacks).At("", "content.MaxPacks")
+		return nil, errs.New(errs.TooLarge, "a recipe names %d packs, more than %d", len(s.Packs), MaxPacks).At(
+			"", "content.MaxPacks")
 	}
 	return Assemble(s.Recipe, len(s.Packs), func(i int) (Pack, error) { return r.Unpack(s.Packs[i]) })
 }
@@ -68,7 +69,8 @@ func Decompress(whole []byte) ([]byte, error) { return decompress(whole, MaxValu
 
 // decompress reads a value under one zstd frame, with a decoder of its own: there are few of these.
 func decompress(whole []byte, limit int) ([]byte, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)), zstd.WithDecoderMaxWindow(MaxValueBytes))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)),
+		zstd.WithDecoderMaxWindow(MaxValueBytes))
 	if err != nil {
 		panic("zstd options are constants: " + err.Error())
 	}
@@ -115,7 +117,8 @@ func (r Recipe) take(p Pack, list []int, parts [][]byte, alone bool) error {
 	for _, i := range list {
 		part, ok := p.span(r.spans[i].first, r.spans[i].count)
 		if !ok {
-			return errs.New(errs.Invalid, "a recipe names chunks %d to %d of a pack of %d", r.spans[i].first, r.spans[i].first+r.spans[i].count-1, p.Chunks()).
+			return errs.New(errs.Invalid, "a recipe names chunks %d to %d of a pack of %d", r.spans[i].first,
+				r.spans[i].first+r.spans[i].count-1, p.Chunks()).
 				At("", "content.Recipe")
 		}
 		if alone {
@@ -136,14 +139,16 @@ func (r Recipe) join(parts [][]byte) ([]byte, error) {
 		}
 	}
 	if total != r.size {
-		return nil, errs.New(errs.Invalid, "the chunks of a recipe have not the %d bytes that it promises", r.size).At("", "content.Recipe")
+		return nil, errs.New(errs.Invalid, "the chunks of a recipe have not the %d bytes that it promises", r.size).At(
+			"", "content.Recipe")
 	}
 	value := make([]byte, 0, r.size)
 	for _, p := range parts {
 		value = append(value, p...)
 	}
 	if crc32.Checksum(value, castagnoli) != r.sum {
-		return nil, errs.New(errs.Invalid, "the chunks of a recipe do not have the sum that it promises").At("", "content.Recipe")
+		return nil, errs.New(errs.Invalid, "the chunks of a recipe do not have the sum that it promises").At(
+			"", "content.Recipe")
 	}
 	return value, nil
 }

@@ -13,7 +13,8 @@ import (
 // The values below are stored in logs; they must never change (DESIGN, settled details: Digests).
 func TestKnownDigests(t *testing.T) {
 	t.Parallel()
-	if got, want := digest.Bytes(nil), digest.Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"); got != want {
+	if got, want := digest.Bytes(nil), digest.Digest(
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"); got != want {
 		t.Errorf("Bytes(nil) = %s, want %s", got, want)
 	}
 	got, err := digest.JSON("chandler.test.v1", map[string]any{"b": []int{2, 1}, "a": "<ü>"})

@@ -1,5 +1,5 @@
-// Package documented finds the command lines that documents show, so that tests can hold the documents to the program. It is
-// pure: the text of a document comes in, nothing is run.
+// Package documented finds the command lines that documents show, so that tests can hold the documents to the program.
+// It is pure: the text of a document comes in, nothing is run.
 package documented
 
 import (

@@ -17,15 +17,22 @@ func TestWords(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	text := "Say `chandler get KIND`.\n```sh\nchandler a b >> c # why\nls `chandler x`\n```\n```yaml\nchandler: x\n```\n`chandler d`\n"
-	if diff := cmp.Diff([]Command{{Place: "f:3", Words: []string{"a", "b"}, Into: "c", Appends: true}}, Blocks("f", text, "chandler")); diff != "" {
+	text := "Say `chandler get KIND`.\n```sh\nchandler a b >> c # why\nls `chandler x`\n```\n```yaml\nchandler: " +
+		"x\n```\n`chandler d`\n"
+	if diff := cmp.Diff([]Command{{Place: "f:3", Words: []string{"a", "b"}, Into: "c", Appends: true}},
+		Blocks("f", text, "chandler")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Command{{Place: "f:1", Words: []string{"get", "KIND"}}, {Place: "f:9", Words: []string{"d"}}}, Spans("f", text, "chandler")); diff != "" {
+	if diff := cmp.Diff([]Command{{Place: "f:1", Words: []string{"get", "KIND"}}, {Place: "f:9", Words: []string{"d"}}},
+		Spans("f", text, "chandler")); diff != "" {
 		t.Error(diff)
 	}
-	examples := Examples("x", "  chandler keys --secret s | kubectl apply -f -\n  cat a | chandler apply -f - < b\n", "chandler")
-	if diff := cmp.Diff([]Command{{Place: "x", Words: []string{"keys", "--secret", "s"}}, {Place: "x", Words: []string{"apply", "-f", "-"}}}, examples); diff != "" {
+	examples := Examples("x", "  chandler keys --secret s | kubectl apply -f -\n  cat a | chandler apply -f - < b\n",
+		"chandler")
+	if diff := cmp.Diff([]Command{
+		{Place: "x", Words: []string{"keys", "--secret", "s"}},
+		{Place: "x", Words: []string{"apply", "-f", "-"}},
+	}, examples); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -32,21 +32,27 @@ const (
 // Errors: *ConflictError where the stream is elsewhere; errs.Conflict for a stream that has ended;
 // errs.Forbidden where the role of the session may not write a type; errs.Invalid for a type that the
 // database does not know; errs.TooLarge. After any of them PostgreSQL accepts nothing more in tx.
-func (l *Log) Append(ctx context.Context, tx pgx.Tx, m events.Meta, s events.StreamID, subject string, expected int64, payloads ...events.Payload) (Appended, error) {
+func (l *Log) Append(ctx context.Context, tx pgx.Tx, m events.Meta, s events.StreamID, subject string, expected int64,
+	payloads ...events.Payload,
+) (Appended, error) {
 	return appendTo(ctx, tx, request{m, s, subject, expected, false, payloads})
 }
 
 // AppendOnce is Append for callers that may be asked for the same command twice: where the stream
 // holds the command's events already, nothing is appended, whatever expected is, and Appended says
 // Repeated and has the version of the last of them.
-func (l *Log) AppendOnce(ctx context.Context, tx pgx.Tx, m events.Meta, s events.StreamID, subject string, expected int64, payloads ...events.Payload) (Appended, error) {
+func (l *Log) AppendOnce(ctx context.Context, tx pgx.Tx, m events.Meta, s events.StreamID, subject string,
+	expected int64, payloads ...events.Payload,
+) (Appended, error) {
 	return appendTo(ctx, tx, request{m, s, subject, expected, true, payloads})
 }
 
 // Queue is Append as a part of a batch, for decisions that write much at once: the transaction of the batch decides.
 // The version that the stream will have is known before, since an append that finds another one fails; the errors are
 // those of Append, and come from the batch.
-func (l *Log) Queue(b *pgx.Batch, m events.Meta, s events.StreamID, subject string, expected int64, payloads ...events.Payload) (version int64, err error) {
+func (l *Log) Queue(b *pgx.Batch, m events.Meta, s events.StreamID, subject string, expected int64,
+	payloads ...events.Payload,
+) (version int64, err error) {
 	r := request{m, s, subject, expected, false, payloads}
 	args, _, err := r.seal()
 	if err != nil {
@@ -107,11 +113,15 @@ func (r request) seal() (args []any, sealed []events.Envelope, err error) {
 			return nil, nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 		}
 		if n := len(bodies[i]); n > MaxEventBytes {
-			return nil, nil, errs.New(errs.TooLarge, "an event of type %s for %s %q has %d bytes, the limit is %d", e.Type, r.stream.Kind, r.subject, n, MaxEventBytes)
+			return nil, nil, errs.New(errs.TooLarge, "an event of type %s for %s %q has %d bytes, the limit is %d",
+				e.Type, r.stream.Kind, r.subject, n, MaxEventBytes)
 		}
 		sealed[i], types[i], ids[i] = e, string(e.Type), events.EventID(r.meta.Command, r.stream, i)
 	}
-	args = []any{r.meta.Tenant, string(r.stream.Kind), r.stream.Key, r.stream.Incarnation, r.subject, r.expected, r.once, types, ids, bodies}
+	args = []any{
+		r.meta.Tenant, string(r.stream.Kind), r.stream.Key, r.stream.Incarnation, r.subject, r.expected,
+		r.once, types, ids, bodies,
+	}
 	return args, sealed, nil
 }
 
@@ -120,11 +130,13 @@ func (r request) check() error {
 	case len(r.payloads) == 0:
 		return errs.New(errs.Internal, "append to %s %q without an event", r.stream.Kind, r.subject)
 	case len(r.payloads) > MaxEventsPerAppend:
-		return errs.New(errs.TooLarge, "append %d events to %s %q: the limit is %d", len(r.payloads), r.stream.Kind, r.subject, MaxEventsPerAppend)
+		return errs.New(errs.TooLarge, "append %d events to %s %q: the limit is %d", len(r.payloads), r.stream.Kind,
+			r.subject, MaxEventsPerAppend)
 	case r.meta.Tenant == "" || r.meta.Tenant == events.AllTenants:
 		return errs.New(errs.Internal, "append to %s %q without a tenant", r.stream.Kind, r.subject)
 	case r.meta.Command == uuid.Nil:
-		return errs.New(errs.Internal, "append to %s %q without a command id: event ids derive from it", r.stream.Kind, r.subject)
+		return errs.New(errs.Internal, "append to %s %q without a command id: event ids derive from it", r.stream.Kind,
+			r.subject)
 	case r.meta.Time.IsZero():
 		return errs.New(errs.Internal, "append to %s %q without the time of the decision", r.stream.Kind, r.subject)
 	case r.stream.Incarnation < 1:
@@ -149,7 +161,10 @@ func appendError(err error, r request) error {
 		if convErr != nil {
 			return fmt.Errorf("eventlog.append raised %s without a version: %w", p.Code, err)
 		}
-		return &ConflictError{Tenant: r.meta.Tenant, Stream: r.stream, Subject: r.subject, Expected: r.expected, Actual: actual, kind: errs.New(kind, "%s", p.Message)}
+		return &ConflictError{
+			Tenant: r.meta.Tenant, Stream: r.stream, Subject: r.subject, Expected: r.expected,
+			Actual: actual, kind: errs.New(kind, "%s", p.Message),
+		}
 	case pg.CodeForbidden, pg.CodeClosed, pg.CodeUnknownType:
 		return errs.New(errs.KindOf(pg.Err(err)), "append to %s %q: %s", r.stream.Kind, r.subject, p.Message)
 	}

@@ -141,14 +141,16 @@ func TestIncarnations(t *testing.T) {
 	if h := latest(); !h.Exists() || h.Create() != clusterStream("east") {
 		t.Errorf("head of a living stream: %+v", h)
 	}
-	if err := create(second); !errs.Is(err, errs.Conflict) || !strings.Contains(err.Error(), "the one before has not ended") {
+	if err := create(second); !errs.Is(err, errs.Conflict) ||
+		!strings.Contains(err.Error(), "the one before has not ended") {
 		t.Errorf("a second life beside the first: %v", err)
 	}
 	b.mustAppend(t, "east", 1, events.ClusterRemoved{Name: "east"})
 	if h := latest(); h.Exists() || !h.Closed || h.Create() != second {
 		t.Errorf("head of an ended stream: %+v", h)
 	}
-	if _, err := b.append(t.Context(), "east", 2, replaced(1)); !errs.Is(err, errs.Conflict) || !strings.Contains(err.Error(), "has ended") {
+	if _, err := b.append(t.Context(), "east", 2, replaced(1)); !errs.Is(err, errs.Conflict) ||
+		!strings.Contains(err.Error(), "has ended") {
 		t.Errorf("append to an ended stream: %v", err)
 	}
 	if err := create(latest().Create()); err != nil {
@@ -169,7 +171,8 @@ func TestAppendOnce(t *testing.T) {
 	m := meta()
 	once := func(expected int64) (a eventlog.Appended, err error) {
 		err = b.pool.Tx(t.Context(), func(tx pgx.Tx) (err error) {
-			a, err = b.log.AppendOnce(t.Context(), tx, m, clusterStream("east"), "east", expected, registered("east"), replaced(1))
+			a, err = b.log.AppendOnce(t.Context(), tx, m, clusterStream("east"), "east", expected, registered("east"),
+				replaced(1))
 			return err
 		})
 		return a, err
@@ -226,10 +229,30 @@ func TestWritersAreEnforced(t *testing.T) {
 		payloads   []events.Payload
 		kind       errs.Kind
 	}{
-		{"resolver", "role chandler_resolver may not write events of type cluster.credential-replaced.v1: their writer is the service gateway", []events.Payload{replaced(1)}, errs.Forbidden},
-		{"installer", "role chandler_installer may not write events of type cluster.removed.v1: their writer is the service gateway", []events.Payload{events.ClusterObserved{}, events.ClusterRemoved{}}, errs.Forbidden},
-		{"gateway", "stands in streams of kind subscription, not cluster", []events.Payload{events.SubscriptionDeleted{}}, errs.Invalid},
-		{"gateway", "event type cluster.painted.v1 is not registered in this database", []events.Payload{painted{}}, errs.Invalid},
+		{
+			"resolver",
+			"role chandler_resolver may not write events of type cluster.credential-replaced.v1: their writer is the " +
+				"service gateway",
+			[]events.Payload{replaced(1)},
+			errs.Forbidden,
+		},
+		{
+			"installer",
+			"role chandler_installer may not write events of type cluster.removed.v1: their writer is the service " +
+				"gateway",
+			[]events.Payload{events.ClusterObserved{}, events.ClusterRemoved{}},
+			errs.Forbidden,
+		},
+		{
+			"gateway", "stands in streams of kind subscription, not cluster",
+			[]events.Payload{events.SubscriptionDeleted{}},
+			errs.Invalid,
+		},
+		{
+			"gateway", "event type cluster.painted.v1 is not registered in this database",
+			[]events.Payload{painted{}},
+			errs.Invalid,
+		},
 	} {
 		pool := b.db.Pool(t, c.role)
 		err := pool.Tx(t.Context(), func(tx pgx.Tx) error {
@@ -265,10 +288,11 @@ func TestRecordCannotBeChanged(t *testing.T) {
 	statements := []string{
 		`update eventlog.events set body = ''`, `delete from eventlog.events`, `truncate eventlog.events`,
 		`insert into eventlog.events select * from eventlog.events`, `select * from eventlog.events_000000000001`,
-		`update eventlog.appended set body = ''`, `delete from eventlog.appended`, `insert into eventlog.appended (tenant) values ('x')`,
-		`update eventlog.streams set version = 9`, `delete from eventlog.streams`,
-		`update eventlog.sequencer set position = 9`, `update eventlog.event_types set writer = 'gateway'`,
-		`delete from eventlog.stops`, `delete from eventlog.epochs`, `update eventlog.schema_info set version = 0`,
+		`update eventlog.appended set body = ''`, `delete from eventlog.appended`,
+		`insert into eventlog.appended (tenant) values ('x')`, `update eventlog.streams set version = 9`,
+		`delete from eventlog.streams`, `update eventlog.sequencer set position = 9`,
+		`update eventlog.event_types set writer = 'gateway'`, `delete from eventlog.stops`,
+		`delete from eventlog.epochs`, `update eventlog.schema_info set version = 0`,
 		`select eventlog.protect('eventlog.events')`, `drop table eventlog.events`,
 	}
 	for _, role := range []string{"gateway", "resolver", "installer", "catalog-indexer"} {
@@ -287,7 +311,10 @@ func TestTenantsAreApart(t *testing.T) {
 	b := newBundle(t)
 	tenants := []string{"blue", "green"}
 	stream := func(tenant string) events.StreamID {
-		return events.StreamID{Kind: events.KindCluster, Key: events.Key(tenant, events.KindCluster, "east"), Incarnation: 1}
+		return events.StreamID{
+			Kind: events.KindCluster, Key: events.Key(tenant, events.KindCluster, "east"),
+			Incarnation: 1,
+		}
 	}
 	appendAs := func(session, tenant string, expected int64, p events.Payload) error {
 		m := meta()
@@ -364,9 +391,12 @@ func TestAppendRefusesHalfCommands(t *testing.T) {
 		"no event":   {func(*events.Meta) {}, nil, errs.Internal, "without an event"},
 		"no tenant":  {func(m *events.Meta) { m.Tenant = "" }, many[:1], errs.Internal, "without a tenant"},
 		"no command": {func(m *events.Meta) { m.Command = uuid.Nil }, many[:1], errs.Internal, "without a command id"},
-		"no time":    {func(m *events.Meta) { *m = events.Meta{Tenant: m.Tenant, Command: m.Command} }, many[:1], errs.Internal, "without the time"},
-		"too many":   {func(*events.Meta) {}, many, errs.TooLarge, fmt.Sprint(eventlog.MaxEventsPerAppend)},
-		"too large":  {func(*events.Meta) {}, []events.Payload{big}, errs.TooLarge, fmt.Sprint(eventlog.MaxEventBytes)},
+		"no time": {
+			func(m *events.Meta) { *m = events.Meta{Tenant: m.Tenant, Command: m.Command} }, many[:1],
+			errs.Internal, "without the time",
+		},
+		"too many":  {func(*events.Meta) {}, many, errs.TooLarge, fmt.Sprint(eventlog.MaxEventsPerAppend)},
+		"too large": {func(*events.Meta) {}, []events.Payload{big}, errs.TooLarge, fmt.Sprint(eventlog.MaxEventBytes)},
 	} {
 		m := meta()
 		c.change(&m)

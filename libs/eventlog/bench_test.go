@@ -88,8 +88,8 @@ func (k *kind) run(b *testing.B) {
 func (k *kind) rate() float64 { return float64(k.count.Load()) / k.spent.Seconds() }
 
 // BenchmarkAppend compares appends with bare inserts of the same rows, in turns: 16 writers, fsync on, each append a
-// transaction of its own. DESIGN §7: an append that is sent in one round trip, at least 50 % of an insert that commits by
-// itself; and one in a transaction, at least 50 % of an insert in a transaction.
+// transaction of its own. DESIGN §7: an append that is sent in one round trip, at least 50 % of an insert that commits
+// by itself; and one in a transaction, at least 50 % of an insert in a transaction.
 func BenchmarkAppend(b *testing.B) {
 	b.Run("sequencer away", func(b *testing.B) { benchmarkAppend(b, false) })
 	b.Run("sequenced", func(b *testing.B) { benchmarkAppend(b, true) })
@@ -103,7 +103,10 @@ func benchmarkAppend(b *testing.B, sequenced bool) {
 		d.sequencer(b, "bench")
 	}
 	inTxVersions, sentVersions := make([]int64, benchWriters), make([]int64, benchWriters)
-	bare := &kind{name: "inserts/s", one: func(ctx context.Context, w, i int) error { return insertBare(ctx, d.pool, w, i) }}
+	bare := &kind{name: "inserts/s", one: func(ctx context.Context, w, i int) error {
+		return insertBare(
+			ctx, d.pool, w, i)
+	}}
 	bareTx := &kind{name: "tx-inserts/s", one: func(ctx context.Context, w, i int) error {
 		return d.pool.Tx(ctx, func(tx pgx.Tx) error { return insertBare(ctx, tx, w, i) })
 	}}
@@ -149,7 +152,8 @@ func (b bundle) send(ctx context.Context, name string, expected int64, payloads 
 // makeBare makes a table for bare inserts.
 func (b bundle) makeBare(tb testing.TB) {
 	tb.Helper()
-	if _, err := b.admin.Exec(tb.Context(), `create table public.bare (id bigint generated always as identity primary key, tenant text, kind text, stream_key uuid,
+	if _, err := b.admin.Exec(tb.Context(),
+		`create table public.bare (id bigint generated always as identity primary key, tenant text, kind text, stream_key uuid,
 		incarnation int, version bigint, type text, subject text, event_id uuid, body bytea, hash bytea); grant all on public.bare to public`); err != nil {
 		tb.Fatal(err)
 	}
@@ -166,7 +170,8 @@ func insertBare(ctx context.Context, q pg.Querier, w, i int) error {
 		return err
 	}
 	hash := sha256.Sum256(body)
-	_, err = q.Exec(ctx, `insert into public.bare (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
+	_, err = q.Exec(ctx, `insert into public.bare (tenant, kind, stream_key, incarnation, version, type, subject,
+		event_id, body, hash)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, e.Tenant, s.Kind, s.Key, s.Incarnation, e.Version, e.Type, e.Subject, uuid.New(), body, hash[:])
 	return err
 }
@@ -175,8 +180,10 @@ func insertBare(ctx context.Context, q pg.Querier, w, i int) error {
 func BenchmarkSequence(b *testing.B) {
 	d := durable(b)
 	term := d.lead(b)
-	if _, err := d.admin.Exec(b.Context(), `insert into eventlog.appended (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
-		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', 'c', gen_random_uuid(), x.body, sha256(x.body)
+	if _, err := d.admin.Exec(b.Context(), `insert into eventlog.appended (tenant, kind, stream_key, incarnation,
+		version, type, subject, event_id, body, hash)
+		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', 'c', gen_random_uuid(), x.body,
+		sha256(x.body)
 		from generate_series(1, $1), lateral (select convert_to(repeat('x', 500), 'UTF8') as body) x`, b.N); err != nil {
 		b.Fatal(err)
 	}
@@ -185,8 +192,8 @@ func BenchmarkSequence(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkReadAfter folds the log, beside reading the bare rows: one event of each type in turn, as Append writes them.
-// DESIGN §7: at least 40 %.
+// BenchmarkReadAfter folds the log, beside reading the bare rows: one event of each type in turn, as Append writes
+// them. DESIGN §7: at least 40 %.
 func BenchmarkReadAfter(b *testing.B) {
 	d := durable(b)
 	const n = 50_000
@@ -217,7 +224,8 @@ func (k *kind) all(b *testing.B, want int, pass func() int) {
 // readRows reads the rows of the log and does nothing with them.
 func (b bundle) readRows(tb testing.TB) int {
 	tb.Helper()
-	r, err := b.pool.Query(tb.Context(), `select position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash
+	r, err := b.pool.Query(tb.Context(), `select position, epoch, recorded, tenant, kind, stream_key, incarnation,
+		version, type, body, hash
 		from eventlog.events order by position`)
 	if err != nil {
 		tb.Fatal(err)
@@ -254,21 +262,28 @@ func (b bundle) fillWithExamples(tb testing.TB, n int) {
 	tb.Helper()
 	examples := examplePayloads(tb)
 	_, err := b.admin.CopyFrom(tb.Context(), pgx.Identifier{"eventlog", "appended"},
-		[]string{"tenant", "kind", "stream_key", "incarnation", "version", "type", "subject", "event_id", "body", "hash"},
+		[]string{
+			"tenant", "kind", "stream_key", "incarnation", "version", "type", "subject", "event_id", "body",
+			"hash",
+		},
 		pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 			p := examples[i%len(examples)]
 			d, _ := events.Lookup(p.EventType())
 			subject := fmt.Sprintf("east-1/ports/harbor-master-%d", i)
 			s := events.StreamID{Kind: d.Kind, Key: events.Key(events.DefaultTenant, d.Kind, subject), Incarnation: 1}
 			m := meta()
-			m.Correlation, m.Causation, m.TraceParent = uuid.NewString(), uuid.NewString(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+			m.Correlation, m.Causation, m.TraceParent = uuid.NewString(), uuid.NewString(),
+				"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 			e, err := events.Seal(m, s, subject, 1, 0, p)
 			if err != nil {
 				return nil, err
 			}
 			body, err := json.Marshal(e)
 			hash := sha256.Sum256(body)
-			return []any{e.Tenant, string(s.Kind), s.Key, s.Incarnation, e.Version, string(e.Type), e.Subject, uuid.MustParse(e.ID), body, hash[:]}, err
+			return []any{
+				e.Tenant, string(s.Kind), s.Key, s.Incarnation, e.Version, string(e.Type), e.Subject,
+				uuid.MustParse(e.ID), body, hash[:],
+			}, err
 		}))
 	if err != nil {
 		tb.Fatal(err)
@@ -301,9 +316,9 @@ func examplePayloads(tb testing.TB) []events.Payload {
 	return list
 }
 
-// BenchmarkReadYourWrite appends and waits for the position, beside a floor: two bare inserts one after the other, since
-// the event and its position must each be on the disk. 200 writes a second, and one every 50 ms, between which the
-// sequencer comes to rest. DESIGN §7: p99 ≤ 20 ms.
+// BenchmarkReadYourWrite appends and waits for the position, beside a floor: two bare inserts one after the other,
+// since the event and its position must each be on the disk. 200 writes a second, and one every 50 ms, between which
+// the sequencer comes to rest. DESIGN §7: p99 ≤ 20 ms.
 func BenchmarkReadYourWrite(b *testing.B) {
 	b.Run("busy", func(b *testing.B) { benchmarkReadYourWrite(b, 2500*time.Microsecond) })
 	b.Run("at rest", func(b *testing.B) { benchmarkReadYourWrite(b, 50*time.Millisecond) })

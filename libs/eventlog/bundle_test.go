@@ -53,7 +53,10 @@ func meta() events.Meta {
 
 // clusterStream is the first life of a cluster.
 func clusterStream(name string) events.StreamID {
-	return events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, name), Incarnation: 1}
+	return events.StreamID{
+		Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, name),
+		Incarnation: 1,
+	}
 }
 
 func registered(name string) events.Payload {
@@ -65,7 +68,9 @@ func replaced(n int) events.Payload {
 }
 
 // append appends to the stream of a cluster in a transaction of its own.
-func (b bundle) append(ctx context.Context, name string, expected int64, payloads ...events.Payload) (eventlog.Appended, error) {
+func (b bundle) append(ctx context.Context, name string, expected int64, payloads ...events.Payload) (
+	eventlog.Appended, error,
+) {
 	var a eventlog.Appended
 	err := b.pool.Tx(ctx, func(tx pgx.Tx) (err error) {
 		a, err = b.log.Append(ctx, tx, meta(), clusterStream(name), name, expected, payloads...)
@@ -87,7 +92,8 @@ func (b bundle) mustAppend(tb testing.TB, name string, expected int64, payloads 
 func (b bundle) lead(tb testing.TB) int64 {
 	tb.Helper()
 	var term int64
-	if err := b.pool.QueryRow(tb.Context(), `select eventlog.lead('by hand', interval '1 hour')`).Scan(&term); err != nil {
+	if err := b.pool.QueryRow(tb.Context(), `select eventlog.lead('by hand', interval '1 hour')`).Scan(
+		&term); err != nil {
 		tb.Fatalf("lead: %v", err)
 	}
 	return term

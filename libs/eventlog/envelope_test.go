@@ -23,10 +23,13 @@ func TestReadEnvelopeIsJSON(t *testing.T) {
 			word = rapid.String()
 		}
 		e := events.Envelope{
-			SpecVersion: "1.0", ID: uuid.NewString(), Source: word.Draw(t, "source"), Type: events.Type(word.Draw(t, "type")),
-			Subject: word.Draw(t, "subject"), Time: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanos")).UTC(),
-			Tenant: word.Draw(t, "tenant"), Stream: word.Draw(t, "stream"), Version: rapid.Int64Min(-1).Draw(t, "version"),
-			Correlation: word.Draw(t, "correlation"), Causation: word.Draw(t, "causation"), TraceParent: word.Draw(t, "trace"), Actor: word.Draw(t, "actor"),
+			SpecVersion: "1.0", ID: uuid.NewString(), Source: word.Draw(t, "source"),
+			Type: events.Type(word.Draw(t, "type")), Subject: word.Draw(t, "subject"),
+			Time: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"),
+				rapid.Int64Range(0, 999_999_999).Draw(t, "nanos")).UTC(), Tenant: word.Draw(t, "tenant"),
+			Stream: word.Draw(t, "stream"), Version: rapid.Int64Min(-1).Draw(t, "version"),
+			Correlation: word.Draw(t, "correlation"), Causation: word.Draw(t, "causation"),
+			TraceParent: word.Draw(t, "trace"), Actor: word.Draw(t, "actor"),
 		}
 		var err error
 		if e.Data, err = json.Marshal(map[string]string{"name": word.Draw(t, "data")}); err != nil {
@@ -56,7 +59,10 @@ func TestReadEnvelopeIsJSON(t *testing.T) {
 // What it has not been written for it leaves to encoding/json; what Append writes it reads.
 func TestReadEnvelopeForms(t *testing.T) {
 	t.Parallel()
-	m := events.Meta{Tenant: "default", Source: events.Gateway, Command: uuid.New(), Correlation: "c", Actor: "a", Time: time.Now()}
+	m := events.Meta{
+		Tenant: "default", Source: events.Gateway, Command: uuid.New(), Correlation: "c", Actor: "a",
+		Time: time.Now(),
+	}
 	s := events.StreamID{Kind: events.KindCluster, Key: uuid.New(), Incarnation: 1}
 	e, err := events.Seal(m, s, "east", 12, 0, events.ClusterRegistered{Name: "east"})
 	if err != nil {

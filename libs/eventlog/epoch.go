@@ -29,7 +29,8 @@ type Stop struct {
 func (s Stop) String() string {
 	known := fmt.Sprintf("has seen the log up to %s, the record ended at %s", s.Seen, s.Head)
 	if !s.Head.Less(s.Seen) {
-		known = fmt.Sprintf("has seen an event at %s that the record, which had come to %s, does not hold", s.Seen, s.Head)
+		known = fmt.Sprintf("has seen an event at %s that the record, which had come to %s, does not hold", s.Seen,
+			s.Head)
 	}
 	return fmt.Sprintf("effects are stopped since %s: %s %s, so that it has lost commits "+
 		"(a failover or a restored backup). Compare the clusters with the record, then resume with epoch %d.",
@@ -43,7 +44,8 @@ func (s Stop) String() string {
 // the fleet.
 func (l *Log) CheckEpoch(ctx context.Context, seen events.Position, source string) error {
 	var epoch *int64
-	if err := l.pool.QueryRow(ctx, `select eventlog.check_epoch($1, $2, $3)`, seen.Epoch, seen.N, source).Scan(&epoch); err != nil {
+	if err := l.pool.QueryRow(ctx, `select eventlog.check_epoch($1, $2, $3)`, seen.Epoch, seen.N, source).Scan(
+		&epoch); err != nil {
 		return fmt.Errorf("compare position %s of %s with the log: %w", seen, source, pg.Err(err))
 	}
 	return l.raised(ctx, epoch)
@@ -58,7 +60,8 @@ func (l *Log) CheckEvent(ctx context.Context, seen events.Position, hash digest.
 		return errs.Wrap(errs.Invalid, err, "compare event %s of %s with the log: its hash %q", seen, source, hash)
 	}
 	var epoch *int64
-	if err := l.pool.QueryRow(ctx, `select eventlog.check_event($1, $2, $3, $4)`, seen.Epoch, seen.N, sum, source).Scan(&epoch); err != nil {
+	if err := l.pool.QueryRow(ctx, `select eventlog.check_event($1, $2, $3, $4)`, seen.Epoch, seen.N, sum, source).Scan(
+		&epoch); err != nil {
 		return fmt.Errorf("compare event %s of %s with the log: %w", seen, source, pg.Err(err))
 	}
 	return l.raised(ctx, epoch)
@@ -82,7 +85,8 @@ func (l *Log) raised(ctx context.Context, epoch *int64) error {
 // EffectsStopped reports whether a loss of commits has stopped effects, and the latest such stop.
 func (l *Log) EffectsStopped(ctx context.Context) (Stop, bool, error) {
 	var s Stop
-	err := l.pool.QueryRow(ctx, `select reason, source, since, epoch, seen_epoch, seen_position, head_epoch, head_position
+	err := l.pool.QueryRow(ctx, `select reason, source, since, epoch, seen_epoch, seen_position, head_epoch,
+		head_position
 		from eventlog.stops where resumed is null order by epoch desc limit 1`).
 		Scan(&s.Reason, &s.Source, &s.Since, &s.Epoch, &s.Seen.Epoch, &s.Seen.N, &s.Head.Epoch, &s.Head.N)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -69,7 +69,8 @@ func TestRestoredBackup(t *testing.T) {
 			continue
 		}
 		noticed++
-		if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "has seen the log up to 1-3, the record ended at 1-1") ||
+		if !errs.Is(err, errs.Unavailable) || !strings.Contains(
+			err.Error(), "has seen the log up to 1-3, the record ended at 1-1") ||
 			!strings.Contains(err.Error(), "resume with epoch 2") {
 			t.Errorf("what is said: %v", err)
 		}
@@ -81,7 +82,8 @@ func TestRestoredBackup(t *testing.T) {
 		t.Errorf("who comes later: %v", err)
 	}
 	stop, stopped, err := b.log.EffectsStopped(ctx)
-	if err != nil || !stopped || stop.Epoch != 2 || stop.Seen != seen || stop.Head != (events.Position{Epoch: 1, N: 1}) || stop.Reason != "RecordLostCommits" {
+	if err != nil || !stopped || stop.Epoch != 2 || stop.Seen != seen ||
+		stop.Head != (events.Position{Epoch: 1, N: 1}) || stop.Reason != "RecordLostCommits" {
 		t.Errorf("stop %+v %v %v", stop, stopped, err)
 	}
 
@@ -93,7 +95,8 @@ func TestRestoredBackup(t *testing.T) {
 	b.mustAppend(t, "east", 1, replaced(9))
 	b.sequenceAll(t, term)
 	list, at, err := b.log.ReadAfter(ctx, b.pool, seen, eventlog.Filter{}, 10)
-	if err != nil || len(list) != 1 || list[0].Position != (events.Position{Epoch: 2, N: 2}) || at != list[0].Position || !seen.Less(at) {
+	if err != nil || len(list) != 1 || list[0].Position != (events.Position{Epoch: 2, N: 2}) ||
+		at != list[0].Position || !seen.Less(at) {
 		t.Errorf("behind %s: %v at %s, %v", seen, list, at, err)
 	}
 
@@ -107,7 +110,8 @@ func resume(t *testing.T, b bundle) {
 	if err := eventlog.New(b.db.Pool(t, "installer")).Resume(ctx, 2, "actor"); !errs.Is(err, errs.Forbidden) {
 		t.Errorf("the installer resumes: %v", err)
 	}
-	if err := b.log.Resume(ctx, 1, "actor"); !errs.Is(err, errs.Conflict) || !strings.Contains(err.Error(), "the epoch is 2, not 1") {
+	if err := b.log.Resume(ctx, 1, "actor"); !errs.Is(err, errs.Conflict) ||
+		!strings.Contains(err.Error(), "the epoch is 2, not 1") {
 		t.Errorf("resume with the epoch of before: %v", err)
 	}
 	if _, stopped, err := b.log.EffectsStopped(ctx); err != nil || !stopped {
@@ -125,7 +129,8 @@ func resume(t *testing.T, b bundle) {
 	if err := b.log.CheckEpoch(ctx, events.Position{Epoch: 2, N: 99}, "bus"); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("another loss: %v", err)
 	}
-	if stop, stopped, err := b.log.EffectsStopped(ctx); err != nil || !stopped || stop.Epoch != 3 || stop.Source != "bus" {
+	if stop, stopped, err := b.log.EffectsStopped(ctx); err != nil || !stopped || stop.Epoch != 3 ||
+		stop.Source != "bus" {
 		t.Errorf("another loss: %+v %v %v", stop, stopped, err)
 	}
 }
@@ -174,7 +179,8 @@ func TestRecordThatWentOnAfterALoss(t *testing.T) {
 			continue
 		}
 		noticed++
-		if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "has seen an event at 1-2 that the record, which had come to 1-3, does not hold") {
+		if !errs.Is(err, errs.Unavailable) || !strings.Contains(
+			err.Error(), "has seen an event at 1-2 that the record, which had come to 1-3, does not hold") {
 			t.Errorf("what is said: %v", err)
 		}
 	}
@@ -182,10 +188,12 @@ func TestRecordThatWentOnAfterALoss(t *testing.T) {
 		t.Errorf("the epoch was raised %d times, want once", noticed)
 	}
 	stop, stopped, err := b.log.EffectsStopped(ctx)
-	if err != nil || !stopped || stop.Epoch != 2 || stop.Seen != seen || stop.Head != list[2].Position || stop.Reason != "RecordLostCommits" {
+	if err != nil || !stopped || stop.Epoch != 2 || stop.Seen != seen || stop.Head != list[2].Position ||
+		stop.Reason != "RecordLostCommits" {
 		t.Errorf("stop %+v %v %v", stop, stopped, err)
 	}
-	if err := b.log.CheckEvent(ctx, events.Position{Epoch: 2, N: 9}, list[0].Hash, "bus"); !errs.Is(err, errs.Unavailable) {
+	if err := b.log.CheckEvent(ctx, events.Position{Epoch: 2, N: 9}, list[0].Hash, "bus"); !errs.Is(
+		err, errs.Unavailable) {
 		t.Errorf("an event beyond the head: %v", err)
 	}
 }
@@ -196,7 +204,8 @@ func TestEveryRoleMayCheck(t *testing.T) {
 	b := newBundle(t)
 	for i, role := range []string{"gateway", "resolver", "installer", "catalog-indexer"} {
 		l := eventlog.New(b.db.Pool(t, role))
-		if err := l.CheckEpoch(t.Context(), events.Position{Epoch: int64(i) + 1, N: 9}, role); !errs.Is(err, errs.Unavailable) {
+		if err := l.CheckEpoch(t.Context(), events.Position{Epoch: int64(i) + 1, N: 9}, role); !errs.Is(
+			err, errs.Unavailable) {
 			t.Errorf("%s: %v", role, err)
 		}
 		if err := l.CheckEpoch(t.Context(), events.Position{Epoch: 1, N: 0}, role); err != nil {

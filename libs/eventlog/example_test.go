@@ -33,7 +33,8 @@ func Example() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = eventlog.NewSequencer(log, eventlog.Options{ID: "example", Log: slog.New(slog.DiscardHandler)}).Run(leading) // returns nil
+		// returns nil
+		_ = eventlog.NewSequencer(log, eventlog.Options{ID: "example", Log: slog.New(slog.DiscardHandler)}).Run(leading)
 	}()
 	defer func() { end(); <-ended }()
 
@@ -43,7 +44,10 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		command := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
+		command := events.Meta{
+			Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(),
+			Time: time.Now(),
+		}
 		appended, err = log.Append(ctx, tx, command, head.Create(), "east-1", 0,
 			events.ClusterRegistered{Name: "east-1", Credential: "c1:00"},
 			events.ClusterLabelsChanged{Labels: map[string]string{"region": "east"}})

@@ -61,7 +61,8 @@ func send(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
 
 func (b bundle) leader(t *testing.T) (id string, term int64) {
 	t.Helper()
-	if err := b.admin.QueryRow(t.Context(), "select leader, term from eventlog.sequencer where until > clock_timestamp() union all select '', 0 limit 1").Scan(&id, &term); err != nil {
+	if err := b.admin.QueryRow(t.Context(),
+		"select leader, term from eventlog.sequencer where until > clock_timestamp() union all select '', 0 limit 1").Scan(&id, &term); err != nil {
 		t.Fatal(err)
 	}
 	return id, term
@@ -124,7 +125,8 @@ func checkTail(t *testing.T, b bundle, committed []map[string]int64) {
 		}
 	}
 	all := &follower{}
-	eventually(t, "every committed event has a position", func() bool { all.seen = b.readAll(t); return len(all.seen) >= want })
+	eventually(t, "every committed event has a position",
+		func() bool { all.seen = b.readAll(t); return len(all.seen) >= want })
 	all.check(t, "whole log", committed)
 	for i, e := range all.seen {
 		if e.Position.N != int64(i)+1 {
@@ -176,7 +178,8 @@ func TestOldTermIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var term int64
-	if err := b.pool.QueryRow(t.Context(), "select eventlog.lead('another', interval '1 hour')").Scan(&term); err != nil || term <= old {
+	if err := b.pool.QueryRow(t.Context(), "select eventlog.lead('another', interval '1 hour')").Scan(
+		&term); err != nil || term <= old {
 		t.Fatalf("term %d after %d: %v", term, old, err)
 	}
 	for _, pending := range []bool{false, true} {
@@ -197,7 +200,8 @@ func TestOldTermIsRefused(t *testing.T) {
 func TestLeaseFromTheFuture(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	if _, err := b.admin.Exec(t.Context(), "update eventlog.sequencer set leader = 'gone', term = 7, until = now() + interval '1 hour'"); err != nil {
+	if _, err := b.admin.Exec(t.Context(),
+		"update eventlog.sequencer set leader = 'gone', term = 7, until = now() + interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
 	b.sequencer(t, "a")

@@ -62,7 +62,8 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	if e.Expected == 0 {
-		return fmt.Sprintf("%s %q already exists: stream %s is at version %d", e.Stream.Kind, e.Subject, e.Stream, e.Actual)
+		return fmt.Sprintf("%s %q already exists: stream %s is at version %d", e.Stream.Kind, e.Subject, e.Stream,
+			e.Actual)
 	}
 	return fmt.Sprintf("%s %q has changed: stream %s is at version %d, the decision was made at version %d",
 		e.Stream.Kind, e.Subject, e.Stream, e.Actual, e.Expected)
@@ -94,15 +95,18 @@ func (h StreamHead) Create() events.StreamID {
 // Verify checks that the stored bytes are what was hashed and what the envelope says.
 func Verify(r Recorded) error {
 	if got := digest.Bytes(r.Bytes); got != r.Hash {
-		return errs.New(errs.Internal, "event %s at %s: its bytes have the hash %s, the record says %s: it was altered after it was appended",
+		return errs.New(errs.Internal,
+			"event %s at %s: its bytes have the hash %s, the record says %s: it was altered after it was appended",
 			r.ID, r.Position, got, r.Hash)
 	}
 	var stored events.Envelope
 	if err := json.Unmarshal(r.Bytes, &stored); err != nil {
 		return errs.Wrap(errs.Internal, err, "event %s at %s: read its bytes", r.ID, r.Position)
 	}
-	if stored.ID != r.ID || stored.Type != r.Type || stored.Tenant != r.Tenant || stored.Stream != r.StreamID.String() || stored.Version != r.Version {
-		return errs.New(errs.Internal, "event %s at %s: the columns of its row do not say what its bytes say", r.ID, r.Position)
+	if stored.ID != r.ID || stored.Type != r.Type || stored.Tenant != r.Tenant ||
+		stored.Stream != r.StreamID.String() || stored.Version != r.Version {
+		return errs.New(errs.Internal, "event %s at %s: the columns of its row do not say what its bytes say", r.ID,
+			r.Position)
 	}
 	return nil
 }

@@ -152,7 +152,8 @@ func TestNoReaderMissesAnEvent(t *testing.T) {
 		r.check(t, fmt.Sprintf("reader %d", i), committed)
 	}
 	var left int
-	if err := b.admin.QueryRow(t.Context(), "select count(*) from eventlog.appended").Scan(&left); err != nil || left != 0 {
+	if err := b.admin.QueryRow(t.Context(), "select count(*) from eventlog.appended").Scan(&left); err != nil ||
+		left != 0 {
 		t.Errorf("%d events are left in the inbox (%v)", left, err)
 	}
 }
@@ -189,7 +190,8 @@ func (w *writer) transaction(ctx context.Context, stream string, payloads []even
 	if err != nil {
 		return false, err
 	}
-	if _, err := w.b.log.Append(ctx, tx, meta(), clusterStream(stream), stream, w.versions[stream], payloads...); err != nil {
+	if _, err := w.b.log.Append(ctx, tx, meta(), clusterStream(stream), stream, w.versions[stream],
+		payloads...); err != nil {
 		return false, err
 	}
 	switch w.random.IntN(10) {
@@ -276,7 +278,8 @@ func TestConflictEndsTheTransaction(t *testing.T) {
 	b := newBundle(t)
 	b.mustAppend(t, "east", 0, registered("east"))
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
-		if _, err := b.log.Append(t.Context(), tx, meta(), clusterStream("east"), "east", 0, registered("east")); !errs.Is(err, errs.AlreadyExists) {
+		if _, err := b.log.Append(t.Context(), tx, meta(), clusterStream("east"), "east", 0,
+			registered("east")); !errs.Is(err, errs.AlreadyExists) {
 			t.Errorf("duplicate: %v", err)
 		}
 		return nil // as if the error had been overlooked
@@ -294,7 +297,8 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	b.mustAppend(t, "east", 0, registered("east"))
 	b.sequenceAll(t, term)
 	// The log has been written by a clock that was an hour ahead.
-	if _, err := b.admin.Exec(t.Context(), "update eventlog.sequencer set recorded = recorded + interval '1 hour'"); err != nil {
+	if _, err := b.admin.Exec(t.Context(),
+		"update eventlog.sequencer set recorded = recorded + interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
 	b.mustAppend(t, "east", 1, replaced(1))

@@ -47,7 +47,9 @@ func (l *Log) Head(ctx context.Context, q pg.Querier) (events.Position, error) {
 }
 
 // PositionOf returns the position of one event, and false while it has none or does not exist.
-func (l *Log) PositionOf(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, version int64) (events.Position, bool, error) {
+func (l *Log) PositionOf(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, version int64) (
+	events.Position, bool, error,
+) {
 	var p events.Position
 	err := q.QueryRow(ctx, `select epoch, position from eventlog.events
 		where stream_key = $1 and incarnation = $2 and version = $3 and tenant = $4`,
@@ -63,7 +65,9 @@ func (l *Log) PositionOf(ctx context.Context, q pg.Querier, tenant string, s eve
 
 // Latest returns the head of the last incarnation of a natural key, such as "cluster/namespace/name".
 // Where there has never been one, Version is 0 and ID the first incarnation.
-func (l *Log) Latest(ctx context.Context, q pg.Querier, tenant string, kind events.Kind, natural string) (StreamHead, error) {
+func (l *Log) Latest(ctx context.Context, q pg.Querier, tenant string, kind events.Kind, natural string) (
+	StreamHead, error,
+) {
 	h := StreamHead{ID: events.StreamID{Kind: kind, Key: events.Key(tenant, kind, natural), Incarnation: 1}}
 	err := q.QueryRow(ctx, `select incarnation, version, closed from eventlog.streams
 		where tenant = $1 and key = $2 order by incarnation desc limit 1`, tenant, h.ID.Key).
@@ -85,7 +89,9 @@ order by version`
 // ReadStream returns the events of a stream behind a version, in order, whether they have a position
 // or not: what a decider folds. Both tables are read in one snapshot, so that an event on its way from
 // one to the other is there once. An unknown type is an *events.UnknownTypeError.
-func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) ([]Recorded, error) {
+func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) (
+	[]Recorded, error,
+) {
 	rows, err := q.Query(ctx, readStreamSQL, s.Key, s.Incarnation, afterVersion, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
@@ -113,7 +119,8 @@ func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s eve
 // events come from one snapshot.
 const readAfterSQL = `
 with low as materialized (
-  select least($2::bigint, coalesce((select first_position - 1 from eventlog.epochs where epoch > $1 order by epoch limit 1), $2::bigint)) as n),
+  select least($2::bigint, coalesce((select first_position - 1 from eventlog.epochs where epoch > $1
+  order by epoch limit 1), $2::bigint)) as n),
 bounds as materialized (
   select low.n as low, low.n + $3 as high, head.epoch, head.position,
     (select max(epoch) from eventlog.epochs where first_position <= low.n + $3) as high_epoch
@@ -123,7 +130,8 @@ select b.epoch, b.position, b.high, b.high_epoch,
   coalesce(e.stream_key, '00000000-0000-0000-0000-000000000000'), coalesce(e.incarnation, 0), coalesce(e.version, 0),
   coalesce(e.type, ''), e.body, e.hash
 from bounds b left join lateral (
-  select v.position, v.epoch, v.recorded, v.tenant, v.kind, v.stream_key, v.incarnation, v.version, v.type, v.body, v.hash
+  select v.position, v.epoch, v.recorded, v.tenant, v.kind, v.stream_key, v.incarnation, v.version, v.type, v.body,
+  v.hash
   from eventlog.events v
   where v.position > b.low and v.position <= b.high
     and ($4 = '' or v.tenant = $4)
@@ -139,7 +147,9 @@ order by e.position`
 // looks at a bounded part of the log, so that a call may return nothing although there is more: a
 // reader is at the end when the scanned position is Head. An unknown type ends the result before it;
 // as the first event it is an *events.UnknownTypeError.
-func (l *Log) ReadAfter(ctx context.Context, q pg.Querier, after events.Position, f Filter, limit int) ([]Recorded, events.Position, error) {
+func (l *Log) ReadAfter(ctx context.Context, q pg.Querier, after events.Position, f Filter, limit int) (
+	[]Recorded, events.Position, error,
+) {
 	if limit < 1 {
 		return nil, after, errs.New(errs.Invalid, "read the log: limit is %d, want at least 1", limit)
 	}
@@ -255,7 +265,8 @@ type row struct {
 // fields are the places of the columns from position to hash.
 func (w *row) fields() []any {
 	return []any{
-		&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.kind, &w.key, &w.incarnation, &w.version, &w.typ, &w.body, &w.hash,
+		&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.kind, &w.key, &w.incarnation, &w.version, &w.typ,
+		&w.body, &w.hash,
 	}
 }
 

@@ -22,7 +22,10 @@ func TestReadAfterFilters(t *testing.T) {
 	b.mustAppend(t, "west", 0, registered("west"))              // 3
 	m := meta()
 	m.Tenant = "green"
-	stops := events.StreamID{Kind: events.KindAccess, Key: events.Key("green", events.KindAccess, "fleet"), Incarnation: 1}
+	stops := events.StreamID{
+		Kind: events.KindAccess, Key: events.Key("green", events.KindAccess, "fleet"),
+		Incarnation: 1,
+	}
 	if err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		_, err := b.log.Append(t.Context(), tx, m, stops, "fleet", 0, events.EffectsStopped{Reason: "Operator"}) // 4
 		return err
@@ -38,18 +41,25 @@ func TestReadAfterFilters(t *testing.T) {
 		want    []int64
 		scanned int64
 	}{
-		"all":               {0, eventlog.Filter{}, 10, []int64{1, 2, 3, 4}, 4},
-		"a batch":           {1, eventlog.Filter{}, 2, []int64{2, 3}, 3},
-		"at the end":        {4, eventlog.Filter{}, 10, nil, 4},
-		"tenant":            {0, eventlog.Filter{Tenant: "green"}, 10, []int64{4}, 4},
-		"kind":              {0, eventlog.Filter{Kinds: []events.Kind{events.KindCluster}}, 10, []int64{1, 2, 3}, 4},
-		"type":              {0, eventlog.Filter{Types: []events.Type{registered("").EventType()}}, 10, []int64{1, 3}, 4},
+		"all":        {0, eventlog.Filter{}, 10, []int64{1, 2, 3, 4}, 4},
+		"a batch":    {1, eventlog.Filter{}, 2, []int64{2, 3}, 3},
+		"at the end": {4, eventlog.Filter{}, 10, nil, 4},
+		"tenant":     {0, eventlog.Filter{Tenant: "green"}, 10, []int64{4}, 4},
+		"kind":       {0, eventlog.Filter{Kinds: []events.Kind{events.KindCluster}}, 10, []int64{1, 2, 3}, 4},
+		"type": {
+			0,
+			eventlog.Filter{Types: []events.Type{registered("").EventType()}},
+			10,
+			[]int64{1, 3},
+			4,
+		},
 		"type, full batch":  {0, eventlog.Filter{Types: []events.Type{registered("").EventType()}}, 1, []int64{1}, 1},
 		"stream":            {1, eventlog.Filter{Stream: &east}, 10, []int64{2}, 4},
 		"subject":           {0, eventlog.Filter{Subject: "west"}, 10, []int64{3}, 4},
 		"nothing like that": {0, eventlog.Filter{Subject: "north"}, 10, nil, 4},
 	} {
-		list, scanned, err := b.log.ReadAfter(t.Context(), b.pool, events.Position{Epoch: 1, N: c.after}, c.filter, c.limit)
+		list, scanned, err := b.log.ReadAfter(t.Context(), b.pool, events.Position{Epoch: 1, N: c.after}, c.filter,
+			c.limit)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -61,7 +71,8 @@ func TestReadAfterFilters(t *testing.T) {
 			t.Errorf("%s: scanned up to %s, want %d; positions (-want +got):\n%s", name, scanned, c.scanned, diff)
 		}
 	}
-	if _, _, err := b.log.ReadAfter(t.Context(), b.pool, events.Position{}, eventlog.Filter{}, 0); !errs.Is(err, errs.Invalid) {
+	if _, _, err := b.log.ReadAfter(t.Context(), b.pool, events.Position{}, eventlog.Filter{}, 0); !errs.Is(
+		err, errs.Invalid) {
 		t.Errorf("limit 0: %v", err)
 	}
 }
@@ -87,9 +98,13 @@ func TestReadAfterIsBounded(t *testing.T) {
 // fill gives a log n events by hand.
 func (b bundle) fill(tb testing.TB, n int) {
 	tb.Helper()
-	_, err := b.admin.Exec(tb.Context(), `insert into eventlog.appended (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
-		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', 'c' || i, gen_random_uuid(), d.body, sha256(d.body)
-		from generate_series(1, $1) as i, lateral (select convert_to('{"specversion":"1.0","type":"cluster.registered.v1","subject":"c' || i || '","data":{"name":"c"}}', 'UTF8') as body) d`, n)
+	_, err := b.admin.Exec(tb.Context(), `insert into eventlog.appended (tenant, kind, stream_key, incarnation, version,
+		type, subject, event_id, body, hash)
+		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', 'c' || i, gen_random_uuid(),
+		d.body, sha256(d.body)
+		from generate_series(1, $1) as i,
+		lateral (select convert_to('{"specversion":"1.0","type":"cluster.registered.v1","subject":"c' || i ||
+		'","data":{"name":"c"}}', 'UTF8') as body) d`, n)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -100,7 +115,8 @@ func (b bundle) fill(tb testing.TB, n int) {
 func TestUnknownTypeStopsTheReader(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	if _, err := b.admin.Exec(t.Context(), `insert into eventlog.event_types values ('cluster.painted.v1', 'cluster', 'gateway', false)`); err != nil {
+	if _, err := b.admin.Exec(t.Context(), `insert into eventlog.event_types
+		values ('cluster.painted.v1', 'cluster', 'gateway', false)`); err != nil {
 		t.Fatal(err)
 	}
 	b.mustAppend(t, "east", 0, registered("east"), painted{"red"}, replaced(1))
@@ -119,10 +135,12 @@ func TestUnknownTypeStopsTheReader(t *testing.T) {
 	if list, at, err := read(0, eventlog.Filter{}); err != nil || len(list) != 1 || at.N != 1 {
 		t.Errorf("before the unknown type: %d events, %s, %v", len(list), at, err)
 	}
-	if _, err := b.log.ReadStream(t.Context(), b.pool, events.DefaultTenant, clusterStream("east"), 0); !errors.As(err, &unknown) {
+	if _, err := b.log.ReadStream(t.Context(), b.pool, events.DefaultTenant, clusterStream("east"), 0); !errors.As(
+		err, &unknown) {
 		t.Errorf("stream: %v", err)
 	}
-	if list, at, err := read(0, eventlog.Filter{Raw: true}); err != nil || len(list) != 3 || at.N != 3 || list[1].Payload != nil || list[1].Type != "cluster.painted.v1" {
+	if list, at, err := read(0, eventlog.Filter{Raw: true}); err != nil || len(list) != 3 || at.N != 3 ||
+		list[1].Payload != nil || list[1].Type != "cluster.painted.v1" {
 		t.Errorf("raw: %d events, %s, %v", len(list), at, err)
 	}
 }
@@ -134,7 +152,8 @@ func TestVerifyFindsAlterations(t *testing.T) {
 	b.mustAppend(t, "east", 0, registered("east"), replaced(1), replaced(2))
 	b.sequenceAll(t, b.lead(t))
 	for _, sql := range []string{
-		`update eventlog.events set body = convert_to(replace(convert_from(body, 'UTF8'), 'c1:00', 'c1:ff'), 'UTF8') where position = 1`,
+		`update eventlog.events set body = convert_to(replace(convert_from(body, 'UTF8'), 'c1:00', 'c1:ff'), 'UTF8')
+			where position = 1`,
 		`update eventlog.events set type = 'cluster.registered.v1' where position = 2`,
 	} {
 		if _, err := b.admin.Exec(t.Context(), sql); err != nil {
@@ -166,7 +185,8 @@ func TestWait(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := b.log.Wait(ctx, eventlog.Appended{Tenant: "default", Stream: clusterStream("west"), Version: 1}, patience); !errors.Is(err, context.Canceled) {
+	if _, _, err := b.log.Wait(ctx, eventlog.Appended{Tenant: "default", Stream: clusterStream("west"), Version: 1},
+		patience); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
@@ -231,7 +251,8 @@ func TestPartitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	partitions := func() (n int) {
-		if err := b.admin.QueryRow(t.Context(), `select count(*) from pg_inherits where inhparent = 'eventlog.events'::regclass`).Scan(&n); err != nil {
+		if err := b.admin.QueryRow(t.Context(), `select count(*) from pg_inherits
+			where inhparent = 'eventlog.events'::regclass`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -242,11 +263,14 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("%d partitions, before %d", after, before)
 	}
 	var ahead int64
-	if err := b.admin.QueryRow(t.Context(), `select partitioned - position from eventlog.sequencer`).Scan(&ahead); err != nil || ahead < rows {
+	if err := b.admin.QueryRow(t.Context(), `select partitioned - position from eventlog.sequencer`).Scan(
+		&ahead); err != nil || ahead < rows {
 		t.Errorf("%d positions ahead, want a whole partition (%v)", ahead, err)
 	}
 	var n, distance int64
-	if err := b.admin.QueryRow(t.Context(), `select count(*), max(position) - min(position) + 1 from eventlog.events`).Scan(&n, &distance); err != nil || n != 10*rows || n != distance {
+	if err := b.admin.QueryRow(t.Context(),
+		`select count(*), max(position) - min(position) + 1 from eventlog.events`).Scan(&n, &distance); err != nil ||
+		n != 10*rows || n != distance {
 		t.Errorf("%d events over %d positions (%v)", n, distance, err)
 	}
 }

@@ -16,8 +16,8 @@ const (
 	// lease is how long a leader leads without a sign of life. A healthy one prolongs it in every second
 	// half; after a crash nothing gets a position for at most this long.
 	lease = 2 * time.Second
-	// candidacy is how often a candidate asks whether the lease has run out, which costs one read of one row, and the pause
-	// after an error of the database.
+	// candidacy is how often a candidate asks whether the lease has run out, which costs one read of one row, and the
+	// pause after an error of the database.
 	candidacy = 250 * time.Millisecond
 	// Handover is how long nothing gets a position after a leader was killed: those who wait for a
 	// position and want to survive that wait longer.

@@ -18,7 +18,8 @@ const (
 	awaitedChannel = "eventlog_awaited"
 	// relisten is the pause before a listener that lost its connection tries again.
 	relisten = 500 * time.Millisecond
-	// waitPoll is how often Wait asks for the position without a notice, for callers in whose process Listen does not run.
+	// waitPoll is how often Wait asks for the position without a notice, for callers in whose process Listen does not
+	// run.
 	waitPoll = 8 * time.Millisecond
 )
 
@@ -39,8 +40,8 @@ func (l *Log) wake() {
 	l.changed = make(chan struct{})
 }
 
-// Listen receives notices on a connection of its own until ctx ends: those of the sequencer wake who holds Changed, those
-// of Wait a sequencer in this process. It reconnects for ever. It returns nil.
+// Listen receives notices on a connection of its own until ctx ends: those of the sequencer wake who holds Changed,
+// those of Wait a sequencer in this process. It reconnects for ever. It returns nil.
 func (l *Log) Listen(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_ = l.listen(ctx) // every failure has the same answer: connect again
@@ -109,7 +110,8 @@ func (l *Log) Wait(ctx context.Context, a Appended, bound time.Duration) (events
 		}
 		if !asked {
 			if _, err := l.pool.Exec(ctx, "select pg_notify($1, '')", awaitedChannel); err != nil {
-				return events.Position{}, false, fmt.Errorf("ask for the position of %s@%d: %w", a.Stream, a.Version, pg.Err(err))
+				return events.Position{}, false, fmt.Errorf("ask for the position of %s@%d: %w", a.Stream, a.Version,
+					pg.Err(err))
 			}
 		}
 		select {

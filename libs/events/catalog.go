@@ -5,20 +5,26 @@ func catalogEvents() []Definition {
 	return []Definition{
 		define(KindCatalog, Gateway, CatalogAdded{}, "A catalog is to be indexed and offered."),
 		define(KindCatalog, Gateway, CatalogChanged{}, "The catalog's source, priority or visibility changed."),
-		define(KindCatalog, Gateway, CatalogMetadataChanged{}, "The catalog has other labels or annotations from now on."),
+		define(KindCatalog, Gateway, CatalogMetadataChanged{},
+			"The catalog has other labels or annotations from now on."),
 		define(KindCatalog, Gateway, CatalogRefreshRequested{}, "The indexer is asked to look at the source now."),
 		define(KindCatalog, Gateway, CatalogRemoved{}, "The catalog is no longer offered; what is installed stays."),
-		define(KindCatalog, Indexer, CatalogRevisionPublished{}, "A complete revision is served; the difference from the one before."),
-		define(KindCatalog, Indexer, CatalogLoadFailed{}, "The source could not be taken; the revision before stays in service."),
-		define(KindCatalog, Indexer, CatalogBundlesFetched{}, "Bundle images that the catalog names were fetched, or why not."),
+		define(KindCatalog, Indexer, CatalogRevisionPublished{},
+			"A complete revision is served; the difference from the one before."),
+		define(KindCatalog, Indexer, CatalogLoadFailed{},
+			"The source could not be taken; the revision before stays in service."),
+		define(KindCatalog, Indexer, CatalogBundlesFetched{},
+			"Bundle images that the catalog names were fetched, or why not."),
 	}
 }
 
 // catalogSecretEvents are the events of credentials of catalogs, in the order of docs/events.md.
 func catalogSecretEvents() []Definition {
 	return []Definition{
-		define(KindCatalogSecret, Gateway, CatalogSecretSet{}, "A credential for catalog sources was given or replaced."),
-		define(KindCatalogSecret, Gateway, CatalogSecretDeleted{}, "A credential for catalog sources is no longer to be used."),
+		define(KindCatalogSecret, Gateway, CatalogSecretSet{},
+			"A credential for catalog sources was given or replaced."),
+		define(KindCatalogSecret, Gateway, CatalogSecretDeleted{},
+			"A credential for catalog sources is no longer to be used."),
 	}
 }
 
@@ -32,9 +38,10 @@ type CatalogVisibility struct {
 // CatalogAdded says that a catalog is to be indexed. Subject: name, or cluster/namespace/name for
 // one that is visible in a single cluster only.
 type CatalogAdded struct {
-	Name       string            `json:"name"`
-	SourceType string            `json:"sourceType"` // see libs/source: directory, archive, git, image, grpc, configmap, sqlite
-	Spec       string            `json:"spec"`       // commitment of the source's settings (such as its path)
+	Name string `json:"name"`
+	// see libs/source: directory, archive, git, image, grpc, configmap, sqlite
+	SourceType string            `json:"sourceType"`
+	Spec       string            `json:"spec"` // commitment of the source's settings (such as its path)
 	Priority   int32             `json:"priority"`
 	Visibility CatalogVisibility `json:"visibility"`
 	// Disabled catalogs are kept and not offered, as OperatorHub does with default ones (R-CFG-10).
@@ -144,7 +151,8 @@ type FetchedBundle struct {
 	Image   string `json:"image"`
 	// Content is the digest of the canonical bundle; "" where Reason says why there is none.
 	Content string `json:"content,omitempty"`
-	Reason  string `json:"reason,omitempty"` // Unreachable, Unauthorized, NotFound, DigestMismatch, InvalidBundle, TooLarge
+	// Unreachable, Unauthorized, NotFound, DigestMismatch, InvalidBundle, TooLarge
+	Reason string `json:"reason,omitempty"`
 }
 
 // CatalogBundlesFetched says that bundle images which a catalog names were fetched, or why not: from now

@@ -48,11 +48,12 @@ type ClusterSettings struct {
 	Mirror string `json:"mirror,omitempty"`
 	// Drift is what becomes of edits to managed objects: correct, report; "" is correct.
 	Drift string `json:"drift,omitempty"`
-	// Optional are the API groups, or kinds as GROUP/KIND, with commas between, whose objects operators do not wait for where
-	// the cluster does not serve them: they are written when it does. "" is OptionalMonitoring, OptionalNone is none.
+	// Optional are the API groups, or kinds as GROUP/KIND, with commas between, whose objects operators do not wait for
+	// where the cluster does not serve them: they are written when it does. "" is OptionalMonitoring, OptionalNone is
+	// none.
 	Optional string `json:"optional,omitempty"`
-	// Events is whether Kubernetes Events tell what happens to the mirrored objects: on, off; "" is on where anything is
-	// mirrored. Without mirrors there are no objects to tell of, whatever it says.
+	// Events is whether Kubernetes Events tell what happens to the mirrored objects: on, off; "" is on where anything
+	// is mirrored. Without mirrors there are no objects to tell of, whatever it says.
 	Events string `json:"events,omitempty"`
 }
 
@@ -70,8 +71,8 @@ const (
 // WithDefaults returns the settings with each default in the place of "".
 func (s ClusterSettings) WithDefaults() ClusterSettings {
 	out := ClusterSettings{
-		Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect), Optional: cmp.Or(s.Optional, OptionalMonitoring),
-		Events: cmp.Or(s.Events, EventsOn),
+		Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect),
+		Optional: cmp.Or(s.Optional, OptionalMonitoring), Events: cmp.Or(s.Events, EventsOn),
 	}
 	if out.Mirror == MirrorNone {
 		out.Events = EventsOff

@@ -8,11 +8,13 @@ func csvEvents() []Definition {
 		define(KindCSV, Installer, CSVFlapping{}, "The phase changes too often to record each change."),
 		define(KindCSV, Gateway, CSVRemovalRequested{}, "Somebody wants the operator uninstalled."),
 		define(KindCSV, Installer, CSVRemovalStarted{}, "The executor began to remove the operator."),
-		define(KindCSV, Installer, CSVRemovalBlocked{}, "The removal waits for something outside and goes on by itself."),
+		define(KindCSV, Installer, CSVRemovalBlocked{},
+			"The removal waits for something outside and goes on by itself."),
 		define(KindCSV, Installer, CSVRemovalRefused{}, "The removal was refused in the cluster; nothing was removed."),
 		define(KindCSV, Installer, CSVDrifted{}, "Objects of the operator are not as Chandler wrote them."),
 		define(KindCSV, Installer, CSVDriftEnded{}, "All objects of the operator are as Chandler wrote them again."),
-		define(KindCSV, Installer, CSVReadinessChanged{}, "Other Deployments of the operator are not ready, or for other reasons."),
+		define(KindCSV, Installer, CSVReadinessChanged{},
+			"Other Deployments of the operator are not ready, or for other reasons."),
 		define(KindCSV, Installer, OperatorConditionChanged{}, "The operator lets itself be upgraded, or no longer."),
 	}
 }
@@ -60,8 +62,8 @@ type CSVRemovalRequested struct {
 	CRDs []string `json:"crds,omitempty"`
 	// Plan is the digest of the removal plan that was shown, "" where none was. Another one is refused in the cluster.
 	Plan string `json:"plan,omitempty"`
-	// Dependants are the installed operators, as namespace/csv, that depend on it by requirements that the cluster does not
-	// know, sorted.
+	// Dependants are the installed operators, as namespace/csv, that depend on it by requirements that the cluster does
+	// not know, sorted.
 	Dependants []string `json:"dependants,omitempty"`
 }
 
@@ -112,8 +114,8 @@ type CSVDriftEnded struct{}
 // EventType implements Payload.
 func (CSVDriftEnded) EventType() Type { return "csv.drift-ended.v1" }
 
-// CSVReadinessChanged says which Deployments of an operator are not ready, and why; none says that all of those that were told of are.
-// It is appended when a reason changes, not with every Pod.
+// CSVReadinessChanged says which Deployments of an operator are not ready, and why; none says that all of those that
+// were told of are. It is appended when a reason changes, not with every Pod.
 type CSVReadinessChanged struct {
 	Deployments []NotReadyDeployment `json:"deployments,omitempty"` // by name
 }
@@ -125,7 +127,8 @@ func (CSVReadinessChanged) EventType() Type { return "csv.readiness-changed.v1" 
 type NotReadyDeployment struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"` // a code, such as ImagePullFailed
-	// Webhook is the admission webhook that keeps its Pods out, and Owner the operator that this belongs to, as namespace/csv.
+	// Webhook is the admission webhook that keeps its Pods out, and Owner the operator that this belongs to, as
+	// namespace/csv.
 	Webhook string `json:"webhook,omitempty"`
 	Owner   string `json:"owner,omitempty"`
 }

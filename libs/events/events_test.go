@@ -20,7 +20,10 @@ func TestStreamIDRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := events.StreamID{
-			Kind:        rapid.SampledFrom([]events.Kind{events.KindCSV, events.KindCatalog, events.KindInstallPlan}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]events.Kind{
+				events.KindCSV, events.KindCatalog,
+				events.KindInstallPlan,
+			}).Draw(t, "kind"),
 			Key:         drawUUID(t),
 			Incarnation: rapid.IntRange(1, 1<<30).Draw(t, "incarnation"),
 		}
@@ -34,7 +37,10 @@ func TestStreamIDRoundTrip(t *testing.T) {
 func TestParseStreamIDRefuses(t *testing.T) {
 	t.Parallel()
 	key := uuid.NewString()
-	for _, s := range []string{"", "csv", "csv:" + key, "csv:x:1", "csv:" + key + ":0", "csv:" + key + ":-1", "csv:" + key + ":1:2", "csv:" + key + ":one"} {
+	for _, s := range []string{
+		"", "csv", "csv:" + key, "csv:x:1", "csv:" + key + ":0", "csv:" + key + ":-1",
+		"csv:" + key + ":1:2", "csv:" + key + ":one",
+	} {
 		if id, err := events.ParseStreamID(s); err == nil {
 			t.Errorf("ParseStreamID(%q) = %+v, want an error", s, id)
 		}
@@ -44,7 +50,10 @@ func TestParseStreamIDRefuses(t *testing.T) {
 func TestPositionRoundTripAndOrder(t *testing.T) {
 	t.Parallel()
 	position := rapid.Custom(func(t *rapid.T) events.Position {
-		return events.Position{Epoch: rapid.Int64Range(1, 5).Draw(t, "epoch"), N: rapid.Int64Range(0, 1<<50).Draw(t, "n")}
+		return events.Position{
+			Epoch: rapid.Int64Range(1, 5).Draw(t, "epoch"),
+			N:     rapid.Int64Range(0, 1<<50).Draw(t, "n"),
+		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		p, q := position.Draw(t, "p"), position.Draw(t, "q")
@@ -71,7 +80,8 @@ func TestParsePositionRefuses(t *testing.T) {
 // DESIGN, settled details: Streams. These ids are stored; they must never change.
 func TestKnownIDs(t *testing.T) {
 	t.Parallel()
-	s := events.StreamID{Kind: events.KindSubscription, Key: events.Key("default", events.KindSubscription, "east-1/ports/harbor-master"), Incarnation: 2}
+	s := events.StreamID{Kind: events.KindSubscription, Key: events.Key("default", events.KindSubscription,
+		"east-1/ports/harbor-master"), Incarnation: 2}
 	if got, want := s.String(), "subscription:7d353b10-cee2-515f-98f2-d02aeb861b5d:2"; got != want {
 		t.Errorf("stream id = %s, want %s", got, want)
 	}
@@ -86,8 +96,14 @@ func TestKnownIDs(t *testing.T) {
 // DESIGN §3: a retry of a command carries the same event ids, another command or place other ones.
 func TestSealDerivesTheID(t *testing.T) {
 	t.Parallel()
-	s := events.StreamID{Kind: events.KindAccess, Key: events.Key("default", events.KindAccess, "fleet"), Incarnation: 1}
-	m := events.Meta{Tenant: "default", Source: events.Gateway, Command: uuid.New(), Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("east", 3600))}
+	s := events.StreamID{
+		Kind: events.KindAccess, Key: events.Key("default", events.KindAccess, "fleet"),
+		Incarnation: 1,
+	}
+	m := events.Meta{
+		Tenant: "default", Source: events.Gateway, Command: uuid.New(),
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("east", 3600)),
+	}
 	seal := func(m events.Meta, index int) events.Envelope {
 		e, err := events.Seal(m, s, "fleet", 1, index, events.EffectsResumed{Epoch: 2})
 		if err != nil {
@@ -123,7 +139,10 @@ func TestDecodeOfAnUnknownTypeIsAnError(t *testing.T) {
 
 func TestDecodeNamesTheEventThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	_, err := events.Decode(events.Envelope{ID: "e1", Type: "access.effects-resumed.v1", Data: []byte(`{"epoch":"two"}`)})
+	_, err := events.Decode(events.Envelope{
+		ID: "e1", Type: "access.effects-resumed.v1",
+		Data: []byte(`{"epoch":"two"}`),
+	})
 	if err == nil {
 		t.Fatal("text was taken for a number")
 	}

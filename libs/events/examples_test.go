@@ -116,7 +116,8 @@ func strict(t *testing.T, raw []byte, into any) {
 // missing lists fields that are zero; in a list, a field counts as shown when any item shows it.
 func missing(v reflect.Value, path string) []string {
 	switch {
-	case v.Kind() == reflect.Struct && v.NumField() > 0 && v.Type().PkgPath() == reflect.TypeFor[events.Envelope]().PkgPath():
+	case v.Kind() == reflect.Struct && v.NumField() > 0 &&
+		v.Type().PkgPath() == reflect.TypeFor[events.Envelope]().PkgPath():
 		var all []string
 		for i := range v.NumField() {
 			all = append(all, missing(v.Field(i), path+"."+v.Type().Field(i).Name)...)

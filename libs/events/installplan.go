@@ -6,14 +6,20 @@ import "time"
 func installPlanEvents() []Definition {
 	return []Definition{
 		define(KindInstallPlan, Resolver, InstallPlanProposed{}, "A plan with its steps, digests and reasons."),
-		define(KindInstallPlan, Resolver, InstallPlanSuperseded{}, "Another decision takes the place of a plan not yet begun."),
+		define(KindInstallPlan, Resolver, InstallPlanSuperseded{},
+			"Another decision takes the place of a plan not yet begun."),
 		define(KindInstallPlan, Gateway, InstallPlanApproved{}, "A person approved exactly this digest on this base."),
-		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{}, "An approver said what holds of objects that several operators bring, or overrode a change of a definition that hurts."),
-		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{}, "One of several people agreed to exactly this digest on this base."),
+		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{},
+			"An approver said what holds of objects that several operators bring, or overrode a change of a "+
+				"definition that hurts."),
+		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{},
+			"One of several people agreed to exactly this digest on this base."),
 		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
-		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{}, "The plan has other labels or annotations from now on."),
+		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{},
+			"The plan has other labels or annotations from now on."),
 		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
-		define(KindInstallPlan, Installer, InstallPlanBlocked{}, "The plan waits for something outside and goes on by itself."),
+		define(KindInstallPlan, Installer, InstallPlanBlocked{},
+			"The plan waits for something outside and goes on by itself."),
 		define(KindInstallPlan, Installer, InstallPlanFinished{}, "Every step is done."),
 		define(KindInstallPlan, Installer, InstallPlanFailed{}, "A step failed for good."),
 	}
@@ -29,7 +35,8 @@ type PlannedBundle struct {
 	Revision string `json:"revision"`           // catalog revision that it was taken from
 	Content  string `json:"content"`            // digest of the canonical bundle
 	Replaces string `json:"replaces,omitempty"` // installed CSV that it follows
-	Reason   string `json:"reason"`             // code: Subscribed, ChannelHead, NextStep, SkipRange, RequiredPackage, RequiredAPI, StartingCSV, Rollback
+	// code: Subscribed, ChannelHead, NextStep, SkipRange, RequiredPackage, RequiredAPI, StartingCSV, Rollback
+	Reason string `json:"reason"`
 	// RequiredBy is the CSV whose requirement brought this bundle in.
 	RequiredBy    string   `json:"requiredBy,omitempty"`
 	Subscriptions []string `json:"subscriptions,omitempty"`
@@ -63,8 +70,8 @@ type InstallPlanProposed struct {
 	Bundles    []PlannedBundle `json:"bundles"`
 	// Policies are the names of the approval policies that shaped what follows, sorted.
 	Policies []string `json:"policies,omitempty"`
-	// ManualReasons are codes for why policies want a person, sorted: Install, PatchUpgrade, MinorUpgrade,
-	// MajorUpgrade (a rule says so), Rollback, PermissionGrowth, PermissionGrowthUnknown (the two could not be compared).
+	// ManualReasons are codes for why policies want a person, sorted: Install, PatchUpgrade, MinorUpgrade, MajorUpgrade
+	// (a rule says so), Rollback, PermissionGrowth, PermissionGrowthUnknown (the two could not be compared).
 	ManualReasons []string `json:"manualReasons,omitempty"`
 	// Approvers is how many different people must approve; 0 is one.
 	Approvers int `json:"approvers,omitempty"`
@@ -82,10 +89,11 @@ type WindowGroup struct {
 
 // Window is a stretch of time that comes again every week.
 type Window struct {
-	Days     []string `json:"days,omitempty"` // Mon, Tue, Wed, Thu, Fri, Sat, Sun of the start; none is every day
-	Start    string   `json:"start"`          // HH:MM on the clock of the time zone
-	Minutes  int      `json:"minutes"`        // how long, in minutes that pass (a change to summer time does not shorten it)
-	TimeZone string   `json:"timeZone"`       // IANA name
+	Days  []string `json:"days,omitempty"` // Mon, Tue, Wed, Thu, Fri, Sat, Sun of the start; none is every day
+	Start string   `json:"start"`          // HH:MM on the clock of the time zone
+	// how long, in minutes that pass (a change to summer time does not shorten it)
+	Minutes  int    `json:"minutes"`
+	TimeZone string `json:"timeZone"` // IANA name
 }
 
 // EventType implements Payload.

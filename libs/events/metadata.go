@@ -6,8 +6,8 @@ import "maps"
 // object: mirrors carry them.
 const MaxAnnotations = 256 << 10
 
-// Metadata are what people note on an intent or a plan for themselves and their tools. It changes nothing that is planned or
-// installed, which is why it has events of its own: who decides never reads them.
+// Metadata are what people note on an intent or a plan for themselves and their tools. It changes nothing that is
+// planned or installed, which is why it has events of its own: who decides never reads them.
 type Metadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations is the commitment of the annotations, "" without any: they may hold anything, so they can be erased.

@@ -3,9 +3,11 @@ package events
 // operatorGroupEvents are the events of operator groups, in the order of docs/events.md.
 func operatorGroupEvents() []Definition {
 	return []Definition{
-		define(KindOperatorGroup, Gateway, OperatorGroupCreated{}, "Operators of the namespace serve this set of namespaces."),
+		define(KindOperatorGroup, Gateway, OperatorGroupCreated{},
+			"Operators of the namespace serve this set of namespaces."),
 		define(KindOperatorGroup, Gateway, OperatorGroupChanged{}, "The set or the settings changed."),
-		define(KindOperatorGroup, Gateway, OperatorGroupMetadataChanged{}, "The operator group has other labels or annotations from now on."),
+		define(KindOperatorGroup, Gateway, OperatorGroupMetadataChanged{},
+			"The operator group has other labels or annotations from now on."),
 		define(KindOperatorGroup, Gateway, OperatorGroupDeleted{}, "The operator group is gone."),
 		define(KindOperatorGroup, Installer, OperatorGroupObserved{}, "What the group came to in its cluster changed."),
 	}

@@ -15,8 +15,9 @@ const OptionalNone = "none"
 // maxOptional bounds the entries of ClusterSettings.Optional: a bundle may bring some ten kinds of other projects.
 const maxOptional = 50
 
-// IsOptional reports a kind without which operators run: its objects are left out while the cluster does not serve it, and
-// written when it does. ClusterSettings.Optional names API groups, or single kinds as GROUP/KIND, with commas between.
+// IsOptional reports a kind without which operators run: its objects are left out while the cluster does not serve it,
+// and written when it does. ClusterSettings.Optional names API groups, or single kinds as GROUP/KIND, with commas
+// between.
 func (s ClusterSettings) IsOptional(group, kind string) bool {
 	return slices.ContainsFunc(strings.Split(s.WithDefaults().Optional, ","), func(entry string) bool {
 		g, k, one := strings.Cut(strings.TrimSpace(entry), "/")
@@ -36,8 +37,10 @@ func CheckOptional(text string) string {
 	}
 	for _, entry := range entries {
 		group, kind, one := strings.Cut(strings.TrimSpace(entry), "/")
-		if !strings.Contains(group, ".") || strings.ContainsAny(group+kind, " \t\n") || one && (kind == "" || strings.Contains(kind, "/")) {
-			return fmt.Sprintf("holds %q, which is neither an API group, such as %s, nor GROUP/KIND; %q is for none", entry, OptionalMonitoring, OptionalNone)
+		if !strings.Contains(group, ".") || strings.ContainsAny(group+kind, " \t\n") || one &&
+			(kind == "" || strings.Contains(kind, "/")) {
+			return fmt.Sprintf("holds %q, which is neither an API group, such as %s, nor GROUP/KIND; %q is for none",
+				entry, OptionalMonitoring, OptionalNone)
 		}
 	}
 	return ""

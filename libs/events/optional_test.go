@@ -31,7 +31,8 @@ func TestOptional(t *testing.T) {
 	}
 	for setting, good := range map[string]bool{
 		"": true, "none": true, monitoring: true, monitoring + "," + console + "/ConsolePlugin": true,
-		"monitoring": false, "/ServiceMonitor": false, monitoring + "/": false, monitoring + "/A/B": false, monitoring + ",": false, "a b.c": false,
+		"monitoring": false, "/ServiceMonitor": false, monitoring + "/": false, monitoring + "/A/B": false,
+		monitoring + ",": false, "a b.c": false,
 	} {
 		if why := events.CheckOptional(setting); (why == "") != good {
 			t.Errorf("%q: %q", setting, why)

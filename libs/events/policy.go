@@ -3,9 +3,11 @@ package events
 // policyEvents are the events of policies, in the order of docs/events.md.
 func policyEvents() []Definition {
 	return []Definition{
-		define(KindPolicy, Gateway, CatalogHealthSet{}, "What an unhealthy catalog does to those who see it but do not need it."),
+		define(KindPolicy, Gateway, CatalogHealthSet{},
+			"What an unhealthy catalog does to those who see it but do not need it."),
 		define(KindPolicy, Gateway, ApprovalPolicySet{}, "Which upgrades may happen, when, and who has to agree."),
-		define(KindPolicy, Gateway, ApprovalPolicyMetadataChanged{}, "The approval policy has other labels or annotations from now on."),
+		define(KindPolicy, Gateway, ApprovalPolicyMetadataChanged{},
+			"The approval policy has other labels or annotations from now on."),
 		define(KindPolicy, Gateway, ApprovalPolicyDeleted{}, "An approval policy ended."),
 	}
 }

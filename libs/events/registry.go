@@ -52,7 +52,8 @@ func define(k Kind, w Writer, zero Payload, doc string) Definition {
 type UnknownTypeError struct{ Type Type }
 
 func (e *UnknownTypeError) Error() string {
-	return fmt.Sprintf("event type %q is unknown to this version of Chandler; upgrade this service before its writers", e.Type)
+	return fmt.Sprintf("event type %q is unknown to this version of Chandler; upgrade this service before its writers",
+		e.Type)
 }
 
 // Lookup returns the definition of a type.

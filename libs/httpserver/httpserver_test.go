@@ -26,7 +26,8 @@ func TestStatusKnowsEveryKind(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[errs.Kind]int{
 		errs.Invalid: 400, errs.Unauthenticated: 401, errs.Forbidden: 403, errs.NotFound: 404, errs.AlreadyExists: 409,
-		errs.Conflict: 409, errs.TooLarge: 413, errs.Unprocessable: 422, errs.Internal: 500, errs.Unavailable: 503, "": 500,
+		errs.Conflict: 409, errs.TooLarge: 413, errs.Unprocessable: 422, errs.Internal: 500, errs.Unavailable: 503,
+		"": 500,
 	} {
 		if got := httpserver.Status(kind); got != want {
 			t.Errorf("Status(%q) = %d, want %d", kind, got, want)
@@ -64,7 +65,9 @@ func server(t *testing.T, o httpserver.Options, h http.HandlerFunc) (*httptest.S
 	return s, &log
 }
 
-func do(t *testing.T, s *httptest.Server, method, path, body string, header http.Header) (*http.Response, httpserver.ProblemDetails) {
+func do(t *testing.T, s *httptest.Server, method, path, body string, header http.Header) (
+	*http.Response, httpserver.ProblemDetails,
+) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -144,7 +147,8 @@ func withID(id string) http.Header {
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	var seen string
-	s, log := server(t, httpserver.Options{}, func(_ http.ResponseWriter, r *http.Request) { seen = httpserver.RequestID(r.Context()) })
+	s, log := server(t, httpserver.Options{},
+		func(_ http.ResponseWriter, r *http.Request) { seen = httpserver.RequestID(r.Context()) })
 	do(t, s, http.MethodPost, "/things", "", withID("portal-42"))
 	if seen != "portal-42" || !strings.Contains(log.String(), "portal-42") {
 		t.Errorf("the handler saw %q, the log is %s", seen, log.String())
@@ -167,7 +171,8 @@ func TestBodyLimitWithoutLength(t *testing.T) {
 		failed <- err
 		httpserver.Problem(w, r, errs.Wrap(errs.TooLarge, err, "read"))
 	})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/things", io.MultiReader(strings.NewReader(strings.Repeat("x", 100))))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/things",
+		io.MultiReader(strings.NewReader(strings.Repeat("x", 100))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +202,8 @@ func TestOps(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}
-		if path == "/readyz" && (!strings.Contains(w.Body.String(), broken.Error()) || !strings.Contains(w.Body.String(), `"postgres":"ok"`)) {
+		if path == "/readyz" && (!strings.Contains(w.Body.String(), broken.Error()) ||
+			!strings.Contains(w.Body.String(), `"postgres":"ok"`)) {
 			t.Errorf("readiness does not say what it waits for: %s", w.Body.String())
 		}
 	}

@@ -54,8 +54,9 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusMethodNotAllowed)
 	// The caller may have gone; the access log tells what was answered.
 	_ = json.NewEncoder(w).Encode(ProblemDetails{
-		Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Kind: string(errs.Invalid),
-		Detail: r.Method + " is not offered at " + r.URL.Path, Request: RequestID(r.Context()),
+		Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed,
+		Kind: string(errs.Invalid), Detail: r.Method + " is not offered at " + r.URL.Path,
+		Request: RequestID(r.Context()),
 	})
 }
 
@@ -135,7 +136,8 @@ func recoverer(log *slog.Logger) func(http.Handler) http.Handler {
 				if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares this sentinel by identity, too
 					panic(v)
 				}
-				log.ErrorContext(r.Context(), "panic in a handler", "panic", v, "path", r.URL.Path, "stack", string(debug.Stack()))
+				log.ErrorContext(r.Context(), "panic in a handler", "panic", v, "path", r.URL.Path, "stack",
+					string(debug.Stack()))
 				Problem(w, r, errs.New(errs.Internal, "panic: %v", v))
 			}()
 			next.ServeHTTP(w, r)

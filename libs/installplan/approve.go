@@ -16,7 +16,8 @@ func (c Approve) decide(s State) ([]events.Payload, error) {
 		return nil, err
 	}
 	if s.Proposed.Approval != Manual && len(c.Choices) == 0 {
-		return nil, errs.New(errs.Unprocessable, "install plan %s is %s: it needs no approval", s.Proposed.Name, s.Proposed.Approval).
+		return nil, errs.New(errs.Unprocessable, "install plan %s is %s: it needs no approval", s.Proposed.Name,
+			s.Proposed.Approval).
 			At("", "R-IP-10")
 	}
 	if !s.Live() {
@@ -39,7 +40,8 @@ func (c Approve) check(s State) error {
 		return wrongDigest(s, "approval", c.Digest)
 	}
 	if c.Actor == "" {
-		return errs.New(errs.Invalid, "approval of install plan %s names no approver", s.Proposed.Name).At("actor", "R-IP-10")
+		return errs.New(errs.Invalid, "approval of install plan %s names no approver", s.Proposed.Name).At(
+			"actor", "R-IP-10")
 	}
 	if c.Now.IsZero() {
 		return errs.New(errs.Internal, "approval of install plan %s has no time", s.Proposed.Name)
@@ -58,8 +60,10 @@ func (c Approve) check(s State) error {
 func (c Approve) tooLate(s State) error {
 	if s.Phase == Superseded && c.Successor != nil {
 		if changed := Changes(s.Proposed, *c.Successor); len(changed) > 0 {
-			return errs.New(errs.Conflict, "install plan %s cannot be approved: it was superseded by plan %s (%s), since %s changed",
-				s.Proposed.Name, c.Successor.Plan, c.Successor.Name, strings.Join(changed, ", ")).At("digest", "R-IP-10")
+			return errs.New(errs.Conflict,
+				"install plan %s cannot be approved: it was superseded by plan %s (%s), since %s changed",
+				s.Proposed.Name, c.Successor.Plan, c.Successor.Name, strings.Join(changed, ", ")).At(
+				"digest", "R-IP-10")
 		}
 	}
 	return s.refuse("approved")
@@ -82,7 +86,10 @@ func (c Approve) consent(s State) ([]events.Payload, error) {
 		}
 	}
 	if len(given)+1 < s.Approvers() {
-		return one(events.InstallPlanApprovalGiven{Digest: c.Digest, Base: s.Proposed.Base, By: c.Actor, Expires: expires}), nil
+		return one(events.InstallPlanApprovalGiven{
+			Digest: c.Digest, Base: s.Proposed.Base, By: c.Actor,
+			Expires: expires,
+		}), nil
 	}
 	return one(events.InstallPlanApproved{Digest: c.Digest, Base: s.Proposed.Base, Expires: until}), nil
 }
@@ -98,7 +105,8 @@ func (c Approve) expiry(s State) (time.Time, error) {
 	name := s.Proposed.Name
 	opens, ok := s.NextOpening(c.Now)
 	if !ok {
-		return time.Time{}, errs.New(errs.Unprocessable, "install plan %s cannot be approved: its maintenance windows (%s) are never open together",
+		return time.Time{}, errs.New(errs.Unprocessable,
+			"install plan %s cannot be approved: its maintenance windows (%s) are never open together",
 			name, strings.Join(s.Proposed.Policies, ", ")).At("windows", "R-IP-11")
 	}
 	limit := c.Now.Add(MaxApprovalTTL)
@@ -114,11 +122,13 @@ func (c Approve) expiry(s State) (time.Time, error) {
 		expires = c.Expires
 	}
 	if !c.Now.Before(expires) || expires.After(limit) {
-		return time.Time{}, errs.New(errs.Invalid, "approval of install plan %s would expire at %s: want a time at most %s after now",
+		return time.Time{}, errs.New(errs.Invalid,
+			"approval of install plan %s would expire at %s: want a time at most %s after now",
 			name, expires.UTC().Format(time.RFC3339), limit.Sub(c.Now)).At("expires", "R-IP-10")
 	}
 	if !opens.Before(expires) {
-		return time.Time{}, errs.New(errs.Unprocessable, "approval of install plan %s would expire at %s, before its maintenance window opens at %s",
+		return time.Time{}, errs.New(errs.Unprocessable,
+			"approval of install plan %s would expire at %s, before its maintenance window opens at %s",
 			name, expires.UTC().Format(time.RFC3339), opens.UTC().Format(time.RFC3339)).At("expires", "R-IP-11")
 	}
 	return expires.UTC(), nil

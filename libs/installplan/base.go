@@ -65,7 +65,8 @@ func (b boundPolicy) empty() bool {
 func equalWindows(a, b events.Window) bool { return compareWindows(a, b) == 0 }
 
 func compareWindows(a, b events.Window) int {
-	return cmp.Or(cmp.Compare(a.TimeZone, b.TimeZone), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Minutes, b.Minutes), slices.Compare(a.Days, b.Days))
+	return cmp.Or(cmp.Compare(a.TimeZone, b.TimeZone), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Minutes, b.Minutes),
+		slices.Compare(a.Days, b.Days))
 }
 
 // InstalledBundle is one CSV of a base.
@@ -85,7 +86,8 @@ const BaseType = "chandler.plan-base.v1"
 
 // Base gives the digests of the facts, independent of the order of their lists.
 func (f BaseFacts) Base() (events.PlanBase, error) {
-	installed := slices.SortedFunc(slices.Values(f.Installed), func(a, b InstalledBundle) int { return cmp.Compare(a.CSV, b.CSV) })
+	installed := slices.SortedFunc(slices.Values(f.Installed),
+		func(a, b InstalledBundle) int { return cmp.Compare(a.CSV, b.CSV) })
 	crds := slices.SortedFunc(slices.Values(f.CRDs), func(a, b Step) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range crds {
 		crds[i].Resolving = "" // which of two bundles brings it does not matter

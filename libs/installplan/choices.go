@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// MaxChoices bounds what one approval says: a plan rarely has more than a few obstacles that a person may settle, and each
-// choice travels in the grant.
+// MaxChoices bounds what one approval says: a plan rarely has more than a few obstacles that a person may settle, and
+// each choice travels in the grant.
 const MaxChoices = 50
 
 // definitions is how choices name custom resource definitions.
@@ -37,8 +37,8 @@ func withChoices(list []Choice, e events.InstallPlanObstaclesSettled) []Choice {
 	return list
 }
 
-// Settled are the choices that count, sorted by object: of each object the newest one, where as many people made it as must
-// approve the plan. Of an Automatic plan one is enough.
+// Settled are the choices that count, sorted by object: of each object the newest one, where as many people made it as
+// must approve the plan. Of an Automatic plan one is enough.
 func (s State) Settled() []Settled {
 	var out []Settled
 	seen := map[string]bool{}
@@ -74,8 +74,12 @@ func (c Approve) settle(s State) ([]events.Payload, error) {
 	if len(c.Choices) == 0 || !slices.ContainsFunc(c.Choices, func(n events.PlanChoice) bool { return !said(n) }) {
 		return nil, nil
 	}
-	choices := slices.SortedFunc(slices.Values(c.Choices), func(a, b events.PlanChoice) int { return strings.Compare(a.Object, b.Object) })
-	return one(events.InstallPlanObstaclesSettled{Digest: c.Digest, Base: s.Proposed.Base, By: c.Actor, Choices: choices}), nil
+	choices := slices.SortedFunc(slices.Values(c.Choices),
+		func(a, b events.PlanChoice) int { return strings.Compare(a.Object, b.Object) })
+	return one(events.InstallPlanObstaclesSettled{
+		Digest: c.Digest, Base: s.Proposed.Base, By: c.Actor,
+		Choices: choices,
+	}), nil
 }
 
 // checkChoices refuses what cannot be said of an obstacle:
@@ -84,7 +88,8 @@ func (c Approve) settle(s State) ([]events.Payload, error) {
 //	other objects    Keep or Take
 func (c Approve) checkChoices(s State) error {
 	refuse := func(format string, args ...any) error {
-		return errs.New(errs.Invalid, "approval of install plan %s: "+format, append([]any{s.Proposed.Name}, args...)...).At("choices", "plan-choices")
+		return errs.New(errs.Invalid, "approval of install plan %s: "+format,
+			append([]any{s.Proposed.Name}, args...)...).At("choices", "plan-choices")
 	}
 	if len(c.Choices) > MaxChoices {
 		return refuse("%d choices, %d are allowed", len(c.Choices), MaxChoices)

@@ -29,8 +29,8 @@ type Approve struct {
 	// Expires ends the approval; the zero time is what the plan's policies say, else DefaultApprovalTTL.
 	Expires time.Time
 	Now     time.Time // when the approver decided; required
-	// Choices are what the approver says of obstacles that a person may settle; an Automatic plan, and one that has begun,
-	// is approved with these alone.
+	// Choices are what the approver says of obstacles that a person may settle; an Automatic plan, and one that has
+	// begun, is approved with these alone.
 	Choices []events.PlanChoice
 	// Successor is the plan that took this one's place, so that a refusal says what changed; nil where none did.
 	Successor *events.InstallPlanProposed
@@ -84,10 +84,11 @@ type Fail struct {
 //	more are missing than this one                     → approval given
 //	the last one                                       → approved, until the first of the consents expires
 //
-// With choices, Approve gives obstacles settled before these, where this person has not said the same of each object; on an
-// Automatic plan, on one that has begun and on one that is approved it is the only event.
+// With choices, Approve gives obstacles settled before these, where this person has not said the same of each object;
+// on an Automatic plan, on one that has begun and on one that is approved it is the only event.
 //
-// Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are wanted again.
+// Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are
+// wanted again.
 //
 // Facts win over decisions: an executor that took the first step while a supersede or a reject was on its
 // way has begun, and what has begun is brought to its end (DESIGN D6). Facts that were lost are made
@@ -101,7 +102,8 @@ func (c Propose) decide(s State) ([]events.Payload, error) {
 		if s.Proposed.Plan == c.Plan.Plan && s.Proposed.Digest == c.Plan.Digest {
 			return nil, nil
 		}
-		return nil, errs.New(errs.AlreadyExists, "install plan %s already exists with digest %s", s.Proposed.Name, s.Proposed.Digest)
+		return nil, errs.New(errs.AlreadyExists, "install plan %s already exists with digest %s", s.Proposed.Name,
+			s.Proposed.Digest)
 	}
 	if err := checkProposal(c.Plan); err != nil {
 		return nil, err
@@ -126,7 +128,8 @@ func checkProposal(p events.InstallPlanProposed) error {
 		}
 	}
 	if p.Approval != Automatic && p.Approval != Manual {
-		return errs.New(errs.Invalid, "install plan %s: approval is %q, want %s or %s", p.Name, p.Approval, Automatic, Manual).
+		return errs.New(errs.Invalid, "install plan %s: approval is %q, want %s or %s", p.Name, p.Approval, Automatic,
+			Manual).
 			At("approval", "R-IP-10")
 	}
 	if len(p.Bundles) == 0 {
@@ -226,7 +229,8 @@ func end(s State, word string, last events.Payload) ([]events.Payload, error) {
 // start refuses what no person approved: there the executor acted without a grant, which must be seen.
 func start(s State) ([]events.Payload, error) {
 	if s.Proposed.Approval == Manual && s.Approval.Digest == "" {
-		return nil, errs.New(errs.Conflict, "install plan %s was begun without approval", s.Proposed.Name).At("", "R-IP-11")
+		return nil, errs.New(errs.Conflict, "install plan %s was begun without approval", s.Proposed.Name).At(
+			"", "R-IP-11")
 	}
 	return one(events.InstallPlanStarted{Steps: s.Proposed.Steps}), nil
 }
@@ -265,6 +269,8 @@ func (s State) wayOut() string {
 		return ""
 	}
 	p := s.Proposed
-	return fmt.Sprintf("; it waits (%s, %s): remove what it waits for, or end it with what it has brought by: chandler uninstall %s/%s/%s",
+	return fmt.Sprintf(
+		"; it waits (%s, %s): remove what it waits for, or end it with what it has brought by: chandler uninstall "+
+			"%s/%s/%s",
 		s.Blocked.Class, s.Blocked.Reason, p.Cluster, p.Namespace, p.Bundles[0].CSV)
 }

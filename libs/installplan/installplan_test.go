@@ -32,9 +32,9 @@ var (
 
 func proposed(approval string) events.InstallPlanProposed {
 	return events.InstallPlanProposed{
-		Plan: "id", Name: "install-7xk2p", Cluster: "harbour", Namespace: "coast-ops", Generation: 1, Component: "tidegauge",
-		Approval: approval, Digest: ours, Document: ours, Input: "input", Semantics: "1", Steps: 4, Base: base,
-		Bundles: []events.PlannedBundle{{CSV: "tidegauge.v2.1.0"}, {CSV: "brinestore.v3.2.0"}},
+		Plan: "id", Name: "install-7xk2p", Cluster: "harbour", Namespace: "coast-ops", Generation: 1,
+		Component: "tidegauge", Approval: approval, Digest: ours, Document: ours, Input: "input", Semantics: "1",
+		Steps: 4, Base: base, Bundles: []events.PlannedBundle{{CSV: "tidegauge.v2.1.0"}, {CSV: "brinestore.v3.2.0"}},
 	}
 }
 
@@ -54,7 +54,9 @@ func given(by string) events.InstallPlanApprovalGiven {
 func saturdays(approval string) events.InstallPlanProposed {
 	p := proposed(approval)
 	p.Policies = []string{"weekend"}
-	p.Windows = []events.WindowGroup{{Policy: "weekend", Windows: []events.Window{{Days: []string{"Sat"}, Start: "10:00", Minutes: 120, TimeZone: "UTC"}}}}
+	p.Windows = []events.WindowGroup{{Policy: "weekend", Windows: []events.Window{
+		{Days: []string{"Sat"}, Start: "10:00", Minutes: 120, TimeZone: "UTC"},
+	}}}
 	return p
 }
 
@@ -78,7 +80,10 @@ var early = events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", 
 func never() events.InstallPlanProposed {
 	p := saturdays(installplan.Manual)
 	p.Policies = append(p.Policies, "mondays")
-	p.Windows = append(p.Windows, events.WindowGroup{Policy: "mondays", Windows: []events.Window{{Days: []string{"Mon"}, Start: "10:00", Minutes: 60, TimeZone: "UTC"}}})
+	p.Windows = append(p.Windows, events.WindowGroup{
+		Policy:  "mondays",
+		Windows: []events.Window{{Days: []string{"Mon"}, Start: "10:00", Minutes: 60, TimeZone: "UTC"}},
+	})
 	return p
 }
 
@@ -101,51 +106,123 @@ func TestDecide(t *testing.T) {
 	}{
 		{name: "propose", when: installplan.Propose{Plan: manual}, then: list{manual}},
 		{name: "propose again", given: list{manual}, when: installplan.Propose{Plan: manual}},
-		{name: "propose other", given: list{manual}, when: installplan.Propose{Plan: events.InstallPlanProposed{Plan: "id", Digest: theirs}}, kind: errs.AlreadyExists, says: []string{ours}},
+		{
+			name: "propose other", given: list{manual}, when: installplan.Propose{
+				Plan: events.InstallPlanProposed{Plan: "id", Digest: theirs},
+			}, kind: errs.AlreadyExists,
+			says: []string{ours},
+		},
 		{name: "propose nothing", when: installplan.Propose{}, kind: errs.Invalid, says: []string{"plan is empty"}},
 
 		{name: "supersede waiting", given: list{manual}, when: installplan.Supersede{By: "next"}, then: list{replaced}},
-		{name: "supersede automatic", given: list{automatic}, when: installplan.Supersede{By: "next"}, then: list{replaced}},
-		{name: "supersede approved", given: list{manual, approved}, when: installplan.Supersede{By: "next"}, then: list{replaced}},
+		{
+			name: "supersede automatic", given: list{automatic}, when: installplan.Supersede{By: "next"},
+			then: list{replaced},
+		},
+		{
+			name: "supersede approved", given: list{manual, approved}, when: installplan.Supersede{By: "next"},
+			then: list{replaced},
+		},
 		{name: "supersede again", given: list{manual, replaced}, when: installplan.Supersede{By: "next"}},
-		{name: "supersede by another", given: list{manual, replaced}, when: installplan.Supersede{By: "other"}, kind: errs.Conflict, says: []string{"superseded by plan next"}},
-		{name: "supersede begun", given: list{automatic, started}, when: installplan.Supersede{By: "next"}, kind: errs.Conflict, says: []string{"has begun"}},
-		{name: "supersede complete", given: list{automatic, started, finished}, when: installplan.Supersede{}, kind: errs.Conflict, says: []string{"complete"}},
-		{name: "supersede failed", given: list{automatic, started, failed}, when: installplan.Supersede{}, kind: errs.Conflict, says: []string{"failed"}},
-		{name: "supersede rejected", given: list{manual, rejected}, when: installplan.Supersede{}, kind: errs.Conflict, says: []string{"rejected"}},
+		{
+			name: "supersede by another", given: list{manual, replaced}, when: installplan.Supersede{By: "other"},
+			kind: errs.Conflict, says: []string{"superseded by plan next"},
+		},
+		{
+			name: "supersede begun", given: list{automatic, started}, when: installplan.Supersede{By: "next"},
+			kind: errs.Conflict, says: []string{"has begun"},
+		},
+		{
+			name: "supersede complete", given: list{automatic, started, finished}, when: installplan.Supersede{},
+			kind: errs.Conflict, says: []string{"complete"},
+		},
+		{
+			name: "supersede failed", given: list{automatic, started, failed}, when: installplan.Supersede{},
+			kind: errs.Conflict, says: []string{"failed"},
+		},
+		{
+			name: "supersede rejected", given: list{manual, rejected}, when: installplan.Supersede{},
+			kind: errs.Conflict, says: []string{"rejected"},
+		},
 		{name: "supersede unknown", when: installplan.Supersede{}, kind: errs.NotFound},
 
 		{name: "approve", given: list{manual}, when: approve, then: list{approved}},
 		{
-			name: "approve until", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
+			name: "approve until", given: list{manual}, when: installplan.Approve{
+				Digest: ours, Actor: "a1", Now: noon,
+				Expires: noon.Add(time.Hour),
+			},
 			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
 		},
 		{name: "approve again", given: list{manual, approved}, when: approve},
 		{name: "approve begun", given: list{manual, approved, started}, when: approve},
 		{
-			name: "approve after expiry", given: list{manual, approved}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(25 * time.Hour)},
+			name: "approve after expiry", given: list{manual, approved},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(25 * time.Hour)},
 			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(49 * time.Hour)}},
 		},
-		{name: "approve other digest", given: list{manual}, when: installplan.Approve{Digest: theirs, Actor: "a1", Now: noon}, kind: errs.Conflict, says: []string{ours, theirs, "install-7xk2p"}},
-		{name: "approve without digest", given: list{manual}, when: installplan.Approve{Actor: "a1", Now: noon}, kind: errs.Conflict, says: []string{ours}},
 		{
-			name: "approve on other base", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &events.PlanBase{Installed: "i", CRDs: "other", OperatorGroup: "o", Config: "other", Policy: "p"}},
-			kind: errs.Conflict, says: []string{"void", "CRDs, configuration changed"},
+			name: "approve other digest", given: list{manual},
+			when: installplan.Approve{Digest: theirs, Actor: "a1", Now: noon}, kind: errs.Conflict,
+			says: []string{ours, theirs, "install-7xk2p"},
 		},
-		{name: "approve on same base", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &base}, then: list{approved}},
-		{name: "approve by nobody", given: list{manual}, when: installplan.Approve{Digest: ours, Now: noon}, kind: errs.Invalid, says: []string{"no approver"}},
-		{name: "approve in the past", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon}, kind: errs.Invalid, says: []string{"would expire"}},
-		{name: "approve for ever", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.AddDate(1, 0, 0)}, kind: errs.Invalid, says: []string{"would expire"}},
-		{name: "approve automatic", given: list{automatic}, when: approve, kind: errs.Unprocessable, says: []string{"needs no approval"}},
-		{name: "approve complete", given: list{manual, approved, started, finished}, when: approve, kind: errs.Conflict, says: []string{"it is complete"}},
-		{name: "approve failed", given: list{manual, approved, started, failed}, when: approve, kind: errs.Conflict, says: []string{"it has failed"}},
-		{name: "approve superseded", given: list{manual, replaced}, when: approve, kind: errs.Conflict, says: []string{"superseded by plan next"}},
-		{name: "approve rejected", given: list{manual, rejected}, when: approve, kind: errs.Conflict, says: []string{"it was rejected"}},
+		{
+			name: "approve without digest", given: list{manual}, when: installplan.Approve{Actor: "a1", Now: noon},
+			kind: errs.Conflict, says: []string{ours},
+		},
+		{
+			name: "approve on other base", given: list{manual},
+			when: installplan.Approve{
+				Digest: ours, Actor: "a1", Now: noon,
+				Base: &events.PlanBase{
+					Installed: "i", CRDs: "other", OperatorGroup: "o", Config: "other",
+					Policy: "p",
+				},
+			}, kind: errs.Conflict, says: []string{"void", "CRDs, configuration changed"},
+		},
+		{
+			name: "approve on same base", given: list{manual},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &base}, then: list{approved},
+		},
+		{
+			name: "approve by nobody", given: list{manual}, when: installplan.Approve{Digest: ours, Now: noon},
+			kind: errs.Invalid, says: []string{"no approver"},
+		},
+		{
+			name: "approve in the past", given: list{manual},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon}, kind: errs.Invalid,
+			says: []string{"would expire"},
+		},
+		{name: "approve for ever", given: list{manual}, when: installplan.Approve{
+			Digest: ours, Actor: "a1", Now: noon,
+			Expires: noon.AddDate(1, 0, 0),
+		}, kind: errs.Invalid, says: []string{"would expire"}},
+		{
+			name: "approve automatic", given: list{automatic}, when: approve, kind: errs.Unprocessable,
+			says: []string{"needs no approval"},
+		},
+		{
+			name: "approve complete", given: list{manual, approved, started, finished}, when: approve,
+			kind: errs.Conflict, says: []string{"it is complete"},
+		},
+		{
+			name: "approve failed", given: list{manual, approved, started, failed}, when: approve, kind: errs.Conflict,
+			says: []string{"it has failed"},
+		},
+		{
+			name: "approve superseded", given: list{manual, replaced}, when: approve, kind: errs.Conflict,
+			says: []string{"superseded by plan next"},
+		},
+		{
+			name: "approve rejected", given: list{manual, rejected}, when: approve, kind: errs.Conflict,
+			says: []string{"it was rejected"},
+		},
 		{name: "approve unknown", when: approve, kind: errs.NotFound},
 		{
 			name: "approve superseded, what changed", given: list{manual, replaced},
 			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Successor: &events.InstallPlanProposed{
-				Plan: "next", Name: "install-b8z4x", Bundles: manual.Bundles, Base: events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "other"},
+				Plan: "next", Name: "install-b8z4x", Bundles: manual.Bundles,
+				Base: events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "other"},
 			}},
 			kind: errs.Conflict, says: []string{"install-b8z4x", "since approval policy changed"},
 		},
@@ -153,70 +230,143 @@ func TestDecide(t *testing.T) {
 		{name: "first of two", given: list{two()}, when: approve, then: list{given("a1")}},
 		{name: "first of two again", given: list{two(), given("a1")}, when: approve},
 		{
-			name: "second of two, until the first consent ends", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Minute)},
+			name: "second of two, until the first consent ends", given: list{two(), given("a1")},
+			when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Minute)},
 			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
 		},
 		{
-			name: "second of two, the first has expired", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Hour)},
-			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: noon.Add(2 * time.Hour)}},
-		},
-		{
-			name: "first of two once more after its end", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(time.Hour)},
-			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", Expires: noon.Add(2 * time.Hour)}},
-		},
-		{
-			name: "two, after the approval's end", given: list{two(), given("a1"), events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
+			name: "second of two, the first has expired", given: list{two(), given("a1")},
 			when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Hour)},
-			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: noon.Add(2 * time.Hour)}},
+			then: list{events.InstallPlanApprovalGiven{
+				Digest: ours, Base: base, By: "a2",
+				Expires: noon.Add(2 * time.Hour),
+			}},
 		},
-		{name: "second of two, other digest", given: list{two(), given("a1")}, when: installplan.Approve{Digest: theirs, Actor: "a2", Now: noon}, kind: errs.Conflict, says: []string{ours, theirs}},
 		{
-			name: "second of two, other policy", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon, Base: &events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "before"}},
+			name: "first of two once more after its end", given: list{two(), given("a1")},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{
+				Digest: ours, Base: base, By: "a1",
+				Expires: noon.Add(2 * time.Hour),
+			}},
+		},
+		{
+			name: "two, after the approval's end", given: list{
+				two(), given("a1"), events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)},
+			},
+			when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{
+				Digest: ours, Base: base, By: "a2",
+				Expires: noon.Add(2 * time.Hour),
+			}},
+		},
+		{
+			name: "second of two, other digest", given: list{two(), given("a1")},
+			when: installplan.Approve{Digest: theirs, Actor: "a2", Now: noon}, kind: errs.Conflict,
+			says: []string{ours, theirs},
+		},
+		{
+			name: "second of two, other policy", given: list{two(), given("a1")},
+			when: installplan.Approve{
+				Digest: ours, Actor: "a2", Now: noon,
+				Base: &events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "before"},
+			},
 			kind: errs.Conflict, says: []string{"void", "approval policy changed"},
 		},
-		{name: "longer than policies allow", given: list{two()}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(2 * time.Hour)}, kind: errs.Invalid, says: []string{"at most 1h0m0s"}},
-		{name: "started by one of two", given: list{two(), given("a1")}, when: installplan.Start{}, kind: errs.Conflict, says: []string{"without approval"}},
-		{name: "supersede with one of two", given: list{two(), given("a1")}, when: installplan.Supersede{By: "next"}, then: list{replaced}},
-		{name: "reject with one of two", given: list{two(), given("a1")}, when: installplan.Reject{Digest: ours}, then: list{rejected}},
+		{
+			name: "longer than policies allow", given: list{two()},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(2 * time.Hour)},
+			kind: errs.Invalid, says: []string{"at most 1h0m0s"},
+		},
+		{
+			name: "started by one of two", given: list{two(), given("a1")}, when: installplan.Start{},
+			kind: errs.Conflict, says: []string{"without approval"},
+		},
+		{
+			name: "supersede with one of two", given: list{two(), given("a1")}, when: installplan.Supersede{By: "next"},
+			then: list{replaced},
+		},
+		{
+			name: "reject with one of two", given: list{two(), given("a1")}, when: installplan.Reject{Digest: ours},
+			then: list{rejected},
+		},
 		{name: "block with one of two", given: list{two(), given("a1")}, when: block, then: list{down}},
 
 		{
-			name: "approve before the window: a day from its opening", given: list{saturdays(installplan.Manual)}, when: approve,
-			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: saturday.Add(installplan.DefaultApprovalTTL)}},
+			name: "approve before the window: a day from its opening", given: list{saturdays(installplan.Manual)},
+			when: approve, then: list{events.InstallPlanApproved{
+				Digest: ours, Base: base, Expires: saturday.Add(installplan.DefaultApprovalTTL),
+			}},
 		},
 		{
-			name: "approve until before the window", given: list{saturdays(installplan.Manual)}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
+			name: "approve until before the window", given: list{saturdays(installplan.Manual)},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
 			kind: errs.Unprocessable, says: []string{"before its maintenance window opens at 2026-03-07T10:00:00Z"},
 		},
 		{
-			name: "second of two, the first ends before the next opening", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: saturday.Add(2 * time.Hour), Expires: nextSaturday.Add(time.Hour)},
-			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: nextSaturday.Add(time.Hour)}},
+			name: "second of two, the first ends before the next opening", given: list{twoOnSaturdays(), early},
+			when: installplan.Approve{
+				Digest: ours, Actor: "a2", Now: saturday.Add(2 * time.Hour),
+				Expires: nextSaturday.Add(time.Hour),
+			},
+			then: list{events.InstallPlanApprovalGiven{
+				Digest: ours, Base: base, By: "a2",
+				Expires: nextSaturday.Add(time.Hour),
+			}},
 		},
 		{
-			name: "first of two, whose consent ends before the next opening, once more", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: saturday.Add(2 * time.Hour), Expires: nextSaturday.Add(time.Hour)},
-			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", Expires: nextSaturday.Add(time.Hour)}},
+			name:  "first of two, whose consent ends before the next opening, once more",
+			given: list{twoOnSaturdays(), early}, when: installplan.Approve{
+				Digest: ours, Actor: "a1", Now: saturday.Add(2 * time.Hour), Expires: nextSaturday.Add(time.Hour),
+			},
+			then: list{events.InstallPlanApprovalGiven{
+				Digest: ours, Base: base, By: "a1",
+				Expires: nextSaturday.Add(time.Hour),
+			}},
 		},
 		{
-			name: "second of two while the window is open", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: saturday, Expires: nextSaturday},
+			name: "second of two while the window is open", given: list{twoOnSaturdays(), early},
+			when: installplan.Approve{Digest: ours, Actor: "a2", Now: saturday, Expires: nextSaturday},
 			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: early.Expires}},
 		},
-		{name: "approve what can never begin", given: list{never()}, when: approve, kind: errs.Unprocessable, says: []string{"weekend, mondays", "never open together"}},
+		{
+			name: "approve what can never begin", given: list{never()}, when: approve, kind: errs.Unprocessable,
+			says: []string{"weekend, mondays", "never open together"},
+		},
 
 		{name: "reject", given: list{manual}, when: installplan.Reject{Digest: ours}, then: list{rejected}},
 		{name: "reject whatever it is", given: list{automatic}, when: installplan.Reject{}, then: list{rejected}},
 		{name: "reject again", given: list{manual, rejected}, when: installplan.Reject{Digest: ours}},
-		{name: "reject other digest", given: list{manual}, when: installplan.Reject{Digest: theirs}, kind: errs.Conflict, says: []string{ours, theirs}},
-		{name: "reject begun", given: list{automatic, started}, when: installplan.Reject{}, kind: errs.Conflict, says: []string{"has begun"}},
 		{
-			name: "reject begun and blocked", given: list{automatic, started, events.InstallPlanBlocked{Class: "conflict", Reason: "OwnerConflict"}}, when: installplan.Reject{}, kind: errs.Conflict,
-			says: []string{"has begun", "it waits (conflict, OwnerConflict)", "chandler uninstall harbour/coast-ops/tidegauge.v2.1.0"},
+			name: "reject other digest", given: list{manual}, when: installplan.Reject{Digest: theirs},
+			kind: errs.Conflict, says: []string{ours, theirs},
 		},
-		{name: "reject complete", given: list{automatic, started, finished}, when: installplan.Reject{}, kind: errs.Conflict},
+		{
+			name: "reject begun", given: list{automatic, started}, when: installplan.Reject{}, kind: errs.Conflict,
+			says: []string{"has begun"},
+		},
+		{
+			name: "reject begun and blocked", given: list{
+				automatic, started, events.InstallPlanBlocked{Class: "conflict", Reason: "OwnerConflict"},
+			},
+			when: installplan.Reject{}, kind: errs.Conflict,
+			says: []string{
+				"has begun", "it waits (conflict, OwnerConflict)",
+				"chandler uninstall harbour/coast-ops/tidegauge.v2.1.0",
+			},
+		},
+		{
+			name: "reject complete", given: list{automatic, started, finished}, when: installplan.Reject{},
+			kind: errs.Conflict,
+		},
 		{name: "reject unknown", when: installplan.Reject{}, kind: errs.NotFound},
 
 		{name: "note", given: list{manual}, when: note, then: list{noted}},
 		{name: "note again", given: list{manual, noted}, when: note},
-		{name: "note nothing", given: list{manual, noted}, when: installplan.Note{}, then: list{events.InstallPlanMetadataChanged{}}},
+		{
+			name: "note nothing", given: list{manual, noted}, when: installplan.Note{},
+			then: list{events.InstallPlanMetadataChanged{}},
+		},
 		{name: "note after the end", given: list{automatic, started, finished}, when: note, then: list{noted}},
 		{name: "note superseded", given: list{automatic, replaced}, when: note, then: list{noted}},
 		{name: "note unknown", when: note, kind: errs.NotFound},
@@ -226,23 +376,42 @@ func TestDecide(t *testing.T) {
 		{name: "start approved", given: list{manual, approved}, when: installplan.Start{}, then: list{started}},
 		{name: "start again", given: list{automatic, started}, when: installplan.Start{}},
 		{name: "start after the end", given: list{automatic, started, finished}, when: installplan.Start{}},
-		{name: "start unapproved", given: list{manual}, when: installplan.Start{}, kind: errs.Conflict, says: []string{"without approval"}},
-		{name: "start crosses supersede", given: list{automatic, replaced}, when: installplan.Start{}, then: list{started}},
-		{name: "start crosses reject", given: list{automatic, rejected}, when: installplan.Start{}, then: list{started}},
+		{
+			name: "start unapproved", given: list{manual}, when: installplan.Start{}, kind: errs.Conflict,
+			says: []string{"without approval"},
+		},
+		{
+			name: "start crosses supersede", given: list{automatic, replaced}, when: installplan.Start{},
+			then: list{started},
+		},
+		{
+			name: "start crosses reject", given: list{automatic, rejected}, when: installplan.Start{},
+			then: list{started},
+		},
 		{name: "start unknown", when: installplan.Start{}, kind: errs.NotFound},
 
 		{name: "block", given: list{automatic}, when: block, then: list{down}},
 		{name: "block again", given: list{automatic, down}, when: block},
-		{name: "block otherwise", given: list{automatic, started, down}, when: installplan.Block{Class: "conflict", Reason: "Forbidden"}, then: list{events.InstallPlanBlocked{Class: "conflict", Reason: "Forbidden"}}},
+		{
+			name: "block otherwise", given: list{automatic, started, down},
+			when: installplan.Block{Class: "conflict", Reason: "Forbidden"},
+			then: list{events.InstallPlanBlocked{Class: "conflict", Reason: "Forbidden"}},
+		},
 		{name: "block after the end", given: list{automatic, started, finished}, when: block},
-		{name: "block without reason", given: list{automatic}, when: installplan.Block{Class: "transient"}, kind: errs.Invalid},
+		{
+			name: "block without reason", given: list{automatic}, when: installplan.Block{Class: "transient"},
+			kind: errs.Invalid,
+		},
 
 		{name: "finish", given: list{automatic, started}, when: finish, then: list{finished}},
 		{name: "finish again", given: list{automatic, started, finished}, when: finish},
 		{name: "finish, start lost", given: list{automatic}, when: finish, then: list{started, finished}},
 		{name: "finish superseded", given: list{automatic, replaced}, when: finish, then: list{started, finished}},
 		{name: "finish failed", given: list{automatic, started, failed}, when: finish, kind: errs.Conflict},
-		{name: "finish unapproved", given: list{manual}, when: finish, kind: errs.Conflict, says: []string{"without approval"}},
+		{
+			name: "finish unapproved", given: list{manual}, when: finish, kind: errs.Conflict,
+			says: []string{"without approval"},
+		},
 		{name: "fail", given: list{automatic, started}, when: fail, then: list{failed}},
 		{name: "fail again", given: list{automatic, started, failed}, when: fail},
 		{name: "fail, start lost", given: list{manual, approved}, when: fail, then: list{started, failed}},
@@ -273,7 +442,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestExpiredApprovalIsVoid: nothing of a plan is applied after its approval expired, unless it had begun (R-IP-11, DESIGN D6).
+// TestExpiredApprovalIsVoid: nothing of a plan is applied after its approval expired, unless it had begun (R-IP-11,
+// DESIGN D6).
 func TestExpiredApprovalIsVoid(t *testing.T) {
 	t.Parallel()
 	late := noon.Add(installplan.DefaultApprovalTTL)
@@ -293,11 +463,36 @@ func TestExpiredApprovalIsVoid(t *testing.T) {
 		{"one of two", list{two(), given("a1")}, noon, false, installplan.RequiresApproval},
 		{"outside its window", list{saturdays(installplan.Automatic)}, noon, false, installplan.Installing},
 		{"in its window", list{saturdays(installplan.Automatic)}, saturday, true, installplan.Installing},
-		{"window closed", list{saturdays(installplan.Automatic)}, saturday.Add(2 * time.Hour), false, installplan.Installing},
-		{"begun, window closed", list{saturdays(installplan.Automatic), started}, saturday.Add(2 * time.Hour), true, installplan.Installing},
-		{"in its window, unapproved", list{saturdays(installplan.Manual)}, saturday, false, installplan.RequiresApproval},
-		{"approved, outside its window", list{saturdays(installplan.Manual), approved}, noon, false, installplan.Installing},
-		{"in its window, expired", list{saturdays(installplan.Manual), approved}, saturday, false, installplan.RequiresApproval},
+		{
+			"window closed",
+			list{saturdays(installplan.Automatic)},
+			saturday.Add(2 * time.Hour), false,
+			installplan.Installing,
+		},
+		{
+			"begun, window closed",
+			list{saturdays(installplan.Automatic), started},
+			saturday.Add(2 * time.Hour), true,
+			installplan.Installing,
+		},
+		{
+			"in its window, unapproved",
+			list{saturdays(installplan.Manual)},
+			saturday, false,
+			installplan.RequiresApproval,
+		},
+		{
+			"approved, outside its window",
+			list{saturdays(installplan.Manual), approved},
+			noon, false,
+			installplan.Installing,
+		},
+		{
+			"in its window, expired",
+			list{saturdays(installplan.Manual), approved},
+			saturday, false,
+			installplan.RequiresApproval,
+		},
 	}
 	for _, c := range cases {
 		state, err := installplan.Fold(c.given...)
@@ -337,7 +532,8 @@ func TestStateTells(t *testing.T) {
 	if diff := cmp.Diff([]string{"brinestore.v3.2.0", "tidegauge.v2.1.0"}, s.CSVs()); diff != "" {
 		t.Error(diff)
 	}
-	if s.Failure != (installplan.Failure{Step: 2, Reason: "Invalid"}) || s.StepLog != stepLog || s.Blocked != (installplan.Blocked{}) || s.Live() {
+	if s.Failure != (installplan.Failure{Step: 2, Reason: "Invalid"}) || s.StepLog != stepLog ||
+		s.Blocked != (installplan.Blocked{}) || s.Live() {
 		t.Errorf("state %+v", s)
 	}
 }
@@ -382,12 +578,24 @@ func TestUntil(t *testing.T) {
 		now   time.Time
 		until time.Time
 	}{
-		"automatic":         {list{proposed(installplan.Automatic)}, noon, noon.Add(30 * time.Minute)},
-		"not executable":    {list{saturdays(installplan.Automatic)}, noon, noon},
-		"window open":       {list{saturdays(installplan.Automatic)}, saturday, saturday.Add(30 * time.Minute)},
-		"window closes":     {list{saturdays(installplan.Automatic)}, saturday.Add(115 * time.Minute), saturday.Add(2 * time.Hour)},
-		"begun":             {list{saturdays(installplan.Automatic), started}, saturday.Add(3 * time.Hour), saturday.Add(210 * time.Minute)},
-		"approval ends":     {list{saturdays(installplan.Manual), soon}, saturday.Add(95 * time.Minute), saturday.Add(100 * time.Minute)},
+		"automatic":      {list{proposed(installplan.Automatic)}, noon, noon.Add(30 * time.Minute)},
+		"not executable": {list{saturdays(installplan.Automatic)}, noon, noon},
+		"window open":    {list{saturdays(installplan.Automatic)}, saturday, saturday.Add(30 * time.Minute)},
+		"window closes": {
+			list{saturdays(installplan.Automatic)},
+			saturday.Add(115 * time.Minute),
+			saturday.Add(2 * time.Hour),
+		},
+		"begun": {
+			list{saturdays(installplan.Automatic), started},
+			saturday.Add(3 * time.Hour),
+			saturday.Add(210 * time.Minute),
+		},
+		"approval ends": {
+			list{saturdays(installplan.Manual), soon},
+			saturday.Add(95 * time.Minute),
+			saturday.Add(100 * time.Minute),
+		},
 		"approval is later": {list{proposed(installplan.Manual), approved}, noon, noon.Add(30 * time.Minute)},
 	} {
 		s, err := installplan.Fold(c.given...)
@@ -457,7 +665,9 @@ func TestBaseLeavesOutWhatBindsNothing(t *testing.T) {
 	}
 	turned := day
 	turned.Days = []string{"Sun", "Sat"}
-	was := installplan.PolicyFacts{Approvers: 2, Windows: []events.WindowGroup{group("a", day, night), group("b", night)}}
+	was := installplan.PolicyFacts{Approvers: 2, Windows: []events.WindowGroup{
+		group("a", day, night), group("b", night),
+	}}
 	want, err := installplan.BaseFacts{Policy: was}.Base()
 	if err != nil {
 		t.Fatal(err)
@@ -467,15 +677,20 @@ func TestBaseLeavesOutWhatBindsNothing(t *testing.T) {
 		reasons []string
 		same    bool
 	}{
-		"as it was":           {was.Windows, nil, true},
-		"a reason":            {was.Windows, []string{"MajorUpgrade"}, true},
-		"other names":         {[]events.WindowGroup{group("x", night), group("y", day, night)}, nil, true},
-		"another order":       {[]events.WindowGroup{group("a", night, turned), group("b", night)}, nil, true},
-		"said twice":          {[]events.WindowGroup{group("a", day, night), group("b", night), group("c", night, night)}, nil, true},
+		"as it was":     {was.Windows, nil, true},
+		"a reason":      {was.Windows, []string{"MajorUpgrade"}, true},
+		"other names":   {[]events.WindowGroup{group("x", night), group("y", day, night)}, nil, true},
+		"another order": {[]events.WindowGroup{group("a", night, turned), group("b", night)}, nil, true},
+		"said twice": {[]events.WindowGroup{
+			group("a", day, night), group("b", night),
+			group("c", night, night),
+		}, nil, true},
 		"one of them is gone": {[]events.WindowGroup{group("a", day, night)}, nil, false},
 		"joined":              {[]events.WindowGroup{group("a", day, night, night)}, nil, false},
 	} {
-		got, err := installplan.BaseFacts{Policy: installplan.PolicyFacts{Approvers: 2, Windows: c.windows, ManualReasons: c.reasons}}.Base()
+		got, err := installplan.BaseFacts{Policy: installplan.PolicyFacts{
+			Approvers: 2, Windows: c.windows, ManualReasons: c.reasons,
+		}}.Base()
 		if err != nil || got.Policy == want.Policy != c.same {
 			t.Errorf("%s: same base is %v, %v", name, got.Policy == want.Policy, err)
 		}

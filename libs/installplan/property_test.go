@@ -29,7 +29,8 @@ func TestAnyCommandsKeepTheStream(t *testing.T) {
 			if again, err := installplan.Decide(s, c); err != nil || len(again) > 0 {
 				t.Fatalf("%#v repeated gives %v, %v", c, again, err)
 			}
-			if begun && (s.Phase == installplan.Superseded || s.Phase == installplan.Rejected || s.Phase == installplan.RequiresApproval) {
+			if begun && (s.Phase == installplan.Superseded || s.Phase == installplan.Rejected ||
+				s.Phase == installplan.RequiresApproval) {
 				t.Fatalf("a begun plan became %s", s.Phase)
 			}
 		}

@@ -169,7 +169,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.InstallPlanApproved:
 		s.Phase, s.Approval, s.Consents = Installing, Approval(e), nil
 	case events.InstallPlanApprovalGiven:
-		s.Consents = append(slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return c.By == e.By }), Consent{By: e.By, Expires: e.Expires})
+		s.Consents = append(slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return c.By == e.By }),
+			Consent{By: e.By, Expires: e.Expires})
 	case events.InstallPlanObstaclesSettled:
 		s.Choices = withChoices(s.Choices, e)
 	case events.InstallPlanRejected:

@@ -93,7 +93,8 @@ func bootstrapIn(ctx context.Context, tx pgx.Tx, o Options) error {
 
 func makeRole(ctx context.Context, tx pgx.Tx, role, option string) error {
 	var there bool
-	if err := tx.QueryRow(ctx, `select exists (select from pg_roles where rolname = $1)`, role).Scan(&there); err != nil || there {
+	if err := tx.QueryRow(ctx, `select exists (select from pg_roles where rolname = $1)`, role).Scan(
+		&there); err != nil || there {
 		return err
 	}
 	_, err := tx.Exec(ctx, fmt.Sprintf("create role %s %s", role, option))
@@ -180,8 +181,11 @@ func schemaLines(schema string) []string {
 		fmt.Sprintf("create schema if not exists %s authorization %s", schema, Owner),
 		fmt.Sprintf("create schema if not exists %s authorization %s", api, Owner),
 		fmt.Sprintf("grant usage on schema %s to %s", api, readers),
-		fmt.Sprintf("alter default privileges for role %s in schema %s grant select on tables to %s", Owner, api, readers),
-		fmt.Sprintf("create table if not exists %s.migrations_applied (version bigint primary key, file text not null, digest text not null, applied timestamptz not null default clock_timestamp())", schema),
+		fmt.Sprintf("alter default privileges for role %s in schema %s grant select on tables to %s", Owner, api,
+			readers),
+		fmt.Sprintf(
+			"create table if not exists %s.migrations_applied (version bigint primary key, file text not null, "+
+				"digest text not null, applied timestamptz not null default clock_timestamp())", schema),
 		fmt.Sprintf("alter table %s.migrations_applied owner to %s", schema, Owner),
 	}
 	if own == "" { // eventlog: shared, every right is granted by name
@@ -189,8 +193,11 @@ func schemaLines(schema string) []string {
 	} else {
 		lines = append(lines,
 			fmt.Sprintf("grant usage on schema %s to %s", schema, own),
-			fmt.Sprintf("alter default privileges for role %s in schema %s grant select, insert, update, delete, truncate on tables to %s", Owner, schema, own),
-			fmt.Sprintf("alter default privileges for role %s in schema %s grant usage on sequences to %s", Owner, schema, own))
+			fmt.Sprintf(
+				"alter default privileges for role %s in schema %s grant select, insert, update, delete, truncate on "+
+					"tables to %s", Owner, schema, own),
+			fmt.Sprintf("alter default privileges for role %s in schema %s grant usage on sequences to %s", Owner,
+				schema, own))
 	}
 	return lines
 }

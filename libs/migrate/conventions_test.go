@@ -33,9 +33,12 @@ func TestEveryTableHasATenant(t *testing.T) {
 	for _, schema := range migrations.Schemas() {
 		rows, err := admin.Query(t.Context(), `
 			select c.relname::text, c.relrowsecurity, pg_get_userbyid(c.relowner)::text,
-			  exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant' and a.attnotnull and a.atttypid = 'text'::regtype),
-			  coalesce((select string_agg(p.polname || ': ' || pg_get_expr(p.polqual, c.oid), '; ') from pg_policy p where p.polrelid = c.oid), '')
-			from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`, schema)
+			  exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant' and a.attnotnull
+			  and a.atttypid = 'text'::regtype),
+			  coalesce((select string_agg(p.polname || ': ' || pg_get_expr(p.polqual, c.oid), '; ') from pg_policy p
+			  where p.polrelid = c.oid), '')
+			from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+			order by 1`, schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +71,10 @@ func TestEveryTableHasATenant(t *testing.T) {
 func TestEveryViewKeepsTenantsApart(t *testing.T) {
 	t.Parallel()
 	admin := pgtest.DB(t).Pool(t, pgtest.Admin)
-	rows, err := admin.Query(t.Context(), `select n.nspname || '.' || c.relname, pg_get_viewdef(c.oid), coalesce(array_to_string(c.reloptions, ','), '')
-		from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind = 'v' and n.nspname not in ('pg_catalog', 'information_schema') order by 1`)
+	rows, err := admin.Query(t.Context(), `select n.nspname || '.' || c.relname, pg_get_viewdef(c.oid),
+		coalesce(array_to_string(c.reloptions, ','), '')
+		from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'v' and n.nspname not in ('pg_catalog', 'information_schema') order by 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +100,10 @@ func TestEveryViewKeepsTenantsApart(t *testing.T) {
 func TestDefinerFunctionsFixTheirPath(t *testing.T) {
 	t.Parallel()
 	admin := pgtest.DB(t).Pool(t, pgtest.Admin)
-	rows, err := admin.Query(t.Context(), `select p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-		where p.prosecdef and n.nspname not in ('pg_catalog', 'information_schema') and not coalesce(array_to_string(p.proconfig, ',') like '%search_path=%', false)`)
+	rows, err := admin.Query(t.Context(), `select p.oid::regprocedure::text from pg_proc p
+		join pg_namespace n on n.oid = p.pronamespace
+		where p.prosecdef and n.nspname not in ('pg_catalog', 'information_schema')
+		and not coalesce(array_to_string(p.proconfig, ',') like '%search_path=%', false)`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +182,13 @@ func TestDownAndUpAgain(t *testing.T) {
 			}
 		}
 		var functions int
-		if err := admin.QueryRow(t.Context(), "select count(*) from pg_proc where pronamespace = $1::regnamespace", schema).Scan(&functions); err != nil || functions != 0 {
+		if err := admin.QueryRow(t.Context(), "select count(*) from pg_proc where pronamespace = $1::regnamespace",
+			schema).Scan(&functions); err != nil || functions != 0 {
 			t.Errorf("%d functions of %s are left (%v)", functions, schema, err)
 		}
 		if len(names) > 0 {
-			if _, err := admin.Exec(t.Context(), fmt.Sprintf("truncate %[1]s.schema_migrations, %[1]s.migrations_applied", schema)); err != nil {
+			if _, err := admin.Exec(t.Context(), fmt.Sprintf(
+				"truncate %[1]s.schema_migrations, %[1]s.migrations_applied", schema)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -101,7 +101,8 @@ func finish(ctx context.Context, conn *pgx.Conn) error {
 // stays: a newer release may have brought it.
 func syncTypes(ctx context.Context, tx pgx.Tx) error {
 	for _, d := range events.All() {
-		_, err := tx.Exec(ctx, `insert into eventlog.event_types as t (type, kind, writer, closes) values ($1, $2, $3, $4)
+		_, err := tx.Exec(ctx, `insert into eventlog.event_types as t (type, kind, writer, closes)
+			values ($1, $2, $3, $4)
 			on conflict (type) do update set kind = excluded.kind, writer = excluded.writer, closes = excluded.closes
 			where (t.kind, t.writer, t.closes) is distinct from (excluded.kind, excluded.writer, excluded.closes)`,
 			d.Type, d.Kind, d.Writer, closes(d.Type))
@@ -120,8 +121,10 @@ func writeInfo(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 		_, err = tx.Exec(ctx, `insert into eventlog.schema_info as i values ($1, $2, $3, clock_timestamp())
-			on conflict (schema) do update set version = excluded.version, oldest_binary = excluded.oldest_binary, migrated = excluded.migrated
-			where i.version < excluded.version or (i.version = excluded.version and i.oldest_binary <> excluded.oldest_binary)`,
+			on conflict (schema) do update set version = excluded.version, oldest_binary = excluded.oldest_binary,
+			migrated = excluded.migrated
+			where i.version < excluded.version or (i.version = excluded.version
+			and i.oldest_binary <> excluded.oldest_binary)`,
 			schema, latest, OldestBinary)
 		if err != nil {
 			return err
@@ -170,14 +173,18 @@ func fits(schema string, i info, binary string) error {
 		return err
 	}
 	if i.version < need {
-		return errs.New(errs.Unavailable, "the schema %q of the database is at version %d, this program needs version %d: run the migration command of this release first", schema, i.version, need)
+		return errs.New(errs.Unavailable,
+			"the schema %q of the database is at version %d, this program needs version %d: run the migration "+
+				"command of this release first", schema, i.version, need)
 	}
 	older, err := olderThan(binary, i.oldest)
 	if err != nil {
 		return err
 	}
 	if older {
-		return errs.New(errs.Unavailable, "the schema %q of the database serves release %s and newer, this program is release %s: upgrade it", schema, i.oldest, binary)
+		return errs.New(errs.Unavailable,
+			"the schema %q of the database serves release %s and newer, this program is release %s: upgrade it", schema,
+			i.oldest, binary)
 	}
 	return nil
 }

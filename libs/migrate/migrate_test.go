@@ -84,7 +84,10 @@ func TestUpWithoutSuperuser(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() {
-		for _, sql := range []string{"reassign owned by " + role + " to postgres", "drop owned by " + role, "drop role " + role} {
+		for _, sql := range []string{
+			"reassign owned by " + role + " to postgres", "drop owned by " + role,
+			"drop role " + role,
+		} {
 			if _, err := admin.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
 				t.Errorf("%s: %v", sql, err)
 			}
@@ -108,7 +111,9 @@ func TestPasswords(t *testing.T) {
 	}
 	for _, role := range []string{"gateway", "resolver", "installer", "catalog_indexer"} {
 		var hash string
-		if err := d.Pool(t, pgtest.Admin).QueryRow(t.Context(), "select coalesce(rolpassword, '') from pg_authid where rolname = 'chandler_' || $1", role).Scan(&hash); err != nil || hash == "" {
+		if err := d.Pool(t, pgtest.Admin).QueryRow(t.Context(),
+			"select coalesce(rolpassword, '') from pg_authid where rolname = 'chandler_' || $1", role).Scan(
+			&hash); err != nil || hash == "" {
 			t.Errorf("%s: %q %v", role, hash, err)
 		}
 	}
@@ -158,14 +163,33 @@ func TestCheck(t *testing.T) {
 		sql, binary, want string
 		kind              errs.Kind
 	}{
-		"fits":                        {"select 1", "0.1.0", "", ""},
-		"a later release":             {"select 1", "v3.0.1-rc.1", "", ""},
-		"built from source":           {"update eventlog.schema_info set oldest_binary = '99.0.0'", "c9880c1f2a3b-dirty", "", ""},
-		"the schema is newer, fits":   {"update eventlog.schema_info set version = version + 5, oldest_binary = '0.2.0'", "0.2.0", "", ""},
-		"the schema has left it":      {"update eventlog.schema_info set oldest_binary = '0.2.0' where schema = 'gateway'", "0.1.9", `the schema "gateway" of the database serves release 0.2.0 and newer, this program is release 0.1.9: upgrade it`, errs.Unavailable},
-		"the schema is older":         {"update eventlog.schema_info set version = 1 where schema = 'eventlog'", "0.1.0", "run the migration command of this release first", errs.Unavailable},
-		"a schema is missing":         {"delete from eventlog.schema_info where schema = 'eventlog'", "0.1.0", `the schema "eventlog" of the database is at version 0`, errs.Unavailable},
-		"never migrated":              {"drop schema eventlog cascade", "0.1.0", "run the migration command first", errs.Unavailable},
+		"fits":            {"select 1", "0.1.0", "", ""},
+		"a later release": {"select 1", "v3.0.1-rc.1", "", ""},
+		"built from source": {
+			"update eventlog.schema_info set oldest_binary = '99.0.0'",
+			"c9880c1f2a3b-dirty", "", "",
+		},
+		"the schema is newer, fits": {
+			"update eventlog.schema_info set version = version + 5, oldest_binary = '0.2.0'",
+			"0.2.0", "", "",
+		},
+		"the schema has left it": {
+			"update eventlog.schema_info set oldest_binary = '0.2.0' where schema = " +
+				"'gateway'", "0.1.9",
+			`the schema "gateway" of the database serves release 0.2.0 and newer, this program is release 0.1.9: upgrade it`, errs.Unavailable,
+		},
+		"the schema is older": {
+			"update eventlog.schema_info set version = 1 where schema = 'eventlog'",
+			"0.1.0", "run the migration command of this release first", errs.Unavailable,
+		},
+		"a schema is missing": {
+			"delete from eventlog.schema_info where schema = 'eventlog'", "0.1.0",
+			`the schema "eventlog" of the database is at version 0`, errs.Unavailable,
+		},
+		"never migrated": {
+			"drop schema eventlog cascade", "0.1.0", "run the migration command first",
+			errs.Unavailable,
+		},
 		"a release that is no number": {"select 1", "1.2", `release "1.2": want major.minor.patch`, errs.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +223,9 @@ func TestUpOfAnOlderRelease(t *testing.T) {
 	up(t, d)
 	var version int64
 	var oldest string
-	if err := admin.QueryRow(t.Context(), "select version, oldest_binary from eventlog.schema_info where schema = 'eventlog'").Scan(&version, &oldest); err != nil || version != 9000 || oldest != "0.9.0" {
+	if err := admin.QueryRow(t.Context(),
+		"select version, oldest_binary from eventlog.schema_info where schema = 'eventlog'").Scan(
+		&version, &oldest); err != nil || version != 9000 || oldest != "0.9.0" {
 		t.Errorf("version %d, oldest %s, %v", version, oldest, err)
 	}
 }
@@ -222,17 +248,22 @@ var onlyFor = map[string]string{
 func TestRightsOfRoles(t *testing.T) {
 	t.Parallel()
 	d := pgtest.DB(t)
-	owns := map[string]string{"gateway": "gateway", "resolver": "resolver", "installer": "installer", "catalog-indexer": "catalog"}
+	owns := map[string]string{
+		"gateway": "gateway", "resolver": "resolver", "installer": "installer",
+		"catalog-indexer": "catalog",
+	}
 	admin := d.Pool(t, pgtest.Admin)
 	for role, own := range owns {
 		pool := d.Pool(t, role)
 		for _, schema := range migrations.Schemas() {
 			for _, table := range tables(t, admin, schema) {
 				_, err := pool.Exec(t.Context(), "select from "+schema+"."+table)
-				if allowed := schema == own || schema == "eventlog"; allowed != (err == nil) && !books(table) && !strings.HasPrefix(table, "events_") {
+				if allowed := schema == own || schema == "eventlog"; allowed != (err == nil) && !books(table) &&
+					!strings.HasPrefix(table, "events_") {
 					t.Errorf("%s reads %s.%s: %v", role, schema, table, err)
 				}
-				if _, err := pool.Exec(t.Context(), "delete from "+schema+"."+table); (schema != own || books(table)) && schema != "eventlog" && !errs.Is(pg.Err(err), errs.Forbidden) {
+				if _, err := pool.Exec(t.Context(), "delete from "+schema+"."+table); (schema != own || books(table)) &&
+					schema != "eventlog" && !errs.Is(pg.Err(err), errs.Forbidden) {
 					t.Errorf("%s deletes from %s.%s: %v", role, schema, table, err)
 				}
 			}
@@ -253,7 +284,9 @@ func books(table string) bool { return table == "schema_migrations" || table == 
 // tables lists tables and views of a schema.
 func tables(t *testing.T, admin *pg.Pool, schema string) []string {
 	t.Helper()
-	rows, err := admin.Query(t.Context(), "select relname::text from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p', 'v', 'm') order by 1", schema)
+	rows, err := admin.Query(t.Context(),
+		"select relname::text from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p', 'v', "+
+			"'m') order by 1", schema)
 	if err != nil {
 		t.Fatal(err)
 	}

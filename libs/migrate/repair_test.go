@@ -42,7 +42,8 @@ func gatewayWith(t *testing.T, more map[string]string) fs.FS {
 
 func upGateway(t *testing.T, d *pgtest.Database, more map[string]string) error {
 	t.Helper()
-	return migrate.UpFolder(t.Context(), d.URL(pgtest.Admin), "gateway", gatewayWith(t, more), slog.New(slog.DiscardHandler))
+	return migrate.UpFolder(t.Context(), d.URL(pgtest.Admin), "gateway", gatewayWith(t, more),
+		slog.New(slog.DiscardHandler))
 }
 
 func exec(t *testing.T, p *pg.Pool, sql string) {
@@ -58,16 +59,21 @@ func TestRepairAfterAFailure(t *testing.T) {
 	t.Parallel()
 	d := pgtest.DB(t)
 	admin := d.Pool(t, pgtest.Admin)
-	broken := map[string]string{"9001_more.up.sql": "create table gateway.more (n int);\ncreate tabel gateway.typo (n int);", "9001_more.down.sql": ""}
+	broken := map[string]string{
+		"9001_more.up.sql":   "create table gateway.more (n int);\ncreate tabel gateway.typo (n int);",
+		"9001_more.down.sql": "",
+	}
 	err := upGateway(t, d, broken)
-	if err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), `syntax error at or near "tabel"`) {
+	if err == nil || !strings.Contains(err.Error(), "line 2") ||
+		!strings.Contains(err.Error(), `syntax error at or near "tabel"`) {
 		t.Fatalf("broken file: %v", err)
 	}
 	if _, err := admin.Exec(t.Context(), "select from gateway.more"); err == nil {
 		t.Fatal("half of the broken file has taken effect")
 	}
 	var dirty bool
-	if err := admin.QueryRow(t.Context(), "select dirty from gateway.schema_migrations").Scan(&dirty); err != nil || !dirty {
+	if err := admin.QueryRow(t.Context(), "select dirty from gateway.schema_migrations").Scan(&dirty); err != nil ||
+		!dirty {
 		t.Fatalf("dirty %v %v", dirty, err)
 	}
 	mended := maps.Clone(broken)
@@ -90,7 +96,8 @@ func TestRepairAfterSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, admin, "update gateway.schema_migrations set dirty = true")
-	files["9002_further.up.sql"], files["9002_further.down.sql"] = "alter table gateway.more add m int -- without a newline", ""
+	files["9002_further.up.sql"], files["9002_further.down.sql"] = "alter table gateway.more add m int -- without a "+
+		"newline", ""
 	if err := upGateway(t, d, files); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +110,8 @@ func TestRepairOfTheFirst(t *testing.T) {
 	d := pgtest.DB(t)
 	admin := d.Pool(t, pgtest.Admin)
 	exec(t, admin, "create schema fresh authorization chandler_owner")
-	exec(t, admin, "create table fresh.migrations_applied (version bigint primary key, file text not null, digest text not null)")
+	exec(t, admin,
+		"create table fresh.migrations_applied (version bigint primary key, file text not null, digest text not null)")
 	exec(t, admin, "alter table fresh.migrations_applied owner to chandler_owner")
 	run := func(body string) error {
 		folder := fstest.MapFS{"0001_first.up.sql": {Data: []byte(body)}, "0001_first.down.sql": {}}
@@ -127,7 +135,9 @@ func TestChangedFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["9001_more.up.sql"] = "create table gateway.more (n bigint)"
-	if err := upGateway(t, d, files); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "migration gateway/9001_more.up.sql was changed after it had been carried out here") {
+	if err := upGateway(t, d, files); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(),
+			"migration gateway/9001_more.up.sql was changed after it had been carried out here") {
 		t.Errorf("%v", err)
 	}
 }

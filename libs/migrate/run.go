@@ -66,7 +66,9 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	driver, err := migratepgx.WithInstance(r.db, &migratepgx.Config{SchemaName: r.schema, MigrationsTable: "schema_migrations"})
+	driver, err := migratepgx.WithInstance(r.db, &migratepgx.Config{
+		SchemaName: r.schema, MigrationsTable: "schema_migrations",
+	})
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,8 @@ func (r runner) keepBooks(ctx context.Context) error {
 		if s.schema != r.schema {
 			continue
 		}
-		if _, err := r.db.ExecContext(ctx, fmt.Sprintf("revoke all on %s.schema_migrations from %s", r.schema, s.role)); err != nil {
+		if _, err := r.db.ExecContext(ctx, fmt.Sprintf("revoke all on %s.schema_migrations from %s", r.schema,
+			s.role)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +128,8 @@ func (r runner) repair(ctx context.Context, m *gomigrate.Migrate, d database.Dri
 		return err
 	}
 	var applied bool
-	err = r.db.QueryRowContext(ctx, fmt.Sprintf(`select exists (select from %s.migrations_applied where version = $1)`, r.schema), version).Scan(&applied)
+	err = r.db.QueryRowContext(ctx, fmt.Sprintf(`select exists (select from %s.migrations_applied where version = $1)`,
+		r.schema), version).Scan(&applied)
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,8 @@ func (r runner) repair(ctx context.Context, m *gomigrate.Migrate, d database.Dri
 	if !applied {
 		target = previous(files, version)
 	}
-	r.log.WarnContext(ctx, "repairs a migration run that failed", "schema", r.schema, "version", version, "had taken effect", applied)
+	r.log.WarnContext(ctx, "repairs a migration run that failed", "schema", r.schema, "version", version,
+		"had taken effect", applied)
 	return m.Force(target)
 }
 
@@ -152,7 +157,8 @@ func previous(files source.Driver, v int) int {
 // unchanged refuses a database in which a migration was carried out in another wording than the one
 // that this program carries: its tables are then not what the code expects.
 func (r runner) unchanged(ctx context.Context) error {
-	rows, err := r.db.QueryContext(ctx, fmt.Sprintf(`select version, file, digest from %s.migrations_applied order by version`, r.schema))
+	rows, err := r.db.QueryContext(ctx, fmt.Sprintf(
+		`select version, file, digest from %s.migrations_applied order by version`, r.schema))
 	if err != nil {
 		return err
 	}
@@ -171,7 +177,9 @@ func (r runner) unchanged(ctx context.Context) error {
 			return err
 		}
 		if got := string(digest.Bytes(body)); got != sum {
-			return errs.New(errs.Invalid, "migration %s/%s was changed after it had been carried out here (then %s, now %s): add a new migration instead", r.schema, file, sum, got)
+			return errs.New(errs.Invalid,
+				"migration %s/%s was changed after it had been carried out here (then %s, now %s): add a new "+
+					"migration instead", r.schema, file, sum, got)
 		}
 	}
 	return rows.Err()
@@ -195,7 +203,8 @@ func (b *booked) ReadUp(version uint) (io.ReadCloser, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	entry := fmt.Sprintf("\n;\ninsert into %s.migrations_applied (version, file, digest) values (%d, '%04d_%s.up.sql', '%s');\n",
+	entry := fmt.Sprintf(
+		"\n;\ninsert into %s.migrations_applied (version, file, digest) values (%d, '%04d_%s.up.sql', '%s');\n",
 		b.schema, version, version, title, digest.Bytes(body))
 	return io.NopCloser(bytes.NewReader(append(body, entry...))), title, nil
 }

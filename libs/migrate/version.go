@@ -88,7 +88,9 @@ func numbers(release string) ([3]int, error) {
 func checkError(err error) error {
 	var p *pgconn.PgError
 	if errors.As(err, &p) && (p.Code == "42P01" || p.Code == "3F000" || p.Code == "42501") {
-		return errs.New(errs.Unavailable, "the database has no Chandler schema that this role can see (%s): run the migration command first", p.Message)
+		return errs.New(errs.Unavailable,
+			"the database has no Chandler schema that this role can see (%s): run the migration command first",
+			p.Message)
 	}
 	return fmt.Errorf("read the version of the schema: %w", err)
 }

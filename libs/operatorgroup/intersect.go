@@ -70,14 +70,18 @@ func Judge(own Standing, apis []string, others []Standing) Verdict {
 	case len(contested) == 0 && !static:
 		return Verdict{Action: Claim}
 	case len(contested) == 0:
-		return refuse(ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: %s are not among the APIs of operator group %s",
+		return refuse(ReasonStatic,
+			"static provided api operatorgroup cannot be modified by these apis: %s are not among the APIs of "+
+				"operator group %s",
 			strings.Join(missing(apis, own.Provided), ", "), own)
 	case !contained:
-		return refuse(ReasonOwnerConflict, "intersecting operatorgroups provide the same apis: %s", strings.Join(contested, ", "))
+		return refuse(ReasonOwnerConflict, "intersecting operatorgroups provide the same apis: %s",
+			strings.Join(contested, ", "))
 	case !static:
 		return Verdict{Action: Withdraw}
 	}
-	return refuse(ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: %s", strings.Join(contested, ", "))
+	return refuse(ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: %s",
+		strings.Join(contested, ", "))
 }
 
 func refuse(reason, format string, args ...any) Verdict {

@@ -18,10 +18,18 @@ func TestNamed(t *testing.T) {
 		want []string
 		ok   bool
 	}{
-		"listed":            {events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a", "b", "chandler-system"}}, []string{"a", "b"}, true},
-		"listed and chosen": {events.OperatorGroupSpec{TargetNamespaces: []string{"a"}, Selector: chosen}, []string{"a"}, true},
-		"all":               {events.OperatorGroupSpec{}, []string{operatorgroup.All}, true},
-		"chosen":            {events.OperatorGroupSpec{Selector: chosen}, nil, false},
+		"listed": {
+			events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a", "b", "chandler-system"}},
+			[]string{"a", "b"},
+			true,
+		},
+		"listed and chosen": {
+			events.OperatorGroupSpec{TargetNamespaces: []string{"a"}, Selector: chosen},
+			[]string{"a"},
+			true,
+		},
+		"all":    {events.OperatorGroupSpec{}, []string{operatorgroup.All}, true},
+		"chosen": {events.OperatorGroupSpec{Selector: chosen}, nil, false},
 	} {
 		if got, ok := operatorgroup.Named(c.spec); ok != c.ok || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, %t", name, got, ok)
@@ -30,7 +38,10 @@ func TestNamed(t *testing.T) {
 }
 
 func standing(ns string, targets []string, provided ...string) operatorgroup.Standing {
-	return operatorgroup.Standing{Group: operatorgroup.Group{Namespace: ns, Name: "og"}, Targets: targets, Provided: provided}
+	return operatorgroup.Standing{
+		Group: operatorgroup.Group{Namespace: ns, Name: "og"}, Targets: targets,
+		Provided: provided,
+	}
 }
 
 func static(s operatorgroup.Standing) operatorgroup.Standing {
@@ -74,18 +85,69 @@ func TestJudge(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"I empty, S, not static":            {own(gauge), []string{gauge}, nil, operatorgroup.Proceed, "", ""},
-		"I empty, S, static":                {static(own(gauge)), []string{gauge}, nil, operatorgroup.Proceed, "", ""},
-		"I empty, not S, not static":        {own(), []string{gauge}, nil, operatorgroup.Claim, "", ""},
-		"I empty, not S, static":            {static(own(buoy)), []string{gauge}, nil, operatorgroup.Refuse, operatorgroup.ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test are not among"},
-		"I, not S, not static":              {own(), []string{gauge}, []operatorgroup.Standing{other}, operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis: Gauge.v1.sea.test of operator group b/og"},
-		"I, not S, static":                  {static(own(buoy)), []string{gauge}, []operatorgroup.Standing{other}, operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis"},
-		"I, S, not static":                  {own(gauge), []string{gauge}, []operatorgroup.Standing{other}, operatorgroup.Withdraw, "", ""},
-		"I, S, static":                      {static(own(gauge)), []string{gauge}, []operatorgroup.Standing{other}, operatorgroup.Refuse, operatorgroup.ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test of operator group b/og"},
-		"no APIs of its own":                {own(), nil, []operatorgroup.Standing{other}, operatorgroup.Proceed, "", ""},
-		"a group that does not intersect":   {own(), []string{gauge}, []operatorgroup.Standing{apart}, operatorgroup.Claim, "", ""},
-		"its own group is no other":         {own(gauge), []string{gauge}, []operatorgroup.Standing{twin}, operatorgroup.Proceed, "", ""},
-		"a static group reserves (R-OG-30)": {own(), []string{gauge}, []operatorgroup.Standing{static(other)}, operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis"},
+		"I empty, S, not static":     {own(gauge), []string{gauge}, nil, operatorgroup.Proceed, "", ""},
+		"I empty, S, static":         {static(own(gauge)), []string{gauge}, nil, operatorgroup.Proceed, "", ""},
+		"I empty, not S, not static": {own(), []string{gauge}, nil, operatorgroup.Claim, "", ""},
+		"I empty, not S, static": {
+			static(own(buoy)),
+			[]string{gauge},
+			nil, operatorgroup.Refuse,
+			operatorgroup.ReasonStatic,
+			"static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test are not among",
+		},
+		"I, not S, not static": {
+			own(),
+			[]string{gauge},
+			[]operatorgroup.Standing{other},
+			operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict,
+			"intersecting operatorgroups provide the same apis: Gauge.v1.sea.test of operator group b/og",
+		},
+		"I, not S, static": {
+			static(own(buoy)),
+			[]string{gauge},
+			[]operatorgroup.Standing{other},
+			operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict,
+			"intersecting operatorgroups provide the same apis",
+		},
+		"I, S, not static": {
+			own(gauge),
+			[]string{gauge},
+			[]operatorgroup.Standing{other},
+			operatorgroup.Withdraw, "", "",
+		},
+		"I, S, static": {
+			static(own(gauge)),
+			[]string{gauge},
+			[]operatorgroup.Standing{other},
+			operatorgroup.Refuse, operatorgroup.ReasonStatic,
+			"static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test of operator group " +
+				"b/og",
+		},
+		"no APIs of its own": {
+			own(), nil,
+			[]operatorgroup.Standing{other},
+			operatorgroup.Proceed, "",
+			"",
+		},
+		"a group that does not intersect": {
+			own(),
+			[]string{gauge},
+			[]operatorgroup.Standing{apart},
+			operatorgroup.Claim, "", "",
+		},
+		"its own group is no other": {
+			own(gauge),
+			[]string{gauge},
+			[]operatorgroup.Standing{twin},
+			operatorgroup.Proceed, "", "",
+		},
+		"a static group reserves (R-OG-30)": {
+			own(),
+			[]string{gauge},
+			[]operatorgroup.Standing{static(other)},
+			operatorgroup.Refuse, operatorgroup.ReasonOwnerConflict,
+			"intersecting operatorgroups provide the same apis",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,8 @@ func TestOpenWaitsForTheDatabase(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Errorf("open: %v", err)
 	}
-	if text := said.String(); strings.Count(text, "waiting for it") != 1 || !strings.Contains(text, "the database answers") {
+	if text := said.String(); strings.Count(text, "waiting for it") != 1 ||
+		!strings.Contains(text, "the database answers") {
 		t.Errorf("it said:\n%s", text)
 	}
 }
@@ -99,10 +100,19 @@ func TestOpenGivesUp(t *testing.T) {
 		url  string
 		want func(error) bool
 	}{
-		"not a URL":        {t.Context(), "postgres://%zz", func(err error) bool { return errs.Is(err, errs.Invalid) }},
-		"no such role":     {t.Context(), d.URL("nobody_knows"), func(err error) bool { return errs.Is(err, errs.Unauthenticated) }},
-		"no such database": {t.Context(), strings.Replace(d.URL("gateway"), d.Name, "nowhere", 1), func(err error) bool { return errs.Is(err, errs.Unauthenticated) }},
-		"away":             {short, "postgres://x@127.0.0.1:1/x", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+		"not a URL": {t.Context(), "postgres://%zz", func(err error) bool { return errs.Is(err, errs.Invalid) }},
+		"no such role": {
+			t.Context(), d.URL("nobody_knows"),
+			func(err error) bool { return errs.Is(err, errs.Unauthenticated) },
+		},
+		"no such database": {
+			t.Context(), strings.Replace(d.URL("gateway"), d.Name, "nowhere", 1),
+			func(err error) bool { return errs.Is(err, errs.Unauthenticated) },
+		},
+		"away": {
+			short, "postgres://x@127.0.0.1:1/x",
+			func(err error) bool { return errors.Is(err, context.DeadlineExceeded) },
+		},
 	} {
 		if p, err := pg.Open(c.ctx, c.url, pg.WithLog(slog.New(slog.DiscardHandler))); !c.want(err) {
 			t.Errorf("%s: %v (%s)", name, err, errs.KindOf(err))
@@ -219,7 +229,8 @@ func TestIdleTransactionsAreBounded(t *testing.T) {
 	d := pgtest.DB(t)
 	for _, role := range []string{"gateway", "resolver", "installer", "catalog-indexer"} {
 		var limit string
-		if err := d.Pool(t, role).QueryRow(t.Context(), "show idle_in_transaction_session_timeout").Scan(&limit); err != nil || limit != "1min" {
+		if err := d.Pool(t, role).QueryRow(t.Context(), "show idle_in_transaction_session_timeout").Scan(
+			&limit); err != nil || limit != "1min" {
 			t.Errorf("%s: %q %v", role, limit, err)
 		}
 	}

@@ -74,7 +74,8 @@ func (p *Pool) await(ctx context.Context, cfg *pgx.ConnConfig) error {
 		}
 		if time.Since(said) >= sayAgain {
 			said = time.Now()
-			p.log.WarnContext(ctx, "the database is away; waiting for it", "host", cfg.Host, "database", cfg.Database, "error", err)
+			p.log.WarnContext(ctx, "the database is away; waiting for it", "host", cfg.Host, "database", cfg.Database,
+				"error", err)
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return fmt.Errorf("wait for database %q at %s: %w", cfg.Database, cfg.Host, err)
@@ -108,14 +109,15 @@ func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) e
 	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn))
 }
 
-// literal writes a string as SQL, whatever standard_conforming_strings is: what begins a transaction takes no parameters.
+// literal writes a string as SQL, whatever standard_conforming_strings is: what begins a transaction takes no
+// parameters.
 func literal(s string) string {
 	return "E'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(s) + "'"
 }
 
-// Send carries out a batch as one transaction in one round trip, where Tx takes one more to begin and one to commit: all
-// of it happens or, at the first error of the database, nothing. A callback of the batch comes too late to prevent the
-// commit: what must hold is checked by the statements themselves.
+// Send carries out a batch as one transaction in one round trip, where Tx takes one more to begin and one to commit:
+// all of it happens or, at the first error of the database, nothing. A callback of the batch comes too late to prevent
+// the commit: what must hold is checked by the statements themselves.
 func (p *Pool) Send(ctx context.Context, b *pgx.Batch) error { return Err(p.SendBatch(ctx, b).Close()) }
 
 // Snapshot runs fn in one read-only REPEATABLE READ transaction: all its queries see the same moment.

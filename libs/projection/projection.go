@@ -144,7 +144,8 @@ func (r *Runner) prepare(ctx context.Context) error {
 	for {
 		other, err := r.otherVersion(ctx)
 		if err == nil && other {
-			r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name, "version", r.p.Version)
+			r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name,
+				"version", r.p.Version)
 			err = r.Rebuild(ctx)
 		}
 		if err == nil {
@@ -179,7 +180,8 @@ func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 		return pg.Err(err)
 	}
 	if newer > r.p.Version {
-		return errs.New(errs.Unavailable, "read model %s is kept by version %d now; this binary has version %d", r.p.Name, newer, r.p.Version)
+		return errs.New(errs.Unavailable, "read model %s is kept by version %d now; this binary has version %d",
+			r.p.Name, newer, r.p.Version)
 	}
 	return nil
 }

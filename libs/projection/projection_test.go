@@ -36,7 +36,8 @@ type env struct {
 func setup(t *testing.T) *env {
 	t.Helper()
 	d := pgtest.DB(t)
-	if _, err := d.Pool(t, "admin").Exec(t.Context(), `create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
+	if _, err := d.Pool(t, "admin").Exec(t.Context(),
+		`create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
 		create table public.totals (tenant text primary key, n int not null);
 		grant select, insert, update, delete on public.catalogs, public.totals to public`); err != nil {
 		t.Fatal(err)
@@ -66,7 +67,10 @@ func (e *env) run(parts ...func(context.Context) error) (stop func()) {
 // refresh adds a catalog with n-1 refreshes to the log.
 func (e *env) refresh(name string, n int) events.Position {
 	e.t.Helper()
-	id := events.StreamID{Kind: events.KindCatalog, Key: events.Key(events.DefaultTenant, events.KindCatalog, name), Incarnation: 1}
+	id := events.StreamID{
+		Kind: events.KindCatalog, Key: events.Key(events.DefaultTenant, events.KindCatalog, name),
+		Incarnation: 1,
+	}
 	var last eventlog.Appended
 	for range n {
 		head, err := e.log.Latest(e.t.Context(), e.pool, events.DefaultTenant, events.KindCatalog, name)
@@ -125,7 +129,8 @@ func (e *env) runner(p projection.Projection) *projection.Runner {
 func (e *env) content() string {
 	e.t.Helper()
 	var s string
-	err := e.pool.QueryRow(e.t.Context(), `select coalesce((select string_agg(name || '=' || refreshes, ' ' order by name) from public.catalogs), '')
+	err := e.pool.QueryRow(e.t.Context(), `select coalesce((select string_agg(name || '=' || refreshes, ' '
+		order by name) from public.catalogs), '')
 		|| ' total=' || coalesce((select sum(n) from public.totals), 0)`).Scan(&s)
 	if err != nil {
 		e.t.Fatal(err)
@@ -146,7 +151,11 @@ func TestProjectionFollowsTheLog(t *testing.T) {
 	if got := e.content(); got != "one=3 two=2 total=5" {
 		t.Errorf("read model is %q", got)
 	}
-	waitFor(t, "the status says where it stands", func() bool { s := r.Status(); return s.Lag == 0 && s.Position == pos })
+	waitFor(t, "the status says where it stands", func() bool {
+		s := r.Status()
+		return s.Lag == 0 &&
+			s.Position == pos
+	})
 }
 
 // Another replica moves the checkpoint; a reader here still gets its minimum position.
@@ -189,11 +198,13 @@ func TestRebuildEqualsLive(t *testing.T) {
 	}
 
 	ended := make(chan struct{})
-	e.run(func(ctx context.Context) error { // no reader may see a total that is not the sum of its parts, or less than before
+	e.run(func(ctx context.Context) error {
+		// no reader may see a total that is not the sum of its parts, or less than before
 		least := 30
 		for {
 			var sum, total int
-			err := e.pool.QueryRow(ctx, `select (select coalesce(sum(refreshes), 0) from public.catalogs), (select coalesce(sum(n), 0) from public.totals)`).Scan(&sum, &total)
+			err := e.pool.QueryRow(ctx, `select (select coalesce(sum(refreshes), 0)
+				from public.catalogs), (select coalesce(sum(n), 0) from public.totals)`).Scan(&sum, &total)
 			if err == nil && (sum != total || total < least) {
 				t.Errorf("a reader saw %d in parts and %d in all, after %d", sum, total, least)
 			}
@@ -242,7 +253,8 @@ func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
 	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the old version says that it stopped", func() bool { return strings.Contains(old.Status().Failing, "version 2") })
+	waitFor(t, "the old version says that it stopped",
+		func() bool { return strings.Contains(old.Status().Failing, "version 2") })
 	if got := e.content(); got != "one=60 total=60" {
 		t.Errorf("read model is %q", got)
 	}
@@ -282,7 +294,10 @@ func TestFailedRebuildChangesNothing(t *testing.T) {
 
 func TestProjectionIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, p := range []projection.Projection{{}, {Name: "a/b", Version: 1, Schema: "s", Tables: []string{"t"}, Apply: catalogs(1, 1).Apply}, catalogs(0, 1)} {
+	for _, p := range []projection.Projection{{}, {
+		Name: "a/b", Version: 1, Schema: "s", Tables: []string{"t"},
+		Apply: catalogs(1, 1).Apply,
+	}, catalogs(0, 1)} {
 		if _, err := projection.New(p, projection.Deps{}); !errs.Is(err, errs.Invalid) {
 			t.Errorf("New(%+v) = %v", p.Name, err)
 		}

@@ -49,8 +49,8 @@ type PlanCheck struct {
 	RemovedAPIs []RemovedAPI `json:"removedAPIs,omitempty"`
 }
 
-// RemovedAPI is a kind of Kubernetes' own API that something uses and that the cluster no longer serves once it is upgraded
-// by one minor version, or already does not (R-CSV-61).
+// RemovedAPI is a kind of Kubernetes' own API that something uses and that the cluster no longer serves once it is
+// upgraded by one minor version, or already does not (R-CSV-61).
 type RemovedAPI struct {
 	Group   string `json:"group,omitempty"`
 	Version string `json:"version"`
@@ -83,7 +83,8 @@ func (m MissingPermission) String() string {
 	if m.Namespace != "" {
 		scope = fmt.Sprintf("in the namespace %q", m.Namespace)
 	}
-	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q%s in API group %q %s", m.For, m.User, m.Verb, m.Resource, named, m.Group, scope)
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q%s in API group %q %s", m.For, m.User, m.Verb,
+		m.Resource, named, m.Group, scope)
 }
 
 // CRDVerdict says whether one custom resource definition may be changed as a plan wants (R-CRD-1 … R-CRD-5).
@@ -101,8 +102,8 @@ type CRDVerdict struct {
 	More    bool     `json:"more,omitempty"`
 	Invalid int      `json:"invalid,omitempty"`
 	Sample  []string `json:"sample,omitempty"` // some invalid ones, with what is wrong
-	// Finding is the digest by which an approver may override what is not safe; "" where nobody can. OverriddenBy are those
-	// who did (opaque ids).
+	// Finding is the digest by which an approver may override what is not safe; "" where nobody can. OverriddenBy are
+	// those who did (opaque ids).
 	Finding      string   `json:"finding,omitempty"`
 	OverriddenBy []string `json:"overriddenBy,omitempty"`
 }
@@ -117,8 +118,8 @@ type Obstacle struct {
 	Message string `json:"message"`
 }
 
-// AskInstallerCheck is where the installer service is asked what stands in the way of a live install plan: LivePlanQuestion →
-// PlanCheck. It knows the plan's document and asks the executor of its cluster.
+// AskInstallerCheck is where the installer service is asked what stands in the way of a live install plan:
+// LivePlanQuestion → PlanCheck. It knows the plan's document and asks the executor of its cluster.
 const AskInstallerCheck = "chandler.ask.installer.check"
 
 // LivePlanQuestion names an install plan that has not ended.
@@ -132,8 +133,8 @@ type RemovalQuestion struct {
 	Namespace string   `json:"namespace"`
 	CSV       string   `json:"csv"`
 	CRDs      []string `json:"crds,omitempty"` // "*" is all of its own
-	// Dependants are the operators, as namespace/csv, that the hub knows to depend on it: by requirements that are in no
-	// ClusterServiceVersion.
+	// Dependants are the operators, as namespace/csv, that the hub knows to depend on it: by requirements that are in
+	// no ClusterServiceVersion.
 	Dependants []string `json:"dependants,omitempty"`
 }
 

@@ -1,7 +1,7 @@
 package protocol
 
-// Cut counts what was left out of a report so that it fits into a message. Phases of operators and outcomes of plans are
-// never left out. What is counted here is there, and can be seen in the cluster itself.
+// Cut counts what was left out of a report so that it fits into a message. Phases of operators and outcomes of plans
+// are never left out. What is counted here is there, and can be seen in the cluster itself.
 type Cut struct {
 	Fields       int `json:"fields,omitempty"`       // differences of drifted objects, or their values
 	Drifts       int `json:"drifts,omitempty"`       // drifted objects
@@ -18,7 +18,8 @@ type Cut struct {
 func (c Cut) Plus(o Cut) Cut {
 	return Cut{
 		Fields: c.Fields + o.Fields, Drifts: c.Drifts + o.Drifts, Components: c.Components + o.Components,
-		Requirements: c.Requirements + o.Requirements, Messages: c.Messages + o.Messages, History: c.History + o.History,
-		Left: c.Left + o.Left, StepLogs: c.StepLogs + o.StepLogs, Groups: c.Groups + o.Groups,
+		Requirements: c.Requirements + o.Requirements, Messages: c.Messages + o.Messages,
+		History: c.History + o.History, Left: c.Left + o.Left, StepLogs: c.StepLogs + o.StepLogs,
+		Groups: c.Groups + o.Groups,
 	}
 }

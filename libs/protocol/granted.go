@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// GrantedOperator is one operator that a plan brings, as the hub signed it. What the cluster remembers of an operator can
-// be told by it from what somebody wrote there.
+// GrantedOperator is one operator that a plan brings, as the hub signed it. What the cluster remembers of an operator
+// can be told by it from what somebody wrote there.
 type GrantedOperator struct {
 	CSV      string `json:"csv"`
 	Package  string `json:"package"`
@@ -27,7 +27,10 @@ func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, GrantedOperator{CSV: b.CSV, Package: b.Package, Content: b.Content, Replaces: b.Replaces, Reason: b.Reason, Config: config})
+		out = append(out, GrantedOperator{
+			CSV: b.CSV, Package: b.Package, Content: b.Content, Replaces: b.Replaces,
+			Reason: b.Reason, Config: config,
+		})
 	}
 	return out, nil
 }

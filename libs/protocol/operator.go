@@ -52,7 +52,10 @@ func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed2
 	if err != nil {
 		return r, err
 	}
-	r.Grant, err = Grant{Plan: r.ID, Digest: string(d), Cluster: clusterID, Namespace: namespace, Expires: expires.UTC().Truncate(time.Second)}.Sign(key)
+	r.Grant, err = Grant{
+		Plan: r.ID, Digest: string(d), Cluster: clusterID, Namespace: namespace,
+		Expires: expires.UTC().Truncate(time.Second),
+	}.Sign(key)
 	return r, err
 }
 
@@ -135,7 +138,8 @@ type Drift struct {
 	Since   time.Time    `json:"since"`
 	// Corrected is set where it was put right at once; such an entry is told for a while.
 	Corrected bool `json:"corrected,omitempty"`
-	// Reason is why it cannot be compared in full, or put right: what the API server answered to the trial or to the write.
+	// Reason is why it cannot be compared in full, or put right: what the API server answered to the trial or to the
+	// write.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -149,12 +153,13 @@ type FieldDrift struct {
 // Component is one object that belongs to an installed operator, with its state (R-CSV-62).
 type Component struct {
 	ObjectRef
-	Status  string `json:"status,omitempty"` // of kstatus: Current, InProgress, Failed, Terminating, NotFound; or ComponentWaiting
+	// of kstatus: Current, InProgress, Failed, Terminating, NotFound; or ComponentWaiting
+	Status  string `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// ComponentWaiting is the status of a component that is left out while the cluster does not serve its kind, which no operator
-// needs.
+// ComponentWaiting is the status of a component that is left out while the cluster does not serve its kind, which no
+// operator needs.
 const ComponentWaiting = "Waiting"
 
 // OptionalKindsNotServed is the type of the condition of an operator that runs without objects of optional kinds.
@@ -205,8 +210,10 @@ type GroupReport struct {
 const (
 	GroupServiceAccount = "OperatorGroupServiceAccount" // the named account is not there: ServiceAccountNotFound
 	GroupTargetsMissing = "TargetNamespacesMissing"     // listed targets do not exist or are going: NamespaceNotFound
-	GroupForbidden      = "TargetNamespacesForbidden"   // accounts of its operators have not what is to be given there: Forbidden
-	GroupUnattended     = "OperatorsUnattended"         // something of its operators cannot be written, or others undo it: TriedAgain
+	// accounts of its operators have not what is to be given there: Forbidden
+	GroupForbidden = "TargetNamespacesForbidden"
+	// something of its operators cannot be written, or others undo it: TriedAgain
+	GroupUnattended = "OperatorsUnattended"
 )
 
 // GroupCondition is one thing that is the matter with a group.

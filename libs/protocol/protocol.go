@@ -82,8 +82,8 @@ type Subscription struct {
 	Metadata
 }
 
-// Metadata are the labels and annotations of an intent, told where it is shown in the cluster. They are not told where a
-// message has no room for them.
+// Metadata are the labels and annotations of an intent, told where it is shown in the cluster. They are not told where
+// a message has no room for them.
 type Metadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -134,8 +134,8 @@ type Installed struct {
 	// Content is what the plan brings under this name, "" where no plan of the record does: reports are no proof of it.
 	Content string `json:"content"`
 	Plan    string `json:"plan"`
-	// Config is what its subscription configures now (R-SUB-14), null for nothing. Where it is absent, what the plan was
-	// made with holds: the operator has no subscription, or what it configures was erased.
+	// Config is what its subscription configures now (R-SUB-14), null for nothing. Where it is absent, what the plan
+	// was made with holds: the operator has no subscription, or what it configures was erased.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
@@ -252,10 +252,11 @@ type Transition struct {
 
 // ClusterReport is what the executor knows of a cluster as a whole.
 type ClusterReport struct {
-	Tenant            string          `json:"tenant"`
-	Cluster           string          `json:"cluster"`
-	ClusterID         string          `json:"clusterId"`
-	State             string          `json:"state"`            // Connected, Unreachable, Unauthorized, Refused, HeldElsewhere
+	Tenant    string `json:"tenant"`
+	Cluster   string `json:"cluster"`
+	ClusterID string `json:"clusterId"`
+	// Connected, Unreachable, Unauthorized, Refused, HeldElsewhere
+	State             string          `json:"state"`
 	Reason            string          `json:"reason,omitempty"` // a code
 	Message           string          `json:"message,omitempty"`
 	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`

@@ -19,7 +19,8 @@ func TestGrantSignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
-	g, err := protocol.Grant{Plan: "p", Digest: "d", Cluster: "c", Namespace: "n", Expires: now.Add(time.Hour)}.Sign(priv)
+	g, err := protocol.Grant{Plan: "p", Digest: "d", Cluster: "c", Namespace: "n", Expires: now.Add(time.Hour)}.Sign(
+		priv)
 	if err != nil {
 		t.Fatal(err)
 	}

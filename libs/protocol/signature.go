@@ -18,8 +18,8 @@ const (
 	positionType = "chandler.position.v1"
 )
 
-// SignMessage signs the bytes of a ScopePlans message for its subject: whoever can write to the bus cannot speak for the
-// hub. Cluster, namespace and position are in the bytes.
+// SignMessage signs the bytes of a ScopePlans message for its subject: whoever can write to the bus cannot speak for
+// the hub. Cluster, namespace and position are in the bytes.
 func SignMessage(subject string, body []byte, key ed25519.PrivateKey) string {
 	return base64.StdEncoding.EncodeToString(ed25519.Sign(key, signedMessage(subject, body)))
 }
@@ -28,7 +28,8 @@ func SignMessage(subject string, body []byte, key ed25519.PrivateKey) string {
 func VerifyMessage(subject string, body []byte, signature string, key ed25519.PublicKey) error {
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, signedMessage(subject, body), raw) {
-		return errs.New(errs.Forbidden, "message on %s is not signed by the hub's key: see who else may write to stream %s", subject, StreamPlans)
+		return errs.New(errs.Forbidden,
+			"message on %s is not signed by the hub's key: see who else may write to stream %s", subject, StreamPlans)
 	}
 	return nil
 }
@@ -37,8 +38,8 @@ func signedMessage(subject string, body []byte) []byte {
 	return append([]byte(messageType+"\n"+subject+"\n"), body...)
 }
 
-// ProvePosition signs that the hub told a cluster of a position. It comes back in reports, so that what a cluster says it
-// has seen is no mere claim: effects everywhere stop because of it (DESIGN D1).
+// ProvePosition signs that the hub told a cluster of a position. It comes back in reports, so that what a cluster says
+// it has seen is no mere claim: effects everywhere stop because of it (DESIGN D1).
 func ProvePosition(clusterID string, p events.Position, key ed25519.PrivateKey) []byte {
 	return ed25519.Sign(key, signedPosition(clusterID, p))
 }

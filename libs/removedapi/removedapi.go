@@ -1,5 +1,5 @@
-// Package removedapi knows which kinds of Kubernetes' own API no longer are served, and from which version of Kubernetes
-// on (R-CSV-61). It is pure: a table and a comparison of versions.
+// Package removedapi knows which kinds of Kubernetes' own API no longer are served, and from which version of
+// Kubernetes on (R-CSV-61). It is pure: a table and a comparison of versions.
 //
 // What a distribution keeps beyond that, or leaves out before, is not known here: what comes out is a warning.
 package removedapi
@@ -56,8 +56,8 @@ func In(k Kind) (v Version, ok bool) {
 	return v, ok
 }
 
-// Gone are those of the kinds that a cluster does not serve once it has been upgraded by one minor version, or already does
-// not, each once and sorted. Of a cluster whose version cannot be read nothing is said.
+// Gone are those of the kinds that a cluster does not serve once it has been upgraded by one minor version, or already
+// does not, each once and sorted. Of a cluster whose version cannot be read nothing is said.
 func Gone(clusterVersion string, kinds []Kind) []Kind {
 	now, ok := ParseVersion(clusterVersion)
 	if !ok {

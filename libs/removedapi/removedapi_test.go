@@ -14,7 +14,11 @@ func TestGone(t *testing.T) {
 	cron := removedapi.Kind{Group: "batch", Version: "v1beta1", Kind: "CronJob"}
 	psp := removedapi.Kind{Group: "policy", Version: "v1beta1", Kind: "PodSecurityPolicy"}
 	scaler := removedapi.Kind{Group: "autoscaling", Version: "v2beta2", Kind: "HorizontalPodAutoscaler"}
-	all := []removedapi.Kind{scaler, cron, psp, cron, {Group: "batch", Version: "v1", Kind: "CronJob"}, {Version: "v1", Kind: "Pod"}}
+	all := []removedapi.Kind{
+		scaler, cron, psp, cron,
+		{Group: "batch", Version: "v1", Kind: "CronJob"},
+		{Version: "v1", Kind: "Pod"},
+	}
 	for _, c := range []struct {
 		version string
 		want    []removedapi.Kind

@@ -18,7 +18,10 @@ var generated = []removed{
 	{16, "extensions/v1beta1", "DaemonSet Deployment DeploymentRollback NetworkPolicy ReplicaSet Scale"},
 	{22, "admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration"},
 	{22, "authentication.k8s.io/v1beta1", "TokenReview"},
-	{22, "authorization.k8s.io/v1beta1", "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"},
+	{
+		22, "authorization.k8s.io/v1beta1",
+		"LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
+	},
 	{22, "certificates.k8s.io/v1beta1", "CertificateSigningRequest"},
 	{22, "coordination.k8s.io/v1beta1", "Lease"},
 	{22, "extensions/v1beta1", "Ingress"},
@@ -59,8 +62,8 @@ var generated = []removed{
 	{43, "scheduling.k8s.io/v1beta1", "PodGroup Workload"},
 }
 
-// former is what k8s.io/api no longer has, or never had, and bundles of former years bring: from Kubernetes' "Deprecated
-// API Migration Guide" (kubernetes.io/docs/reference/using-api/deprecation-guide).
+// former is what k8s.io/api no longer has, or never had, and bundles of former years bring: from Kubernetes'
+// "Deprecated API Migration Guide" (kubernetes.io/docs/reference/using-api/deprecation-guide).
 var former = []removed{
 	{16, "extensions/v1beta1", "PodSecurityPolicy"},
 	{22, "apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"},

@@ -21,8 +21,14 @@ const (
 // Kinds by which the API server is told to call an operator. A CRD with a conversion webhook is a third way.
 var (
 	GVKAPIService        = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
-	GVKValidatingWebhook = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}
-	GVKMutatingWebhook   = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
+	GVKValidatingWebhook = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingWebhookConfiguration",
+	}
+	GVKMutatingWebhook = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "MutatingWebhookConfiguration",
+	}
 )
 
 const (
@@ -41,8 +47,10 @@ func Calls(gvk schema.GroupVersionKind) bool {
 func (r *renderer) callers() error {
 	for _, a := range uniqueAPIs(r.csv.Spec.APIServices.Owned) {
 		r.addOwned(GVKAPIService, "", a.Version+"."+a.Group, map[string]any{"spec": map[string]any{
-			"group": a.Group, "version": a.Version, "groupPriorityMinimum": groupPriority, "versionPriority": versionPriority,
-			"service": map[string]any{"namespace": r.in.Namespace, "name": ServiceName(a.DeploymentName), "port": int64(a.Port())},
+			"group": a.Group, "version": a.Version, "groupPriorityMinimum": groupPriority,
+			"versionPriority": versionPriority, "service": map[string]any{
+				"namespace": r.in.Namespace, "name": ServiceName(a.DeploymentName), "port": int64(a.Port()),
+			},
 		}})
 	}
 	for i, w := range r.webhooks {
@@ -61,7 +69,10 @@ func (r *renderer) callers() error {
 func uniqueAPIs(owned []bundle.APIDescription) []bundle.APIDescription {
 	var out []bundle.APIDescription
 	for _, a := range owned {
-		if !slices.ContainsFunc(out, func(b bundle.APIDescription) bool { return b.Group == a.Group && b.Version == a.Version }) {
+		if !slices.ContainsFunc(out, func(b bundle.APIDescription) bool {
+			return b.Group == a.Group &&
+				b.Version == a.Version
+		}) {
 			out = append(out, a)
 		}
 	}
@@ -97,13 +108,17 @@ func (r *renderer) webhook(w bundle.WebhookDescription) error {
 	set(child(body, "metadata"), "labels", map[string]string{
 		LabelWebhookName: labelValue(w.GenerateName), LabelWebhookHash: hash(specHashLength, r.csv.Name, string(raw)),
 	})
-	r.addOwned(gvk, "", cutName(w.GenerateName, hash(nameHashLength, r.in.Namespace, w.DeploymentName, w.Type, w.GenerateName)), body)
+	r.addOwned(gvk, "", cutName(w.GenerateName, hash(nameHashLength, r.in.Namespace, w.DeploymentName, w.Type,
+		w.GenerateName)), body)
 	return nil
 }
 
 // clientConfig says where a webhook is called.
 func (r *renderer) clientConfig(w bundle.WebhookDescription) map[string]any {
-	service := map[string]any{"namespace": r.in.Namespace, "name": ServiceName(w.DeploymentName), "port": int64(w.Port())}
+	service := map[string]any{
+		"namespace": r.in.Namespace, "name": ServiceName(w.DeploymentName),
+		"port": int64(w.Port()),
+	}
 	setText(service, "path", w.WebhookPath)
 	return map[string]any{"service": service}
 }
@@ -117,7 +132,9 @@ func (r *renderer) convert(crd string, body map[string]any) error {
 		}
 		spec := child(body, "spec")
 		if spec["preserveUnknownFields"] == true {
-			return errs.New(errs.Invalid, "%s: webhook %s converts %s, whose spec.preserveUnknownFields must be false for that", r.csv.Name, w.GenerateName, crd).
+			return errs.New(errs.Invalid,
+				"%s: webhook %s converts %s, whose spec.preserveUnknownFields must be false for that", r.csv.Name,
+				w.GenerateName, crd).
 				At("/spec/preserveUnknownFields", "R-CSV-46")
 		}
 		if w.WebhookPath == "" {
@@ -134,8 +151,10 @@ func (r *renderer) convert(crd string, body map[string]any) error {
 func (r *renderer) checkConverted() error {
 	for i, w := range r.webhooks {
 		for _, crd := range w.ConversionCRDs {
-			if w.Type == bundle.ConversionWebhook && !slices.ContainsFunc(r.out, func(o Object) bool { return o.GVK == gvkCRD && o.Name == crd }) {
-				return errs.New(errs.Invalid, "%s: webhook %s converts %s, a CRD that the bundle does not bring", r.csv.Name, w.GenerateName, crd).
+			if w.Type == bundle.ConversionWebhook && !slices.ContainsFunc(
+				r.out, func(o Object) bool { return o.GVK == gvkCRD && o.Name == crd }) {
+				return errs.New(errs.Invalid, "%s: webhook %s converts %s, a CRD that the bundle does not bring",
+					r.csv.Name, w.GenerateName, crd).
 					At(fmt.Sprintf("/spec/webhookdefinitions/%d/conversionCRDs", i), "R-CSV-46")
 			}
 		}

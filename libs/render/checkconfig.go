@@ -58,9 +58,9 @@ func CheckConfig(raw json.RawMessage) []*errs.Error {
 	return c.found
 }
 
-// AdviseConfig returns what may be wrong with a spec.config that CheckConfig finds nothing in: mounts of volumes that it does
-// not define. They may be volumes of the operator's own Deployments, which are not known before a bundle is chosen; where
-// they are not, the resolution fails (checkMounts).
+// AdviseConfig returns what may be wrong with a spec.config that CheckConfig finds nothing in: mounts of volumes that
+// it does not define. They may be volumes of the operator's own Deployments, which are not known before a bundle is
+// chosen; where they are not, the resolution fails (checkMounts).
 func AdviseConfig(raw json.RawMessage) []string {
 	var c config
 	var err error
@@ -77,7 +77,9 @@ func AdviseConfig(raw json.RawMessage) []string {
 	var out []string
 	for i, m := range c.list("volumeMounts") {
 		if !defined[nameOf(m)] {
-			out = append(out, fmt.Sprintf("%s is %q, and config.volumes has no such volume: unless every Deployment of the operator has it, nothing can be planned",
+			out = append(out, fmt.Sprintf(
+				"%s is %q, and config.volumes has no such volume: unless every Deployment of the operator has it, "+
+					"nothing can be planned",
 				place(fmt.Sprintf("/config/volumeMounts/%d/name", i)), nameOf(m)))
 		}
 	}
@@ -91,7 +93,8 @@ const ruleConfig = "R-SUB-14"
 type configCheck struct{ found []*errs.Error }
 
 func (c *configCheck) addf(at, format string, args ...any) {
-	c.found = append(c.found, errs.New(errs.Invalid, "%s: %s", place(at), fmt.Sprintf(format, args...)).At(at, ruleConfig))
+	c.found = append(c.found, errs.New(errs.Invalid, "%s: %s", place(at), fmt.Sprintf(format, args...)).At(
+		at, ruleConfig))
 }
 
 // place writes a pointer as people do: config.env[0].name.
@@ -212,7 +215,8 @@ func (c *configCheck) toleration(at string, t corev1.Toleration) {
 	default:
 		c.addf(at+"/operator", "is %q: want Equal or Exists", t.Operator)
 	}
-	if t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectPreferNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
+	if t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectPreferNoSchedule &&
+		t.Effect != corev1.TaintEffectNoExecute {
 		c.addf(at+"/effect", "is %q: want NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
 	}
 	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
@@ -235,7 +239,8 @@ func (c *configCheck) resources(r corev1.ResourceRequirements) {
 	}
 	check("limits", r.Limits)
 	check("requests", r.Requests)
-	slices.SortStableFunc(c.found, func(a, b *errs.Error) int { return strings.Compare(a.Field, b.Field) }) // maps have no order
+	// maps have no order
+	slices.SortStableFunc(c.found, func(a, b *errs.Error) int { return strings.Compare(a.Field, b.Field) })
 }
 
 // pointer escapes a key for a JSON pointer.
@@ -285,10 +290,12 @@ func (c *configCheck) affinity(a corev1.Affinity) {
 		}
 	}
 	if p := a.PodAffinity; p != nil {
-		c.podTerms("/config/affinity/podAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		c.podTerms("/config/affinity/podAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution,
+			p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if p := a.PodAntiAffinity; p != nil {
-		c.podTerms("/config/affinity/podAntiAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		c.podTerms("/config/affinity/podAntiAffinity", p.RequiredDuringSchedulingIgnoredDuringExecution,
+			p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 }
 
@@ -301,7 +308,9 @@ func (c *configCheck) weight(at string, w int32) {
 	}
 }
 
-func (c *configCheck) podTerms(at string, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+func (c *configCheck) podTerms(at string, required []corev1.PodAffinityTerm,
+	preferred []corev1.WeightedPodAffinityTerm,
+) {
 	for i, t := range required {
 		c.podTerm(fmt.Sprintf("%s/requiredDuringSchedulingIgnoredDuringExecution/%d", at, i), t)
 	}

@@ -86,7 +86,8 @@ func (c config) checkMounts(deployment string, pod map[string]any) error {
 	}
 	for i, m := range c.list("volumeMounts") {
 		if !volumes[nameOf(m)] {
-			return errs.New(errs.Invalid, "subscription config: volumeMounts[%d] names volume %q, which deployment %s does not have",
+			return errs.New(errs.Invalid,
+				"subscription config: volumeMounts[%d] names volume %q, which deployment %s does not have",
 				i, nameOf(m), deployment).At(fmt.Sprintf("/spec/config/volumeMounts/%d", i), "R-SUB-14")
 		}
 	}

@@ -118,7 +118,8 @@ func (o *outcome) take(t *testing.T, name string, raw [][]byte) {
 
 func (o *outcome) report(t *testing.T) {
 	t.Helper()
-	t.Logf("%d bundles, %d objects, %d refused, %d with webhooks or API services", o.bundles, o.objects, len(o.refused), o.called)
+	t.Logf("%d bundles, %d objects, %d refused, %d with webhooks or API services", o.bundles, o.objects, len(o.refused),
+		o.called)
 	names := make([]string, 0, len(o.refused))
 	for n := range o.refused {
 		names = append(names, n)

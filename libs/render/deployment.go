@@ -17,7 +17,8 @@ const revisionHistoryLimit = int64(1)
 // deployments renders the strategy's Deployments with the subscription's config (R-CSV-20, R-SUB-14).
 func (r *renderer) deployments() error {
 	if s := r.csv.Spec.Install.Strategy; s != bundle.StrategyDeployment {
-		return errs.New(errs.Invalid, "%s: install strategy %q is unknown, want %q", r.csv.Name, s, bundle.StrategyDeployment).
+		return errs.New(errs.Invalid, "%s: install strategy %q is unknown, want %q", r.csv.Name, s,
+			bundle.StrategyDeployment).
 			At("/spec/install/strategy", "R-CSV-2")
 	}
 	seen := map[string]bundle.Deployment{}
@@ -26,7 +27,9 @@ func (r *renderer) deployments() error {
 			if reflect.DeepEqual(before, d) { // the manifest is canonical, so equal ones are equal bytes
 				continue
 			}
-			return errs.New(errs.Invalid, "%s: deployment %s is declared twice, differently: OLM would write one over the other for ever", r.csv.Name, d.Name).
+			return errs.New(errs.Invalid,
+				"%s: deployment %s is declared twice, differently: OLM would write one over the other for ever",
+				r.csv.Name, d.Name).
 				At(fmt.Sprintf("/spec/install/spec/deployments/%d", i), "R-CSV-20")
 		}
 		seen[d.Name] = d

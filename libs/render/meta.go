@@ -49,8 +49,14 @@ const (
 
 // Kinds that render writes by itself.
 var (
-	gvkCSV                = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
-	gvkCRD                = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkCSV = schema.GroupVersionKind{
+		Group: "operators.coreos.com", Version: "v1alpha1",
+		Kind: "ClusterServiceVersion",
+	}
+	gvkCRD = schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition",
+	}
 	gvkServiceAccount     = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 	gvkRole               = rbac("Role")
 	gvkRoleBinding        = rbac("RoleBinding")
@@ -73,8 +79,9 @@ func supported(gvk schema.GroupVersionKind) (scope, bool) {
 		"autoscaling.k8s.io/VerticalPodAutoscaler", "networking.k8s.io/NetworkPolicy":
 		return namespaced, true
 	case "rbac.authorization.k8s.io/ClusterRole", "rbac.authorization.k8s.io/ClusterRoleBinding",
-		"console.openshift.io/ConsoleCLIDownload", "console.openshift.io/ConsoleLink", "console.openshift.io/ConsolePlugin",
-		"console.openshift.io/ConsoleQuickStart", "console.openshift.io/ConsoleYAMLSample", "scheduling.k8s.io/PriorityClass":
+		"console.openshift.io/ConsoleCLIDownload", "console.openshift.io/ConsoleLink",
+		"console.openshift.io/ConsolePlugin", "console.openshift.io/ConsoleQuickStart",
+		"console.openshift.io/ConsoleYAMLSample", "scheduling.k8s.io/PriorityClass":
 		return clusterScoped, true
 	}
 	return namespaced, false
@@ -87,8 +94,8 @@ func Shared(gvk schema.GroupVersionKind) bool {
 	return ok
 }
 
-// Formed reports a kind of shared objects of which the form matters: several operators may want different ones. Accounts
-// are no more than names.
+// Formed reports a kind of shared objects of which the form matters: several operators may want different ones.
+// Accounts are no more than names.
 func Formed(gvk schema.GroupVersionKind) bool { return Shared(gvk) && gvk != gvkServiceAccount }
 
 // alongside is the annotation by which an operator says that it brought an object (R-CSV-22).
@@ -102,17 +109,17 @@ func AlongsideKey(owner string) string {
 	return AnnotationInstalledAlongside + hash(apiHashLength, owner)
 }
 
-// reservedName reports a name under which Chandler keeps objects of its own that concern a whole cluster. Kubernetes has names
-// of its own, too, which begin with system: or system-: of these the API server decides, and what it keeps there itself is in
-// the way as anybody else's object is.
+// reservedName reports a name under which Chandler keeps objects of its own that concern a whole cluster. Kubernetes
+// has names of its own, too, which begin with system: or system-: of these the API server decides, and what it keeps
+// there itself is in the way as anybody else's object is.
 func reservedName(name string) bool {
 	return strings.HasPrefix(name, "chandler-") || strings.HasPrefix(name, "chandler:")
 }
 
 // ownWords begin the labels and annotations that say who owns an object and how it was installed.
 var ownWords = []string{
-	"chandler-fleet.io/", AnnotationInstalledAlongside, "olm.owner", "olm.managed", "olm.copiedFrom", "olm.opgroup.permissions/",
-	"olm.operatorgroup.uid/",
+	"chandler-fleet.io/", AnnotationInstalledAlongside, "olm.owner", "olm.managed", "olm.copiedFrom",
+	"olm.opgroup.permissions/", "olm.operatorgroup.uid/",
 }
 
 // disown drops such words from the metadata of a manifest.

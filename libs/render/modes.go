@@ -27,7 +27,8 @@ func CheckInstallModes(modes []bundle.InstallMode, own string, targets []string)
 	}
 	if slices.Contains(targets, "") {
 		if len(targets) > 1 {
-			return modeError("operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")
+			return modeError(
+				"operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")
 		}
 		return need(modes, ModeAll, "all namespaces")
 	}
@@ -47,7 +48,8 @@ func CheckInstallModes(modes []bundle.InstallMode, own string, targets []string)
 }
 
 // CheckKubernetes is nil when a cluster's version is not below the least that an operator runs on, else an
-// errs.Unprocessable (R-CSV §6.4). It compares without the pre-release part, which distributions use for their own builds.
+// errs.Unprocessable (R-CSV §6.4). It compares without the pre-release part, which distributions use for their own
+// builds.
 func CheckKubernetes(minimum, have string) error {
 	if minimum == "" {
 		return nil

@@ -25,7 +25,8 @@ func (r *renderer) serviceAccounts() error {
 	s := r.csv.Spec.Install.Spec
 	for _, p := range append(slices.Clone(s.Permissions), s.ClusterPermissions...) {
 		if p.ServiceAccountName == "" {
-			return errs.New(errs.Invalid, "%s: permissions without serviceAccountName", r.csv.Name).At("/spec/install/spec", "R-CSV-20")
+			return errs.New(errs.Invalid, "%s: permissions without serviceAccountName", r.csv.Name).At(
+				"/spec/install/spec", "R-CSV-20")
 		}
 		if _, ok := bodies[p.ServiceAccountName]; !ok {
 			bodies[p.ServiceAccountName] = map[string]any{}
@@ -114,8 +115,11 @@ func (r *renderer) grant(role, binding schema.GroupVersionKind, namespace, name,
 	set(child(body, "metadata"), "labels", labels)
 	r.add(role, namespace, name, body)
 	bound := map[string]any{
-		"roleRef":  map[string]any{"apiGroup": role.Group, "kind": role.Kind, "name": name},
-		"subjects": []any{map[string]any{"kind": gvkServiceAccount.Kind, "name": p.ServiceAccountName, "namespace": r.in.Namespace}},
+		"roleRef": map[string]any{"apiGroup": role.Group, "kind": role.Kind, "name": name},
+		"subjects": []any{map[string]any{
+			"kind": gvkServiceAccount.Kind, "name": p.ServiceAccountName,
+			"namespace": r.in.Namespace,
+		}},
 	}
 	set(child(bound, "metadata"), "labels", labels)
 	r.add(binding, namespace, name, bound)
@@ -127,7 +131,8 @@ func rules(in []rbacv1.PolicyRule) []any {
 	for _, p := range in {
 		m := map[string]any{"verbs": stringList(p.Verbs)}
 		for key, list := range map[string][]string{
-			"apiGroups": p.APIGroups, "resources": p.Resources, "resourceNames": p.ResourceNames, "nonResourceURLs": p.NonResourceURLs,
+			"apiGroups": p.APIGroups, "resources": p.Resources, "resourceNames": p.ResourceNames,
+			"nonResourceURLs": p.NonResourceURLs,
 		} {
 			if len(list) > 0 {
 				m[key] = stringList(list)

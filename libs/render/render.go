@@ -80,7 +80,10 @@ func Render(in Input) ([]Object, error) {
 	if r.called, err = callees(csv, in.Namespace); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{r.clusterServiceVersion, r.crds, r.serviceAccounts, r.roles, r.optional, r.services, r.deployments, r.callers} {
+	for _, step := range []func() error{
+		r.clusterServiceVersion, r.crds, r.serviceAccounts, r.roles, r.optional,
+		r.services, r.deployments, r.callers,
+	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -144,7 +147,8 @@ func (r *renderer) crds() error {
 	}
 	for _, o := range crds {
 		if o.APIVersion != "apiextensions.k8s.io/v1" {
-			return errs.New(errs.Invalid, "%s: %s has apiVersion %s, which Kubernetes serves no more; want apiextensions.k8s.io/v1",
+			return errs.New(errs.Invalid,
+				"%s: %s has apiVersion %s, which Kubernetes serves no more; want apiextensions.k8s.io/v1",
 				r.csv.Name, o, o.APIVersion).At("/apiVersion", "R-CAT-59")
 		}
 		body, err := decode(o.Raw)
@@ -173,7 +177,8 @@ func (r *renderer) optional() error {
 		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 		scope, ok := supported(gvk)
 		if !ok {
-			return errs.New(errs.Invalid, "%s: %s of %s is not a kind that a bundle may bring", r.csv.Name, o, o.APIVersion).At("/kind", "R-CAT-53")
+			return errs.New(errs.Invalid, "%s: %s of %s is not a kind that a bundle may bring", r.csv.Name, o,
+				o.APIVersion).At("/kind", "R-CAT-53")
 		}
 		if gvk == gvkServiceAccount {
 			continue
@@ -194,7 +199,10 @@ func (r *renderer) optional() error {
 			set(child(body, "metadata"), "annotations", r.alongside())
 		}
 		// Of objects that differ in their namespace alone the last one stays: OLM writes one over the other.
-		r.out = slices.DeleteFunc(r.out, func(have Object) bool { return have.GVK == gvk && have.Namespace == namespace && have.Name == o.Name })
+		r.out = slices.DeleteFunc(r.out, func(have Object) bool {
+			return have.GVK == gvk &&
+				have.Namespace == namespace && have.Name == o.Name
+		})
 		r.add(gvk, namespace, o.Name, body)
 	}
 	return nil

@@ -20,7 +20,8 @@ import (
 )
 
 // update writes the golden files anew: go test ./libs/render -run TestGolden -update
-var update = flag.Bool("update", false, "write golden files anew") //nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false,
+	"write golden files anew") //nolint:gochecknoglobals // a flag of the test binary
 
 func load(tb testing.TB) bundle.Content {
 	tb.Helper()
@@ -63,8 +64,8 @@ func golden(t *testing.T, name string, objects []render.Object) {
 	}
 }
 
-// ordered is an object as YAML with its keys in the order of JSON: the order of the YAML library, which takes runs of digits for
-// numbers, is no order for every three keys, and comes out one way or the other.
+// ordered is an object as YAML with its keys in the order of JSON: the order of the YAML library, which takes runs of
+// digits for numbers, is no order for every three keys, and comes out one way or the other.
 func ordered(t *testing.T, body map[string]any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -112,7 +113,10 @@ func TestGolden(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	digests := func(config string) map[string]string {
-		objects, err := render.Render(render.Input{Content: load(t), Namespace: "coast-ops", Config: json.RawMessage(config)})
+		objects, err := render.Render(render.Input{
+			Content: load(t), Namespace: "coast-ops",
+			Config: json.RawMessage(config),
+		})
 		fatal(t, err)
 		out := map[string]string{}
 		for _, o := range objects {
@@ -136,8 +140,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestInstallModes is the table of R-CSV-31, with R-CSV-30 and, of R-OG-10, that the modes of a member support the targets
-// of its group; MultiNamespace is there for those who support it (R-MT-5).
+// TestInstallModes is the table of R-CSV-31, with R-CSV-30 and, of R-OG-10, that the modes of a member support the
+// targets of its group; MultiNamespace is there for those who support it (R-MT-5).
 func TestInstallModes(t *testing.T) {
 	t.Parallel()
 	own, single, multi, all := render.ModeOwn, render.ModeSingle, render.ModeMulti, render.ModeAll
@@ -146,19 +150,51 @@ func TestInstallModes(t *testing.T) {
 		supported []string
 		want      string
 	}{
-		"empty list":            {nil, []string{own, single, multi, all}, "operatorgroup has invalid selected namespaces, cannot configure to watch zero namespaces"},
-		"all":                   {[]string{""}, []string{all}, ""},
-		"all unsupported":       {[]string{""}, []string{own, single, multi}, "AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces"},
-		"own":                   {[]string{"own"}, []string{own}, ""},
-		"own unsupported":       {[]string{"own"}, []string{single, multi, all}, "OwnNamespace InstallModeType not supported, cannot configure to watch own namespace"},
-		"one":                   {[]string{"x"}, []string{single}, ""},
-		"one unsupported":       {[]string{"x"}, []string{own, multi, all}, "SingleNamespace InstallModeType not supported, cannot configure to watch one namespace"},
-		"several":               {[]string{"a", "b"}, []string{multi}, ""},
-		"several unsupported":   {[]string{"a", "b", "c"}, []string{own, single, all}, "MultiNamespace InstallModeType not supported, cannot configure to watch 3 namespaces"},
-		"own and others":        {[]string{"own", "b"}, []string{multi, own}, ""},
-		"own and others, own":   {[]string{"own", "b"}, []string{own, single, all}, "MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces"},
-		"own and others, multi": {[]string{"own", "b"}, []string{multi}, "OwnNamespace InstallModeType not supported, cannot configure to watch own namespace"},
-		"all and others":        {[]string{"", "b"}, []string{multi, all}, "operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1"},
+		"empty list": {
+			nil,
+			[]string{own, single, multi, all},
+			"operatorgroup has invalid selected namespaces, cannot configure to watch zero namespaces",
+		},
+		"all": {[]string{""}, []string{all}, ""},
+		"all unsupported": {
+			[]string{""},
+			[]string{own, single, multi},
+			"AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces",
+		},
+		"own": {[]string{"own"}, []string{own}, ""},
+		"own unsupported": {
+			[]string{"own"},
+			[]string{single, multi, all},
+			"OwnNamespace InstallModeType not supported, cannot configure to watch own namespace",
+		},
+		"one": {[]string{"x"}, []string{single}, ""},
+		"one unsupported": {
+			[]string{"x"},
+			[]string{own, multi, all},
+			"SingleNamespace InstallModeType not supported, cannot configure to watch one namespace",
+		},
+		"several": {[]string{"a", "b"}, []string{multi}, ""},
+		"several unsupported": {
+			[]string{"a", "b", "c"},
+			[]string{own, single, all},
+			"MultiNamespace InstallModeType not supported, cannot configure to watch 3 namespaces",
+		},
+		"own and others": {[]string{"own", "b"}, []string{multi, own}, ""},
+		"own and others, own": {
+			[]string{"own", "b"},
+			[]string{own, single, all},
+			"MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces",
+		},
+		"own and others, multi": {
+			[]string{"own", "b"},
+			[]string{multi},
+			"OwnNamespace InstallModeType not supported, cannot configure to watch own namespace",
+		},
+		"all and others": {
+			[]string{"", "b"},
+			[]string{multi, all},
+			"operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +208,8 @@ func TestInstallModes(t *testing.T) {
 				}
 			}
 			err := render.CheckInstallModes(modes, "own", c.targets)
-			if got, listed := text(err), text(render.CheckInstallModes(said, "own", c.targets)); got != c.want || listed != c.want {
+			if got, listed := text(err), text(render.CheckInstallModes(said, "own", c.targets)); got != c.want ||
+				listed != c.want {
 				t.Errorf("got %q, and %q where all are listed, want %q", got, listed, c.want)
 			}
 			if err != nil && !errs.Is(err, errs.Unprocessable) {
@@ -204,17 +241,46 @@ func TestRefusals(t *testing.T) {
 		config    string
 		rule      string
 	}{
-		"strategy":          {[]string{csv("helm", "[]")}, "", "R-CSV-2"},
-		"deployment twice":  {[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{"replicas":2}}]`)}, "", "R-CSV-20"},
-		"deployment type":   {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
-		"kind":              {[]string{csv("deployment", "[]"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
-		"of the platform":   {[]string{csv("deployment", "[]"), `{"apiVersion":"cloudcredential.openshift.io/v1","kind":"CredentialsRequest","metadata":{"name":"p"}}`}, "", "R-CAT-53"}, // R-TOK-5
-		"pod monitor":       {[]string{csv("deployment", "[]"), `{"apiVersion":"monitoring.coreos.com/v1","kind":"PodMonitor","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
-		"crd v1beta1":       {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"tides.sea.test"}}`}, "", "R-CAT-59"},
-		"crd of Kubernetes": {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"roles.rbac.authorization.k8s.io"}}`}, "", bundle.RuleReserved},
-		"name of Chandler":  {[]string{csv("deployment", "[]"), `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"chandler-executor"}}`}, "", "reserved-name"},
-		"config":            {[]string{csv("deployment", "[]")}, `{"env":"LOG=debug"}`, "R-SUB-14"},
-		"mount of a nobody": {[]string{csv("deployment", `[{"name":"a","spec":{}}]`)}, `{"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, "R-SUB-14"},
+		"strategy": {[]string{csv("helm", "[]")}, "", "R-CSV-2"},
+		"deployment twice": {
+			[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{"replicas":2}}]`)},
+			"", "R-CSV-20",
+		},
+		"deployment type": {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
+		"kind": {[]string{
+			csv("deployment", "[]"),
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`,
+		}, "", "R-CAT-53"},
+		// R-TOK-5
+		"of the platform": {
+			[]string{
+				csv("deployment", "[]"),
+				`{"apiVersion":"cloudcredential.openshift.io/v1","kind":"CredentialsRequest","metadata":{"name":"p"}}`,
+			},
+			"",
+			"R-CAT-53",
+		},
+		"pod monitor": {[]string{
+			csv("deployment", "[]"),
+			`{"apiVersion":"monitoring.coreos.com/v1","kind":"PodMonitor","metadata":{"name":"p"}}`,
+		}, "", "R-CAT-53"},
+		"crd v1beta1": {[]string{
+			csv("deployment", "[]"),
+			`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"tides.sea.test"}}`,
+		}, "", "R-CAT-59"},
+		"crd of Kubernetes": {[]string{
+			csv("deployment", "[]"),
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"roles.rbac.authorization.k8s.io"}}`,
+		}, "", bundle.RuleReserved},
+		"name of Chandler": {[]string{
+			csv("deployment", "[]"),
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"chandler-executor"}}`,
+		}, "", "reserved-name"},
+		"config": {[]string{csv("deployment", "[]")}, `{"env":"LOG=debug"}`, "R-SUB-14"},
+		"mount of a nobody": {
+			[]string{csv("deployment", `[{"name":"a","spec":{}}]`)},
+			`{"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, "R-SUB-14",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,10 +306,26 @@ func TestRenderedAsOLM(t *testing.T) {
 		manifests []string
 		object    string
 	}{
-		"equal deployments":        {[]string{fmt.Sprintf(csv, `{"name":"a","spec":{}},{"name":"a","spec":{}}`)}, "Deployment ops/a"},
-		"a name of the system":     {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:metrics-server"}}`}, "ClusterRole system:metrics-server"},
-		"other namespaces":         {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"x"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"y"},"data":{"a":"b"}}`}, "ConfigMap ops/c"},
-		"a group of the community": {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"apps.charts.helm.k8s.io"}}`}, "CustomResourceDefinition apps.charts.helm.k8s.io"},
+		"equal deployments": {
+			[]string{fmt.Sprintf(csv, `{"name":"a","spec":{}},{"name":"a","spec":{}}`)},
+			"Deployment ops/a",
+		},
+		"a name of the system": {[]string{
+			fmt.Sprintf(csv, ""),
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:metrics-server"}}`,
+		}, "ClusterRole system:metrics-server"},
+		"other namespaces": {
+			[]string{
+				fmt.Sprintf(csv, ""),
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"x"}}`,
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"y"},"data":{"a":"b"}}`,
+			},
+			"ConfigMap ops/c",
+		},
+		"a group of the community": {[]string{
+			fmt.Sprintf(csv, ""),
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"apps.charts.helm.k8s.io"}}`,
+		}, "CustomResourceDefinition apps.charts.helm.k8s.io"},
 	} {
 		var raw [][]byte
 		for _, m := range c.manifests {
@@ -276,7 +358,8 @@ func TestOthersWords(t *testing.T) {
 	}
 	var raw [][]byte
 	for _, m := range []string{
-		`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion",` + meta("a.v1") + `,"spec":{"install":{"strategy":"deployment","spec":{
+		`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion",` + meta("a.v1") +
+			`,"spec":{"install":{"strategy":"deployment","spec":{
 			"deployments":[{"name":"a","label":` + words + `,"spec":{}}],"permissions":[{"serviceAccountName":"a","rules":[]}]}}}}`,
 		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` + meta("tides.sea.test") + `}`,
 		`{"apiVersion":"v1","kind":"Secret",` + meta("s") + `}`,
@@ -294,13 +377,17 @@ func TestOthersWords(t *testing.T) {
 		text, err := json.Marshal(o.Body["metadata"])
 		fatal(t, err)
 		kept += strings.Count(string(text), `"sea.test/kept"`)
-		for _, foreign := range []string{`chandler-fleet.io`, `"a/b"`, `"z"`, `olm.copiedFrom`, `olm.opgroup`, `olm.operatorgroup`} {
+		for _, foreign := range []string{
+			`chandler-fleet.io`, `"a/b"`, `"z"`, `olm.copiedFrom`, `olm.opgroup`,
+			`olm.operatorgroup`,
+		} {
 			if strings.Contains(string(text), foreign) {
 				t.Errorf("%s keeps %s: %s", o, foreign, text)
 			}
 		}
 		// Of the others in a namespace the executor notes the owners when it finds that there are several.
-		shares := (o.Namespace == "" || o.GVK.Kind == "ServiceAccount") && !strings.Contains(string(text), render.LabelPermissionsHash)
+		shares := (o.Namespace == "" || o.GVK.Kind == "ServiceAccount") &&
+			!strings.Contains(string(text), render.LabelPermissionsHash)
 		if named := strings.Contains(string(text), `"ops/a.v1"`); named != shares {
 			t.Errorf("%s names its owner: %v, want %v", o, named, shares)
 		}

@@ -117,7 +117,10 @@ func callees(csv bundle.CSV, namespace string) ([]called, error) {
 		}
 		service := ServiceName(d.Name)
 		host := service + "." + namespace
-		c.Serving = Serving{Deployment: d.Name, Service: service, Secret: SecretName(service), Hosts: []string{host, host + ".svc", host + ".svc.cluster.local"}}
+		c.Serving = Serving{
+			Deployment: d.Name, Service: service, Secret: SecretName(service),
+			Hosts: []string{host, host + ".svc", host + ".svc.cluster.local"},
+		}
 		out = append(out, c)
 	}
 	return out, nil
@@ -132,7 +135,8 @@ func portsOf(csv bundle.CSV, webhooks []bundle.WebhookDescription, deployment st
 				continue
 			}
 			if have.target != p.target {
-				return errs.New(errs.Invalid, "%s: deployment %s is called at port %d with two target ports, %v and %v; give each its own port",
+				return errs.New(errs.Invalid,
+					"%s: deployment %s is called at port %d with two target ports, %v and %v; give each its own port",
 					csv.Name, deployment, p.number, have.target, p.target).At("/spec/webhookdefinitions", "R-CSV-42")
 			}
 			return nil
@@ -146,7 +150,8 @@ func portsOf(csv bundle.CSV, webhooks []bundle.WebhookDescription, deployment st
 		}
 		target, err := targetPort(w)
 		if err != nil {
-			return nil, errs.New(errs.Invalid, "%s: %v", csv.Name, err).At(fmt.Sprintf("/spec/webhookdefinitions/%d/targetPort", i), "R-CSV-42")
+			return nil, errs.New(errs.Invalid, "%s: %v", csv.Name, err).At(
+				fmt.Sprintf("/spec/webhookdefinitions/%d/targetPort", i), "R-CSV-42")
 		}
 		if err := add(port{w.Port(), target}); err != nil {
 			return nil, err
@@ -173,7 +178,8 @@ func targetPort(w bundle.WebhookDescription) (any, error) {
 	}
 	var name string
 	if err := json.Unmarshal(w.TargetPort, &name); err != nil {
-		return nil, errs.New(errs.Invalid, "webhook %s: target port %s is neither a number nor a name", w.GenerateName, w.TargetPort)
+		return nil, errs.New(errs.Invalid, "webhook %s: target port %s is neither a number nor a name", w.GenerateName,
+			w.TargetPort)
 	}
 	return name, nil
 }
@@ -186,7 +192,10 @@ func (r *renderer) services() error {
 		if err := r.service(c); err != nil {
 			return err
 		}
-		read := map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{c.Secret}, "verbs": []any{"get"}}
+		read := map[string]any{
+			"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{c.Secret},
+			"verbs": []any{"get"},
+		}
 		r.addOwned(gvkRole, r.in.Namespace, c.Secret, map[string]any{"rules": []any{read}})
 		r.bind(gvkRoleBinding, r.in.Namespace, c.Secret, gvkRole.Kind, c.Secret, c.account)
 		elsewhere := c.Service + "-" + hash(nameHashLength, r.in.Namespace, c.Service)
@@ -198,12 +207,16 @@ func (r *renderer) services() error {
 
 func (r *renderer) service(c called) error {
 	if len(c.selector) == 0 {
-		return errs.New(errs.Invalid, "%s: deployment %s serves webhooks or APIs, but its pods bear no labels, by which a Service could find them",
+		return errs.New(errs.Invalid,
+			"%s: deployment %s serves webhooks or APIs, but its pods bear no labels, by which a Service could find them",
 			r.csv.Name, c.Deployment).At("/spec/install/spec/deployments", "R-CSV-40")
 	}
 	var ports []any
 	for _, p := range c.ports {
-		ports = append(ports, map[string]any{"name": strconv.Itoa(int(p.number)), "port": int64(p.number), "protocol": "TCP", "targetPort": p.target})
+		ports = append(ports, map[string]any{
+			"name": strconv.Itoa(int(p.number)), "port": int64(p.number),
+			"protocol": "TCP", "targetPort": p.target,
+		})
 	}
 	i := slices.IndexFunc(r.out, func(o Object) bool { return o.GVK == gvkService && o.Name == c.Service })
 	if i < 0 {
@@ -215,7 +228,8 @@ func (r *renderer) service(c called) error {
 	// Some bundles bring the Service themselves: it keeps its other ports.
 	spec := child(r.out[i].Body, "spec")
 	for _, have := range list(spec, "ports") {
-		if m, ok := have.(map[string]any); ok && !slices.ContainsFunc(c.ports, func(p port) bool { return m["port"] == int64(p.number) }) {
+		if m, ok := have.(map[string]any); ok && !slices.ContainsFunc(
+			c.ports, func(p port) bool { return m["port"] == int64(p.number) }) {
 			ports = append(ports, m)
 		}
 	}

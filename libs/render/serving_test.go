@@ -50,11 +50,17 @@ func TestServingOf(t *testing.T) {
 	want := []render.Serving{
 		{
 			Deployment: "buoy-controller", Service: "buoy-controller-service", Secret: "buoy-controller-service-cert",
-			Hosts: []string{"buoy-controller-service.ops", "buoy-controller-service.ops.svc", "buoy-controller-service.ops.svc.cluster.local"},
+			Hosts: []string{
+				"buoy-controller-service.ops", "buoy-controller-service.ops.svc",
+				"buoy-controller-service.ops.svc.cluster.local",
+			},
 		},
 		{
 			Deployment: "buoy.server", Service: "buoy-server-service", Secret: "buoy-server-service-cert",
-			Hosts: []string{"buoy-server-service.ops", "buoy-server-service.ops.svc", "buoy-server-service.ops.svc.cluster.local"},
+			Hosts: []string{
+				"buoy-server-service.ops", "buoy-server-service.ops.svc",
+				"buoy-server-service.ops.svc.cluster.local",
+			},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -99,23 +105,88 @@ func TestServingRefusals(t *testing.T) {
 		rule    string
 		want    string
 	}{
-		"group *":                 {[]string{rules, "apiGroups: ['*'], apiVersions: [v1], operations: [CREATE], resources: [pods]"}, "R-CSV-45", "cannot include all groups"},
-		"the OLM group":           {[]string{rules, "apiGroups: [apps, operators.coreos.com], apiVersions: [v1], operations: [CREATE], resources: [subscriptions]"}, "R-CSV-45", "cannot include the OLM group"},
-		"webhook configurations":  {[]string{rules, "apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], operations: [DELETE], resources: [ValidatingWebhookConfigurations]"}, "R-CSV-45", "cannot include MutatingWebhookConfiguration or ValidatingWebhookConfiguration"},
-		"all of admission":        {[]string{rules, "apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], operations: [DELETE], resources: ['*/*']"}, "R-CSV-45", "cannot include MutatingWebhookConfiguration"},
-		"one generateName":        {[]string{"mbuoy.sea.test", "vbuoy.sea.test"}, "R-CSV-45", "repeated webhook description name vbuoy.sea.test"},
-		"type":                    {[]string{"type: ConversionWebhook", "type: Convert"}, "R-CSV-42", `type "Convert"`},
-		"short name":              {[]string{"vbuoy.sea.test", "vbuoy.test"}, "R-CSV-42", "at least three segments"},
-		"form of a description":   {[]string{"timeoutSeconds: 7", "timeoutSeconds: soon"}, "R-CSV-42", "webhook 1"},
-		"form of the rules":       {[]string{"operations: [CREATE, UPDATE]", "operations: CREATE"}, "R-CSV-42", "vbuoy.sea.test"},
-		"two targets of a port":   {[]string{"containerPort: 9444", "containerPort: 443"}, "R-CSV-42", "port 443 with two target ports, 9443 and convert"},
-		"target":                  {[]string{"targetPort: convert", "targetPort: [1]"}, "R-CSV-42", "neither a number nor a name"},
-		"deployment of a webhook": {[]string{"deploymentName: buoy-controller", "deploymentName: nobody"}, "R-CSV-42", `deployment "nobody"`},
-		"deployment of an API":    {[]string{"deploymentName: buoy.server", "deploymentName: nobody"}, "R-CSV-40", `deployment "nobody"`},
-		"modes of a converter":    {[]string{"{type: OwnNamespace, supported: false}", "{type: OwnNamespace, supported: true}"}, "R-CSV-46", "AllNamespaces must be the one supported install mode"},
-		"converts another's":      {[]string{"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [tides.sea.test]"}, "R-CSV-46", "no CRD that the operator owns"},
-		"CRD not brought":         {[]string{"metadata: {name: buoys.sea.test}", "metadata: {name: gulls.sea.test}"}, "R-CSV-46", "does not bring"},
-		"unknown fields kept":     {[]string{"  scope: Namespaced", "  preserveUnknownFields: true\n  scope: Namespaced"}, "R-CSV-46", "preserveUnknownFields must be false"},
+		"group *": {
+			[]string{
+				rules,
+				"apiGroups: ['*'], apiVersions: [v1], operations: [CREATE], resources: [pods]",
+			},
+			"R-CSV-45",
+			"cannot include all groups",
+		},
+		"the OLM group": {[]string{
+			rules,
+			"apiGroups: [apps, operators.coreos.com], apiVersions: [v1], operations: [CREATE], resources: " +
+				"[subscriptions]",
+		}, "R-CSV-45", "cannot include the OLM group"},
+		"webhook configurations": {
+			[]string{
+				rules,
+				"apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], operations: [DELETE], resources: " +
+					"[ValidatingWebhookConfigurations]",
+			},
+			"R-CSV-45",
+			"cannot include MutatingWebhookConfiguration or ValidatingWebhookConfiguration",
+		},
+		"all of admission": {
+			[]string{
+				rules,
+				"apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], operations: [DELETE], resources: ['*/*']",
+			},
+			"R-CSV-45", "cannot include MutatingWebhookConfiguration",
+		},
+		"one generateName": {
+			[]string{"mbuoy.sea.test", "vbuoy.sea.test"},
+			"R-CSV-45",
+			"repeated webhook description name vbuoy.sea.test",
+		},
+		"type":                  {[]string{"type: ConversionWebhook", "type: Convert"}, "R-CSV-42", `type "Convert"`},
+		"short name":            {[]string{"vbuoy.sea.test", "vbuoy.test"}, "R-CSV-42", "at least three segments"},
+		"form of a description": {[]string{"timeoutSeconds: 7", "timeoutSeconds: soon"}, "R-CSV-42", "webhook 1"},
+		"form of the rules": {
+			[]string{"operations: [CREATE, UPDATE]", "operations: CREATE"},
+			"R-CSV-42",
+			"vbuoy.sea.test",
+		},
+		"two targets of a port": {
+			[]string{"containerPort: 9444", "containerPort: 443"},
+			"R-CSV-42",
+			"port 443 with two target ports, 9443 and convert",
+		},
+		"target": {
+			[]string{"targetPort: convert", "targetPort: [1]"},
+			"R-CSV-42",
+			"neither a number nor a name",
+		},
+		"deployment of a webhook": {
+			[]string{"deploymentName: buoy-controller", "deploymentName: nobody"},
+			"R-CSV-42",
+			`deployment "nobody"`,
+		},
+		"deployment of an API": {
+			[]string{"deploymentName: buoy.server", "deploymentName: nobody"},
+			"R-CSV-40",
+			`deployment "nobody"`,
+		},
+		"modes of a converter": {
+			[]string{
+				"{type: OwnNamespace, supported: false}",
+				"{type: OwnNamespace, supported: true}",
+			},
+			"R-CSV-46",
+			"AllNamespaces must be the one supported install mode",
+		},
+		"converts another's": {
+			[]string{"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [tides.sea.test]"},
+			"R-CSV-46", "no CRD that the operator owns",
+		},
+		"CRD not brought": {
+			[]string{"metadata: {name: buoys.sea.test}", "metadata: {name: gulls.sea.test}"},
+			"R-CSV-46", "does not bring",
+		},
+		"unknown fields kept": {
+			[]string{"  scope: Namespaced", "  preserveUnknownFields: true\n  scope: Namespaced"},
+			"R-CSV-46", "preserveUnknownFields must be false",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,9 +202,15 @@ func TestServingRefusals(t *testing.T) {
 func TestServingAsOLM(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string][]string{
-		"a selector without matchLabels": {"selector: {matchLabels: {app: buoy}}", "selector: {matchExpressions: [{key: app, operator: Exists}]}"},
-		"a converter of nothing":         {"conversionCRDs: [buoys.sea.test]", "conversionCRDs: []"},
-		"a CRD that is converted twice":  {"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [buoys.sea.test, buoys.sea.test]"},
+		"a selector without matchLabels": {
+			"selector: {matchLabels: {app: buoy}}",
+			"selector: {matchExpressions: [{key: app, operator: Exists}]}",
+		},
+		"a converter of nothing": {"conversionCRDs: [buoys.sea.test]", "conversionCRDs: []"},
+		"a CRD that is converted twice": {
+			"conversionCRDs: [buoys.sea.test]",
+			"conversionCRDs: [buoys.sea.test, buoys.sea.test]",
+		},
 	} {
 		objects, err := render.Render(render.Input{Content: served(t, replace...), Namespace: "ops"})
 		if err != nil {

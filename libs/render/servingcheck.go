@@ -31,9 +31,12 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 		place := fmt.Sprintf("/spec/webhookdefinitions/%d", i)
 		switch {
 		case names[w.GenerateName]:
-			return refuse(place+"/generateName", "R-CSV-45", "repeated webhook description name %s; each needs its own", w.GenerateName)
+			return refuse(place+"/generateName", "R-CSV-45", "repeated webhook description name %s; each needs its own",
+				w.GenerateName)
 		case !hasDeployment(csv, w.DeploymentName):
-			return refuse(place+"/deploymentName", "R-CSV-42", "webhook %s is served by deployment %q, which the install strategy does not have", w.GenerateName, w.DeploymentName)
+			return refuse(place+"/deploymentName", "R-CSV-42",
+				"webhook %s is served by deployment %q, which the install strategy does not have", w.GenerateName,
+				w.DeploymentName)
 		}
 		names[w.GenerateName] = true
 		var err error
@@ -43,7 +46,8 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 		case bundle.ConversionWebhook:
 			err = checkConversion(csv, w, place, refuse)
 		default:
-			err = refuse(place+"/type", "R-CSV-42", "webhook %s has type %q, want %s, %s or %s", w.GenerateName, w.Type, bundle.ValidatingWebhook, bundle.MutatingWebhook, bundle.ConversionWebhook)
+			err = refuse(place+"/type", "R-CSV-42", "webhook %s has type %q, want %s, %s or %s", w.GenerateName, w.Type,
+				bundle.ValidatingWebhook, bundle.MutatingWebhook, bundle.ConversionWebhook)
 		}
 		if err != nil {
 			return err
@@ -52,7 +56,8 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 	for i, a := range csv.Spec.APIServices.Owned {
 		if !hasDeployment(csv, a.DeploymentName) {
 			return refuse(fmt.Sprintf("/spec/apiservicedefinitions/owned/%d/deploymentName", i), "R-CSV-40",
-				"API %s of %s/%s is served by deployment %q, which the install strategy does not have", a.Kind, a.Group, a.Version, a.DeploymentName)
+				"API %s of %s/%s is served by deployment %q, which the install strategy does not have", a.Kind, a.Group,
+				a.Version, a.DeploymentName)
 		}
 	}
 	return nil
@@ -63,7 +68,8 @@ type refusal func(place, rule, format string, args ...any) error
 // checkAdmission holds that a webhook cannot stand in the way of those who could remove it.
 func checkAdmission(w bundle.WebhookDescription, place string, refuse refusal) error {
 	if strings.Count(w.GenerateName, ".") < 2 {
-		return refuse(place+"/generateName", "R-CSV-42", "webhook name %q must be a domain of at least three segments, such as vgauge.sea.test", w.GenerateName)
+		return refuse(place+"/generateName", "R-CSV-42",
+			"webhook name %q must be a domain of at least three segments, such as vgauge.sea.test", w.GenerateName)
 	}
 	var rules []admissionv1.RuleWithOperations
 	if len(w.Rules) > 0 {
@@ -75,11 +81,16 @@ func checkAdmission(w bundle.WebhookDescription, place string, refuse refusal) e
 		at := fmt.Sprintf("%s/rules/%d", place, i)
 		switch {
 		case slices.Contains(r.APIGroups, "*"):
-			return refuse(at+"/apiGroups", "R-CSV-45", "webhook %s: webhook rules cannot include all groups", w.GenerateName)
+			return refuse(at+"/apiGroups", "R-CSV-45", "webhook %s: webhook rules cannot include all groups",
+				w.GenerateName)
 		case slices.Contains(r.APIGroups, gvkCSV.Group):
-			return refuse(at+"/apiGroups", "R-CSV-45", "webhook %s: webhook rules cannot include the OLM group %s", w.GenerateName, gvkCSV.Group)
-		case slices.Contains(r.APIGroups, GVKValidatingWebhook.Group) && slices.ContainsFunc(r.Resources, isWebhookConfiguration):
-			return refuse(at+"/resources", "R-CSV-45", "webhook %s: webhook rules cannot include MutatingWebhookConfiguration or ValidatingWebhookConfiguration resources", w.GenerateName)
+			return refuse(at+"/apiGroups", "R-CSV-45", "webhook %s: webhook rules cannot include the OLM group %s",
+				w.GenerateName, gvkCSV.Group)
+		case slices.Contains(r.APIGroups, GVKValidatingWebhook.Group) &&
+			slices.ContainsFunc(r.Resources, isWebhookConfiguration):
+			return refuse(at+"/resources", "R-CSV-45",
+				"webhook %s: webhook rules cannot include MutatingWebhookConfiguration or "+
+					"ValidatingWebhookConfiguration resources", w.GenerateName)
 		}
 	}
 	return nil
@@ -90,25 +101,31 @@ func isWebhookConfiguration(resource string) bool {
 	return slices.Contains([]string{"*", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, resource)
 }
 
-// checkConversion is R-CSV-46: CRDs are the whole cluster's, so their converter must be, too. Of two webhooks that convert one
-// CRD the last one does, as in OLM; one that names no CRD converts nothing.
+// checkConversion is R-CSV-46: CRDs are the whole cluster's, so their converter must be, too. Of two webhooks that
+// convert one CRD the last one does, as in OLM; one that names no CRD converts nothing.
 func checkConversion(csv bundle.CSV, w bundle.WebhookDescription, place string, refuse refusal) error {
-	only := slices.ContainsFunc(csv.Spec.InstallModes, func(m bundle.InstallMode) bool { return m.Type == ModeAll && m.Supported })
+	only := slices.ContainsFunc(csv.Spec.InstallModes, func(m bundle.InstallMode) bool {
+		return m.Type == ModeAll &&
+			m.Supported
+	})
 	for _, m := range csv.Spec.InstallModes {
 		only = only && m.Supported == (m.Type == ModeAll)
 	}
 	if !only {
-		return refuse("/spec/installModes", "R-CSV-46", "webhook %s converts CRDs, so %s must be the one supported install mode", w.GenerateName, ModeAll)
+		return refuse("/spec/installModes", "R-CSV-46",
+			"webhook %s converts CRDs, so %s must be the one supported install mode", w.GenerateName, ModeAll)
 	}
 	for i, crd := range w.ConversionCRDs {
 		at := fmt.Sprintf("%s/conversionCRDs/%d", place, i)
 		if !slices.ContainsFunc(csv.Spec.CRDs.Owned, func(d bundle.CRDDescription) bool { return d.Name == crd }) {
-			return refuse(at, "R-CSV-46", "webhook %s converts %s, which is no CRD that the operator owns", w.GenerateName, crd)
+			return refuse(at, "R-CSV-46", "webhook %s converts %s, which is no CRD that the operator owns",
+				w.GenerateName, crd)
 		}
 	}
 	return nil
 }
 
 func hasDeployment(csv bundle.CSV, name string) bool {
-	return slices.ContainsFunc(csv.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == name })
+	return slices.ContainsFunc(csv.Spec.Install.Spec.Deployments,
+		func(d bundle.Deployment) bool { return d.Name == name })
 }

@@ -39,12 +39,16 @@ type Rule struct {
 
 // Strictness of a kind, where a rule says nothing else.
 var strictness = map[Kind]string{
-	Catalog: "A finding says its own severity. An error fails `chandler catalog validate`; where the catalog is served, the revision before " +
-		"stays in service (setting strict), or only the package that it belongs to stays behind (setting lenient). A warning hinders " +
+	Catalog: "A finding says its own severity. An error fails `chandler catalog validate`; where the catalog is " +
+		"served, the revision before " +
+		"stays in service (setting strict), or only the package that it belongs to stays behind (setting lenient). A " +
+		"warning hinders " +
 		"nothing, but what its message says is left out is left out.",
-	Source:  "The source is not read. What is in service stays, and what is installed is not touched.",
-	Author:  "It is checked by the tools for authors alone and keeps nobody from installing; errors make the command fail, warnings do not.",
-	Install: "The bundle cannot be rendered into objects: plans with it are not made, or fail before their first step. Nothing else waits for it.",
+	Source: "The source is not read. What is in service stays, and what is installed is not touched.",
+	Author: "It is checked by the tools for authors alone and keeps nobody from installing; errors make the command " +
+		"fail, warnings do not.",
+	Install: "The bundle cannot be rendered into objects: plans with it are not made, or fail before their first " +
+		"step. Nothing else waits for it.",
 	Plan:    "The request, or the plan, is refused; nothing was changed.",
 	Request: "The request is refused with status 400, 404, 409 or 422; nothing was changed.",
 	Limit:   "What is larger or broken is refused; a message tells the bound.",
@@ -68,7 +72,8 @@ var headings = []struct {
 func All() []Rule {
 	var out []Rule
 	for _, h := range headings {
-		for _, r := range slices.Concat(catalogRules, sourceRules, lintRules, installRules, planRules, requestRules, limitRules) {
+		for _, r := range slices.Concat(catalogRules, sourceRules, lintRules, installRules, planRules, requestRules,
+			limitRules) {
 			if r.Kind == h.kind {
 				if r.Strictness == "" {
 					r.Strictness = strictness[r.Kind]

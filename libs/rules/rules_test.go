@@ -85,8 +85,8 @@ func literal(e ast.Expr) (string, bool) {
 // ruleArgument is where calls of these names have the rule.
 var ruleArgument = map[string]int{"At": 1, "Addf": 1, "pattern": 4}
 
-// TestEveryRuleIsExplained: no message names a rule that docs/rules.md does not explain. Numbers are found in every text
-// of the programs, rules in words where the errors are made.
+// TestEveryRuleIsExplained: no message names a rule that docs/rules.md does not explain. Numbers are found in every
+// text of the programs, rules in words where the errors are made.
 func TestEveryRuleIsExplained(t *testing.T) {
 	t.Parallel()
 	set := token.NewFileSet()
@@ -134,7 +134,8 @@ func TestEveryRuleIsExplained(t *testing.T) {
 					rule(n.Args[i])
 				}
 				// Checks of lint give their name alone.
-				if strings.HasSuffix(f.path, ".go") && strings.Contains(f.path, "catalog/lint/") && (name == "errorf" || name == "warnf") {
+				if strings.HasSuffix(f.path, ".go") && strings.Contains(f.path, "catalog/lint/") &&
+					(name == "errorf" || name == "warnf") {
 					if id, ok := literal(n.Args[0]); ok {
 						want("R-CAT-59/"+id, n)
 					}
@@ -145,7 +146,9 @@ func TestEveryRuleIsExplained(t *testing.T) {
 				}
 			case *ast.ValueSpec: // names of rules, and the sentences of the router that stand for them
 				for i, name := range n.Names {
-					if i < len(n.Values) && n.Type == nil && (strings.HasPrefix(name.Name, "Rule") || f.ast.Name.Name == "rule" && !strings.Contains(name.Name, "attern")) {
+					if i < len(n.Values) && n.Type == nil &&
+						(strings.HasPrefix(name.Name, "Rule") || f.ast.Name.Name == "rule" &&
+							!strings.Contains(name.Name, "attern")) {
 						rule(n.Values[i])
 					}
 				}
@@ -162,7 +165,8 @@ func TestEveryRuleIsExplained(t *testing.T) {
 		})
 	}
 	for id, at := range missing {
-		t.Errorf("%s names the rule %s, which libs/rules does not explain: add it there, and run tools/generate.sh", at, id)
+		t.Errorf("%s names the rule %s, which libs/rules does not explain: add it there, and run tools/generate.sh", at,
+			id)
 	}
 }
 
@@ -180,8 +184,8 @@ func TestRulesAreWhole(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{
-		"R-CAT-43": "docs/rules.md#r-cat-43", "R-CAT-59/csv-name": "docs/rules.md#r-cat-59csv-name", "one-of": "docs/rules.md#one-of",
-		"bundle.MaxBytes": "docs/rules.md#packagemaxthing",
+		"R-CAT-43": "docs/rules.md#r-cat-43", "R-CAT-59/csv-name": "docs/rules.md#r-cat-59csv-name",
+		"one-of": "docs/rules.md#one-of", "bundle.MaxBytes": "docs/rules.md#packagemaxthing",
 	} {
 		if got := rules.Link(id); got != want {
 			t.Errorf("Link(%s) = %s, want %s", id, got, want)

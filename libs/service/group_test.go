@@ -43,7 +43,10 @@ func TestGroupStopsInReverseOrder(t *testing.T) {
 	t.Parallel()
 	var j journal
 	var started sync.WaitGroup
-	g := service.Group{Parts: []service.Part{j.part("store", &started), j.part("worker", &started), j.part("server", &started)}}
+	g := service.Group{Parts: []service.Part{
+		j.part("store", &started), j.part("worker", &started),
+		j.part("server", &started),
+	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()

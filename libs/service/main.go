@@ -29,7 +29,8 @@ func Main(name string, cfg Configurable, run func(ctx context.Context, tel *tele
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from now on a signal has its usual, immediate effect
-	return runMain(ctx, process{args: os.Args[1:], env: os.LookupEnv, out: os.Stdout, errOut: os.Stderr}, name, cfg, run)
+	return runMain(ctx, process{args: os.Args[1:], env: os.LookupEnv, out: os.Stdout, errOut: os.Stderr}, name, cfg,
+		run)
 }
 
 // process is what Main takes from the operating system.
@@ -39,7 +40,9 @@ type process struct {
 	out, errOut io.Writer
 }
 
-func runMain(ctx context.Context, p process, name string, cfg Configurable, run func(ctx context.Context, tel *telemetry.Telemetry) error) int {
+func runMain(ctx context.Context, p process, name string, cfg Configurable,
+	run func(ctx context.Context, tel *telemetry.Telemetry) error,
+) int {
 	if slices.Equal(p.args, []string{"--version"}) {
 		_, err := fmt.Fprintln(p.out, name, Version())
 		return report(p.errOut, err, exitOK)
@@ -54,7 +57,8 @@ func runMain(ctx context.Context, p process, name string, cfg Configurable, run 
 	}
 	base := cfg.Base()
 	tel, err := telemetry.Start(ctx, telemetry.Options{
-		Service: name, Version: Version(), LogLevel: base.LogLevel, LogFormat: base.LogFormat, OTLPEndpoint: base.OTLPEndpoint, LogTo: p.errOut,
+		Service: name, Version: Version(), LogLevel: base.LogLevel, LogFormat: base.LogFormat,
+		OTLPEndpoint: base.OTLPEndpoint, LogTo: p.errOut,
 	})
 	if err != nil {
 		return report(p.errOut, err, exitUsage)

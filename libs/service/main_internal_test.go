@@ -27,8 +27,9 @@ func TestRunMainStatus(t *testing.T) {
 		"wrong flag":     {ctx: t.Context(), args: []string{"--nope"}, want: exitUsage, says: "nope"},
 		"wrong level":    {ctx: t.Context(), args: []string{"--log-level=loud"}, want: exitUsage, says: "loud"},
 		"wrong endpoint": {ctx: t.Context(), args: []string{"--log-format=xml"}, want: exitUsage, says: "xml"},
-		"version":        {ctx: t.Context(), args: []string{"--version"}, want: exitOK, says: "tester " + Version() + "\n"},
-		"help":           {ctx: t.Context(), args: []string{"--help"}, want: exitOK, says: "CHANDLER_NATS_URL"},
+		"version": {ctx: t.Context(), args: []string{"--version"}, want: exitOK, says: "tester " + Version() +
+			"\n"},
+		"help": {ctx: t.Context(), args: []string{"--help"}, want: exitOK, says: "CHANDLER_NATS_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

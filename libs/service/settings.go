@@ -136,7 +136,8 @@ func (s *Settings) parseFlags(args []string) (map[string]string, string, error) 
 		return nil, "", errs.Wrap(errs.Invalid, err, "arguments of %s", s.program)
 	}
 	if fs.NArg() > 0 {
-		return nil, "", errs.New(errs.Invalid, "%s takes no argument %q; settings are --name=value", s.program, fs.Arg(0))
+		return nil, "", errs.New(errs.Invalid, "%s takes no argument %q; settings are --name=value", s.program,
+			fs.Arg(0))
 	}
 	return values, *config, nil
 }
@@ -178,7 +179,9 @@ func (e *setting) load(flags map[string]string, env LookupEnv, file map[string]s
 	return nil
 }
 
-func (e *setting) find(flags map[string]string, env LookupEnv, file map[string]string, config string) (value, from string, err error) {
+func (e *setting) find(flags map[string]string, env LookupEnv, file map[string]string, config string) (
+	value, from string, err error,
+) {
 	if v, ok := flags[e.name]; ok {
 		return v, "--" + e.name, nil
 	}
@@ -204,7 +207,8 @@ func (e *setting) find(flags map[string]string, env LookupEnv, file map[string]s
 // Usage writes every setting with its variable, default and meaning, one line each.
 func (s *Settings) Usage(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: settings are flags, variables or keys of a YAML file (--config, %s).\n\n", s.program, Env(configName))
+	fmt.Fprintf(&b, "%s: settings are flags, variables or keys of a YAML file (--config, %s).\n\n", s.program,
+		Env(configName))
 	for _, e := range s.list {
 		name := "--" + e.name
 		if e.secret {

@@ -59,7 +59,8 @@ func TestLoadOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NATSURL != "from-flag" || c.LogLevel != "from-env" || c.Many != 7 || c.Drain != 5*time.Second || !c.Plain || c.LogFormat != "json" {
+	if c.NATSURL != "from-flag" || c.LogLevel != "from-env" || c.Many != 7 || c.Drain != 5*time.Second || !c.Plain ||
+		c.LogFormat != "json" {
 		t.Errorf("flag before environment before file before default does not hold: %+v", c)
 	}
 }
@@ -90,15 +91,30 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		vars map[string]string
 		want []string
 	}{
-		"a flag that is not known":  {args: []string{"--nope"}, want: []string{"nope"}},
-		"a stray argument":          {args: []string{"stray"}, want: []string{"stray"}},
-		"a number that is none":     {vars: map[string]string{"CHANDLER_MANY": "few"}, want: []string{"many", "CHANDLER_MANY", "few"}},
-		"a duration without unit":   {args: []string{"--drain=20"}, want: []string{"drain", "--drain"}},
-		"a file that is not there":  {args: []string{"--config=/nowhere/settings.yaml"}, want: []string{"/nowhere/settings.yaml"}},
+		"a flag that is not known": {args: []string{"--nope"}, want: []string{"nope"}},
+		"a stray argument":         {args: []string{"stray"}, want: []string{"stray"}},
+		"a number that is none": {
+			vars: map[string]string{"CHANDLER_MANY": "few"},
+			want: []string{"many", "CHANDLER_MANY", "few"},
+		},
+		"a duration without unit": {args: []string{"--drain=20"}, want: []string{"drain", "--drain"}},
+		"a file that is not there": {
+			args: []string{"--config=/nowhere/settings.yaml"},
+			want: []string{"/nowhere/settings.yaml"},
+		},
 		"a file that is no mapping": {args: []string{"--config", write(t, "- a\n")}, want: []string{"mapping"}},
-		"keys that nobody knows":    {args: []string{"--config", write(t, "zeta: 1\nalpha: 2\n")}, want: []string{"alpha, zeta"}},
-		"a secret's file missing":   {vars: map[string]string{"CHANDLER_DATABASE_URL_FILE": "/nowhere/url"}, want: []string{"CHANDLER_DATABASE_URL_FILE"}},
-		"a file beyond the limit":   {args: []string{"--config", write(t, strings.Repeat("#", 1<<20+1))}, want: []string{"limit"}},
+		"keys that nobody knows": {
+			args: []string{"--config", write(t, "zeta: 1\nalpha: 2\n")},
+			want: []string{"alpha, zeta"},
+		},
+		"a secret's file missing": {
+			vars: map[string]string{"CHANDLER_DATABASE_URL_FILE": "/nowhere/url"},
+			want: []string{"CHANDLER_DATABASE_URL_FILE"},
+		},
+		"a file beyond the limit": {
+			args: []string{"--config", write(t, strings.Repeat("#", 1<<20+1))},
+			want: []string{"limit"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

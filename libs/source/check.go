@@ -75,7 +75,8 @@ var taken = map[Type][]string{
 func Check(t Type, s Settings) []Violation {
 	fields, known := taken[t]
 	if !known {
-		return []Violation{{"/type", RuleOneOf, fmt.Sprintf("source type %q is unknown; want one of %s", shorten(string(t)), joinTypes())}}
+		return []Violation{{"/type", RuleOneOf, fmt.Sprintf("source type %q is unknown; want one of %s",
+			shorten(string(t)), joinTypes())}}
 	}
 	c := checker{}
 	for _, f := range []struct {
@@ -92,7 +93,8 @@ func Check(t Type, s Settings) []Violation {
 		{"configMap", s.ConfigMap != nil},
 	} {
 		if f.set && !slices.Contains(fields, f.name) {
-			c.addf("/"+f.name, RuleNotForType, "a source of type %s takes no %s; it takes %s", t, f.name, strings.Join(fields, ", "))
+			c.addf("/"+f.name, RuleNotForType, "a source of type %s takes no %s; it takes %s", t, f.name,
+				strings.Join(fields, ", "))
 		}
 	}
 	if len(c.list) == 0 {
@@ -156,7 +158,8 @@ func (c *checker) exactlyOne(t Type, given map[string]bool) {
 	slices.Sort(all)
 	slices.Sort(set)
 	if len(set) != 1 {
-		c.addf("", RuleExclusive, "a source of type %s needs exactly one of %s; it has %d of them", t, strings.Join(all, " and "), len(set))
+		c.addf("", RuleExclusive, "a source of type %s needs exactly one of %s; it has %d of them", t,
+			strings.Join(all, " and "), len(set))
 	}
 }
 
@@ -165,11 +168,15 @@ func (c *checker) common(s Settings) {
 	c.secrets(s.Secrets)
 	c.mirrors(s.Mirrors)
 	if d, err := time.ParseDuration(s.Poll); err == nil && d > 0 && d < MinPoll {
-		c.addf("/poll", RulePollInterval, "an interval of %s is shorter than %s; ask for a refresh, or let a webhook do so, where news must be seen sooner", d, MinPoll)
+		c.addf("/poll", RulePollInterval,
+			"an interval of %s is shorter than %s; ask for a refresh, or let a webhook do so, where news must be "+
+				"seen sooner", d, MinPoll)
 	}
 	if s.Timeout != "" {
 		if d, err := time.ParseDuration(s.Timeout); err != nil || d <= 0 || d > MaxTimeout {
-			c.addf("/timeout", RuleDuration, "timeout %q: want a duration such as 90s or 10m, more than 0 and at most %s", shorten(s.Timeout), MaxTimeout)
+			c.addf("/timeout", RuleDuration,
+				"timeout %q: want a duration such as 90s or 10m, more than 0 and at most %s", shorten(s.Timeout),
+				MaxTimeout)
 		}
 	}
 	if !slices.Contains([]string{"", Strict, Lenient}, s.Mode) {
@@ -192,13 +199,17 @@ func (c *checker) name(field, value, rule string, re *regexp.Regexp, limit int) 
 	case len(value) > limit:
 		c.addf(field, RuleMaxLength, "%s has %d characters, %d are allowed", field, len(value), limit)
 	case !re.MatchString(value):
-		c.addf(field, rule, "%s is %q: want lower-case letters, digits and '-', beginning and ending with a letter or digit", field, value)
+		c.addf(field, rule,
+			"%s is %q: want lower-case letters, digits and '-', beginning and ending with a letter or digit", field,
+			value)
 	}
 }
 
 func (c *checker) secrets(names []string) {
 	if len(names) > MaxSecrets {
-		c.addf("/secrets", RuleMaxItems, "/secrets has %d entries, %d are allowed; several docker configurations may stand in one secret", len(names), MaxSecrets)
+		c.addf("/secrets", RuleMaxItems,
+			"/secrets has %d entries, %d are allowed; several docker configurations may stand in one secret",
+			len(names), MaxSecrets)
 		return
 	}
 	for i, n := range names {
@@ -223,16 +234,23 @@ func (c *checker) display(d Display) {
 	for _, f := range []struct {
 		name, value string
 		limit       int
-	}{{"name", d.Name, MaxDisplay}, {"publisher", d.Publisher, MaxDisplay}, {"description", d.Description, MaxDescription}} {
+	}{
+		{"name", d.Name, MaxDisplay},
+		{"publisher", d.Publisher, MaxDisplay},
+		{"description", d.Description, MaxDescription},
+	} {
 		if len(f.value) > f.limit {
-			c.addf("/display/"+f.name, RuleMaxLength, "/display/%s has %d bytes, %d are allowed", f.name, len(f.value), f.limit)
+			c.addf("/display/"+f.name, RuleMaxLength, "/display/%s has %d bytes, %d are allowed", f.name, len(f.value),
+				f.limit)
 		}
 	}
 	if d.Icon == nil {
 		return
 	}
-	if known := []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif"}; !slices.Contains(known, d.Icon.MediaType) {
-		c.addf("/display/icon/mediatype", RuleIcon, "media type %q: want one of %s", shorten(d.Icon.MediaType), strings.Join(known, ", "))
+	if known := []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif"}; !slices.Contains(
+		known, d.Icon.MediaType) {
+		c.addf("/display/icon/mediatype", RuleIcon, "media type %q: want one of %s", shorten(d.Icon.MediaType),
+			strings.Join(known, ", "))
 	}
 	if len(d.Icon.Data) == 0 || len(d.Icon.Data) > MaxIcon {
 		c.addf("/display/icon/base64data", RuleIcon, "the icon has %d bytes; want 1 to %d", len(d.Icon.Data), MaxIcon)

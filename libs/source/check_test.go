@@ -18,28 +18,71 @@ func TestCheckTakes(t *testing.T) {
 		typ source.Type
 		in  source.Settings
 	}{
-		"directory":          {source.Directory, source.Settings{Path: "/srv/catalogs/fleet", Poll: "30m", Timeout: "90s", Mode: source.Lenient}},
-		"archive on disk":    {source.Archive, source.Settings{Path: "fleet.tar.zst", Subdirectory: "fleet/catalog"}},
-		"archive at a URL":   {source.Archive, source.Settings{URL: "https://files.dock.test/fleet.tar.gz", Secrets: []string{"dock-files"}}},
-		"archive in clear":   {source.Archive, source.Settings{URL: "http://files.dock.test/fleet.tar.gz", Insecure: true}},
-		"git":                {source.Git, source.Settings{URL: "https://git.dock.test/fleet.git", Reference: "release/v1", Subdirectory: "catalog/"}},
-		"git over SSH":       {source.Git, source.Settings{URL: "ssh://git@git.dock.test:2222/fleet.git", Reference: "refs/tags/v1.0.0"}},
-		"git in short form":  {source.Git, source.Settings{URL: "git@git.dock.test:ops/fleet.git"}},
-		"git on disk":        {source.Git, source.Settings{URL: "file:///srv/git/fleet.git"}},
-		"image by tag":       {source.Image, source.Settings{Image: "registry.dock.test:5000/ops/fleet:v1.33", Poll: "0s"}},
-		"image by digest":    {source.Image, source.Settings{Image: "registry.dock.test/ops/fleet@sha256:" + strings.Repeat("a", 64)}},
-		"image by template":  {source.Image, source.Settings{Template: "registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}"}},
-		"with fallback":      {source.Image, source.Settings{Template: "registry.dock.test/f:v{kube_patch_version}", Image: "registry.dock.test/f:v1"}},
-		"image in a layout":  {source.Image, source.Settings{Path: "/srv/layouts/fleet", Reference: "v1.33"}},
-		"server":             {source.GRPC, source.Settings{Address: "fleet.catalogs.svc:50051"}},
-		"server by address":  {source.GRPC, source.Settings{Address: "[::1]:50051"}},
-		"config map":         {source.ConfigMap, source.Settings{ConfigMap: &source.ConfigMapRef{Namespace: "catalogs", Name: "fleet.v1"}}},
-		"database":           {source.SQLite, source.Settings{Path: "/srv/index.db"}},
-		"unparsable poll":    {source.Directory, source.Settings{Path: "/srv", Poll: "often"}}, // R-CAT-96: replaced and reported
-		"mirrors":            {source.Directory, source.Settings{Path: "/srv", Mirrors: []source.Mirror{{Source: "registry.dock.test", Mirrors: []string{"mirror.test:5000/dock"}, Never: true}}}},
-		"mirror of one tag":  {source.Directory, source.Settings{Path: "/srv", Mirrors: []source.Mirror{{Source: "registry.dock.test/a/b:v1", Mirrors: []string{"mirror.test/b:v1"}}}}},
-		"display and icon":   {source.Directory, source.Settings{Path: "/srv", Display: &source.Display{Name: "Fleet", Icon: &source.Icon{Data: []byte("x"), MediaType: "image/svg+xml"}}}},
-		"several references": {source.Directory, source.Settings{Path: "/srv", Secrets: []string{"dock-pull", "dock-ca"}}},
+		"directory": {source.Directory, source.Settings{
+			Path: "/srv/catalogs/fleet", Poll: "30m",
+			Timeout: "90s", Mode: source.Lenient,
+		}},
+		"archive on disk": {source.Archive, source.Settings{Path: "fleet.tar.zst", Subdirectory: "fleet/catalog"}},
+		"archive at a URL": {source.Archive, source.Settings{
+			URL:     "https://files.dock.test/fleet.tar.gz",
+			Secrets: []string{"dock-files"},
+		}},
+		"archive in clear": {source.Archive, source.Settings{
+			URL:      "http://files.dock.test/fleet.tar.gz",
+			Insecure: true,
+		}},
+		"git": {source.Git, source.Settings{
+			URL:       "https://git.dock.test/fleet.git",
+			Reference: "release/v1", Subdirectory: "catalog/",
+		}},
+		"git over SSH": {source.Git, source.Settings{
+			URL:       "ssh://git@git.dock.test:2222/fleet.git",
+			Reference: "refs/tags/v1.0.0",
+		}},
+		"git in short form": {source.Git, source.Settings{URL: "git@git.dock.test:ops/fleet.git"}},
+		"git on disk":       {source.Git, source.Settings{URL: "file:///srv/git/fleet.git"}},
+		"image by tag": {source.Image, source.Settings{
+			Image: "registry.dock.test:5000/ops/fleet:v1.33",
+			Poll:  "0s",
+		}},
+		"image by digest": {source.Image, source.Settings{
+			Image: "registry.dock.test/ops/fleet@sha256:" + strings.Repeat("a", 64),
+		}},
+		"image by template": {source.Image, source.Settings{
+			Template: "registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}",
+		}},
+		"with fallback": {source.Image, source.Settings{
+			Template: "registry.dock.test/f:v{kube_patch_version}",
+			Image:    "registry.dock.test/f:v1",
+		}},
+		"image in a layout": {source.Image, source.Settings{Path: "/srv/layouts/fleet", Reference: "v1.33"}},
+		"server":            {source.GRPC, source.Settings{Address: "fleet.catalogs.svc:50051"}},
+		"server by address": {source.GRPC, source.Settings{Address: "[::1]:50051"}},
+		"config map": {source.ConfigMap, source.Settings{
+			ConfigMap: &source.ConfigMapRef{Namespace: "catalogs", Name: "fleet.v1"},
+		}},
+		"database": {source.SQLite, source.Settings{Path: "/srv/index.db"}},
+		// R-CAT-96: replaced and reported
+		"unparsable poll": {source.Directory, source.Settings{Path: "/srv", Poll: "often"}},
+		"mirrors": {source.Directory, source.Settings{
+			Path: "/srv", Mirrors: []source.Mirror{
+				{Source: "registry.dock.test", Mirrors: []string{"mirror.test:5000/dock"}, Never: true},
+			},
+		}},
+		"mirror of one tag": {source.Directory, source.Settings{
+			Path: "/srv", Mirrors: []source.Mirror{
+				{Source: "registry.dock.test/a/b:v1", Mirrors: []string{"mirror.test/b:v1"}},
+			},
+		}},
+		"display and icon": {source.Directory, source.Settings{
+			Path: "/srv", Display: &source.Display{
+				Name: "Fleet",
+				Icon: &source.Icon{Data: []byte("x"), MediaType: "image/svg+xml"},
+			},
+		}},
+		"several references": {source.Directory, source.Settings{
+			Path: "/srv", Secrets: []string{"dock-pull", "dock-ca"},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,67 +108,243 @@ func TestCheckRefuses(t *testing.T) {
 		in   source.Settings
 		want []string // field and rule
 	}{
-		"unknown type":             {"ftp", source.Settings{}, []string{"/type one-of"}},
-		"nothing":                  {source.Directory, source.Settings{}, []string{"/path required"}},
-		"a null in the path":       {source.Directory, source.Settings{Path: "/srv/\x00"}, []string{"/path path"}},
-		"a long path":              {source.SQLite, source.Settings{Path: "/" + long}, []string{"/path max-length"}},
-		"fields of others":         {source.Directory, source.Settings{Path: "/srv", Image: "x", Address: "y"}, []string{"/image not-for-this-type", "/address not-for-this-type"}},
-		"all fields of others":     {source.GRPC, source.Settings{Path: "a", URL: "b", Reference: "c", Subdirectory: "d", Image: "e", Template: "f", ConfigMap: &source.ConfigMapRef{}}, []string{"/path not-for-this-type", "/url not-for-this-type", "/reference not-for-this-type", "/subdirectory not-for-this-type", "/image not-for-this-type", "/template not-for-this-type", "/configMap not-for-this-type"}},
-		"neither path nor URL":     {source.Archive, source.Settings{}, []string{" exactly-one"}},
-		"both path and URL":        {source.Archive, source.Settings{Path: "/a", URL: "https://b.test/c"}, []string{" exactly-one"}},
-		"an image and a layout":    {source.Image, source.Settings{Path: "/a", Image: "b.test/c:d"}, []string{" exactly-one"}},
-		"another scheme":           {source.Archive, source.Settings{URL: "ftp://files.dock.test/x"}, []string{"/url url"}},
-		"no host":                  {source.Archive, source.Settings{URL: "https:///x"}, []string{"/url url"}},
-		"without TLS":              {source.Archive, source.Settings{URL: "http://files.dock.test/x"}, []string{"/url url"}},
-		"a password":               {source.Git, source.Settings{URL: "https://me:secret@git.dock.test/f.git"}, []string{"/url no-credentials"}},
-		"a token without scheme":   {source.Archive, source.Settings{URL: "user:secret@host.test/x"}, []string{"/url no-credentials"}},
-		"a broken password":        {source.Archive, source.Settings{URL: "https://user:se/cret@host.test/x"}, []string{"/url url"}},
-		"a token in short form":    {source.Git, source.Settings{URL: "user:secret@host.test:x/y"}, []string{"/url no-credentials"}},
-		"two users in short form":  {source.Git, source.Settings{URL: "user@secret@host.test:x/y"}, []string{"/url no-credentials"}},
-		"a user of an archive":     {source.Archive, source.Settings{URL: "git@host.test:x/y"}, []string{"/url no-credentials"}},
-		"a password for SSH":       {source.Git, source.Settings{URL: "ssh://me:secret@git.dock.test/f.git"}, []string{"/url no-credentials"}},
-		"a fragment":               {source.Git, source.Settings{URL: "https://git.dock.test/f.git#main"}, []string{"/url url"}},
-		"a long URL":               {source.Git, source.Settings{URL: "https://git.dock.test/" + long}, []string{"/url max-length"}},
-		"an option as reference":   {source.Git, git("--upload-pack=x"), []string{"/reference git-reference"}},
-		"a walk as reference":      {source.Git, git("a..b"), []string{"/reference git-reference"}},
-		"a space in a reference":   {source.Git, git("a b"), []string{"/reference git-reference"}},
-		"up from the directory":    {source.Directory, source.Settings{Path: "fleet/../../etc"}, []string{"/path path"}},
-		"up from the subdirectory": {source.Git, source.Settings{URL: "https://git.dock.test/f.git", Subdirectory: "a/../../b"}, []string{"/subdirectory path"}},
-		"no registry":              {source.Image, source.Settings{Image: "ops/fleet:v1"}, []string{"/image image-reference"}},
-		"no tag":                   {source.Image, source.Settings{Image: "registry.dock.test/ops/fleet"}, []string{"/image image-reference"}},
-		"upper case":               {source.Image, source.Settings{Image: "registry.dock.test/Ops:v1"}, []string{"/image image-reference"}},
-		"a short digest":           {source.Image, source.Settings{Image: "registry.dock.test/ops@sha256:abc"}, []string{"/image image-reference"}},
-		"a long reference":         {source.Image, source.Settings{Image: "registry.dock.test/" + long + ":v1"}, []string{"/image image-reference"}},
-		"an unknown variable":      {source.Image, source.Settings{Template: "r.test/f:{ocp_version}"}, []string{"/template image-template"}},
-		"an open brace":            {source.Image, source.Settings{Template: "r.test/f:{kube_major_version"}, []string{"/template image-template"}},
-		"a closing brace":          {source.Image, source.Settings{Template: "r.test/f:}"}, []string{"/template image-template"}},
-		"a template of nothing":    {source.Image, source.Settings{Template: "{kube_major_version}"}, []string{"/template image-reference"}},
-		"a reference to a tag":     {source.Image, source.Settings{Image: "r.test/f:v1", Reference: "v2"}, []string{"/reference not-for-this-type"}},
-		"no address":               {source.GRPC, source.Settings{}, []string{"/address required"}},
-		"no port":                  {source.GRPC, source.Settings{Address: "fleet.test"}, []string{"/address host-and-port"}},
-		"a port too high":          {source.GRPC, source.Settings{Address: "fleet.test:70000"}, []string{"/address host-and-port"}},
-		"a URL as address":         {source.GRPC, source.Settings{Address: "https://fleet.test:50051"}, []string{"/address host-and-port"}},
-		"no config map":            {source.ConfigMap, source.Settings{}, []string{"/configMap required"}},
-		"half a config map":        {source.ConfigMap, source.Settings{ConfigMap: &source.ConfigMapRef{Namespace: "A", Name: ""}}, []string{"/configMap/namespace dns-1123-label", "/configMap/name required"}},
-		"a secret's name":          {source.Directory, source.Settings{Path: "/srv", Secrets: []string{"ok", "Not_Ok", "ok", "", strings.Repeat("a", 254)}}, []string{"/secrets/1 dns-1123-subdomain", "/secrets/2 unique", "/secrets/3 required", "/secrets/4 max-length"}},
-		"too many secrets":         {source.Directory, source.Settings{Path: "/srv", Secrets: make([]string, source.MaxSecrets+1)}, []string{"/secrets max-items"}},
-		"too many mirrors":         {source.Directory, source.Settings{Path: "/srv", Mirrors: make([]source.Mirror, source.MaxMirrors+1)}, []string{"/mirrors max-items"}},
-		"a mapping to nothing":     {source.Directory, mirrored(source.Mirror{Source: "r.test", Never: true}), []string{"/mirrors/0/mirrors required"}},
-		"a mapping of a scheme":    {source.Directory, mirrored(source.Mirror{Source: "https://r.test", Mirrors: []string{"m.test/"}}), []string{"/mirrors/0/source mirror", "/mirrors/0/mirrors/0 mirror"}},
-		"a mapping to too many":    {source.Directory, mirrored(source.Mirror{Source: "r.test", Mirrors: make([]string, source.MaxMirrors+1)}), []string{"/mirrors/0/mirrors max-items"}},
-		"a hasty poll":             {source.Directory, source.Settings{Path: "/srv", Poll: "1s"}, []string{"/poll poll-interval"}},
-		"no duration":              {source.Directory, source.Settings{Path: "/srv", Timeout: "soon"}, []string{"/timeout duration"}},
-		"no time":                  {source.Directory, source.Settings{Path: "/srv", Timeout: "0s"}, []string{"/timeout duration"}},
-		"too much time":            {source.Directory, source.Settings{Path: "/srv", Timeout: "2h"}, []string{"/timeout duration"}},
-		"a mode":                   {source.Directory, source.Settings{Path: "/srv", Mode: "lax"}, []string{"/mode one-of"}},
-		"display":                  {source.Directory, source.Settings{Path: "/srv", Display: &source.Display{Publisher: long, Icon: &source.Icon{MediaType: "text/html"}}}, []string{"/display/publisher max-length", "/display/icon/mediatype icon", "/display/icon/base64data icon"}},
+		"unknown type":       {"ftp", source.Settings{}, []string{"/type one-of"}},
+		"nothing":            {source.Directory, source.Settings{}, []string{"/path required"}},
+		"a null in the path": {source.Directory, source.Settings{Path: "/srv/\x00"}, []string{"/path path"}},
+		"a long path":        {source.SQLite, source.Settings{Path: "/" + long}, []string{"/path max-length"}},
+		"fields of others": {
+			source.Directory,
+			source.Settings{Path: "/srv", Image: "x", Address: "y"},
+			[]string{"/image not-for-this-type", "/address not-for-this-type"},
+		},
+		"all fields of others": {
+			source.GRPC,
+			source.Settings{
+				Path: "a", URL: "b", Reference: "c",
+				Subdirectory: "d", Image: "e", Template: "f", ConfigMap: &source.ConfigMapRef{},
+			},
+			[]string{
+				"/path not-for-this-type", "/url not-for-this-type", "/reference not-for-this-type",
+				"/subdirectory not-for-this-type", "/image not-for-this-type", "/template not-for-this-type",
+				"/configMap not-for-this-type",
+			},
+		},
+		"neither path nor URL": {source.Archive, source.Settings{}, []string{" exactly-one"}},
+		"both path and URL": {
+			source.Archive,
+			source.Settings{Path: "/a", URL: "https://b.test/c"},
+			[]string{" exactly-one"},
+		},
+		"an image and a layout": {
+			source.Image,
+			source.Settings{Path: "/a", Image: "b.test/c:d"},
+			[]string{" exactly-one"},
+		},
+		"another scheme": {
+			source.Archive,
+			source.Settings{URL: "ftp://files.dock.test/x"},
+			[]string{"/url url"},
+		},
+		"no host": {source.Archive, source.Settings{URL: "https:///x"}, []string{"/url url"}},
+		"without TLS": {
+			source.Archive,
+			source.Settings{URL: "http://files.dock.test/x"},
+			[]string{"/url url"},
+		},
+		"a password": {
+			source.Git,
+			source.Settings{URL: "https://me:secret@git.dock.test/f.git"},
+			[]string{"/url no-credentials"},
+		},
+		"a token without scheme": {
+			source.Archive,
+			source.Settings{URL: "user:secret@host.test/x"},
+			[]string{"/url no-credentials"},
+		},
+		"a broken password": {
+			source.Archive,
+			source.Settings{URL: "https://user:se/cret@host.test/x"},
+			[]string{"/url url"},
+		},
+		"a token in short form": {
+			source.Git,
+			source.Settings{URL: "user:secret@host.test:x/y"},
+			[]string{"/url no-credentials"},
+		},
+		"two users in short form": {
+			source.Git,
+			source.Settings{URL: "user@secret@host.test:x/y"},
+			[]string{"/url no-credentials"},
+		},
+		"a user of an archive": {
+			source.Archive,
+			source.Settings{URL: "git@host.test:x/y"},
+			[]string{"/url no-credentials"},
+		},
+		"a password for SSH": {
+			source.Git,
+			source.Settings{URL: "ssh://me:secret@git.dock.test/f.git"},
+			[]string{"/url no-credentials"},
+		},
+		"a fragment": {
+			source.Git,
+			source.Settings{URL: "https://git.dock.test/f.git#main"},
+			[]string{"/url url"},
+		},
+		"a long URL": {
+			source.Git,
+			source.Settings{URL: "https://git.dock.test/" + long},
+			[]string{"/url max-length"},
+		},
+		"an option as reference": {source.Git, git("--upload-pack=x"), []string{"/reference git-reference"}},
+		"a walk as reference":    {source.Git, git("a..b"), []string{"/reference git-reference"}},
+		"a space in a reference": {source.Git, git("a b"), []string{"/reference git-reference"}},
+		"up from the directory": {
+			source.Directory,
+			source.Settings{Path: "fleet/../../etc"},
+			[]string{"/path path"},
+		},
+		"up from the subdirectory": {source.Git, source.Settings{
+			URL:          "https://git.dock.test/f.git",
+			Subdirectory: "a/../../b",
+		}, []string{"/subdirectory path"}},
+		"no registry": {
+			source.Image,
+			source.Settings{Image: "ops/fleet:v1"},
+			[]string{"/image image-reference"},
+		},
+		"no tag": {
+			source.Image,
+			source.Settings{Image: "registry.dock.test/ops/fleet"},
+			[]string{"/image image-reference"},
+		},
+		"upper case": {
+			source.Image,
+			source.Settings{Image: "registry.dock.test/Ops:v1"},
+			[]string{"/image image-reference"},
+		},
+		"a short digest": {
+			source.Image,
+			source.Settings{Image: "registry.dock.test/ops@sha256:abc"},
+			[]string{"/image image-reference"},
+		},
+		"a long reference": {
+			source.Image,
+			source.Settings{Image: "registry.dock.test/" + long + ":v1"},
+			[]string{"/image image-reference"},
+		},
+		"an unknown variable": {
+			source.Image,
+			source.Settings{Template: "r.test/f:{ocp_version}"},
+			[]string{"/template image-template"},
+		},
+		"an open brace": {
+			source.Image,
+			source.Settings{Template: "r.test/f:{kube_major_version"},
+			[]string{"/template image-template"},
+		},
+		"a closing brace": {
+			source.Image,
+			source.Settings{Template: "r.test/f:}"},
+			[]string{"/template image-template"},
+		},
+		"a template of nothing": {
+			source.Image,
+			source.Settings{Template: "{kube_major_version}"},
+			[]string{"/template image-reference"},
+		},
+		"a reference to a tag": {
+			source.Image,
+			source.Settings{Image: "r.test/f:v1", Reference: "v2"},
+			[]string{"/reference not-for-this-type"},
+		},
+		"no address": {source.GRPC, source.Settings{}, []string{"/address required"}},
+		"no port": {
+			source.GRPC,
+			source.Settings{Address: "fleet.test"},
+			[]string{"/address host-and-port"},
+		},
+		"a port too high": {
+			source.GRPC,
+			source.Settings{Address: "fleet.test:70000"},
+			[]string{"/address host-and-port"},
+		},
+		"a URL as address": {
+			source.GRPC,
+			source.Settings{Address: "https://fleet.test:50051"},
+			[]string{"/address host-and-port"},
+		},
+		"no config map": {source.ConfigMap, source.Settings{}, []string{"/configMap required"}},
+		"half a config map": {
+			source.ConfigMap,
+			source.Settings{
+				ConfigMap: &source.ConfigMapRef{Namespace: "A", Name: ""},
+			},
+			[]string{"/configMap/namespace dns-1123-label", "/configMap/name required"},
+		},
+		"a secret's name": {
+			source.Directory,
+			source.Settings{
+				Path: "/srv", Secrets: []string{"ok", "Not_Ok", "ok", "", strings.Repeat("a", 254)},
+			},
+			[]string{
+				"/secrets/1 dns-1123-subdomain", "/secrets/2 unique", "/secrets/3 required",
+				"/secrets/4 max-length",
+			},
+		},
+		"too many secrets": {source.Directory, source.Settings{
+			Path: "/srv", Secrets: make([]string, source.MaxSecrets+1),
+		}, []string{"/secrets max-items"}},
+		"too many mirrors": {source.Directory, source.Settings{
+			Path: "/srv", Mirrors: make([]source.Mirror, source.MaxMirrors+1),
+		}, []string{"/mirrors max-items"}},
+		"a mapping to nothing": {
+			source.Directory, mirrored(source.Mirror{Source: "r.test", Never: true}),
+			[]string{"/mirrors/0/mirrors required"},
+		},
+		"a mapping of a scheme": {
+			source.Directory, mirrored(
+				source.Mirror{Source: "https://r.test", Mirrors: []string{"m.test/"}}),
+			[]string{"/mirrors/0/source mirror", "/mirrors/0/mirrors/0 mirror"},
+		},
+		"a mapping to too many": {
+			source.Directory, mirrored(
+				source.Mirror{Source: "r.test", Mirrors: make([]string, source.MaxMirrors+1)}),
+			[]string{"/mirrors/0/mirrors max-items"},
+		},
+		"a hasty poll": {source.Directory, source.Settings{Path: "/srv", Poll: "1s"}, []string{"/poll poll-interval"}},
+		"no duration": {
+			source.Directory,
+			source.Settings{Path: "/srv", Timeout: "soon"},
+			[]string{"/timeout duration"},
+		},
+		"no time": {
+			source.Directory,
+			source.Settings{Path: "/srv", Timeout: "0s"},
+			[]string{"/timeout duration"},
+		},
+		"too much time": {
+			source.Directory,
+			source.Settings{Path: "/srv", Timeout: "2h"},
+			[]string{"/timeout duration"},
+		},
+		"a mode": {source.Directory, source.Settings{Path: "/srv", Mode: "lax"}, []string{"/mode one-of"}},
+		"display": {
+			source.Directory,
+			source.Settings{
+				Path:    "/srv",
+				Display: &source.Display{Publisher: long, Icon: &source.Icon{MediaType: "text/html"}},
+			},
+			[]string{"/display/publisher max-length", "/display/icon/mediatype icon", "/display/icon/base64data icon"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
 			for _, v := range source.Check(c.typ, c.in) {
 				got = append(got, v.Field+" "+v.Rule)
-				if v.Message == "" || len(v.Message) > 1000 || strings.Contains(v.Message, "cret@") || strings.Contains(v.Message, "user:") {
+				if v.Message == "" || len(v.Message) > 1000 || strings.Contains(v.Message, "cret@") ||
+					strings.Contains(v.Message, "user:") {
 					t.Errorf("message of %s: %q", v.Field, v.Message)
 				}
 			}
@@ -155,7 +374,10 @@ func TestPollInterval(t *testing.T) {
 			t.Errorf("PollInterval(%q) = %s, %t; want %s, %t", in, got, replaced, c.want, c.replaced)
 		}
 	}
-	for in, want := range map[string]time.Duration{"": source.DefaultTimeout, "soon": source.DefaultTimeout, "-1s": source.DefaultTimeout, "2h": source.DefaultTimeout, "90s": 90 * time.Second} {
+	for in, want := range map[string]time.Duration{
+		"": source.DefaultTimeout, "soon": source.DefaultTimeout,
+		"-1s": source.DefaultTimeout, "2h": source.DefaultTimeout, "90s": 90 * time.Second,
+	} {
 		if got := source.TimeoutOf(source.Settings{Timeout: in}); got != want {
 			t.Errorf("TimeoutOf(%q) = %s, want %s", in, got, want)
 		}
@@ -185,7 +407,10 @@ func TestTemplate(t *testing.T) {
 		{template, "v1.33+", "registry.dock.test/ops/fleet:v1.33", ""},
 		{patched, "v1.33.4+k3s1", "registry.dock.test/ops/fleet:v1.33.4", ""},
 		{patched, "v1.33.4-eks-aeac579", "registry.dock.test/ops/fleet:v1.33.4", ""},
-		{"registry.dock.test/v{kube_minor_version}/f@sha256:" + strings.Repeat("b", 64), "v1.33.4", "registry.dock.test/v33/f@sha256:" + strings.Repeat("b", 64), ""},
+		{
+			"registry.dock.test/v{kube_minor_version}/f@sha256:" + strings.Repeat("b", 64), "v1.33.4",
+			"registry.dock.test/v33/f@sha256:" + strings.Repeat("b", 64), "",
+		},
 		{"registry.dock.test/f:plain", "", "registry.dock.test/f:plain", ""},
 		{patched, "v1.33", "", "does not say its patch"},
 		{template, "", "", "cannot be read"},
@@ -199,7 +424,8 @@ func TestTemplate(t *testing.T) {
 		}
 	}
 	names, err := source.Variables(patched + "{kube_patch_version}")
-	if diff := cmp.Diff([]string{source.VariableMajor, source.VariableMinor, source.VariablePatch}, names); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{source.VariableMajor, source.VariableMinor, source.VariablePatch},
+		names); diff != "" || err != nil {
 		t.Errorf("Variables: %v %s", err, diff)
 	}
 	for version, want := range map[string]string{"v1.33.4": "1.33", "1.34+": "1.34", "": ""} {
@@ -211,7 +437,8 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestResolve proves the order of template and image, the fallback, and the stop where there is none (R-CAT-92, R-CAT-93).
+// TestResolve proves the order of template and image, the fallback, and the stop where there is none (R-CAT-92,
+// R-CAT-93).
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	const template, image = "r.test/f:v{kube_major_version}", "r.test/f:stable"
@@ -222,17 +449,27 @@ func TestResolve(t *testing.T) {
 		reason  string
 		fails   bool
 	}{
-		"no template":              {source.Settings{Image: image}, "v1.33.4", image, "", false},
-		"the template goes before": {source.Settings{Image: image, Template: template}, "v1.33.4", "r.test/f:v1", source.ReasonTemplatesResolved, false},
-		"the image stays":          {source.Settings{Image: image, Template: template}, "", image, source.ReasonUnableToResolve, false},
-		"neither":                  {source.Settings{Template: template}, "", "", source.ReasonUnableToResolve, true},
+		"no template": {source.Settings{Image: image}, "v1.33.4", image, "", false},
+		"the template goes before": {
+			source.Settings{Image: image, Template: template},
+			"v1.33.4", "r.test/f:v1",
+			source.ReasonTemplatesResolved, false,
+		},
+		"the image stays": {
+			source.Settings{Image: image, Template: template},
+			"", image, source.ReasonUnableToResolve,
+			false,
+		},
+		"neither": {source.Settings{Template: template}, "", "", source.ReasonUnableToResolve, true},
 	} {
 		got, err := source.Resolve(c.in, c.version)
-		if got.Image != c.image || got.Reason != c.reason || errs.Is(err, errs.Invalid) != c.fails || (got.Message != "") != (c.reason == source.ReasonUnableToResolve) {
+		if got.Image != c.image || got.Reason != c.reason || errs.Is(err, errs.Invalid) != c.fails ||
+			(got.Message != "") != (c.reason == source.ReasonUnableToResolve) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if !source.Templated(source.Settings{Template: template}) || source.Templated(source.Settings{Template: image}) || source.Templated(source.Settings{Image: image}) {
+	if !source.Templated(source.Settings{Template: template}) || source.Templated(source.Settings{Template: image}) ||
+		source.Templated(source.Settings{Image: image}) {
 		t.Error("Templated does not tell a template from an image")
 	}
 }
@@ -256,8 +493,14 @@ func TestCandidates(t *testing.T) {
 		{"quay.test/x:1", []string{"mirror.test:5000/quay/x:1", "quay.test/x:1"}},
 		{"quay.test:8443/x:1", []string{"quay.test:8443/x:1"}},
 		{"quay.testing/x:1", []string{"quay.testing/x:1"}},
-		{"quay.test/ops/fleet" + sum, []string{"own.test/ops/fleet" + sum, "near.test/fleet" + sum, "far.test/fleet" + sum, "mirror.test:5000/quay/ops/fleet" + sum, "quay.test/ops/fleet" + sum}},
-		{"quay.test/ops/fleets:1", []string{"own.test/ops/fleets:1", "mirror.test:5000/quay/ops/fleets:1", "quay.test/ops/fleets:1"}},
+		{"quay.test/ops/fleet" + sum, []string{
+			"own.test/ops/fleet" + sum, "near.test/fleet" + sum,
+			"far.test/fleet" + sum, "mirror.test:5000/quay/ops/fleet" + sum, "quay.test/ops/fleet" + sum,
+		}},
+		{"quay.test/ops/fleets:1", []string{
+			"own.test/ops/fleets:1", "mirror.test:5000/quay/ops/fleets:1",
+			"quay.test/ops/fleets:1",
+		}},
 		{"closed.test/a:v1", []string{"mirror.test/a:v1"}},
 		{"closed.test/a:v10", []string{"closed.test/a:v10"}},
 	} {
@@ -291,7 +534,10 @@ func TestReference(t *testing.T) {
 // FuzzParseReference proves that what is read as a reference is written again unchanged, and that mirrors
 // of it can be asked for.
 func FuzzParseReference(f *testing.F) {
-	for _, s := range []string{"r.test/a:v1", "r.test:5000/a/b@sha256:" + strings.Repeat("a", 64), "localhost/a__b:V_1", "[::1]:5000/a:1", "a/b", "r.test/A", "r.test/a:{kube_major_version}", strings.Repeat("\xff.", 300) + "/a"} {
+	for _, s := range []string{
+		"r.test/a:v1", "r.test:5000/a/b@sha256:" + strings.Repeat("a", 64), "localhost/a__b:V_1",
+		"[::1]:5000/a:1", "a/b", "r.test/A", "r.test/a:{kube_major_version}", strings.Repeat("\xff.", 300) + "/a",
+	} {
 		f.Add(s)
 	}
 	mirrors := []source.Mirror{{Source: "r.test", Mirrors: []string{"m.test/x"}}}

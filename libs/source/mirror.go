@@ -14,8 +14,8 @@ import (
 //     mirrors of the longest prefix first, each in the order in which it is written;
 //  2. the reference itself, unless a mapping that fits says that its source is never contacted.
 //
-// A prefix fits where the reference ends after it, or goes on with "/", ":" or "@" (after a bare host with "/" alone). The rest of the
-// reference is kept, digest included, so that what a mirror answers is checked against the same digest.
+// A prefix fits where the reference ends after it, or goes on with "/", ":" or "@" (after a bare host with "/" alone).
+// The rest of the reference is kept, digest included, so that what a mirror answers is checked against the same digest.
 func Candidates(reference string, lists ...[]Mirror) ([]string, error) {
 	var out []string
 	var never *Mirror
@@ -35,7 +35,9 @@ func Candidates(reference string, lists ...[]Mirror) ([]string, error) {
 	}
 	out = distinct(out)
 	if len(out) == 0 {
-		return nil, errs.New(errs.Invalid, "image %s has no mirror, and the mapping of %s says that its source is never contacted", reference, never.Source)
+		return nil, errs.New(errs.Invalid,
+			"image %s has no mirror, and the mapping of %s says that its source is never contacted", reference,
+			never.Source)
 	}
 	return out, nil
 }

@@ -18,7 +18,9 @@ func (c *checker) path(field, value string) {
 	case strings.ContainsRune(value, 0):
 		c.addf(field, RulePath, "%s holds a null character", field)
 	case slices.Contains(strings.Split(value, "/"), ".."):
-		c.addf(field, RulePath, "%s is %q: want a path without '..'; a relative one starts in the directory that the indexer keeps catalogs in", field, shorten(value))
+		c.addf(field, RulePath,
+			"%s is %q: want a path without '..'; a relative one starts in the directory that the indexer keeps "+
+				"catalogs in", field, shorten(value))
 	}
 }
 
@@ -29,7 +31,8 @@ func (c *checker) subdirectory(value string) {
 	}
 	clean := path.Clean("/" + value)
 	if len(value) > MaxPath || strings.ContainsAny(value, "\x00\\") || clean != "/"+strings.Trim(value, "/") {
-		c.addf("/subdirectory", RulePath, "subdirectory %q: want names separated by '/', without '.' and '..'", shorten(value))
+		c.addf("/subdirectory", RulePath, "subdirectory %q: want names separated by '/', without '.' and '..'",
+			shorten(value))
 	}
 }
 
@@ -56,7 +59,9 @@ func (c *checker) url(t Type, s Settings) {
 		return
 	}
 	if !strings.Contains(s.URL, "://") && strings.Contains(s.URL, "@") {
-		c.addf("/url", RuleNoCredentials, "URL %q has more before its '@' than a user, or a second '@'; store a credential as a secret and name it in secrets", ShortURL(s.URL))
+		c.addf("/url", RuleNoCredentials,
+			"URL %q has more before its '@' than a user, or a second '@'; store a credential as a secret and name it "+
+				"in secrets", ShortURL(s.URL))
 		return
 	}
 	u, err := url.Parse(s.URL)
@@ -64,7 +69,8 @@ func (c *checker) url(t Type, s Settings) {
 	case err != nil || u.Scheme != "file" && u.Host == "" || !slices.Contains(schemes(t), u.Scheme):
 		c.addf("/url", RuleURL, "URL %q: want %s://host/path", ShortURL(s.URL), strings.Join(schemes(t), ":// or "))
 	case u.User != nil && (u.Scheme != "ssh" || hasPassword(u)):
-		c.addf("/url", RuleNoCredentials, "URL %q holds a credential; store it as a secret and name it in secrets", ShortURL(s.URL))
+		c.addf("/url", RuleNoCredentials, "URL %q holds a credential; store it as a secret and name it in secrets",
+			ShortURL(s.URL))
 	case u.Scheme == "http" && !s.Insecure:
 		c.addf("/url", RuleURL, "URL %q is without TLS; use https, or set insecure", ShortURL(s.URL))
 	case u.Fragment != "":
@@ -105,14 +111,18 @@ func ShortURL(s string) string {
 var reGitReference = regexp.MustCompile(`^[^-/.\x00-\x20~^:?*\[\\\x7f][^\x00-\x20~^:?*\[\\\x7f]*$`)
 
 func (c *checker) reference(t Type, s Settings) {
-	bad := strings.Contains(s.Reference, "..") || strings.Contains(s.Reference, "@{") || strings.Contains(s.Reference, "//") ||
+	bad := strings.Contains(s.Reference, "..") || strings.Contains(s.Reference, "@{") ||
+		strings.Contains(s.Reference, "//") ||
 		strings.HasSuffix(s.Reference, ".lock") || strings.HasSuffix(s.Reference, "/") || len(s.Reference) > 255
 	switch {
 	case s.Reference == "":
 	case t == Git && (bad || !reGitReference.MatchString(s.Reference)):
-		c.addf("/reference", RuleGitReference, "reference %q: want the name of a branch or a tag, refs/heads/… or refs/tags/…, or a commit", shorten(s.Reference))
+		c.addf("/reference", RuleGitReference,
+			"reference %q: want the name of a branch or a tag, refs/heads/… or refs/tags/…, or a commit",
+			shorten(s.Reference))
 	case t == Image && s.Path == "":
-		c.addf("/reference", RuleNotForType, "reference chooses an image of an OCI layout on disk; in a registry, image says it all")
+		c.addf("/reference", RuleNotForType,
+			"reference chooses an image of an OCI layout on disk; in a registry, image says it all")
 	}
 }
 
@@ -139,7 +149,8 @@ func (c *checker) address(address string) {
 	}
 	i := strings.LastIndexByte(address, ':')
 	if i >= 0 {
-		if port, err := strconv.Atoi(address[i+1:]); err == nil && port > 0 && port < 1<<16 && len(address) <= MaxPath && reHost.MatchString(address) {
+		if port, err := strconv.Atoi(address[i+1:]); err == nil && port > 0 && port < 1<<16 &&
+			len(address) <= MaxPath && reHost.MatchString(address) {
 			return
 		}
 	}
@@ -161,7 +172,8 @@ func (c *checker) mirrors(list []Mirror) {
 		case len(m.Mirrors) == 0:
 			c.addf(at+"/mirrors", RuleRequired, "the mapping of %s names no mirror", shorten(m.Source))
 		case len(m.Mirrors) > MaxMirrors:
-			c.addf(at+"/mirrors", RuleMaxItems, "%s/mirrors has %d entries, %d are allowed", at, len(m.Mirrors), MaxMirrors)
+			c.addf(at+"/mirrors", RuleMaxItems, "%s/mirrors has %d entries, %d are allowed", at, len(m.Mirrors),
+				MaxMirrors)
 		default:
 			for j, to := range m.Mirrors {
 				c.prefix(fmt.Sprintf("%s/mirrors/%d", at, j), to)
@@ -175,6 +187,8 @@ func (c *checker) prefix(field, value string) {
 	host, _, _ := strings.Cut(value, "/")
 	host, _, _ = strings.Cut(host, "@")
 	if len(value) > MaxReference || !looksLikeHost(host) || !reHost.MatchString(host) || !reMirror.MatchString(value) {
-		c.addf(field, RuleMirror, "%q: want the beginning of an image reference, such as registry.dock.test/ops, without '/' at its end", shorten(value))
+		c.addf(field, RuleMirror,
+			"%q: want the beginning of an image reference, such as registry.dock.test/ops, without '/' at its end",
+			shorten(value))
 	}
 }

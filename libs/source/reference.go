@@ -22,15 +22,18 @@ type Reference struct {
 }
 
 var (
-	reHost       = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?$`)
-	reRepository = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-	reTag        = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
+	reHost = regexp.MustCompile(
+		`^(?:[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?$`)
+	reRepository = regexp.MustCompile(
+		`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+	reTag = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
 )
 
 // ParseReference reads host[:port]/repository[:tag][@digest].
 func ParseReference(s string) (Reference, error) {
 	bad := func(format string, args ...any) (Reference, error) {
-		return Reference{}, errs.New(errs.Invalid, "image reference %q %s; write registry/repository:tag or registry/repository@sha256:…",
+		return Reference{}, errs.New(errs.Invalid,
+			"image reference %q %s; write registry/repository:tag or registry/repository@sha256:…",
 			shorten(s), fmt.Sprintf(format, args...)).At("", RuleReference)
 	}
 	if len(s) > MaxReference {
@@ -57,7 +60,8 @@ func ParseReference(s string) (Reference, error) {
 	}
 	r.Repository, r.Tag = repository, tag
 	if !reRepository.MatchString(repository) || len(repository) > 255 {
-		return bad("has a repository %q that is none: lower-case letters, digits and . _ - between slashes", shorten(repository))
+		return bad("has a repository %q that is none: lower-case letters, digits and . _ - between slashes",
+			shorten(repository))
 	}
 	if !hasTag && !hasDigest {
 		return bad("has neither tag nor digest")

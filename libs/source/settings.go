@@ -33,14 +33,16 @@ const (
 // Settings are the body of kind "catalog-source" in the gateway's erasable store: all that the indexer
 // needs beside the type. Which fields have a meaning depends on the type; see Check.
 type Settings struct {
-	Path         string        `json:"path,omitempty"`         // directory, archive, sqlite; image: of an OCI layout on disk
-	URL          string        `json:"url,omitempty"`          // archive, git
-	Reference    string        `json:"reference,omitempty"`    // git: branch, tag or commit; "" is the remote's HEAD
-	Subdirectory string        `json:"subdirectory,omitempty"` // archive, git, image: where the catalog lies inside
-	Image        string        `json:"image,omitempty"`        // image: pull specification, by tag or digest
-	Template     string        `json:"template,omitempty"`     // image: reference with variables, goes before Image (R-CAT-92)
-	Address      string        `json:"address,omitempty"`      // grpc: host:port
-	ConfigMap    *ConfigMapRef `json:"configMap,omitempty"`    // configmap
+	// directory, archive, sqlite; image: of an OCI layout on disk
+	Path         string `json:"path,omitempty"`
+	URL          string `json:"url,omitempty"`          // archive, git
+	Reference    string `json:"reference,omitempty"`    // git: branch, tag or commit; "" is the remote's HEAD
+	Subdirectory string `json:"subdirectory,omitempty"` // archive, git, image: where the catalog lies inside
+	Image        string `json:"image,omitempty"`        // image: pull specification, by tag or digest
+	// image: reference with variables, goes before Image (R-CAT-92)
+	Template  string        `json:"template,omitempty"`
+	Address   string        `json:"address,omitempty"`   // grpc: host:port
+	ConfigMap *ConfigMapRef `json:"configMap,omitempty"` // configmap
 	// Secrets name the credentials (R-DIS-4); several docker configurations are merged (R-DIS-5).
 	Secrets []string `json:"secrets,omitempty"`
 	// Insecure allows a registry or server without TLS. CA certificates come from secrets of kind ca.

@@ -48,7 +48,8 @@ func ResolveTemplate(template, kubernetesVersion string) (string, error) {
 		return "", err
 	}
 	if _, err := ParseReference(ref); err != nil {
-		return "", errs.Wrap(errs.Invalid, err, "template %q with Kubernetes %s", shorten(template), shorten(kubernetesVersion))
+		return "", errs.Wrap(errs.Invalid, err, "template %q with Kubernetes %s", shorten(template),
+			shorten(kubernetesVersion))
 	}
 	return ref, nil
 }
@@ -64,11 +65,13 @@ func expand(template string, value func(name string) (string, error)) (string, e
 		}
 		end := strings.IndexByte(rest[i:], '}')
 		if rest[i] == '}' || end < 0 {
-			return "", errs.New(errs.Invalid, "template %q has a brace without its other half", shorten(template)).At("", RuleTemplate)
+			return "", errs.New(errs.Invalid, "template %q has a brace without its other half", shorten(template)).At(
+				"", RuleTemplate)
 		}
 		name := rest[i+1 : i+end]
 		if !slices.Contains([]string{VariableMajor, VariableMinor, VariablePatch}, name) {
-			return "", errs.New(errs.Invalid, "template %q names the variable {%s}, which is unknown; known are {%s}, {%s} and {%s}",
+			return "", errs.New(errs.Invalid,
+				"template %q names the variable {%s}, which is unknown; known are {%s}, {%s} and {%s}",
 				shorten(template), shorten(name), VariableMajor, VariableMinor, VariablePatch).At("", RuleTemplate)
 		}
 		v, err := value(name)
@@ -84,11 +87,13 @@ func expand(template string, value func(name string) (string, error)) (string, e
 func versionPart(version, variable string) (string, error) {
 	m := reKubernetes.FindStringSubmatch(version)
 	if m == nil {
-		return "", errs.New(errs.Invalid, "Kubernetes version %q cannot be read; it looks like v1.34.2", shorten(version)).At("", RuleTemplate)
+		return "", errs.New(errs.Invalid, "Kubernetes version %q cannot be read; it looks like v1.34.2",
+			shorten(version)).At("", RuleTemplate)
 	}
 	part := map[string]string{VariableMajor: m[1], VariableMinor: m[2], VariablePatch: m[3]}[variable]
 	if part == "" {
-		return "", errs.New(errs.Invalid, "Kubernetes version %q does not say its patch, which {%s} asks for", shorten(version), variable).At("", RuleTemplate)
+		return "", errs.New(errs.Invalid, "Kubernetes version %q does not say its patch, which {%s} asks for",
+			shorten(version), variable).At("", RuleTemplate)
 	}
 	return part, nil
 }

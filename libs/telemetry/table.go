@@ -50,7 +50,9 @@ func (t *Telemetry) Table(read func(context.Context) ([]Sample, error), metrics 
 }
 
 // Summary exports quantiles of what observe is told; labels are given in order.
-func (t *Telemetry) Summary(name, doc string, labels ...string) (observe func(value float64, labels ...string), err error) {
+func (t *Telemetry) Summary(name, doc string, labels ...string) (
+	observe func(value float64, labels ...string), err error,
+) {
 	s := prometheus.NewSummaryVec(prometheus.SummaryOpts{
 		Name: name, Help: doc, Objectives: map[float64]float64{0.9: 0.01, 0.95: 0.05, 0.99: 0.001},
 	}, labels)

@@ -18,7 +18,10 @@ import (
 // fresh is a Telemetry with metrics alone, and what is scraped from it, without comments.
 func fresh() (*Telemetry, func() string) {
 	r := prometheus.NewRegistry()
-	tel := &Telemetry{Log: slog.New(slog.DiscardHandler), registry: r, Metrics: promhttp.HandlerFor(r, promhttp.HandlerOpts{})}
+	tel := &Telemetry{
+		Log: slog.New(slog.DiscardHandler), registry: r,
+		Metrics: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
+	}
 	return tel, func() string {
 		w := httptest.NewRecorder()
 		tel.Metrics.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/metrics", nil))
@@ -41,12 +44,20 @@ func TestTable(t *testing.T) {
 		var failing error
 		reads := 0
 		read := func(context.Context) ([]Sample, error) { reads++; return samples, failing }
-		metrics := []Metric{{Name: "csv_succeeded", Labels: []string{"namespace", "name"}}, {Name: "csv_upgrade_count", Counter: true}}
+		metrics := []Metric{
+			{Name: "csv_succeeded", Labels: []string{"namespace", "name"}},
+			{Name: "csv_upgrade_count", Counter: true},
+		}
 		if err := tel.Table(read, metrics...); err != nil {
 			t.Fatal(err)
 		}
-		samples = []Sample{{"csv_succeeded", 1, []string{"coast", "tide.v1"}}, {"csv_succeeded", 0, []string{"coast", "ebb.v1"}}, {"csv_upgrade_count", 7, nil}}
-		want := "csv_succeeded{name=\"ebb.v1\",namespace=\"coast\"} 0\ncsv_succeeded{name=\"tide.v1\",namespace=\"coast\"} 1\ncsv_upgrade_count 7\n"
+		samples = []Sample{
+			{"csv_succeeded", 1, []string{"coast", "tide.v1"}},
+			{"csv_succeeded", 0, []string{"coast", "ebb.v1"}},
+			{"csv_upgrade_count", 7, nil},
+		}
+		want := "csv_succeeded{name=\"ebb.v1\",namespace=\"coast\"} " +
+			"0\ncsv_succeeded{name=\"tide.v1\",namespace=\"coast\"} 1\ncsv_upgrade_count 7\n"
 		if got := scrape(); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
@@ -93,7 +104,10 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	observe(2, "failed")
-	for _, want := range []string{`olm_resolution_duration_seconds{outcome="failed",quantile="0.95"} 2`, `olm_resolution_duration_seconds_count{outcome="failed"} 1`} {
+	for _, want := range []string{
+		`olm_resolution_duration_seconds{outcome="failed",quantile="0.95"} 2`,
+		`olm_resolution_duration_seconds_count{outcome="failed"} 1`,
+	} {
 		if got := scrape(); !strings.Contains(got, want+"\n") {
 			t.Errorf("%s is not in\n%s", want, got)
 		}

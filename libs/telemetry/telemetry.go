@@ -57,13 +57,15 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := resource.NewSchemaless(attribute.String("service.name", o.Service), attribute.String("service.version", o.Version))
+	res := resource.NewSchemaless(attribute.String("service.name", o.Service),
+		attribute.String("service.version", o.Version))
 	tracer, err := newTracer(ctx, o, res)
 	if err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(
+		collectors.ProcessCollectorOpts{}))
 	exporter, err := promexporter.New(promexporter.WithRegisterer(registry))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("metrics: %w", err), tracer.Shutdown(ctx))
@@ -120,7 +122,8 @@ func newLogger(o Options) (*slog.Logger, error) {
 	var level slog.Level
 	if o.LogLevel != "" {
 		if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
-			return nil, errs.New(errs.Invalid, "log level %q: want debug, info, warn or error", o.LogLevel).At("log-level", "")
+			return nil, errs.New(errs.Invalid, "log level %q: want debug, info, warn or error", o.LogLevel).At(
+				"log-level", "")
 		}
 	}
 	opts := &slog.HandlerOptions{Level: level}

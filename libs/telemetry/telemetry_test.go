@@ -45,7 +45,8 @@ func TestStart(t *testing.T) {
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	if line["service"] != "tester" || line["plan"] != "p1" || !strings.Contains(log.String(), "4bf92f3577b34da6a3ce929d0e0e4736") {
+	if line["service"] != "tester" || line["plan"] != "p1" ||
+		!strings.Contains(log.String(), "4bf92f3577b34da6a3ce929d0e0e4736") {
 		t.Errorf("log line %s does not hold service, plan and trace", log.String())
 	}
 	ended := spans.GetSpans()

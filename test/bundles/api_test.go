@@ -21,16 +21,24 @@ func (s *spoke) bringAPI(ctx context.Context, gvk schema.GroupVersionKind) error
 		return err
 	}
 	plural, singular := meta.UnsafeGuessKindToResource(gvk)
-	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crds := schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	}
 	_, err = dyn.Resource(crds).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural.GroupResource().String()},
 		"spec": map[string]any{
 			"group": gvk.Group, "scope": "Namespaced",
-			"names": map[string]any{"kind": gvk.Kind, "listKind": gvk.Kind + "List", "plural": plural.Resource, "singular": singular.Resource},
+			"names": map[string]any{
+				"kind": gvk.Kind, "listKind": gvk.Kind + "List", "plural": plural.Resource,
+				"singular": singular.Resource,
+			},
 			"versions": []any{map[string]any{
 				"name": gvk.Version, "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
 			}},
 		},
 	}}, metav1.CreateOptions{})
@@ -44,5 +52,8 @@ func (s *spoke) bringAPI(ctx context.Context, gvk schema.GroupVersionKind) error
 func crdOf(kind string) protocol.ObjectRef {
 	gvk, _ := schema.ParseKindArg(kind)
 	plural, _ := meta.UnsafeGuessKindToResource(*gvk)
-	return protocol.ObjectRef{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: strings.ToLower(plural.GroupResource().String())}
+	return protocol.ObjectRef{
+		Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition",
+		Name: strings.ToLower(plural.GroupResource().String()),
+	}
 }

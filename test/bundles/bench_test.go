@@ -49,7 +49,10 @@ func (s *spoke) jobs(set []entry, which func(entry, testing.TB) bundle.Content) 
 		csv, err := c.CSV()
 		must(s.tb, err)
 		s.serve(e.Package, csv.Spec.InstallModes)
-		out = append(out, job{ns: e.Package, csv: csv.Name, plan: s.Plan(e.Package, e.Package, hubtest.Bundle{Content: c}), roles: rolesOf(csv)})
+		out = append(out, job{
+			ns: e.Package, csv: csv.Name,
+			plan: s.Plan(e.Package, e.Package, hubtest.Bundle{Content: c}), roles: rolesOf(csv),
+		})
 	}
 	return out
 }
@@ -62,8 +65,8 @@ func rolesOf(csv bundle.CSV) (names []string) {
 	return names
 }
 
-// awaitRoles returns when users have the roles of all APIs. They come after the operators are Succeeded, at the executor's
-// leisure, and are a part of what an install costs.
+// awaitRoles returns when users have the roles of all APIs. They come after the operators are Succeeded, at the
+// executor's leisure, and are a part of what an install costs.
 func (s *spoke) awaitRoles(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithTimeout(ctx, installLimit)
 	defer cancel()
@@ -130,7 +133,8 @@ func measureChandler(b *testing.B, set []entry) result {
 	s := newSpoke(b, hubtest.New(b))
 	s.start(executor.Timing{})
 	r := s.measured(s.jobs(set, entry.head))
-	b.Logf("%d operators: %s; %d requests of the executor: %s", len(set), r.took.Round(time.Millisecond), r.requests, s.traffic.tally())
+	b.Logf("%d operators: %s; %d requests of the executor: %s", len(set), r.took.Round(time.Millisecond), r.requests,
+		s.traffic.tally())
 	b.Logf("of all clients: %s", r.server.requests)
 	s.end()
 	return r

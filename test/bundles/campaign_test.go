@@ -96,13 +96,14 @@ func (c *campaign) install() {
 		csv, err := l.content.CSV()
 		must(c, err)
 		c.serve(l.Package, csv.Spec.InstallModes)
-		l.now = job{ns: l.Package, csv: csv.Name, plan: c.Plan(l.Package, l.Package, hubtest.Bundle{Content: l.content})}
+		l.now = job{ns: l.Package, csv: csv.Name, plan: c.Plan(
+			l.Package, l.Package, hubtest.Bundle{Content: l.content})}
 		c.Want(l.Package, l.now.plan)
 	}
 }
 
-// mend waits until each operator that brings objects of an API which is not there runs and says which it waits for, and then
-// makes it.
+// mend waits until each operator that brings objects of an API which is not there runs and says which it waits for, and
+// then makes it.
 func (c *campaign) mend() {
 	var needy []*life
 	for _, l := range c.lives {
@@ -114,7 +115,8 @@ func (c *campaign) mend() {
 		gvk, _ := schema.ParseKindArg(l.lacks)
 		for _, operator := range r.CSVs {
 			if operator.Name == l.now.csv && slices.ContainsFunc(operator.Components, func(p protocol.Component) bool {
-				return p.Status == "Waiting" && strings.Contains(p.Message, gvk.Kind) && strings.Contains(p.Message, gvk.Group)
+				return p.Status == "Waiting" && strings.Contains(p.Message, gvk.Kind) &&
+					strings.Contains(p.Message, gvk.Group)
 			}) {
 				return succeeded(l.now.csv)(r)
 			}
@@ -278,7 +280,9 @@ func (c *campaign) checkLeft(before snapshot) {
 		maps.Copy(may, shared)
 		unannounced, missing, gone := added.minus(may), announced.minus(added), before.minus(after)
 		if len(unannounced)+len(missing)+len(gone) > 0 {
-			return fmt.Errorf("left without being announced: %v\nannounced, and not there: %v\nthere before, and gone: %v", unannounced, missing, gone)
+			return fmt.Errorf(
+				"left without being announced: %v\nannounced, and not there: %v\nthere before, and gone: %v",
+				unannounced, missing, gone)
 		}
 		return nil
 	})

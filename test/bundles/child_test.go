@@ -33,8 +33,8 @@ type childConfig struct {
 	GrantKey []byte `json:"grantKey"`
 }
 
-// collections is after how many of them nothing gets smaller any more: each halves the stacks that are not needed. Go makes
-// one every two minutes of a process that rests.
+// collections is after how many of them nothing gets smaller any more: each halves the stacks that are not needed. Go
+// makes one every two minutes of a process that rests.
 const collections = 5
 
 // childOrder is a line that the process reads: a cluster to serve, or else to say what the process uses.
@@ -119,7 +119,8 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 	}
 	e, err := executor.New(executor.Config{
 		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js, GrantKey: key,
-		Holder: "child", Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Holder: "child", Now: time.Now, Log: slog.New(
+			slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
@@ -140,7 +141,8 @@ func own() []string { return []string{"chandler-executor", "chandler-fence"} }
 func (o childOrder) renamed(next http.RoundTripper) http.RoundTripper {
 	other := func(name string) string { return fmt.Sprintf("%s%02d", name[:len(name)-2], o.Part) }
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Has("watch") || !strings.Contains(r.URL.Path, "/leases") && !strings.Contains(r.URL.Path, "/validatingadmissionpolic") && !strings.Contains(r.URL.RawQuery, "dryRun") {
+		if r.URL.Query().Has("watch") || !strings.Contains(r.URL.Path, "/leases") &&
+			!strings.Contains(r.URL.Path, "/validatingadmissionpolic") && !strings.Contains(r.URL.RawQuery, "dryRun") {
 			return next.RoundTrip(r)
 		}
 		r = r.Clone(r.Context())
@@ -155,7 +157,8 @@ func (o childOrder) renamed(next http.RoundTripper) http.RoundTripper {
 			if !strings.Contains(r.URL.Path, "/serviceaccounts") {
 				r.URL.Path = strings.Replace(r.URL.Path, "/"+name, "/"+other(name), 1)
 			}
-			if name != "chandler-executor" || strings.Contains(r.URL.Path, "/leases") { // it is the name of its account, too
+			if name != "chandler-executor" || strings.Contains(r.URL.Path, "/leases") {
+				// it is the name of its account, too
 				body = bytes.ReplaceAll(body, []byte(name), []byte(other(name)))
 			}
 		}

@@ -64,7 +64,8 @@ func (f *floor) install(ctx context.Context, objects []render.Object) error {
 		rest = append(rest, o)
 	}
 	for ns := range namespaces {
-		_, err := f.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{})
+		_, err := f.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}},
+			metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -107,7 +108,8 @@ func (f *floor) objects(o render.Object) dynamic.ResourceInterface {
 func (f *floor) apply(ctx context.Context, o render.Object) error {
 	body := (&unstructured.Unstructured{Object: o.Body}).DeepCopy()
 	_, err := f.objects(o).Apply(ctx, o.Name, body, metav1.ApplyOptions{FieldManager: "floor", Force: true})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsInternalError(err) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown &&
+		!apierrors.IsInternalError(err) {
 		return err
 	}
 	_, createErr := f.objects(o).Create(ctx, body, metav1.CreateOptions{FieldManager: "floor"})

@@ -81,7 +81,8 @@ func (p *process) use(o childOrder) (u childUse) {
 	return u
 }
 
-// held is what stays resident when all that is free was given back, and how much of it is no part of the program's file.
+// held is what stays resident when all that is free was given back, and how much of it is no part of the program's
+// file.
 func (p *process) held() (all, anonymous float64) {
 	p.tb.Helper()
 	u := p.use(childOrder{Collect: true})
@@ -144,8 +145,9 @@ func (p *process) idle(b *testing.B) {
 }
 
 // BenchmarkIdleMemory measures what executors keep in memory while nothing happens, in a process that holds nothing
-// else: MB as the kernel counts it after the process was left alone, held-MB when it has given back what is free, anon-MB
-// what of it is no part of the program's file. CHANDLER_IDLE_OPERATORS and CHANDLER_IDLE_CLUSTERS make it smaller.
+// else: MB as the kernel counts it after the process was left alone, held-MB when it has given back what is free,
+// anon-MB what of it is no part of the program's file. CHANDLER_IDLE_OPERATORS and CHANDLER_IDLE_CLUSTERS make it
+// smaller.
 func BenchmarkIdleMemory(b *testing.B) {
 	b.Run("operators=50", func(b *testing.B) {
 		for b.Loop() {

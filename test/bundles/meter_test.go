@@ -49,7 +49,10 @@ type tally map[string]float64
 
 // String lists the most frequent ones first.
 func (t tally) String() string {
-	keys := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Or(cmp.Compare(t[b], t[a]), strings.Compare(a, b)) })
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(
+			cmp.Compare(t[b], t[a]), strings.Compare(a, b))
+	})
 	var out []string
 	for _, what := range keys {
 		if t[what] > 0 {
@@ -70,7 +73,8 @@ func usageOf(ctx context.Context, kube kubernetes.Interface) (u usage, err error
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if !ok || !slices.ContainsFunc([]string{"process_cpu", "process_resident", requestTotal}, func(of string) bool { return strings.HasPrefix(name, of) }) {
+		if !ok || !slices.ContainsFunc([]string{"process_cpu", "process_resident", requestTotal},
+			func(of string) bool { return strings.HasPrefix(name, of) }) {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)

@@ -32,13 +32,15 @@ import (
 const (
 	// publishedEnv is a directory below which bundle directories lie; "all" is every archive of the test data.
 	publishedEnv = "CHANDLER_CAMPAIGN"
-	// publishedLogEnv is a file with a line for each package that is through: a campaign that was interrupted goes on behind them.
+	// publishedLogEnv is a file with a line for each package that is through: a campaign that was interrupted goes on
+	// behind them.
 	publishedLogEnv = "CHANDLER_CAMPAIGN_LOG"
 	everything      = "all"
 )
 
 const (
-	// atOnce is how many packages are on their way at a time: the API server of a test holds the definitions of all of them.
+	// atOnce is how many packages are on their way at a time: the API server of a test holds the definitions of all of
+	// them.
 	atOnce = 4
 	// blockedFor is how long a plan says the same before that is its result, and slowFor the same of an operator, whose
 	// Deployments take their time on a busy machine.
@@ -75,11 +77,14 @@ const unexplained = "Unexplained"
 
 // unclear are reasons that explain nothing to a user.
 func unclear(reason string) bool {
-	return slices.Contains([]string{"", "InternalError", "ServerError", "Timeout", "ClusterUnreachable", "DigestMismatch", "ContentUnavailable"}, reason)
+	return slices.Contains([]string{
+		"", "InternalError", "ServerError", "Timeout", "ClusterUnreachable",
+		"DigestMismatch", "ContentUnavailable",
+	}, reason)
 }
 
-// TestPublished takes every package of a tree of published bundles through its life: installed, upgraded, removed with its
-// definitions. One that fails stops no other; the test fails where something does not say why.
+// TestPublished takes every package of a tree of published bundles through its life: installed, upgraded, removed with
+// its definitions. One that fails stops no other; the test fails where something does not say why.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	where := os.Getenv(publishedEnv)
@@ -105,7 +110,10 @@ func sourcesOf(t *testing.T, where string) []source {
 		return []source{{where, where}}
 	}
 	var out []source
-	for _, archive := range []string{catalogtest.CertifiedBundles420, catalogtest.CertifiedFBC414, catalogtest.Okderators, catalogtest.InstallSet} {
+	for _, archive := range []string{
+		catalogtest.CertifiedBundles420, catalogtest.CertifiedFBC414,
+		catalogtest.Okderators, catalogtest.InstallSet,
+	} {
 		out = append(out, source{archive, catalogtest.Unpack(t, archive, nil)})
 	}
 	return out
@@ -135,13 +143,17 @@ func (p *publishedCampaign) packages(dir string) []published {
 	}
 	for _, q := range c.Quarantined {
 		why := "the catalog refuses it"
-		if i := slices.IndexFunc(c.Findings, func(f catalog.Finding) bool { return f.Package == q.Package && f.Severity == catalog.SeverityError }); i >= 0 {
+		if i := slices.IndexFunc(c.Findings, func(f catalog.Finding) bool {
+			return f.Package == q.Package &&
+				f.Severity == catalog.SeverityError
+		}); i >= 0 {
 			why += ": " + c.Findings[i].String()
 		}
 		out = append(out, published{name: q.Package, why: why})
 	}
 	for _, f := range c.Findings { // a package of which every bundle is left out is in neither list
-		if f.Package != "" && f.Severity != catalog.SeverityInfo && !slices.ContainsFunc(out, func(k published) bool { return k.name == f.Package }) {
+		if f.Package != "" && f.Severity != catalog.SeverityInfo &&
+			!slices.ContainsFunc(out, func(k published) bool { return k.name == f.Package }) {
 			out = append(out, published{name: f.Package, why: "no bundle of it is served: " + f.String()})
 		}
 	}
@@ -176,7 +188,8 @@ func ladder(k catalog.Package) published {
 	}
 	for _, e := range g.Ordered()[1:] {
 		before, ok := at(e.Name)
-		if ok && slices.ContainsFunc(g.Successors(e.Name, versions[e.Name]), func(s catalog.Entry) bool { return s.Name == head.name }) {
+		if ok && slices.ContainsFunc(g.Successors(e.Name, versions[e.Name]),
+			func(s catalog.Entry) bool { return s.Name == head.name }) {
 			out.versions = []version{before, head}
 			return out
 		}
@@ -204,7 +217,8 @@ func (p *publishedCampaign) through(source string, list []published) {
 			defer func() { // also where the goroutine ends early
 				r.Took = time.Since(began).Round(time.Second).String()
 				p.note(key, r)
-				fmt.Fprintf(os.Stderr, "campaign: %s %d of %d: %s %s: %s (%s)\n", source, i+1, len(list), k.name, strings.Join(r.Versions, " -> "), oneLine(r), r.Took)
+				fmt.Fprintf(os.Stderr, "campaign: %s %d of %d: %s %s: %s (%s)\n", source, i+1, len(list), k.name,
+					strings.Join(r.Versions, " -> "), oneLine(r), r.Took)
 			}()
 			r = p.life(k, fmt.Sprintf("life-%d-%d", p.round, i))
 		})
@@ -275,8 +289,8 @@ func (p *publishedCampaign) content(v version, ns string) (bundle.Content, bundl
 	return c, csv, err
 }
 
-// await waits until an operator is Succeeded and the one before it gone. Otherwise it returns what the reports say, once they
-// say the same for a while.
+// await waits until an operator is Succeeded and the one before it gone. Otherwise it returns what the reports say,
+// once they say the same for a while.
 func (p *publishedCampaign) await(ns, plan, csv, before string) (text, reason string) {
 	return p.watch(ns, func(r protocol.ScopeReport) (bool, string, string, time.Duration) {
 		done := succeeded(csv)(r) == nil && (before == "" || gone(before)(r) == nil)
@@ -295,7 +309,8 @@ func told(r protocol.ScopeReport, plan, csv string) (text, reason string, patien
 		}
 	}
 	for _, x := range r.Plans {
-		if x.ID == plan && (x.Phase == protocol.PlanBlocked || x.Phase == protocol.PlanFailed) && (text == "" || reason == "InstallSucceeded" || !strings.Contains(text, x.Reason)) {
+		if x.ID == plan && (x.Phase == protocol.PlanBlocked || x.Phase == protocol.PlanFailed) &&
+			(text == "" || reason == "InstallSucceeded" || !strings.Contains(text, x.Reason)) {
 			patience = blockedFor
 			if unclear(x.Reason) {
 				patience = stepFor // what says nothing about the operator passes, as a rule
@@ -322,7 +337,9 @@ func unmet(c protocol.CSVReport) string {
 }
 
 // watch looks at the reports of a namespace until they are as wanted, say the same for long, or the time is over.
-func (p *publishedCampaign) watch(ns string, look func(protocol.ScopeReport) (done bool, text, reason string, patience time.Duration)) (string, string) {
+func (p *publishedCampaign) watch(ns string, look func(protocol.ScopeReport) (
+	done bool, text, reason string, patience time.Duration),
+) (string, string) {
 	ctx, cancel := context.WithTimeout(p.Context(), stepFor)
 	defer cancel()
 	before, since := "", time.Now()
@@ -364,7 +381,8 @@ func (p *publishedCampaign) clear(ns string, installed []protocol.Installed) (te
 		why, code := p.watch(ns, func(r protocol.ScopeReport) (bool, string, string, time.Duration) {
 			for _, m := range r.Removals {
 				if m.ID == x.ID {
-					return m.Phase == protocol.PlanFinished, fmt.Sprintf("removal %s: %s: %s", m.Phase, m.Reason, m.Message), m.Reason, slowFor
+					return m.Phase == protocol.PlanFinished,
+						fmt.Sprintf("removal %s: %s: %s", m.Phase, m.Reason, m.Message), m.Reason, slowFor
 				}
 			}
 			return false, "", "", 0
@@ -412,7 +430,8 @@ func (p *publishedCampaign) resume() {
 			Key    string `json:"key"`
 			Result ending `json:"result"`
 		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Key != "" && (line.Result.Stage == "" || !unclear(line.Result.Reason)) {
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Key != "" &&
+			(line.Result.Stage == "" || !unclear(line.Result.Reason)) {
 			p.done[line.Key] = line.Result
 		}
 	}
@@ -448,7 +467,8 @@ func (p *publishedCampaign) table() {
 			fmt.Fprintf(&b, "\n%s: %s\n", r.Package, full)
 		}
 	}
-	p.Logf("\n%s\n%d packages: %d Succeeded, %d with a named reason, %d unexplained", b.String(), len(p.results), good, len(p.results)-good-open, open)
+	p.Logf("\n%s\n%d packages: %d Succeeded, %d with a named reason, %d unexplained", b.String(), len(p.results), good,
+		len(p.results)-good-open, open)
 }
 
 // widest is how much of a reason the table shows; the log has all of it.

@@ -87,20 +87,30 @@ func further() []entry {
 		{Package: "scaleops-operator", PreviousDir: "1.32.13", HeadDir: "1.33.6"},
 		{Package: "trident-operator", PreviousDir: "26.2.1", HeadDir: "26.6.0"},
 		{Package: "visionone-containersecurity", PreviousDir: "3.5.0", HeadDir: "3.5.1"},
-		{Package: "airlock-microgateway", PreviousDir: "5.1.4", HeadDir: "5.1.5", lacks: "ServiceMonitor.v1.monitoring.coreos.com"},
-		{Package: "amd-gpu-operator", PreviousDir: "1.5.1", HeadDir: "1.5.2", lacks: "PrometheusRule.v1.monitoring.coreos.com"},
-		{Package: "habana-ai-operator", PreviousDir: "1.23.0-695", HeadDir: "1.24.0-1007", lacks: "ServiceMonitor.v1.monitoring.coreos.com"},
+		{
+			Package: "airlock-microgateway", PreviousDir: "5.1.4", HeadDir: "5.1.5",
+			lacks: "ServiceMonitor.v1.monitoring.coreos.com",
+		},
+		{
+			Package: "amd-gpu-operator", PreviousDir: "1.5.1", HeadDir: "1.5.2",
+			lacks: "PrometheusRule.v1.monitoring.coreos.com",
+		},
+		{
+			Package: "habana-ai-operator", PreviousDir: "1.23.0-695", HeadDir: "1.24.0-1007",
+			lacks: "ServiceMonitor.v1.monitoring.coreos.com",
+		},
 	}
 }
 
 // representative are the operators of a short campaign: every install mode but MultiNamespace, which none needs,
-// permissions of both kinds, webhooks of all three kinds, all sorts of optional objects, fields that Kubernetes does not
-// know, an API that is missing, and definitions that a later version drops.
+// permissions of both kinds, webhooks of all three kinds, all sorts of optional objects, fields that Kubernetes does
+// not know, an API that is missing, and definitions that a later version drops.
 func representative() []string {
 	return []string{
-		"gitlab-runner-operator", "elasticsearch-eck-operator-certified", "minio-object-store-operator", "infinibox-operator-certified",
-		"stackable-kafka-operator", "hspc-operator", "appdynamics-operator", "victoriametrics-operator", "hulft", "intel-device-plugins-operator",
-		"habana-ai-operator", "stackable-commons-operator",
+		"gitlab-runner-operator", "elasticsearch-eck-operator-certified", "minio-object-store-operator",
+		"infinibox-operator-certified", "stackable-kafka-operator", "hspc-operator", "appdynamics-operator",
+		"victoriametrics-operator", "hulft", "intel-device-plugins-operator", "habana-ai-operator",
+		"stackable-commons-operator",
 	}
 }
 

@@ -99,8 +99,9 @@ func (s snapshot) ofKubernetes(ref protocol.ObjectRef) bool {
 	return false
 }
 
-// ofChandler reports what Chandler keeps in a cluster for itself, whatever is installed: the logs of what was done, and,
-// from the first operator on, the definitions of the kinds that operators read, who may read them and the policies that guard them.
+// ofChandler reports what Chandler keeps in a cluster for itself, whatever is installed: the logs of what was done,
+// and, from the first operator on, the definitions of the kinds that operators read, who may read them and the policies
+// that guard them.
 func ofChandler(ref protocol.ObjectRef) bool {
 	switch ref.Kind {
 	case "PlanExecution":

@@ -151,7 +151,8 @@ func (b *board) await(ctx context.Context, ns string, limit time.Duration, ok fu
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("namespace %s after %s: %w; last report: plans %+v, operators %+v, removals %+v", ns, limit, err, brief(r.Plans), r.CSVs, r.Removals)
+			return fmt.Errorf("namespace %s after %s: %w; last report: plans %+v, operators %+v, removals %+v", ns,
+				limit, err, brief(r.Plans), r.CSVs, r.Removals)
 		}
 	}
 }

@@ -26,9 +26,12 @@ var brought = []scene{
 	{"West subscribes, Manual", (*play).westTakes},
 	{"The objects in the clusters", (*play).seen},
 	{"The event log of west", (*play).story},
-	{"Why an operator is installed, and the decision for west, recomputed from the record", func(p *play, ctx context.Context) error {
-		return p.why(ctx, "west", p.asked)
-	}},
+	{
+		"Why an operator is installed, and the decision for west, recomputed from the record",
+		func(p *play, ctx context.Context) error {
+			return p.why(ctx, "west", p.asked)
+		},
+	},
 }
 
 // hasFindings is the exit status of a check that found something: published catalogs are not without fault.
@@ -72,7 +75,9 @@ func (p *play) westTakes(ctx context.Context) error {
 const mostCandidates = 12
 
 // firstOf subscribes to one candidate after the other until one resolves, and shows why the others do not.
-func (p *play) firstOf(ctx context.Context, cluster string, list []candidate, approval string) (candidate, []candidate, error) {
+func (p *play) firstOf(ctx context.Context, cluster string, list []candidate, approval string) (
+	candidate, []candidate, error,
+) {
 	for i, c := range list {
 		if err := p.subscribe(ctx, cluster, c, approval); err != nil {
 			return candidate{}, nil, err
@@ -89,7 +94,8 @@ func (p *play) firstOf(ctx context.Context, cluster string, list []candidate, ap
 			return candidate{}, nil, err
 		}
 	}
-	return candidate{}, nil, fmt.Errorf("none of the first %d packages can be installed on %s; the reasons stand above", len(list), cluster)
+	return candidate{}, nil, fmt.Errorf("none of the first %d packages can be installed on %s; the reasons stand above",
+		len(list), cluster)
 }
 
 // resolved waits until the subscription has a plan, or says why it cannot have one.

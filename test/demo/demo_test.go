@@ -123,7 +123,10 @@ func TestProgressBesideFits(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	n := &narrator{screen: &screen{out: &out, terminal: true, now: time.Now}, behind: func() string { return "Kubernetes, 812 of 2387" }}
+	n := &narrator{
+		screen: &screen{out: &out, terminal: true, now: time.Now},
+		behind: func() string { return "Kubernetes, 812 of 2387" },
+	}
 	n.tell("compiling the CLI, 547 of at most 1313, 1m20s")
 	if strings.HasSuffix(out.String(), "…") {
 		t.Errorf("too long for a terminal: %q", out.String())

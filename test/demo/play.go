@@ -200,7 +200,8 @@ func (p *play) catalogReady(ctx context.Context, name, before string) error {
 		var c struct{ State, Reason, Revision string }
 		err := p.api.Get(ctx, "/api/v1/catalogs/"+name, &c)
 		if c.State == "Failed" {
-			return "", false, fmt.Errorf("the catalog cannot be read: %s; see chandler describe catalog %s", c.Reason, name)
+			return "", false, fmt.Errorf("the catalog cannot be read: %s; see chandler describe catalog %s", c.Reason,
+				name)
 		}
 		return c.State, c.State == "Ready" && c.Revision != before, err
 	})
@@ -232,14 +233,15 @@ func (p *play) manual(ctx context.Context) error {
 // approve waits for a plan that wants to be approved, shows it and approves it.
 func (p *play) approve(ctx context.Context, cluster string) error {
 	var waiting plan
-	err := p.await(ctx, "a plan for "+cluster+" waits for approval", installBound, func(ctx context.Context) (string, bool, error) {
-		plans, err := p.plans(ctx, cluster)
-		i := slices.IndexFunc(plans, func(q plan) bool { return q.Phase == "RequiresApproval" })
-		if i >= 0 {
-			waiting = plans[i]
-		}
-		return fmt.Sprintf("%d plans", len(plans)), i >= 0, err
-	})
+	err := p.await(ctx, "a plan for "+cluster+" waits for approval", installBound,
+		func(ctx context.Context) (string, bool, error) {
+			plans, err := p.plans(ctx, cluster)
+			i := slices.IndexFunc(plans, func(q plan) bool { return q.Phase == "RequiresApproval" })
+			if i >= 0 {
+				waiting = plans[i]
+			}
+			return fmt.Sprintf("%d plans", len(plans)), i >= 0, err
+		})
 	if err != nil {
 		return err
 	}
@@ -330,7 +332,8 @@ func (p *play) why(ctx context.Context, cluster, operator string) error {
 
 // removal asks what uninstalling an operator with its definitions would do. Nothing is done.
 func (p *play) removal(ctx context.Context) error {
-	return p.run(ctx, "uninstall", "tidegauge.v1.2.1", "--cluster", "east", "-n", namespace, "--delete-crds", "--dry-run")
+	return p.run(ctx, "uninstall", "tidegauge.v1.2.1", "--cluster", "east", "-n", namespace, "--delete-crds",
+		"--dry-run")
 }
 
 // seen shows what the clusters' own API servers say, so that nobody has to believe Chandler.

@@ -111,7 +111,8 @@ func (r *recording) draw() ([]byte, error) {
 	}
 	const width, height = columns*letter + 2*padding, header + rows*lineHeight + 2*padding
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]d" width="%[1]g" height="%[2]d" role="img" aria-label="A recording of make demo">`+"\n",
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]d" width="%[1]g" height="%[2]d" role="img" aria-label="A recording of make demo">`+"\n",
 		float64(width), height)
 	out.WriteString("<style>\n" + style)
 	for i := range pages {
@@ -122,11 +123,14 @@ func (r *recording) draw() ([]byte, error) {
 		if i == 0 {
 			fmt.Fprintf(&out, "@keyframes p0{0%%{visibility:visible}%.3f%%,100%%{visibility:hidden}}\n", to)
 		} else {
-			fmt.Fprintf(&out, "@keyframes p%d{0%%{visibility:hidden}%.3f%%{visibility:visible}%.3f%%,100%%{visibility:hidden}}\n", i, from, to)
+			fmt.Fprintf(&out,
+				"@keyframes p%d{0%%{visibility:hidden}%.3f%%{visibility:visible}%.3f%%,100%%{visibility:hidden}}\n", i,
+				from, to)
 		}
 	}
 	out.WriteString("</style>\n")
-	fmt.Fprintf(&out, `<rect class="frame" x="1" y="1" width="%g" height="%d" rx="8"/>`+"\n", float64(width)-2, height-2)
+	fmt.Fprintf(&out, `<rect class="frame" x="1" y="1" width="%g" height="%d" rx="8"/>`+"\n", float64(width)-2,
+		height-2)
 	for i, p := range pages {
 		if err := p.draw(&out, i, len(pages), whole); err != nil {
 			return nil, err
@@ -155,7 +159,8 @@ func (p page) draw(out *bytes.Buffer, number, of int, whole time.Duration) error
 	if err := drawText(out, "t", padding, padding+lineHeight-4, p.title); err != nil {
 		return err
 	}
-	if err := drawText(out, "n", columns*letter-padding, padding+lineHeight-4, fmt.Sprintf("%d/%d", number+1, of)); err != nil {
+	if err := drawText(out, "n", columns*letter-padding, padding+lineHeight-4,
+		fmt.Sprintf("%d/%d", number+1, of)); err != nil {
 		return err
 	}
 	for i, line := range p.lines {

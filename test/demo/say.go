@@ -128,7 +128,9 @@ func quote(args []string) string {
 }
 
 // await asks until done, and says now and then what it still waits for. Without a bound it waits as long as ctx lasts.
-func (n *narrator) await(ctx context.Context, what string, bound time.Duration, done func(context.Context) (detail string, ok bool, err error)) error {
+func (n *narrator) await(ctx context.Context, what string, bound time.Duration,
+	done func(context.Context) (detail string, ok bool, err error),
+) error {
 	if bound > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %s", bound))
@@ -146,7 +148,8 @@ func (n *narrator) await(ctx context.Context, what string, bound time.Duration, 
 			return nil
 		}
 		if time.Since(last) > quietBound {
-			n.tell(strings.TrimRight(fmt.Sprintf("%s, %s: %s", what, time.Since(begin).Round(time.Second), detail), ": "))
+			n.tell(strings.TrimRight(fmt.Sprintf("%s, %s: %s", what, time.Since(begin).Round(time.Second), detail),
+				": "))
 			last = time.Now()
 		}
 		select {

@@ -17,8 +17,8 @@ const (
 	screenWidth = 79
 )
 
-// screen is where the demo writes. On a terminal, progress is one line that is written over again and again; elsewhere it
-// is a line now and then, and nothing but text is written.
+// screen is where the demo writes. On a terminal, progress is one line that is written over again and again; elsewhere
+// it is a line now and then, and nothing but text is written.
 type screen struct {
 	out      io.Writer
 	terminal bool // lines can be written over
@@ -30,8 +30,8 @@ type screen struct {
 	logged time.Time // when progress was last told where it cannot be written over
 }
 
-// newScreen looks at what the output is: a terminal has control codes unless it says that it is dumb, and colours unless
-// NO_COLOR is set (https://no-color.org).
+// newScreen looks at what the output is: a terminal has control codes unless it says that it is dumb, and colours
+// unless NO_COLOR is set (https://no-color.org).
 func newScreen(out *os.File, env func(string) string) *screen {
 	terminal := isDevice(out) && env("TERM") != "dumb" && env("TERM") != ""
 	return &screen{out: out, terminal: terminal, styled: terminal && env("NO_COLOR") == "", now: time.Now}

@@ -109,7 +109,8 @@ func down(ctx context.Context, dir string) error {
 	if !there {
 		return os.RemoveAll(dir) // nothing runs; a directory without a keeper is of no use
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopBound, fmt.Errorf("not ended within %s", stopBound))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopBound,
+		fmt.Errorf("not ended within %s", stopBound))
 	defer cancel()
 	if err := id.Terminate(ctx); err != nil {
 		return err

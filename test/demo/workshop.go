@@ -53,7 +53,8 @@ func (w *workshop) tell(line string) {
 	w.clusters = line
 }
 
-// open downloads what is missing, begins with the programs of the clusters, and returns when the command line tool is there.
+// open downloads what is missing, begins with the programs of the clusters, and returns when the command line tool is
+// there.
 func (w *workshop) open(ctx context.Context) error {
 	built, err := binaries.Present()
 	if err != nil {

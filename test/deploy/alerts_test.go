@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAlerts is R-MET-3: which alerts there are, when they fire, and that they warn. What they ask for are metrics and phases
-// that there are.
+// TestAlerts is R-MET-3: which alerts there are, when they fire, and that they warn. What they ask for are metrics and
+// phases that there are.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/helm/chandler/files/alerts.yaml")
@@ -30,7 +30,8 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	type alert struct{ Metric, Phases, For string }
-	metric, phases := regexp.MustCompile(`\b(csv_abnormal|installplan_warnings_total)\b`), regexp.MustCompile(`phase=~?"([^"]*)"`)
+	metric, phases := regexp.MustCompile(`\b(csv_abnormal|installplan_warnings_total)\b`),
+		regexp.MustCompile(`phase=~?"([^"]*)"`)
 	got := map[string]alert{}
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
@@ -39,7 +40,8 @@ func TestAlerts(t *testing.T) {
 				a.Phases = m[1]
 			}
 			got[r.Alert] = a
-			if r.Labels["severity"] != "warning" || slices.Contains([]string{r.Annotations["summary"], r.Annotations["description"]}, "") {
+			if r.Labels["severity"] != "warning" || slices.Contains(
+				[]string{r.Annotations["summary"], r.Annotations["description"]}, "") {
 				t.Errorf("%s has labels %v and annotations %v", r.Alert, r.Labels, r.Annotations)
 			}
 		}

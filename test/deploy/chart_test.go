@@ -37,7 +37,8 @@ func TestPodsCanDoLittle(t *testing.T) {
 					if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
 						t.Errorf("%s/%s: the root file system is writable", component, c.Name)
 					}
-					if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+					if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() ||
+						c.Resources.Limits.Memory().IsZero() {
 						t.Errorf("%s/%s: resources are %+v", component, c.Name, c.Resources)
 					}
 				}
@@ -88,8 +89,11 @@ func TestProbesAskTheOpsPort(t *testing.T) {
 			t.Parallel()
 			for component, deployment := range d.deployments {
 				c := deployment.Spec.Template.Spec.Containers[0]
-				for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
-					if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "ops" {
+				for path, probe := range map[string]*corev1.Probe{
+					"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe,
+				} {
+					if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path ||
+						probe.HTTPGet.Port.String() != "ops" {
 						t.Errorf("%s: probe of %s is %+v", component, path, probe)
 					}
 				}
@@ -114,8 +118,10 @@ func TestNamesFitTogether(t *testing.T) {
 					continue
 				}
 				for _, p := range service.Spec.Ports {
-					if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.String() }) {
-						t.Errorf("the Service %s leads to the port %s, which its pods do not have", name, p.TargetPort.String())
+					if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports,
+						func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.String() }) {
+						t.Errorf("the Service %s leads to the port %s, which its pods do not have", name,
+							p.TargetPort.String())
 					}
 				}
 			}
@@ -254,7 +260,8 @@ func TestEveryObjectSaysWhereItBelongs(t *testing.T) {
 			t.Parallel()
 			for _, o := range d.objects {
 				l := o.GetLabels()
-				if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/part-of"] != "chandler" || l[componentLabel] == "" {
+				if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/part-of"] != "chandler" ||
+					l[componentLabel] == "" {
 					t.Errorf("labels of %s %s are %v", o.GetKind(), o.GetName(), l)
 				}
 				if o.GetNamespace() != "control" {

@@ -22,7 +22,8 @@ func TestNATSOfComposeAsksForTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if options.Port != 4222 || options.Host != "0.0.0.0" || options.HTTPPort != 8222 || options.StoreDir != "/data" {
-		t.Errorf("address %s:%d, health at %s:%d, data in %s", options.Host, options.Port, options.HTTPHost, options.HTTPPort, options.StoreDir)
+		t.Errorf("address %s:%d, health at %s:%d, data in %s", options.Host, options.Port, options.HTTPHost,
+			options.HTTPPort, options.StoreDir)
 	}
 	options.Host, options.Port, options.HTTPPort, options.StoreDir = "127.0.0.1", server.RANDOM_PORT, 0, t.TempDir()
 	options.NoSigs, options.NoLog = true, true
@@ -36,7 +37,8 @@ func TestNATSOfComposeAsksForTheToken(t *testing.T) {
 		t.Fatal("NATS does not start")
 	}
 
-	address := strings.Replace(compose(t, nil).Services["resolver"].Environment["CHANDLER_NATS_URL"], "nats:4222", s.Addr().String(), 1)
+	address := strings.Replace(compose(t, nil).Services["resolver"].Environment["CHANDLER_NATS_URL"], "nats:4222",
+		s.Addr().String(), 1)
 	conn, err := nats.Connect(address)
 	if err != nil {
 		t.Fatalf("with the URL of the services: %v", err)
@@ -57,7 +59,10 @@ func TestNATSOfComposeAsksForTheToken(t *testing.T) {
 
 // Tokens are letters and digits in any order, and NATS would read some of them as numbers with a unit.
 func TestNATSTakesEveryTokenAsText(t *testing.T) {
-	for _, token := range []string{"7KZQ2", "5K4MB3VQ", "25E7AAAA", "12345G", "12345", "3E5", "0X1F", "TRUE", "2026-01-01"} {
+	for _, token := range []string{
+		"7KZQ2", "5K4MB3VQ", "25E7AAAA", "12345G", "12345", "3E5", "0X1F", "TRUE",
+		"2026-01-01",
+	} {
 		file := compose(t, map[string]string{"CHANDLER_NATS_TOKEN": token})
 		t.Setenv("CHANDLER_NATS_TOKEN", file.Services["nats"].Environment["CHANDLER_NATS_TOKEN"])
 		options, err := server.ProcessConfigFile(filepath.Join(root(t), "deploy", "compose", "nats.conf"))

@@ -99,7 +99,10 @@ func helm(t testing.TB, args ...string) []byte {
 // render returns every object of the chart, hooks and tests included.
 func render(t testing.TB, namespace, values string, more ...string) []*unstructured.Unstructured {
 	t.Helper()
-	args := []string{"template", release, chart(t), "--namespace", namespace, "--kube-version", kubernetes, "--values", valuesFile(t, values)}
+	args := []string{
+		"template", release, chart(t), "--namespace", namespace, "--kube-version", kubernetes, "--values",
+		valuesFile(t, values),
+	}
 	return decode(t, helm(t, append(args, more...)...))
 }
 

@@ -94,7 +94,8 @@ func (memory) Invalidate() {}
 func (p *place) restrict(t *testing.T) {
 	t.Helper()
 	const labels = `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`
-	_, err := p.client.CoreV1().Namespaces().Patch(t.Context(), p.namespace, types.MergePatchType, []byte(labels), metav1.PatchOptions{})
+	_, err := p.client.CoreV1().Namespaces().Patch(t.Context(), p.namespace, types.MergePatchType, []byte(labels),
+		metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,10 @@ func (p *place) prepare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	catalog := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "example-catalog"}, Data: map[string]string{"catalog.yaml": ""}}
+	catalog := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "example-catalog"},
+		Data:       map[string]string{"catalog.yaml": ""},
+	}
 	if _, err := p.client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), catalog, create); err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +141,11 @@ func (p *place) prepareDisk(t *testing.T) {
 		}
 	})
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "certified-catalog"}}
-	claim.Spec.AccessModes, claim.Spec.VolumeName, claim.Spec.StorageClassName = volume.Spec.AccessModes, volume.Name, new(string)
+	claim.Spec.AccessModes, claim.Spec.VolumeName, claim.Spec.StorageClassName = volume.Spec.AccessModes, volume.Name,
+		new(string)
 	claim.Spec.Resources.Requests = size
-	if _, err := p.client.CoreV1().PersistentVolumeClaims(p.namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+	if _, err := p.client.CoreV1().PersistentVolumeClaims(p.namespace).Create(
+		t.Context(), claim, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -188,7 +194,8 @@ func (p *place) awaitAvailable(t *testing.T, name string) {
 
 func complete(d *appsv1.Deployment) bool {
 	s, want := d.Status, *d.Spec.Replicas
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want &&
+		s.Replicas == want
 }
 
 // why is what the cluster says about pods that do not run.
@@ -251,7 +258,10 @@ func TestHelmInstallsUpgradesUninstalls(t *testing.T) {
 	p := newPlace(t)
 	do := func(verb string, args ...string) {
 		t.Helper()
-		base := []string{verb, release, "--namespace", p.namespace, "--kubeconfig", p.cluster.KubeconfigPath(), "--wait", "--timeout", bound.String()}
+		base := []string{
+			verb, release, "--namespace", p.namespace, "--kubeconfig", p.cluster.KubeconfigPath(),
+			"--wait", "--timeout", bound.String(),
+		}
 		helm(t, append(base, args...)...)
 	}
 	do("install", chart(t), "--values", valuesFile(t, "default"))
@@ -276,7 +286,8 @@ func TestHelmInstallsUpgradesUninstalls(t *testing.T) {
 // podNames are the pods that the services have and that are not about to end.
 func (p *place) podNames(t *testing.T) (names []string) {
 	t.Helper()
-	pods, err := p.client.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: componentLabel + " in (" + strings.Join(services, ",") + ")"})
+	pods, err := p.client.CoreV1().Pods(p.namespace).List(
+		t.Context(), metav1.ListOptions{LabelSelector: componentLabel + " in (" + strings.Join(services, ",") + ")"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +315,8 @@ func (p *place) nothingLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := p.dynamic.Resource(mapping.Resource).Namespace(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=chandler"})
+		list, err := p.dynamic.Resource(mapping.Resource).Namespace(p.namespace).List(
+			t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=chandler"})
 		if err != nil {
 			t.Fatal(err)
 		}

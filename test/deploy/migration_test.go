@@ -49,7 +49,8 @@ func takePasswords(t *testing.T, url string) []string {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context()) //nolint:errcheck // nothing is under way any more
-	rows, err := conn.Query(t.Context(), `select rolname from pg_authid where rolname like 'chandler\_%' and rolpassword is not null and rolcanlogin order by 1`)
+	rows, err := conn.Query(t.Context(), `select rolname from pg_authid where rolname like 'chandler\_%'
+		and rolpassword is not null and rolcanlogin order by 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func takePasswords(t *testing.T, url string) []string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if _, err := conn.Exec(t.Context(), "alter role "+pgx.Identifier{name}.Sanitize()+" password null"); err != nil {
+		if _, err := conn.Exec(t.Context(), "alter role "+pgx.Identifier{name}.Sanitize()+
+			" password null"); err != nil {
 			t.Fatal(err)
 		}
 	}

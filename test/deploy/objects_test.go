@@ -42,8 +42,9 @@ func deliver(t testing.TB, values string, more ...string) delivery {
 	t.Helper()
 	d := delivery{
 		objects:     render(t, "control", values, more...),
-		deployments: map[string]appsv1.Deployment{}, configs: map[string]corev1.ConfigMap{}, services: map[string]corev1.Service{},
-		budgets: map[string]policyv1.PodDisruptionBudget{}, accounts: map[string]corev1.ServiceAccount{},
+		deployments: map[string]appsv1.Deployment{}, configs: map[string]corev1.ConfigMap{},
+		services: map[string]corev1.Service{}, budgets: map[string]policyv1.PodDisruptionBudget{},
+		accounts: map[string]corev1.ServiceAccount{},
 	}
 	for _, o := range d.objects {
 		component := o.GetLabels()[componentLabel]
@@ -67,7 +68,8 @@ func deliver(t testing.TB, values string, more ...string) delivery {
 		}
 	}
 	if len(d.deployments) != len(services) || d.migration == nil || d.test == nil {
-		t.Fatalf("values %s: %d deployments, migration %v, test %v", values, len(d.deployments), d.migration != nil, d.test != nil)
+		t.Fatalf("values %s: %d deployments, migration %v, test %v", values, len(d.deployments), d.migration != nil,
+			d.test != nil)
 	}
 	return d
 }
@@ -88,7 +90,8 @@ func (d delivery) environment(t testing.TB, c corev1.Container, secret func(key 
 	for _, from := range c.EnvFrom {
 		config, ok := d.configs[from.ConfigMapRef.Name]
 		if !ok {
-			t.Fatalf("container %s takes variables from the ConfigMap %q, which the chart does not hold", c.Name, from.ConfigMapRef.Name)
+			t.Fatalf("container %s takes variables from the ConfigMap %q, which the chart does not hold", c.Name,
+				from.ConfigMapRef.Name)
 		}
 		maps.Copy(env, config.Data)
 	}

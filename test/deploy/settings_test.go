@@ -84,13 +84,15 @@ func check(t testing.TB, name string, cfg *service.Config, env map[string]string
 	if want := "chandler_" + strings.ReplaceAll(name, "-", "_"); db.User != want || db.Database == "" || db.Host == "" {
 		t.Errorf("%s connects as %q to %q on %q, want %q", name, db.User, db.Database, db.Host, want)
 	}
-	if env["PGPASSWORD"] == "" || env["PGPASSWORD"] != madeKeys(t)["CHANDLER_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_PASSWORD"] {
+	if env["PGPASSWORD"] == "" || env["PGPASSWORD"] != madeKeys(
+		t)["CHANDLER_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_PASSWORD"] {
 		t.Errorf("%s has the password %q", name, env["PGPASSWORD"])
 	}
 	if nats, err := url.Parse(cfg.NATSURL); err != nil || nats.Scheme != "nats" || nats.Port() != "4222" {
 		t.Errorf("%s: URL of NATS is %q", name, cfg.NATSURL)
 	}
-	if host, port, err := net.SplitHostPort(cfg.OpsListen); err != nil || port != "9090" || host != "" && host != "0.0.0.0" {
+	if host, port, err := net.SplitHostPort(cfg.OpsListen); err != nil || port != "9090" || host != "" &&
+		host != "0.0.0.0" {
 		t.Errorf("%s: health and metrics at %q are not reached from outside the container", name, cfg.OpsListen)
 	}
 }
@@ -128,7 +130,8 @@ func secretValue(t testing.TB) func(key string) string {
 	}
 }
 
-// mountFiles writes the files of Secrets as the kubelet would, and returns the variables with the paths where they now are.
+// mountFiles writes the files of Secrets as the kubelet would, and returns the variables with the paths where they now
+// are.
 func mountFiles(t testing.TB, pod corev1.PodSpec, env map[string]string) map[string]string {
 	t.Helper()
 	keys := secretValue(t)

@@ -25,7 +25,8 @@ func TestOldBinaryRefusesANewerSchema(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "--version").Output(); err != nil || string(out) != "catalog-indexer 0.0.9\n" {
+	if out, err := exec.CommandContext(t.Context(), program, "--version").Output(); err != nil ||
+		string(out) != "catalog-indexer 0.0.9\n" {
 		t.Errorf("--version says %q, %v", out, err)
 	}
 	start := exec.CommandContext(t.Context(), program)

@@ -140,7 +140,8 @@ func (w *world) state(want string) {
 
 func (w *world) credentials(kubeconfig string) {
 	w.t.Helper()
-	w.must(w.Do(w.ctx, http.MethodPut, "/api/v1/clusters/"+spoke+"/credentials", map[string]any{"kubeconfig": kubeconfig}, nil))
+	w.must(w.Do(w.ctx, http.MethodPut, "/api/v1/clusters/"+spoke+"/credentials",
+		map[string]any{"kubeconfig": kubeconfig}, nil))
 }
 
 func (w *world) readyAgain() {

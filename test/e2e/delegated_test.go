@@ -43,8 +43,8 @@ func beacons() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "light.example.com", Version: "v1", Resource: "beacons"}
 }
 
-// TestDelegated is the way of an operator in a namespace whose installs are bounded by a service account, by the words that
-// people type: it is asked for, checked, approved, let in, removed with and without its data, and installed again.
+// TestDelegated is the way of an operator in a namespace whose installs are bounded by a service account, by the words
+// that people type: it is asked for, checked, approved, let in, removed with and without its data, and installed again.
 func TestDelegated(t *testing.T) {
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
@@ -78,7 +78,8 @@ func (d *delegated) chandler(args ...string) (said string, err error) {
 	d.t.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(d.ctx, filepath.Join(d.Bin(), "chandler"), args...)
-	cmd.Env = append(os.Environ(), "HOME="+d.t.TempDir(), "CHANDLER_URL="+d.Stack.URL(), "CHANDLER_TOKEN="+d.Client.Token)
+	cmd.Env = append(os.Environ(), "HOME="+d.t.TempDir(), "CHANDLER_URL="+d.Stack.URL(),
+		"CHANDLER_TOKEN="+d.Client.Token)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err = cmd.Run(); err != nil {
 		err = fmt.Errorf("chandler %s: %w: %s", strings.Join(args, " "), err, errOut.String())
@@ -141,9 +142,11 @@ type planCheck struct {
 // asked: R-NAD-3, R-NAD-6, R-OG-62, R-IP-41: every right that the account lacks is known before anybody approves; who
 // approves all the same has a plan that waits before its first step, and says so where people look.
 func (d *delegated) asked() {
-	_, err := d.kube.CoreV1().Namespaces().Create(d.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.ns}}, metav1.CreateOptions{})
+	_, err := d.kube.CoreV1().Namespaces().Create(d.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.ns}},
+		metav1.CreateOptions{})
 	d.must(err)
-	_, err = d.kube.CoreV1().ServiceAccounts(d.ns).Create(d.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "installer"}}, metav1.CreateOptions{})
+	_, err = d.kube.CoreV1().ServiceAccounts(d.ns).Create(
+		d.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "installer"}}, metav1.CreateOptions{})
 	d.must(err)
 	d.subscribe()
 	p := d.waiting(d.ns)
@@ -152,9 +155,11 @@ func (d *delegated) asked() {
 		d.t.Errorf("plan check ends with %v", err)
 	}
 	for _, want := range []string{ // one of each sort of what R-OG-65 lists, and of what the operator itself is to have
-		"system:serviceaccount:" + d.ns + ":installer lacks these permissions:", "create serviceaccounts lighthouse in " + d.ns, "patch roles.rbac.authorization.k8s.io",
-		"create rolebindings.rbac.authorization.k8s.io", "create clusterroles.rbac.authorization.k8s.io", "create deployments.apps lighthouse-operator in " + d.ns,
-		"list configmaps in " + d.ns, "update beacons.light.example.com in the whole cluster",
+		"system:serviceaccount:" + d.ns + ":installer lacks these permissions:",
+		"create serviceaccounts lighthouse in " + d.ns, "patch roles.rbac.authorization.k8s.io",
+		"create rolebindings.rbac.authorization.k8s.io", "create clusterroles.rbac.authorization.k8s.io",
+		"create deployments.apps lighthouse-operator in " + d.ns, "list configmaps in " + d.ns,
+		"update beacons.light.example.com in the whole cluster",
 	} {
 		if !strings.Contains(said, want) {
 			d.t.Errorf("plan check does not say %q:\n%s", want, said)
@@ -166,7 +171,8 @@ func (d *delegated) asked() {
 	d.says([]string{"approve", p.Name}, "approved")
 	d.eventually("the plan says that it waits for rights", func() (string, bool) {
 		plans := d.plans(d.ns)
-		return fmt.Sprintf("%+v", plans), len(plans) == 1 && plans[0].Blocked != nil && plans[0].Blocked.Reason == "Forbidden"
+		return fmt.Sprintf("%+v", plans), len(plans) == 1 && plans[0].Blocked != nil &&
+			plans[0].Blocked.Reason == "Forbidden"
 	})
 	d.says([]string{"describe", "subscription", "lighthouse"}, p.Name)
 	d.says([]string{"describe", "installplan", p.Name}, "missing permission")
@@ -175,8 +181,8 @@ func (d *delegated) asked() {
 	}
 }
 
-// granted: R-OG-64, R-OG-65, R-IP-40: exactly the rights that were listed are enough, and the plan goes on with no further
-// word.
+// granted: R-OG-64, R-OG-65, R-IP-40: exactly the rights that were listed are enough, and the plan goes on with no
+// further word.
 func (d *delegated) granted() {
 	var c planCheck
 	if err := d.read(&c, "plan", "check", d.plans(d.ns)[0].Name); err == nil || c.Ready || len(c.Permissions) == 0 {
@@ -211,11 +217,16 @@ func (d *delegated) grant(list []permission) {
 	for ns, of := range rules {
 		var err, bound error
 		if ns == "" {
-			_, err = rbac.ClusterRoles().Create(d.ctx, &rbacv1.ClusterRole{ObjectMeta: object, Rules: of}, metav1.CreateOptions{})
-			_, bound = rbac.ClusterRoleBindings().Create(d.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: object, RoleRef: ref("ClusterRole"), Subjects: account}, metav1.CreateOptions{})
+			_, err = rbac.ClusterRoles().Create(d.ctx, &rbacv1.ClusterRole{ObjectMeta: object, Rules: of},
+				metav1.CreateOptions{})
+			_, bound = rbac.ClusterRoleBindings().Create(
+				d.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: object, RoleRef: ref("ClusterRole"), Subjects: account},
+				metav1.CreateOptions{})
 		} else {
 			_, err = rbac.Roles(ns).Create(d.ctx, &rbacv1.Role{ObjectMeta: object, Rules: of}, metav1.CreateOptions{})
-			_, bound = rbac.RoleBindings(ns).Create(d.ctx, &rbacv1.RoleBinding{ObjectMeta: object, RoleRef: ref("Role"), Subjects: account}, metav1.CreateOptions{})
+			_, bound = rbac.RoleBindings(ns).Create(d.ctx,
+				&rbacv1.RoleBinding{ObjectMeta: object, RoleRef: ref("Role"), Subjects: account},
+				metav1.CreateOptions{})
 		}
 		d.must(errors.Join(err, bound))
 	}
@@ -255,7 +266,10 @@ func (p removalPlan) goes() (out []thing) {
 // uid of an object, "" where it is not there.
 func (d *delegated) uid(o thing) string {
 	d.t.Helper()
-	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind})
+	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{
+		Group: o.Group, Version: o.Version,
+		Kind: o.Kind,
+	})
 	found, err := d.dynamic.Resource(resource).Namespace(o.Namespace).Get(d.ctx, o.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return ""
@@ -276,19 +290,22 @@ func (d *delegated) uids(list []thing) map[thing]string {
 // light makes an object of the operator's API.
 func (d *delegated) light(name string) {
 	d.t.Helper()
-	_, err := d.dynamic.Resource(beacons()).Namespace(d.ns).Create(d.ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "light.example.com/v1", "kind": "Beacon", "metadata": map[string]any{"name": name}, "spec": map[string]any{"pattern": "Fl(3) 15s"},
-	}}, metav1.CreateOptions{})
+	_, err := d.dynamic.Resource(beacons()).Namespace(d.ns).Create(
+		d.ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "light.example.com/v1", "kind": "Beacon", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"pattern": "Fl(3) 15s"},
+		}}, metav1.CreateOptions{})
 	d.must(err)
 }
 
-// removed: R-UNI-1, R-UNI-2, R-UNI-7: a dry run says what goes and what stays, and changes nothing; what is done then is
-// that, and what is left is shown.
+// removed: R-UNI-1, R-UNI-2, R-UNI-7: a dry run says what goes and what stays, and changes nothing; what is done then
+// is that, and what is left is shown.
 func (d *delegated) removed() {
 	d.light("north-pier")
 	said := d.says([]string{"uninstall", "lighthouse", "--dry-run"},
-		"Removing "+delegatedCSV+" from namespace "+d.ns, "subscription lighthouse is deleted", "Deployment "+d.ns+"/lighthouse-operator",
-		"Not removed:", "CustomResourceDefinition "+delegatedCRD+": not requested (--delete-crds, --crd)")
+		"Removing "+delegatedCSV+" from namespace "+d.ns, "subscription lighthouse is deleted",
+		"Deployment "+d.ns+"/lighthouse-operator", "Not removed:", "CustomResourceDefinition "+delegatedCRD+
+			": not requested (--delete-crds, --crd)")
 	if strings.Contains(said, "all objects of") {
 		d.t.Errorf("data would be lost:\n%s", said)
 	}
@@ -363,7 +380,8 @@ func (d *delegated) leftovers() (names []string) {
 	return names
 }
 
-// again: R-UNI-5, R-UNI-6: after a removal the operator can be installed again, finds its data, and nothing is left over.
+// again: R-UNI-5, R-UNI-6: after a removal the operator can be installed again, finds its data, and nothing is left
+// over.
 func (d *delegated) again() {
 	d.subscribe()
 	p := d.waiting(d.ns)
@@ -381,8 +399,10 @@ func (d *delegated) again() {
 
 // cleared: R-UNI-2: definitions go with their objects where that is asked for, and agreed to by a word of its own.
 func (d *delegated) cleared() {
-	d.says([]string{"uninstall", delegatedCSV, "--delete-crds", "--dry-run"}, "all objects of "+delegatedCRD+" (1: "+d.ns+"/north-pier)", "CustomResourceDefinition "+delegatedCRD)
-	if _, err := d.chandler("uninstall", delegatedCSV, "--delete-crds", "--cluster", spoke, "-n", d.ns); err == nil || !strings.Contains(err.Error(), "1 custom resource would be lost: use --yes to go on") {
+	d.says([]string{"uninstall", delegatedCSV, "--delete-crds", "--dry-run"}, "all objects of "+delegatedCRD+" (1: "+
+		d.ns+"/north-pier)", "CustomResourceDefinition "+delegatedCRD)
+	if _, err := d.chandler("uninstall", delegatedCSV, "--delete-crds", "--cluster", spoke, "-n", d.ns); err == nil ||
+		!strings.Contains(err.Error(), "1 custom resource would be lost: use --yes to go on") {
 		d.t.Errorf("without a word: %v", err)
 	}
 	if got := d.lights(); len(got) != 1 {
@@ -390,7 +410,10 @@ func (d *delegated) cleared() {
 	}
 	d.says([]string{"uninstall", delegatedCSV, "--delete-crds", "--yes"}, "is being removed")
 	d.gone()
-	if uid := d.uid(thing{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: delegatedCRD}); uid != "" {
+	if uid := d.uid(thing{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		Name: delegatedCRD,
+	}); uid != "" {
 		d.t.Error("the definition is left")
 	}
 	if got := d.leftovers(); len(got) > 0 {

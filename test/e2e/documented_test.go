@@ -21,8 +21,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/documented"
 )
 
-// TestDocumentedCommands follows the README and every document line by line, with a real cluster and a registry of images: what
-// a newcomer copies works, and shows what the document says.
+// TestDocumentedCommands follows the README and every document line by line, with a real cluster and a registry of
+// images: what a newcomer copies works, and shows what the document says.
 func TestDocumentedCommands(t *testing.T) {
 	images := newRegistry(t)
 	env := images.behind("registry.example.com", "registry.test")
@@ -34,7 +34,8 @@ func TestDocumentedCommands(t *testing.T) {
 	})
 	w.borrowCluster()
 	root := repository(t)
-	r := &reader{world: w, root: root, images: images, env: append(env, "CHANDLER_URL="+w.Stack.URL(), "CHANDLER_TOKEN="+w.Stack.Token())}
+	r := &reader{world: w, root: root, images: images, env: append(env, "CHANDLER_URL="+w.Stack.URL(),
+		"CHANDLER_TOKEN="+w.Stack.Token())}
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	w.must(err)
 	files = append([]string{filepath.Join(root, "README.md")}, files...)
@@ -127,7 +128,8 @@ var shows = map[string]string{
 	"apply -f policy.yaml":           `approvalpolicy/production created`,
 }
 
-// endless commands are ended by their reader once they have written a line. Some get flags: a port may be another's here.
+// endless commands are ended by their reader once they have written a line. Some get flags: a port may be another's
+// here.
 var endless = map[string][]string{"events --follow": nil, "catalog serve": {"--listen", "127.0.0.1:0"}}
 
 // planName is the plan that documents speak of.
@@ -138,7 +140,8 @@ func (r *reader) stands(word string) string {
 	r.t.Helper()
 	switch word {
 	case planName:
-		return r.until(`install-\w{5}`, "get", "installplans", "--cluster", "east", "--phase", "RequiresApproval", "--no-headers")
+		return r.until(`install-\w{5}`, "get", "installplans", "--cluster", "east", "--phase", "RequiresApproval",
+			"--no-headers")
 	case "sha256:3f0c…":
 		return r.until("sha256:[0-9a-f]{64}", "get", "catalog", "harbour", "-o", "yaml")
 	case "/catalogs/catalog": // in the container of the indexer
@@ -314,7 +317,8 @@ func overlaid(dir string, from fs.FS) error {
 	})
 }
 
-// prepare makes what a document takes for granted: files in the folder of its reader, images, and catalogs that it names.
+// prepare makes what a document takes for granted: files in the folder of its reader, images, and catalogs that it
+// names.
 func (r *reader) prepare(document string) {
 	r.t.Helper()
 	read := func(file string) string {
@@ -332,16 +336,18 @@ func (r *reader) prepare(document string) {
 	r.copies(document)
 	r.must(os.MkdirAll(filepath.Join(r.dir, "catalogs"), 0o750))
 	for name, content := range map[string]string{
-		"config.json":        fmt.Sprintf(`{"auths": {"registry.example.com": {"auth": %[1]q}, "registry.test": {"auth": %[1]q}}}`, auth),
+		"config.json": fmt.Sprintf(
+			`{"auths": {"registry.example.com": {"auth": %[1]q}, "registry.test": {"auth": %[1]q}}}`, auth),
 		"east.kubeconfig":    string(r.cluster.Kubeconfig()),
 		"subscription.yaml":  strings.Replace(read("examples/demo/east.yaml"), "Automatic", "Manual", 1),
 		"policy.yaml":        policy,
 		"namespace.json":     section("harbour.json"),
 		"upgrade.json":       section("harbour.json"),
 		"catalogs/sea.jsonl": section("catalogs/sea.jsonl"),
-		"harbour.yaml":       "name: harbour\nrepo: registry.test/ops/harbour-catalog\ntag: v1\nreferences:\n- {name: tidegauge, image: \"registry.test/ops/catalog:v1\"}\n",
-		"README.md":          "Reads the tide.\n",
-		"logo.svg":           `<svg xmlns="http://www.w3.org/2000/svg"/>`,
+		"harbour.yaml": "name: harbour\nrepo: registry.test/ops/harbour-catalog\ntag: v1\nreferences:\n- " +
+			"{name: tidegauge, image: \"registry.test/ops/catalog:v1\"}\n",
+		"README.md": "Reads the tide.\n",
+		"logo.svg":  `<svg xmlns="http://www.w3.org/2000/svg"/>`,
 	} {
 		r.must(os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600))
 	}
@@ -353,7 +359,8 @@ func (r *reader) prepare(document string) {
 		r.images.name = "registry.test"
 		r.images.catalogImageAs("ops/catalog", example(r.t), "v1")
 		for _, version := range []string{"1.0.0", "1.1.0"} {
-			r.images.bundleImageAs("ops/tidegauge-bundle", filepath.Join(example(r.t), "tidegauge", version), "tidegauge", "v"+version)
+			r.images.bundleImageAs("ops/tidegauge-bundle", filepath.Join(example(r.t), "tidegauge", version),
+				"tidegauge", "v"+version)
 		}
 	}
 }
@@ -374,7 +381,8 @@ func (r *reader) copies(document string) {
 	for to, from := range dirs {
 		r.must(os.CopyFS(filepath.Join(r.dir, filepath.FromSlash(to)), os.DirFS(from)))
 	}
-	if out, err := exec.CommandContext(r.ctx, "tar", "-czf", filepath.Join(r.dir, "v1.tar.gz"), "-C", filepath.Join(r.dir, "v1"), ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(r.ctx, "tar", "-czf", filepath.Join(r.dir, "v1.tar.gz"), "-C",
+		filepath.Join(r.dir, "v1"), ".").CombinedOutput(); err != nil {
 		r.t.Fatalf("%v: %s", err, out)
 	}
 }

@@ -57,7 +57,10 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for _, stream := range []string{"EVENTS", "PLANS", "REPORTS", "CONTENT"} {
-		for _, moment := range []string{"subscription.created.v1", "installplan.proposed.v1", "installplan.started.v1"} {
+		for _, moment := range []string{
+			"subscription.created.v1", "installplan.proposed.v1",
+			"installplan.started.v1",
+		} {
 			w.disturbed(want, "lose-"+strings.ToLower(stream), moment, func() { w.deleteStream(stream) })
 		}
 	}
@@ -89,8 +92,8 @@ func (w *world) disturbed(want outcome, harm, moment string, do func()) {
 	}
 }
 
-// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is called with the
-// types of the namespace's events each time that the log is read, until it returns that it is done.
+// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is called with
+// the types of the namespace's events each time that the log is read, until it returns that it is done.
 func (w *world) install(namespace string, harm func(seen map[string]bool) bool) outcome {
 	w.t.Helper()
 	begin := w.head()
@@ -102,7 +105,8 @@ func (w *world) install(namespace string, harm func(seen map[string]bool) bool) 
 		}
 	}()
 	w.retried(func() error {
-		return w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all", "targetNamespaces": []string{namespace}}, nil)
+		return w.Post(w.ctx, scopePath(namespace, "operatorgroups"),
+			map[string]any{"name": "all", "targetNamespaces": []string{namespace}}, nil)
 	})
 	w.retried(func() error {
 		return w.Post(w.ctx, scopePath(namespace, "subscriptions"),
@@ -120,25 +124,28 @@ func (w *world) install(namespace string, harm func(seen map[string]bool) bool) 
 // head is the position of the newest event.
 func (w *world) head() (p events.Position) {
 	w.t.Helper()
-	w.must(w.record.QueryRow(w.ctx, `select epoch, position from eventlog.events order by position desc limit 1`).Scan(&p.Epoch, &p.N))
+	w.must(w.record.QueryRow(w.ctx, `select epoch, position from eventlog.events order by position desc limit 1`).Scan(
+		&p.Epoch, &p.N))
 	return p
 }
 
 // settled waits for the last events of the install: of each subscription, the dependency's included, that it has what
-// it is to have. The states that the API shows may be there a moment before the resolver has said so. It returns the events
-// of the install.
+// it is to have. The states that the API shows may be there a moment before the resolver has said so. It returns the
+// events of the install.
 func (w *world) settled(begin events.Position, namespace string) (lines []string) {
 	w.t.Helper()
-	w.eventually("the resolver says of both subscriptions that they have the latest known version", func() (string, bool) {
-		lines = w.eventLines(begin, namespace)
-		arrived := 0
-		for _, line := range lines {
-			if strings.HasPrefix(line, "resolution.succeeded.v1") && strings.Contains(line, "outcome=AtLatestKnown") {
-				arrived++
+	w.eventually("the resolver says of both subscriptions that they have the latest known version",
+		func() (string, bool) {
+			lines = w.eventLines(begin, namespace)
+			arrived := 0
+			for _, line := range lines {
+				if strings.HasPrefix(line, "resolution.succeeded.v1") &&
+					strings.Contains(line, "outcome=AtLatestKnown") {
+					arrived++
+				}
 			}
-		}
-		return strings.Join(lines, "\n"), arrived == 2
-	})
+			return strings.Join(lines, "\n"), arrived == 2
+		})
 	return lines
 }
 
@@ -204,7 +211,8 @@ func (w *world) deleteStream(name string) {
 	}
 }
 
-// eventLines lists the events of a namespace as (type, subject, outcome), sorted: the order between streams is not promised.
+// eventLines lists the events of a namespace as (type, subject, outcome), sorted: the order between streams is not
+// promised.
 func (w *world) eventLines(begin events.Position, namespace string) []string {
 	w.t.Helper()
 	var lines []string
@@ -281,7 +289,8 @@ func (w *world) plain(o unstructured.Unstructured, namespace string) string {
 	if _, aggregated := o.Object["aggregationRule"]; aggregated {
 		unstructured.RemoveNestedField(o.Object, "rules") // the cluster fills them in, in its own time
 	}
-	if o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ClusterRole" || o.GetLabels()["olm.permissions.hash"] != "" {
+	if o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ClusterRole" ||
+		o.GetLabels()["olm.permissions.hash"] != "" {
 		o.SetName("hashed") // these names hold a hash over the namespace
 		unstructured.RemoveNestedField(o.Object, "roleRef", "name")
 	}

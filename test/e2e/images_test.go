@@ -9,25 +9,30 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// TestCatalogImage installs from a catalog image whose bundles are images, out of a registry that asks for a password: what
-// is needed is pulled, and nothing else, whatever is killed meanwhile; what is missing is explained, and taken up by itself
-// when it is there.
-// R-CAT-60, R-DIS-4, R-SUB-42, R-RES-40.
+// TestCatalogImage installs from a catalog image whose bundles are images, out of a registry that asks for a password:
+// what is needed is pulled, and nothing else, whatever is killed meanwhile; what is missing is explained, and taken up
+// by itself when it is there. R-CAT-60, R-DIS-4, R-SUB-42, R-RES-40.
 func TestCatalogImage(t *testing.T) {
 	w := newWorld(t)
 	r := newRegistry(t)
 	image := r.catalogImage(example(t), "v1", "lighthouse")
 	w.must(w.Post(w.ctx, "/api/v1/catalogs", map[string]any{
-		"name": "harbour", "source": map[string]any{"type": "image", "image": image, "insecure": true, "secrets": []string{"dock-pull"}},
+		"name": "harbour", "source": map[string]any{
+			"type": "image", "image": image, "insecure": true,
+			"secrets": []string{"dock-pull"},
+		},
 	}, nil))
 	w.eventually("the catalog says that its credential is missing", func() (string, bool) {
 		var c struct{ State, Reason string }
 		w.must(w.Get(w.ctx, "/api/v1/catalogs/harbour", &c))
 		return c.State + " " + c.Reason, c.State == "Failed"
 	})
-	auths, err := json.Marshal(map[string]any{"auths": map[string]any{r.host: map[string]any{"username": registryUser, "password": registryPassword}}})
+	auths, err := json.Marshal(map[string]any{"auths": map[string]any{
+		r.host: map[string]any{"username": registryUser, "password": registryPassword},
+	}})
 	w.must(err)
-	w.must(w.Do(w.ctx, "PUT", "/api/v1/catalogsecrets/dock-pull", map[string]any{"kind": "dockerconfigjson", "value": json.RawMessage(auths)}, nil))
+	w.must(w.Do(w.ctx, "PUT", "/api/v1/catalogsecrets/dock-pull",
+		map[string]any{"kind": "dockerconfigjson", "value": json.RawMessage(auths)}, nil))
 	w.catalogReady("harbour")
 	if got := r.repositories(); !slices.Equal(got, []string{"catalogs/harbour"}) {
 		t.Errorf("for the catalog alone %v were pulled", got)
@@ -69,7 +74,8 @@ func (w *world) templated(r *registryOf) {
 	r.catalogImage(example(w.t), "v"+minor)
 	w.must(w.Post(w.ctx, "/api/v1/catalogs", map[string]any{
 		"name": "templated", "source": map[string]any{
-			"type": "image", "template": r.host + "/catalogs/harbour:v{kube_major_version}.{kube_minor_version}", "insecure": true, "secrets": []string{"dock-pull"},
+			"type": "image", "template": r.host + "/catalogs/harbour:v{kube_major_version}.{kube_minor_version}",
+			"insecure": true, "secrets": []string{"dock-pull"},
 		},
 	}, nil))
 	w.group("docks", "docks")

@@ -31,7 +31,8 @@ func TestInstallAndUpgrade(t *testing.T) {
 		w := w.in(t)
 		w.group("steps")
 		w.subscribe("steps", subscription{
-			Name: "gauge", Package: "tidegauge", Channel: "fast", Catalog: "harbour", StartingCSV: "tidegauge.v1.1.0", Approval: "Manual",
+			Name: "gauge", Package: "tidegauge", Channel: "fast", Catalog: "harbour", StartingCSV: "tidegauge.v1.1.0",
+			Approval: "Manual",
 		})
 		first := w.waiting("steps")
 		if got := w.operators("steps"); len(got) != 0 {
@@ -55,7 +56,8 @@ func TestInstallAndUpgrade(t *testing.T) {
 				Status struct{ State, InstalledCSV, CurrentCSV string }
 			}
 			w.must(w.Get(w.ctx, scopePath("steps", "subscriptions/gauge"), &s))
-			return fmt.Sprint(s.Status), s.Status.State == "AtLatestKnown" && s.Status.InstalledCSV == "tidegauge.v1.1.0"
+			return fmt.Sprint(s.Status), s.Status.State == "AtLatestKnown" &&
+				s.Status.InstalledCSV == "tidegauge.v1.1.0"
 		})
 	})
 	t.Run("one trace from the request to Succeeded", func(t *testing.T) {

@@ -69,7 +69,8 @@ func newWorld(t *testing.T) *world {
 // borrowCluster takes a cluster that a former test may have used.
 func (w *world) borrowCluster() {
 	w.t.Helper()
-	w.cluster = testcluster.Borrow(w.t, testcluster.Options{Nodes: 3}) // real operators ask for replicas on different nodes
+	// real operators ask for replicas on different nodes
+	w.cluster = testcluster.Borrow(w.t, testcluster.Options{Nodes: 3})
 }
 
 // newStack starts Chandler without a cluster.

@@ -41,7 +41,8 @@ func TestPeopleDecide(t *testing.T) {
 	// The executor brings an operator to the west, and leaves the east alone.
 	w.subscribe("west", light)
 	w.succeeded("west", "lighthouse.v1.2.0")
-	ofGroup := func(o string) bool { return strings.Contains(o, `"olm.owner.kind":"OperatorGroup"`) } // it needs no plan
+	// it needs no plan
+	ofGroup := func(o string) bool { return strings.Contains(o, `"olm.owner.kind":"OperatorGroup"`) }
 	if got := slices.DeleteFunc(w.objects("east"), ofGroup); len(got) > 0 {
 		t.Errorf("before the window opened, the cluster has %v", got)
 	}
@@ -182,7 +183,8 @@ func (w *world) waitsFor(namespace, name string, opens time.Time) {
 		}
 		w.must(w.Get(w.ctx, scopePath(namespace, "subscriptions/"+name), &s))
 		for _, c := range s.Status.Conditions {
-			if c.Type == "InstallPlanPending" && c.Reason == "MaintenanceWindow" && strings.Contains(c.Message, opens.Format(time.RFC3339)) {
+			if c.Type == "InstallPlanPending" && c.Reason == "MaintenanceWindow" &&
+				strings.Contains(c.Message, opens.Format(time.RFC3339)) {
 				because = c.Event
 			}
 		}
@@ -284,7 +286,8 @@ func (w *world) explained(p plan) {
 		Differences []struct{ What, Recorded, Again string }
 	}
 	w.answered(func() error { return w.Get(w.ctx, "/api/v1/installplans/"+p.ID+"/explanation", &again) })
-	if !again.Agrees || again.PlanDigest != p.Digest || len(again.Bundles) != 1 || again.Bundles[0].CSV != p.Bundles[0].CSV {
+	if !again.Agrees || again.PlanDigest != p.Digest || len(again.Bundles) != 1 ||
+		again.Bundles[0].CSV != p.Bundles[0].CSV {
 		w.t.Errorf("plan %s (%s) of %s is explained as %+v", p.Name, p.Phase, p.Namespace, again)
 	}
 }

@@ -57,7 +57,8 @@ func newRegistry(t *testing.T) *registryOf {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if repository, _, manifest := strings.Cut(strings.TrimPrefix(req.URL.Path, "/v2/"), "/manifests/"); manifest && req.Method == http.MethodGet {
+		if repository, _, manifest := strings.Cut(strings.TrimPrefix(req.URL.Path, "/v2/"), "/manifests/"); manifest &&
+			req.Method == http.MethodGet {
 			r.mu.Lock()
 			r.pulled[repository]++
 			r.mu.Unlock()
@@ -85,7 +86,10 @@ func (r *registryOf) repositories() (out []string) {
 func (r *registryOf) push(repository, tag string, files map[string][]byte, labels map[string]string) string {
 	r.t.Helper()
 	raw := archive(r.t, files)
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(raw)),
+			nil
+	})
 	r.must(err)
 	image, err := mutate.AppendLayers(empty.Image, layer)
 	r.must(err)
@@ -105,7 +109,10 @@ func archive(t *testing.T, files map[string][]byte) []byte {
 	w := tar.NewWriter(&b)
 	for _, path := range slices.Sorted(maps.Keys(files)) { // the same files are the same image
 		text := files[path]
-		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(&tar.Header{
+			Name: path, Mode: 0o644, Size: int64(len(text)),
+			Typeflag: tar.TypeReg,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(text); err != nil {
@@ -175,7 +182,10 @@ func (r *registryOf) catalogImageAs(repository, dir, tag string, missing ...stri
 			if !slices.Contains(missing, p.Name) {
 				image = r.bundleImage(filepath.Join(dir, p.Name, b.Version), p.Name, b.Version)
 			}
-			doc(map[string]any{"schema": "olm.bundle", "package": p.Name, "name": b.Name, "image": image, "properties": b.Properties})
+			doc(map[string]any{
+				"schema": "olm.bundle", "package": p.Name, "name": b.Name, "image": image,
+				"properties": b.Properties,
+			})
 		}
 		files["configs/"+p.Name+"/catalog.json"] = out.Bytes()
 	}

@@ -19,7 +19,8 @@ type operator struct {
 	configMap     string // an optional object
 	slip          bool   // fields that Kubernetes does not know
 	webhook       string // the deployment that validates what is written of its CRD
-	berth         string // the label of the nodes on which its pods run, where they need one; without, they give up soon
+	// the label of the nodes on which its pods run, where they need one; without, they give up soon
+	berth string
 }
 
 func (o operator) csv() string { return o.name + ".v" + o.version }
@@ -31,7 +32,8 @@ func (o operator) content(tb testing.TB) bundle.Content {
 		raw = append(raw, []byte(fmt.Sprintf(crdManifest, o.group)))
 	}
 	if o.configMap != "" {
-		raw = append(raw, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+o.configMap+"}\ndata: {version: '"+o.version+"'}\n"))
+		raw = append(raw, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+o.configMap+
+			"}\ndata: {version: '"+o.version+"'}\n"))
 	}
 	c, err := bundle.FromManifests(raw)
 	must(tb, err)
@@ -40,7 +42,9 @@ func (o operator) content(tb testing.TB) bundle.Content {
 
 func (o operator) manifest() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: %s\nspec:\n", o.csv())
+	fmt.Fprintf(
+		&b, "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: %s\nspec:\n",
+		o.csv())
 	fmt.Fprintf(&b, "  displayName: %s\n  version: %s\n", o.name, o.version)
 	if o.replaces != "" {
 		fmt.Fprintf(&b, "  replaces: %s\n", o.replaces)

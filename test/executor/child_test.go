@@ -31,7 +31,8 @@ type childConfig struct {
 	Holder     string `json:"holder"`
 	ClusterID  string `json:"clusterId"`
 	GrantKey   []byte `json:"grantKey"`
-	// HoldAt is the number of the apply (from 1, admission policies aside) before which the process stands still until it reads a line.
+	// HoldAt is the number of the apply (from 1, admission policies aside) before which the process stands still until
+	// it reads a line.
 	HoldAt int `json:"holdAt"`
 }
 
@@ -55,9 +56,10 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return g.next.RoundTrip(r)
 	}
-	// Admission policies are not subject to admission policies: no fence keeps a late write of one out, and the holder's
-	// next look writes it again.
-	if r.Method != http.MethodPatch || r.URL.Query().Get("fieldManager") == "" || strings.Contains(r.URL.Path, "/admissionregistration.k8s.io/") {
+	// Admission policies are not subject to admission policies: no fence keeps a late write of one out, and the
+	// holder's next look writes it again.
+	if r.Method != http.MethodPatch || r.URL.Query().Get("fieldManager") == "" ||
+		strings.Contains(r.URL.Path, "/admissionregistration.k8s.io/") {
 		return g.next.RoundTrip(r)
 	}
 	g.mu.Lock()

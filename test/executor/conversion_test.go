@@ -41,15 +41,20 @@ func (p pilot) content(tb testing.TB) bundle.Content {
 	tb.Helper()
 	hook, place, replicas := "", "", 0
 	if p.webhook {
-		hook = fmt.Sprintf("  webhookdefinitions: [{type: ConversionWebhook, generateName: c.%s, deploymentName: %s, targetPort: 9443, "+
-			"webhookPath: /convert, sideEffects: None, admissionReviewVersions: [v1], conversionCRDs: [%s]}]\n", p.group(), p.deployment, p.crd())
+		hook = fmt.Sprintf(
+			"  webhookdefinitions: [{type: ConversionWebhook, generateName: c.%s, deploymentName: %s, targetPort: "+
+				"9443, "+
+				"webhookPath: /convert, sideEffects: None, admissionReviewVersions: [v1], conversionCRDs: [%s]}]\n",
+			p.group(), p.deployment, p.crd())
 	}
 	if p.berth != "" {
 		replicas, place = 1, fmt.Sprintf("nodeSelector: {%s: ''}, ", p.berth)
 	}
 	var versions strings.Builder
 	for i, v := range p.versions {
-		fmt.Fprintf(&versions, "  - {name: %s, served: true, storage: %v, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n",
+		fmt.Fprintf(&versions,
+			"  - {name: %s, served: true, storage: %v, schema: {openAPIV3Schema: {type: object, "+
+				"x-kubernetes-preserve-unknown-fields: true}}}\n",
 			v, i == len(p.versions)-1)
 	}
 	return contentOf(tb, fmt.Sprintf(`apiVersion: operators.coreos.com/v1alpha1
@@ -86,7 +91,8 @@ spec:
 func (p pilot) make(ctx context.Context, c dynamic.Interface, version, name string) error {
 	r := schema.GroupVersionResource{Group: p.group(), Version: version, Resource: "pilots"}
 	_, err := c.Resource(r).Namespace("default").Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": p.group() + "/" + version, "kind": "Pilot", "metadata": map[string]any{"name": name}, "rank": "mate",
+		"apiVersion": p.group() + "/" + version, "kind": "Pilot", "metadata": map[string]any{"name": name},
+		"rank": "mate",
 	}}, metav1.CreateOptions{})
 	return err
 }
@@ -113,7 +119,8 @@ func (p pilot) form(ctx context.Context, c dynamic.Interface) (f form, ca []byte
 		return f, nil, err
 	}
 	f.Strategy, _, err = unstructured.NestedString(o.Object, "spec", "conversion", "strategy")
-	service, _, serviceErr := unstructured.NestedString(o.Object, "spec", "conversion", "webhook", "clientConfig", "service", "name")
+	service, _, serviceErr := unstructured.NestedString(o.Object, "spec", "conversion", "webhook", "clientConfig",
+		"service", "name")
 	text, _, textErr := unstructured.NestedString(o.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	versions, _, versionsErr := unstructured.NestedSlice(o.Object, "spec", "versions")
 	for _, v := range versions {
@@ -145,11 +152,15 @@ func (b *bed) installPilot(t *testing.T, one pilot) (protocol.Plan, protocol.CSV
 }
 
 // upgradePilot has the second version follow the first one and waits until it has failed.
-func (b *bed) upgradePilot(t *testing.T, one, two pilot, p protocol.Plan, first protocol.CSVReport) (protocol.Plan, protocol.ScopePlans) {
+func (b *bed) upgradePilot(t *testing.T, one, two pilot, p protocol.Plan, first protocol.CSVReport) (
+	protocol.Plan, protocol.ScopePlans,
+) {
 	t.Helper()
 	q := b.plan(one.ns, "pilot", planned{content: two.content(t), replaces: one.csv()})
 	s := b.scope(one.ns)
-	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: first.Content, Plan: p.ID}}
+	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{
+		{CSV: one.csv(), Content: first.Content, Plan: p.ID},
+	}
 	b.publish(s)
 	b.awaitPlan(one.ns, q.ID, phase(protocol.PlanFinished))
 	b.awaitCSV(one.ns, two.csv(), endsIn("Failed", "InstallCheckFailed"))
@@ -161,13 +172,15 @@ func (b *bed) berth(t *testing.T, label string) {
 	t.Helper()
 	nodes, err := b.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	must(t, err)
-	_, err = b.kube.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"metadata": {"labels": {"`+label+`": ""}}}`), metav1.PatchOptions{})
+	_, err = b.kube.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType,
+		[]byte(`{"metadata": {"labels": {"`+label+`": ""}}}`), metav1.PatchOptions{})
 	must(t, err)
 }
 
-// TestConversion: R-CSV-46, R-CSV-50: an upgrade to a version that converts at another Service and stores another version
-// never comes to run. All the while objects are read and written through the former version, whose certificate and
-// proxy are kept up by an executor that takes over weeks later. When the new one runs, it converts, and the former goes.
+// TestConversion: R-CSV-46, R-CSV-50: an upgrade to a version that converts at another Service and stores another
+// version never comes to run. All the while objects are read and written through the former version, whose certificate
+// and proxy are kept up by an executor that takes over weeks later. When the new one runs, it converts, and the former
+// goes.
 func TestConversion(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -176,8 +189,14 @@ func TestConversion(t *testing.T) {
 	cfg.Now = func() time.Time { return time.Now().Add(-age) }
 	stop := b.start(cfg)
 	c := b.dynamic(t)
-	one := pilot{ns: "pilot", version: "1.0.0", deployment: "pilot-controller", webhook: true, versions: []string{"v1alpha1", "v1"}}
-	two := pilot{ns: "pilot", version: "2.0.0", deployment: "pilot-engine", webhook: true, versions: []string{"v1alpha1", "v1", "v2"}, berth: "berth.sea.test/pilot"}
+	one := pilot{
+		ns: "pilot", version: "1.0.0", deployment: "pilot-controller", webhook: true,
+		versions: []string{"v1alpha1", "v1"},
+	}
+	two := pilot{
+		ns: "pilot", version: "2.0.0", deployment: "pilot-engine", webhook: true,
+		versions: []string{"v1alpha1", "v1", "v2"}, berth: "berth.sea.test/pilot",
+	}
 	p, first := b.installPilot(t, one)
 	server := b.answer(buoyServer(t))
 	server.join(b, one.ns, one.service(), "443")
@@ -192,7 +211,11 @@ func TestConversion(t *testing.T) {
 		must(t, one.make(t.Context(), c, "v1", "y"+strings.ReplaceAll(when, " ", "-")))
 	}
 	await(t, "a Pilot", func(ctx context.Context) error { return one.make(ctx, c, "v1", "one") })
-	await(t, "its conversion", func(ctx context.Context) error { _, err := one.read(ctx, c, "v1alpha1", "one"); return err })
+	await(t, "its conversion", func(ctx context.Context) error {
+		_,
+			err := one.read(ctx, c, "v1alpha1", "one")
+		return err
+	})
 	served("installed")
 
 	q, s := b.upgradePilot(t, one, two, p, first)
@@ -206,7 +229,8 @@ func TestConversion(t *testing.T) {
 
 	// The next executor finds the certificate of the former version in its last hours, and a proxy.
 	_, err := b.kube.CoreV1().ConfigMaps("chandler-system").Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"}, Data: map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
+		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"},
+		Data:       map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	b.start(b.config("two"))
@@ -224,7 +248,8 @@ func TestConversion(t *testing.T) {
 		if err := errors.Join(err, getErr); err != nil {
 			return err
 		}
-		if got := d.Spec.Template.Annotations["olmcahash"]; !bytes.Equal(ca, renewed.Data["olmCAKey"]) || got != renewed.Annotations["olmcahash"] {
+		if got := d.Spec.Template.Annotations["olmcahash"]; !bytes.Equal(ca, renewed.Data["olmCAKey"]) ||
+			got != renewed.Annotations["olmcahash"] {
 			return fmt.Errorf("pods have %s, want %s", got, renewed.Annotations["olmcahash"])
 		}
 		return nil
@@ -248,8 +273,8 @@ func TestConversion(t *testing.T) {
 	b.publish(s)
 }
 
-// TestConversionBegins: R-CSV-46: a version that brings the first conversion webhook, and does not run, takes nothing away:
-// objects are read and written in the version that there was, and nothing is read in a wrong form. Once it is
+// TestConversionBegins: R-CSV-46: a version that brings the first conversion webhook, and does not run, takes nothing
+// away: objects are read and written in the version that there was, and nothing is read in a wrong form. Once it is
 // removed versions are changed by name.
 func TestConversionBegins(t *testing.T) {
 	t.Parallel()
@@ -257,7 +282,10 @@ func TestConversionBegins(t *testing.T) {
 	b.start(b.config("one"))
 	c := b.dynamic(t)
 	one := pilot{ns: "first", version: "1.0.0", deployment: "first-controller", versions: []string{"v1"}}
-	two := pilot{ns: "first", version: "2.0.0", deployment: "first-controller", webhook: true, versions: []string{"v1", "v2"}, berth: "berth.sea.test/first"}
+	two := pilot{
+		ns: "first", version: "2.0.0", deployment: "first-controller", webhook: true,
+		versions: []string{"v1", "v2"}, berth: "berth.sea.test/first",
+	}
 	p, first := b.installPilot(t, one)
 	await(t, "a Pilot", func(ctx context.Context) error { return one.make(ctx, c, "v1", "one") })
 	q, s := b.upgradePilot(t, one, two, p, first)

@@ -28,9 +28,9 @@ import (
 // errCrash is what a test's hook returns.
 var errCrash = errors.New("crash of the test")
 
-// The distance between the points at which executors die: in a short run, else, and as
-// CHANDLER_CRASH_EVERY says (1 takes each of some 240 points of a life and 50 of a removal, in about twenty minutes). They
-// are odd, since every other point is the one before an effect.
+// The distance between the points at which executors die: in a short run, else, and as CHANDLER_CRASH_EVERY says (1
+// takes each of some 240 points of a life and 50 of a removal, in about twenty minutes). They are odd, since every
+// other point is the one before an effect.
 const (
 	crashEveryShort = 13
 	crashEvery      = 7
@@ -65,7 +65,8 @@ func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.ledger.applied(body)
 	}
 	res, err := s.next.RoundTrip(r)
-	if err == nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/planexecutions/") && res.StatusCode == http.StatusOK {
+	if err == nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/planexecutions/") &&
+		res.StatusCode == http.StatusOK {
 		s.ledger.logged(body)
 	}
 	return res, err
@@ -83,7 +84,10 @@ func (l *ledger) applied(body []byte) {
 	if json.Unmarshal(body, &o) != nil {
 		return
 	}
-	key := strings.Join([]string{o.Metadata.Annotations["chandler-fleet.io/plan"], o.Kind, o.Metadata.Namespace, o.Metadata.Name}, "/")
+	key := strings.Join([]string{
+		o.Metadata.Annotations["chandler-fleet.io/plan"], o.Kind, o.Metadata.Namespace,
+		o.Metadata.Name,
+	}, "/")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.applies++
@@ -227,7 +231,9 @@ func (b *bed) lives(t *testing.T, names ...string) map[string]outcome {
 		c := b.awaitCSV(ns, one.csv(), reached("Succeeded"))
 		q := b.plan(ns, ns, planned{content: two.content(t), replaces: one.csv()})
 		s := b.scope(ns)
-		s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: c.Content, Plan: plans[ns].ID}}
+		s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{
+			{CSV: one.csv(), Content: c.Content, Plan: plans[ns].ID},
+		}
 		plans[ns] = q
 		b.publish(s)
 	}
@@ -238,7 +244,8 @@ func (b *bed) lives(t *testing.T, names ...string) map[string]outcome {
 		installed[ns] = protocol.Installed{CSV: two.Name, Content: two.Content, Plan: plans[ns].ID}
 		b.awaitRoles(t, ns) // they come after the phase was told
 		out[ns] = outcome{
-			Histories: map[string][]string{"1": settledHistory(one), "2": settledHistory(two)}, Objects: b.objects(t, ns),
+			Histories: map[string][]string{"1": settledHistory(one), "2": settledHistory(two)},
+			Objects:   b.objects(t, ns),
 		}
 	}
 	for _, ns := range names {
@@ -248,7 +255,8 @@ func (b *bed) lives(t *testing.T, names ...string) map[string]outcome {
 		b.publish(s)
 	}
 	for _, ns := range names {
-		r := b.AwaitRemoval(ns, removals[ns].ID, func(r protocol.RemovalReport) bool { return r.Phase == protocol.PlanFinished })
+		r := b.AwaitRemoval(ns, removals[ns].ID,
+			func(r protocol.RemovalReport) bool { return r.Phase == protocol.PlanFinished })
 		o := out[ns]
 		for _, left := range r.Left {
 			o.Left = append(o.Left, strings.ReplaceAll(left.String(), ns, "life")+" "+left.Reason)
@@ -270,8 +278,8 @@ func stage(ns, version, replaces string, deployments ...string) operator {
 	}
 }
 
-// settledHistory leaves out that a definition was not served yet when somebody looked: how often that is seen depends on
-// how long a look takes.
+// settledHistory leaves out that a definition was not served yet when somebody looked: how often that is seen depends
+// on how long a look takes.
 func settledHistory(r protocol.CSVReport) []string {
 	return slices.DeleteFunc(history(r), func(h string) bool { return h == "Pending(RequirementsNotMet)" })
 }
@@ -332,7 +340,8 @@ func (b *bed) objects(t *testing.T, ns string) []string {
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 		{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"},
 	} {
-		list, err := dyn.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed=true"})
+		list, err := dyn.Resource(gvr).List(t.Context(),
+			metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed=true"})
 		must(t, err)
 		for _, o := range list.Items {
 			if o.GetNamespace() != ns && o.GetLabels()["olm.owner.namespace"] != ns || o.GetDeletionTimestamp() != nil {

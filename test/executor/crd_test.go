@@ -17,8 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestCRDVerdicts: R-CRD-1 … R-CRD-5 with the objects of a real API server. What would hurt them blocks the plan before its first
-// step, names what it is about, and lets go when it is mended.
+// TestCRDVerdicts: R-CRD-1 … R-CRD-5 with the objects of a real API server. What would hurt them blocks the plan before
+// its first step, names what it is about, and lets go when it is mended.
 //
 //nolint:tparallel // one executor is the subject; what it is busy with at a time is to be known
 func TestCRDVerdicts(t *testing.T) {
@@ -26,8 +26,8 @@ func TestCRDVerdicts(t *testing.T) {
 	b := newBed(t)
 	b.start(b.config("one"))
 	for name, test := range map[string]func(*testing.T, *defined){
-		"crd-invalid": testInvalidObjects, "crd-stored": testStoredVersion, "crd-owners": testSeveralOwners, "crd-narrow": testNarrowedAndFits,
-		"crd-many": testManyObjects,
+		"crd-invalid": testInvalidObjects, "crd-stored": testStoredVersion, "crd-owners": testSeveralOwners,
+		"crd-narrow": testNarrowedAndFits, "crd-many": testManyObjects,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
@@ -73,7 +73,9 @@ spec:
   versions:
 `, d.crd(), d.ns)
 	for _, v := range versions {
-		text += fmt.Sprintf("  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, %s}}}}}\n", v.name, v.stored, v.properties)
+		text += fmt.Sprintf(
+			"  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: "+
+				"{type: object, %s}}}}}\n", v.name, v.stored, v.properties)
 	}
 	c, err := bundle.FromManifests([][]byte{[]byte(o.manifest()), []byte(text)})
 	must(d.t, err)
@@ -95,14 +97,18 @@ func (d *defined) ask(content planned) protocol.Plan {
 }
 
 func (d *defined) gauges() dynamic.ResourceInterface {
-	return d.dyn.Resource(schema.GroupVersionResource{Group: d.ns + ".test", Version: "v1", Resource: "gauges"}).Namespace(d.ns)
+	return d.dyn.Resource(schema.GroupVersionResource{
+		Group: d.ns + ".test", Version: "v1",
+		Resource: "gauges",
+	}).Namespace(d.ns)
 }
 
 // gauge makes an object; its API is served a moment after the definition is established.
 func (d *defined) gauge(name string, size int64) {
 	d.t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": d.ns + ".test/v1", "kind": "Gauge", "metadata": map[string]any{"name": name}, "spec": map[string]any{"size": size},
+		"apiVersion": d.ns + ".test/v1", "kind": "Gauge", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"size": size},
 	}}
 	await(d.t, "object "+name, func(ctx context.Context) error {
 		_, err := d.gauges().Create(ctx, o, metav1.CreateOptions{})
@@ -124,7 +130,8 @@ func testInvalidObjects(t *testing.T, d *defined) {
 	two, content := d.bundle("2.0.0", one.csv(), served{"v1", smallSize, true})
 	p := d.ask(content)
 	r := d.awaitPlan(d.ns, p.ID, blocked("CRDUpgradeUnsafe"))
-	want := fmt.Sprintf(`error validating existing CRs against new CRD's schema for %q: 1 of 2 objects become invalid: %s/large, as v1: spec.size`, d.crd(), d.ns)
+	want := fmt.Sprintf(
+		`error validating existing CRs against new CRD's schema for %q: 1 of 2 objects become invalid: %s/large, as v1: spec.size`, d.crd(), d.ns)
 	if r.Begun || r.Class != "conflict" || !strings.Contains(r.Message, want) {
 		t.Errorf("got %+v, want a conflict before the first step that says %s", r, want)
 	}
@@ -134,22 +141,29 @@ func testInvalidObjects(t *testing.T, d *defined) {
 	d.finishes(t, d.ns, p, two.csv())
 }
 
-// testStoredVersion: R-CRD-3, R-MT-3. A version that is stored does not go; after a migration of what is stored it does, and the change
-// of the definition is what has the plan looked at again.
+// testStoredVersion: R-CRD-3, R-MT-3. A version that is stored does not go; after a migration of what is stored it
+// does, and the change of the definition is what has the plan looked at again.
 func testStoredVersion(t *testing.T, d *defined) {
 	one, content := d.bundle("1.0.0", "", served{"v1", anySize, true}, served{"v2", anySize, false})
 	d.install(one, content)
 	two, content := d.bundle("2.0.0", one.csv(), served{"v2", anySize, true})
 	p := d.ask(content)
 	r := d.awaitPlan(d.ns, p.ID, blocked("CRDUpgradeUnsafe"))
-	if want := fmt.Sprintf("risk of data loss updating %q: new CRD removes version v1 that is listed as a stored version on the existing CRD", d.crd()); r.Begun || r.Message != want {
+	if want := fmt.Sprintf(
+		"risk of data loss updating %q: new CRD removes version v1 that is listed as a stored version on the "+
+			"existing CRD", d.crd()); r.Begun || r.Message != want {
 		t.Errorf("got %+v, want %s", r, want)
 	}
-	crds := d.dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	stored := []byte(`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`)
+	crds := d.dyn.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	})
+	stored := []byte(
+		`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`)
 	_, err := crds.Patch(t.Context(), d.crd(), types.JSONPatchType, stored, metav1.PatchOptions{})
 	must(t, err)
-	_, err = crds.Patch(t.Context(), d.crd(), types.MergePatchType, []byte(`{"status":{"storedVersions":["v2"]}}`), metav1.PatchOptions{}, "status")
+	_, err = crds.Patch(t.Context(), d.crd(), types.MergePatchType, []byte(`{"status":{"storedVersions":["v2"]}}`),
+		metav1.PatchOptions{}, "status")
 	must(t, err)
 	d.finishes(t, d.ns, p, two.csv())
 }
@@ -167,22 +181,29 @@ func testSeveralOwners(t *testing.T, d *defined) {
 	_, content = d.bundle("2.0.0", one.csv(), both[0])
 	q := d.ask(content)
 	r := d.awaitPlan(d.ns, q.ID, blocked("CRDUpgradeUnsafe"))
-	if want := d.crd() + " would no longer be served in v2, and is owned by crd-rival/rival.v1.0.0, too"; r.Begun || r.Message != want {
+	if want := d.crd() + " would no longer be served in v2, and is owned by crd-rival/rival.v1.0.0, too"; r.Begun ||
+		r.Message != want {
 		t.Errorf("got %+v, want %s", r, want)
 	}
 }
 
-// testNarrowedAndFits: R-CRD-1. A narrower schema that every object fits holds nobody up; what it would cost to go back is told.
+// testNarrowedAndFits: R-CRD-1. A narrower schema that every object fits holds nobody up; what it would cost to go back
+// is told.
 func testNarrowedAndFits(t *testing.T, d *defined) {
-	one, content := d.bundle("1.0.0", "", served{"v1", "properties: {size: {type: integer}, color: {type: string}}", true})
+	one, content := d.bundle("1.0.0", "", served{
+		"v1", "properties: {size: {type: integer}, color: {type: string}}",
+		true,
+	})
 	d.install(one, content)
 	d.gauge("small", 1)
 	two, content := d.bundle("2.0.0", one.csv(), served{"v1", "properties: {color: {type: string}}", true})
 	p := d.plan(d.ns, d.ns, content)
 	var c protocol.PlanCheck
 	must(t, ask.Put(t.Context(), d.js.Conn(), protocol.AskSubject("default", d.hub.cluster, protocol.AskCheckPlan),
-		protocol.PlanQuestion{Namespace: d.ns, Plan: p, OperatorGroups: 1, OperatorGroup: d.scope(d.ns).OperatorGroup}, &c))
-	if len(c.CRDs) != 1 || !c.CRDs[0].Safe || c.CRDs[0].Checked != 1 || len(c.CRDs[0].Irreversible) != 1 || !strings.Contains(c.CRDs[0].Irreversible[0], "spec.size (1)") {
+		protocol.PlanQuestion{Namespace: d.ns, Plan: p, OperatorGroups: 1, OperatorGroup: d.scope(d.ns).OperatorGroup},
+		&c))
+	if len(c.CRDs) != 1 || !c.CRDs[0].Safe || c.CRDs[0].Checked != 1 || len(c.CRDs[0].Irreversible) != 1 ||
+		!strings.Contains(c.CRDs[0].Irreversible[0], "spec.size (1)") {
 		t.Errorf("got %+v, want a safe change that drops spec.size of one object for good", c.CRDs)
 	}
 	if v := c.CRDs[0].Owners; len(v) != 1 || v[0] != d.ns+"/"+one.csv() {
@@ -208,8 +229,9 @@ func testManyObjects(t *testing.T, d *defined) {
 	}
 }
 
-// TestProtectedGroup: of groups of the Kubernetes community that no API server serves itself, the API server decides by its own
-// rule, the annotation api-approved.kubernetes.io. What it says is known before anybody approves and before the first step.
+// TestProtectedGroup: of groups of the Kubernetes community that no API server serves itself, the API server decides by
+// its own rule, the annotation api-approved.kubernetes.io. What it says is known before anybody approves and before the
+// first step.
 func TestProtectedGroup(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -220,16 +242,20 @@ func TestProtectedGroup(t *testing.T) {
 	bare := b.plan(ns, ns, planned{content: o.content(t)})
 	const want = "protected groups must have approval annotation"
 	b.want(ns, bare)
-	if r := b.awaitPlan(ns, bare.ID, blocked("DefinitionRefused")); r.Begun || !strings.Contains(r.Message, want) || !strings.Contains(r.Message, "gauges.charts.helm.k8s.io") {
+	if r := b.awaitPlan(ns, bare.ID, blocked("DefinitionRefused")); r.Begun || !strings.Contains(r.Message, want) ||
+		!strings.Contains(r.Message, "gauges.charts.helm.k8s.io") {
 		t.Errorf("got %+v, want a plan that is not begun and says %q", r, want)
 	}
 	var c protocol.PlanCheck
 	must(t, ask.Put(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
-		protocol.PlanQuestion{Namespace: ns, Plan: bare, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup}, &c))
-	if len(c.Obstacles) != 1 || c.Obstacles[0].Reason != "DefinitionRefused" || !strings.Contains(c.Obstacles[0].Message, want) {
+		protocol.PlanQuestion{Namespace: ns, Plan: bare, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup},
+		&c))
+	if len(c.Obstacles) != 1 || c.Obstacles[0].Reason != "DefinitionRefused" ||
+		!strings.Contains(c.Obstacles[0].Message, want) {
 		t.Errorf("the check says %+v, want one obstacle with %q", c.Obstacles, want)
 	}
-	const approved = "metadata:\n  name: gauges.%[1]s\n  annotations: {api-approved.kubernetes.io: 'unapproved, a test'}"
+	const approved = "metadata:\n  name: gauges.%[1]s\n  annotations: {api-approved.kubernetes.io: 'unapproved, a " +
+		"test'}"
 	crd := strings.Replace(crdManifest, "metadata: {name: gauges.%[1]s}", approved, 1)
 	content, err := bundle.FromManifests([][]byte{[]byte(o.manifest()), []byte(fmt.Sprintf(crd, o.group))})
 	must(t, err)
@@ -244,7 +270,10 @@ func TestOwnGroups(t *testing.T) {
 	b := newBed(t)
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
-	services, err := dyn.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).List(t.Context(), metav1.ListOptions{})
+	services, err := dyn.Resource(schema.GroupVersionResource{
+		Group: "apiregistration.k8s.io", Version: "v1",
+		Resource: "apiservices",
+	}).List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	own := 0
 	for _, s := range services.Items {

@@ -16,8 +16,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestDrift: R-CSV-24: what a person changed or deleted of an operator's objects is seen, told with field and author, and
-// put right, or only told where the cluster's settings say so. No step of a plan does it.
+// TestDrift: R-CSV-24: what a person changed or deleted of an operator's objects is seen, told with field and author,
+// and put right, or only told where the cluster's settings say so. No step of a plan does it.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -32,8 +32,10 @@ func TestDrift(t *testing.T) {
 
 	b.edit(t, "registry.example.com/edited:1")
 	d := b.awaitDrift(t, o.csv(), "Deployment", func(d protocol.Drift) bool { return d.Corrected })
-	if d.Manager != "kubectl-edit" || len(d.Fields) != 1 || d.Fields[0].Path != "/spec/template/spec/containers/0/image" ||
-		string(d.Fields[0].Have) != `"registry.example.com/edited:1"` || string(d.Fields[0].Want) != `"registry.example.com/op:1.0.0"` {
+	if d.Manager != "kubectl-edit" || len(d.Fields) != 1 ||
+		d.Fields[0].Path != "/spec/template/spec/containers/0/image" ||
+		string(d.Fields[0].Have) != `"registry.example.com/edited:1"` ||
+		string(d.Fields[0].Want) != `"registry.example.com/op:1.0.0"` {
 		t.Errorf("told: %+v", d)
 	}
 	b.awaitImage(t, "registry.example.com/op:1.0.0")
@@ -59,8 +61,8 @@ func TestDrift(t *testing.T) {
 	b.testDriftOfGroups(t, s)
 }
 
-// testDriftOfRequirements: what an operator requires of its own objects comes back although its phase says that it waits
-// for it.
+// testDriftOfRequirements: what an operator requires of its own objects comes back although its phase says that it
+// waits for it.
 func (b *bed) testDriftOfRequirements(t *testing.T, o operator) {
 	t.Helper()
 	must(t, b.kube.CoreV1().ServiceAccounts("ops").Delete(t.Context(), o.name, metav1.DeleteOptions{}))
@@ -71,17 +73,21 @@ func (b *bed) testDriftOfRequirements(t *testing.T, o operator) {
 	}
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
-	definitions := dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := dyn.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	})
 	must(t, definitions.Delete(t.Context(), "gauges."+o.group, metav1.DeleteOptions{}))
-	b.awaitDrift(t, o.csv(), "CustomResourceDefinition", func(d protocol.Drift) bool { return d.Missing && d.Corrected })
+	b.awaitDrift(t, o.csv(), "CustomResourceDefinition",
+		func(d protocol.Drift) bool { return d.Missing && d.Corrected })
 	b.awaitCSV("ops", o.csv(), reached("Succeeded"))
 	if _, err := definitions.Get(t.Context(), "gauges."+o.group, metav1.GetOptions{}); err != nil {
 		t.Errorf("the deleted definition did not come back: %v", err)
 	}
 }
 
-// testDriftOfGroups: while nobody knows whom an operator serves, nothing of it is written: its pods would be told of all
-// namespaces.
+// testDriftOfGroups: while nobody knows whom an operator serves, nothing of it is written: its pods would be told of
+// all namespaces.
 func (b *bed) testDriftOfGroups(t *testing.T, s protocol.ScopePlans) {
 	t.Helper()
 	s.OperatorGroups = 2
@@ -135,7 +141,10 @@ func TestAlone(t *testing.T) {
 
 	must(t, deployments.Delete(t.Context(), d.Name, metav1.DeleteOptions{}))
 	b.awaitCSV("ops", tide.csv(), reached("Succeeded"))
-	b.awaitReport(t, "nothing in the way", func(r protocol.ScopeReport) bool { return r.Group != nil && !unattended(r) })
+	b.awaitReport(t, "nothing in the way", func(r protocol.ScopeReport) bool {
+		return r.Group != nil &&
+			!unattended(r)
+	})
 }
 
 func (b *bed) awaitReport(t *testing.T, what string, ok func(protocol.ScopeReport) bool) {
@@ -168,7 +177,8 @@ func TestDriftOfARestart(t *testing.T) {
 func (b *bed) edit(t *testing.T, image string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, image)
-	_, err := b.kube.AppsV1().Deployments("ops").Patch(t.Context(), "tide-controller", types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	_, err := b.kube.AppsV1().Deployments("ops").Patch(t.Context(), "tide-controller", types.JSONPatchType,
+		[]byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	must(t, err)
 }
 

@@ -18,7 +18,8 @@ import (
 
 // told are the Events that Chandler wrote about an object, by kind and name.
 func (m mirrored) told(ctx context.Context, namespace, kind, name string) ([]corev1.Event, error) {
-	list, err := m.kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
+	list, err := m.kube.CoreV1().Events(namespace).List(
+		ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +50,10 @@ func (m mirrored) tells(t *testing.T, namespace, kind, name string, reasons ...s
 // executor; where the setting says off, nothing is told.
 func (m mirrored) testEvents(t *testing.T) {
 	name := m.operator.csv()
-	for _, e := range m.tells(t, "ops", "ClusterServiceVersion", name, "RequirementsUnknown", "AllRequirementsMet", "InstallSucceeded") {
-		if e.Type != corev1.EventTypeNormal || e.InvolvedObject.APIVersion != "operators.coreos.com/v1alpha1" || e.InvolvedObject.UID == "" ||
+	for _, e := range m.tells(t, "ops", "ClusterServiceVersion", name, "RequirementsUnknown", "AllRequirementsMet",
+		"InstallSucceeded") {
+		if e.Type != corev1.EventTypeNormal || e.InvolvedObject.APIVersion != "operators.coreos.com/v1alpha1" ||
+			e.InvolvedObject.UID == "" ||
 			e.InvolvedObject.ResourceVersion == "" || e.FirstTimestamp.IsZero() || e.Message == "" {
 			t.Errorf("told: %+v", e)
 		}
@@ -58,7 +61,9 @@ func (m mirrored) testEvents(t *testing.T) {
 	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace("ops"), "tide", there)
 	plan := seen(sub, "status", "installPlanRef", "name")
 	warned := m.tells(t, "ops", "InstallPlan", plan, "AppliedWithWarnings")
-	if e := warned[0]; e.Type != corev1.EventTypeWarning || !strings.Contains(e.Message, `1 warning(s) generated during installation of operator "`+name+`" (Deployment "tide-controller"): `) ||
+	if e := warned[0]; e.Type != corev1.EventTypeWarning ||
+		!strings.Contains(e.Message, `1 warning(s) generated during installation of operator "`+name+
+			`" (Deployment "tide-controller"): `) ||
 		!strings.HasPrefix(e.InvolvedObject.FieldPath, "status.plan[") {
 		t.Errorf("told of the plan: %+v", e)
 	}
@@ -71,14 +76,17 @@ func (m mirrored) testEvents(t *testing.T) {
 	}
 	fails("ConstraintsNotSatisfiable", "")
 	failed := m.tells(t, "ops", "Subscription", "tide", "ResolutionFailed")
-	if e := failed[0]; e.Type != corev1.EventTypeWarning || e.InvolvedObject.UID != sub.GetUID() || !strings.HasPrefix(e.Message, "ConstraintsNotSatisfiable: ") {
+	if e := failed[0]; e.Type != corev1.EventTypeWarning || e.InvolvedObject.UID != sub.GetUID() ||
+		!strings.HasPrefix(e.Message, "ConstraintsNotSatisfiable: ") {
 		t.Errorf("told of the subscription: %+v", e)
 	}
-	if e := m.tells(t, "default", "Namespace", "ops", "ResolutionFailed")[0]; !strings.Contains(e.Message, "subscription tide") || e.InvolvedObject.UID == "" {
+	if e := m.tells(t, "default", "Namespace", "ops", "ResolutionFailed")[0]; !strings.Contains(
+		e.Message, "subscription tide") || e.InvolvedObject.UID == "" {
 		t.Errorf("told of the namespace: %+v", e)
 	}
 
-	// Another executor tells nothing of that again; the last Event shows that it had its turn, since they come in order.
+	// Another executor tells nothing of that again; the last Event shows that it had its turn, since they come in
+	// order.
 	before, err := m.told(t.Context(), "ops", "ClusterServiceVersion", name)
 	must(t, err)
 	m.again()
@@ -89,7 +97,8 @@ func (m mirrored) testEvents(t *testing.T) {
 		want       int
 	}{{"ClusterServiceVersion", name, len(before)}, {"InstallPlan", plan, len(warned)}, {"Subscription", "tide", 2}} {
 		if list, err := m.told(t.Context(), "ops", about.kind, about.name); err != nil || len(list) != about.want {
-			t.Errorf("after a restart %d Events of %s %s, want %d (%v): %+v", len(list), about.kind, about.name, about.want, err, list)
+			t.Errorf("after a restart %d Events of %s %s, want %d (%v): %+v", len(list), about.kind, about.name,
+				about.want, err, list)
 		}
 	}
 

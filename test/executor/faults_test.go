@@ -69,13 +69,15 @@ func testUnread(t *testing.T, b *bed, ns string) {
 		"unreadable": `{"spec":{"install":{"spec":{"deployments":[{}]}}}}`,
 		"unlabelled": `{"metadata":{"labels":{"chandler-fleet.io/managed":null}}}`,
 	} {
-		_, err = dyn.Resource(installedOperators()).Namespace(ns).Patch(t.Context(), o.csv(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err = dyn.Resource(installedOperators()).Namespace(ns).Patch(t.Context(), o.csv(), types.MergePatchType,
+			[]byte(patch), metav1.PatchOptions{})
 		must(t, err)
 		r := b.looked(t, s)
 		if slices.ContainsFunc(r.CSVs, func(c protocol.CSVReport) bool { return c.Removed }) {
 			t.Errorf("%s, it is reported as removed: %+v", what, r.CSVs)
 		}
-		if _, err := b.kube.AppsV1().Deployments(ns).Get(t.Context(), ns+"-controller", metav1.GetOptions{}); err != nil {
+		if _, err := b.kube.AppsV1().Deployments(ns).Get(t.Context(), ns+"-controller",
+			metav1.GetOptions{}); err != nil {
 			t.Errorf("%s, it lost its Deployment: %v", what, err)
 		}
 	}

@@ -29,7 +29,8 @@ type process struct {
 
 func (b *bed) process(t *testing.T, c childConfig) *process {
 	t.Helper()
-	c.Kubeconfig, c.NATS, c.ClusterID, c.GrantKey = string(b.cluster.Kubeconfig()), b.js.Conn().ConnectedUrl(), b.hub.cluster, b.public
+	c.Kubeconfig, c.NATS, c.ClusterID, c.GrantKey = string(b.cluster.Kubeconfig()), b.js.Conn().ConnectedUrl(),
+		b.hub.cluster, b.public
 	config, err := json.Marshal(c)
 	must(t, err)
 	cmd := exec.Command(os.Args[0])
@@ -163,7 +164,10 @@ func TestUnreachable(t *testing.T) {
 	p := b.plan("ops", "tide", planned{content: one.content(t)})
 	b.want("ops", p)
 	await(t, "report of trouble", func(ctx context.Context) error { return b.state(ctx, "Unreachable", "Timeout") })
-	b.awaitPlan("ops", p.ID, func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanBlocked && r.Class == "transient" })
+	b.awaitPlan("ops", p.ID, func(r protocol.PlanReport) bool {
+		return r.Phase == protocol.PlanBlocked &&
+			r.Class == "transient"
+	})
 	must(t, b.cluster.Resume())
 	b.awaitPlan("ops", p.ID, phase(protocol.PlanFinished))
 	b.awaitCSV("ops", one.csv(), reached("Succeeded"))
@@ -175,9 +179,13 @@ func TestWrongCredentials(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	cfg := b.config("one")
-	cfg.REST.CertData, cfg.REST.KeyData, cfg.REST.CertFile, cfg.REST.KeyFile, cfg.REST.BearerToken = nil, nil, "", "", "nobody"
+	cfg.REST.CertData, cfg.REST.KeyData, cfg.REST.CertFile, cfg.REST.KeyFile, cfg.REST.BearerToken = nil, nil, "", "",
+		"nobody"
 	b.start(cfg)
-	await(t, "report of wrong credentials", func(ctx context.Context) error { return b.state(ctx, "Unauthorized", "Unauthorized") })
+	await(t, "report of wrong credentials", func(ctx context.Context) error {
+		return b.state(
+			ctx, "Unauthorized", "Unauthorized")
+	})
 }
 
 func (b *bed) state(ctx context.Context, state, reason string) error {
@@ -188,8 +196,8 @@ func (b *bed) state(ctx context.Context, state, reason string) error {
 	return nil
 }
 
-// TestLetGo: in a cluster that is Chandler's no more nobody is kept from writing; what is installed stays. One that comes
-// back keeps others out again.
+// TestLetGo: in a cluster that is Chandler's no more nobody is kept from writing; what is installed stays. One that
+// comes back keeps others out again.
 func TestLetGo(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -204,7 +212,8 @@ func TestLetGo(t *testing.T) {
 	edits := 0
 	edit := func(ctx context.Context, of dynamic.ResourceInterface) error {
 		edits++ // one that changes nothing would be let in
-		_, err := of.Patch(ctx, o.csv(), types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"edit":"%d"}}}`, edits), metav1.PatchOptions{})
+		_, err := of.Patch(ctx, o.csv(), types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{"edit":"%d"}}}`, edits), metav1.PatchOptions{})
 		return err
 	}
 	kept := func(ctx context.Context) error {
@@ -221,8 +230,14 @@ func TestLetGo(t *testing.T) {
 	for range 2 { // each that served the cluster does it
 		must(t, executor.LetGo(t.Context(), b.cluster.RESTConfig(), "default", b.ClusterID))
 	}
-	await(t, "others to be let in", func(ctx context.Context) error { return errors.Join(edit(ctx, mirrors), edit(ctx, operators)) })
-	for name, there := range map[string]bool{memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false, "chandler-intents.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true} {
+	await(t, "others to be let in", func(ctx context.Context) error {
+		return errors.Join(
+			edit(ctx, mirrors), edit(ctx, operators))
+	})
+	for name, there := range map[string]bool{
+		memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false,
+		"chandler-intents.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true,
+	} {
 		if _, err := admin.Resource(policies).Get(t.Context(), name, metav1.GetOptions{}); (err == nil) != there {
 			t.Errorf("policy %s: %v", name, err)
 		}

@@ -71,11 +71,13 @@ func serves(targets ...string) func(protocol.GroupReport) bool {
 func (b *bed) awaitBindings(t *testing.T, ns string, want ...string) {
 	t.Helper()
 	await(t, "bindings of "+ns, func(ctx context.Context) error {
-		bound, err := b.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{LabelSelector: "olm.permissions.hash,olm.owner.namespace=" + ns})
+		bound, err := b.kube.RbacV1().RoleBindings("").List(
+			ctx, metav1.ListOptions{LabelSelector: "olm.permissions.hash,olm.owner.namespace=" + ns})
 		if err != nil {
 			return err
 		}
-		lifted, err := b.kube.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{LabelSelector: "chandler-fleet.io/operatorgroup-part,olm.owner.namespace=" + ns})
+		lifted, err := b.kube.RbacV1().ClusterRoleBindings().List(
+			ctx, metav1.ListOptions{LabelSelector: "chandler-fleet.io/operatorgroup-part,olm.owner.namespace=" + ns})
 		if err != nil {
 			return err
 		}
@@ -103,7 +105,8 @@ func (b *bed) awaitTold(t *testing.T, ns, targets string) {
 			return err
 		}
 		a := d.Spec.Template.Annotations
-		if a["olm.targetNamespaces"] != targets || a["olm.operatorGroup"] != "group" || a["olm.operatorNamespace"] != ns {
+		if a["olm.targetNamespaces"] != targets || a["olm.operatorGroup"] != "group" ||
+			a["olm.operatorNamespace"] != ns {
 			return fmt.Errorf("annotations %v", a)
 		}
 		return nil
@@ -114,7 +117,8 @@ func (b *bed) awaitTold(t *testing.T, ns, targets string) {
 func (b *bed) awaitMarked(t *testing.T, ns string, want ...string) {
 	t.Helper()
 	await(t, "labels of namespaces", func(ctx context.Context) error {
-		list, err := b.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: "olm.operatorgroup.uid/" + b.scope(ns).OperatorGroup.ID})
+		list, err := b.kube.CoreV1().Namespaces().List(
+			ctx, metav1.ListOptions{LabelSelector: "olm.operatorgroup.uid/" + b.scope(ns).OperatorGroup.ID})
 		if err != nil {
 			return err
 		}
@@ -133,7 +137,8 @@ func (b *bed) label(t *testing.T, namespace, key string, value any) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
 	must(t, err)
-	_, err = b.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = b.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	must(t, err)
 }
 
@@ -155,7 +160,8 @@ func (b *bed) may(t *testing.T, want bool, user string, a authorizationv1.Resour
 }
 
 // testTargets: R-OG-15, R-OG-44: roles are copied to each target, and pods are told of them; a target that does not
-// exist is named, and gets its copies when it does; R-OG-45: what was copied goes with the target and with the operator.
+// exist is named, and gets its copies when it does; R-OG-45: what was copied goes with the target and with the
+// operator.
 func testTargets(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, content := simple(t, ns)
@@ -183,7 +189,8 @@ func testTargets(t *testing.T, b *bed, ns string) {
 	b.awaitMarked(t, ns, "target-b")
 	b.awaitCSV(ns, o.csv(), reached("Succeeded"))
 
-	must(t, b.kube.RbacV1().RoleBindings("target-b").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "olm.owner.namespace=" + ns}))
+	must(t, b.kube.RbacV1().RoleBindings("target-b").DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "olm.owner.namespace=" + ns}))
 	b.awaitBindings(t, ns, "target-b", ns)
 
 	b.deleteCSV(t, ns, o.csv(), protocol.Installed{CSV: o.csv(), Content: c.Content, Plan: p.ID})
@@ -197,7 +204,9 @@ func testSelector(t *testing.T, b *bed, ns string) {
 	b.namespace(t, "sea-a")
 	b.namespace(t, "sea-b")
 	b.label(t, "sea-a", "sea", "north")
-	b.regroup(ns, events.OperatorGroupSpec{Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}}})
+	b.regroup(ns, events.OperatorGroupSpec{Selector: events.LabelSelector{
+		MatchLabels: map[string]string{"sea": "north"},
+	}})
 	p := b.plan(ns, ns, content)
 	b.want(ns, p)
 	b.finishes(t, ns, p, o.csv())
@@ -270,7 +279,10 @@ func testGroupRoles(t *testing.T, b *bed, ns string) {
 	}
 	for user, role := range map[string]string{"ann": "edit", "ben": g.Roles[2]} {
 		_, err := b.kube.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: role},
+			ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{
+				APIGroup: "rbac.authorization.k8s.io",
+				Kind:     "ClusterRole", Name: role,
+			},
 			Subjects: []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: "rbac.authorization.k8s.io"}},
 		}, metav1.CreateOptions{})
 		must(t, err)
@@ -281,7 +293,8 @@ func testGroupRoles(t *testing.T, b *bed, ns string) {
 	b.may(t, true, "ann", do("create"))
 	b.may(t, true, "ben", do("list"))
 	b.may(t, false, "ben", do("create"))
-	names, err := b.kube.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/operatorgroup-part=api"})
+	names, err := b.kube.RbacV1().ClusterRoles().List(t.Context(),
+		metav1.ListOptions{LabelSelector: "chandler-fleet.io/operatorgroup-part=api"})
 	must(t, err)
 	var got []string
 	for _, r := range names.Items {
@@ -303,7 +316,8 @@ func testGroupRoles(t *testing.T, b *bed, ns string) {
 func (b *bed) awaitRoles(t *testing.T, ns string) (rules []rbacv1.PolicyRule) {
 	t.Helper()
 	await(t, "roles of the group", func(ctx context.Context) error {
-		list, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=OperatorGroup,olm.owner.namespace=" + ns})
+		list, err := b.kube.RbacV1().ClusterRoles().List(
+			ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=OperatorGroup,olm.owner.namespace=" + ns})
 		if err != nil || len(list.Items) != 3 {
 			return fmt.Errorf("%d roles: %w", len(list.Items), err)
 		}
@@ -330,7 +344,8 @@ func testConflict(t *testing.T, b *bed, ns string) {
 	q := b.plan(rival, rival, planned{content: two.content(t)})
 	b.want(rival, q)
 	r := b.awaitCSV(rival, two.csv(), last("Failed", "InterOperatorGroupOwnerConflict"))
-	if m := r.History[len(r.History)-1].Message; !strings.Contains(m, "Gauge.v1.shared.sea.test of operator group "+ns+"/group") {
+	if m := r.History[len(r.History)-1].Message; !strings.Contains(
+		m, "Gauge.v1.shared.sea.test of operator group "+ns+"/group") {
 		t.Errorf("message %q", m)
 	}
 	if list := b.deployments(t, rival); len(list) != 0 {
@@ -347,8 +362,8 @@ func (b *bed) deployments(t *testing.T, ns string) []appsv1.Deployment {
 	return list.Items
 }
 
-// testStatic: R-OG-30, R-OG §7.7: in a static group an operator may provide only what the group says; a running one that
-// may no longer loses its Deployments, and gets them back.
+// testStatic: R-OG-30, R-OG §7.7: in a static group an operator may provide only what the group says; a running one
+// that may no longer loses its Deployments, and gets them back.
 func testStatic(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, content := simple(t, ns)
@@ -369,7 +384,10 @@ func testStatic(t *testing.T, b *bed, ns string) {
 	reserved.ProvidedAPIs = []string{"Gauge.v1." + o.group}
 	b.regroup(ns, reserved)
 	b.awaitCSV(ns, o.csv(), last("Succeeded", "InstallSucceeded"))
-	b.awaitGroup(t, ns, func(g protocol.GroupReport) bool { return slices.Equal(g.ProvidedAPIs, reserved.ProvidedAPIs) })
+	b.awaitGroup(t, ns, func(g protocol.GroupReport) bool {
+		return slices.Equal(
+			g.ProvidedAPIs, reserved.ProvidedAPIs)
+	})
 }
 
 // testNoGroup: R-OG-50: without its group, or with a second one, an operator is Failed; what runs stays as it is.

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFaultsAtEveryStep: each request of an install, an upgrade and a removal meets a fault at its first try and at some
-// later ones. Whatever the fault, it ends with the same histories and objects as without, by itself, and no step that is
-// recorded as done runs again (R-IP-40, R-IP-44, DESIGN D7).
+// TestFaultsAtEveryStep: each request of an install, an upgrade and a removal meets a fault at its first try and at
+// some later ones. Whatever the fault, it ends with the same histories and objects as without, by itself, and no step
+// that is recorded as done runs again (R-IP-40, R-IP-44, DESIGN D7).
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	faults := []fault{
@@ -24,7 +24,8 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		refuses("fault-500", http.StatusInternalServerError, metav1.StatusReasonInternalError),
 		refuses("fault-503", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
 		refuses("fault-504", http.StatusGatewayTimeout, metav1.StatusReasonTimeout),
-		cuts("fault-cut"), loses("fault-lost"), tears("fault-torn"), hangs("fault-hung"), drags("fault-slow", 300*time.Millisecond),
+		cuts("fault-cut"), loses("fault-lost"), tears("fault-torn"), hangs("fault-hung"),
+		drags("fault-slow", 300*time.Millisecond),
 	}
 	b := newBed(t)
 	p := newProxy(t, b.cluster.RESTConfig(), faults...)

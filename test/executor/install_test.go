@@ -15,7 +15,8 @@ import (
 
 // fresh is the history of an install that meets nothing in its way (R-CSV-10).
 var fresh = []string{
-	"Pending(RequirementsUnknown)", "InstallReady(AllRequirementsMet)", "Installing(InstallSucceeded)", "Succeeded(InstallSucceeded)",
+	"Pending(RequirementsUnknown)", "InstallReady(AllRequirementsMet)", "Installing(InstallSucceeded)",
+	"Succeeded(InstallSucceeded)",
 }
 
 // TestInstallAndUpgrade: R-IP-20, R-CSV-20, R-CSV-50, R-OG-44, on a real API server.
@@ -23,7 +24,10 @@ func TestInstallAndUpgrade(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))
-	one := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings", deployments: []string{"tide-a", "tide-b"}}
+	one := operator{
+		name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings",
+		deployments: []string{"tide-a", "tide-b"},
+	}
 	p := b.plan("ops", "tide", planned{content: one.content(t)})
 	b.want("ops", p)
 	b.awaitPlan("ops", p.ID, phase(protocol.PlanFinished))
@@ -32,7 +36,10 @@ func TestInstallAndUpgrade(t *testing.T) {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 
-	two := operator{name: "tide", version: "2.0.0", replaces: one.csv(), group: "tide.sea.test", deployments: []string{"tide-b", "tide-c"}}
+	two := operator{
+		name: "tide", version: "2.0.0", replaces: one.csv(), group: "tide.sea.test",
+		deployments: []string{"tide-b", "tide-c"},
+	}
 	q := b.plan("ops", "tide", planned{content: two.content(t), replaces: one.csv()})
 	s := b.scope("ops")
 	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: c.Content, Plan: p.ID}}
@@ -40,7 +47,8 @@ func TestInstallAndUpgrade(t *testing.T) {
 	b.awaitPlan("ops", q.ID, phase(protocol.PlanFinished))
 	b.awaitCSV("ops", two.csv(), reached("Succeeded"))
 	gone := b.awaitCSV("ops", one.csv(), func(r protocol.CSVReport) bool { return r.Removed })
-	if diff := cmp.Diff(append(fresh[:4:4], "Replacing(BeingReplaced)", "Deleting(Replaced)"), history(gone)); diff != "" {
+	if diff := cmp.Diff(append(fresh[:4:4], "Replacing(BeingReplaced)", "Deleting(Replaced)"),
+		history(gone)); diff != "" {
 		t.Errorf("history of the old one (-want +got):\n%s", diff)
 	}
 	if gone.RemovedReason != "Replaced" || gone.UID != c.UID {
@@ -62,7 +70,10 @@ func (b *bed) checkUpgraded(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"tide-b": "tide.v2.0.0", "tide-c": "tide.v2.0.0"}, owners); diff != "" {
 		t.Errorf("deployments and their owners (-want +got):\n%s", diff)
 	}
-	await(t, "rights of the new version alone", func(ctx context.Context) error { return b.rightsOf(ctx, "tide.v2.0.0") })
+	await(t, "rights of the new version alone", func(ctx context.Context) error {
+		return b.rightsOf(
+			ctx, "tide.v2.0.0")
+	})
 	await(t, "config map of the old version", func(ctx context.Context) error {
 		_, err := b.kube.CoreV1().ConfigMaps("ops").Get(ctx, "settings", metav1.GetOptions{})
 		return wantNotFound(err)

@@ -17,7 +17,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions",
+}
 
 // late does something at a point, once, while it is set.
 type late struct {
@@ -43,8 +46,9 @@ func (l *late) point(name string) error {
 	return do()
 }
 
-// TestLateObjects: what somebody makes between the look before a plan and its steps is met as if it had been there: what
-// fits stays theirs (R-UNI-3), what does not is a conflict, and a definition is judged before it is changed (R-CRD-3).
+// TestLateObjects: what somebody makes between the look before a plan and its steps is met as if it had been there:
+// what fits stays theirs (R-UNI-3), what does not is a conflict, and a definition is judged before it is changed
+// (R-CRD-3).
 func TestLateObjects(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -58,24 +62,32 @@ func TestLateObjects(t *testing.T) {
 	theirs := func(name, version string, spec map[string]any) func() error {
 		return func() error {
 			o := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "gauges." + name},
-				"spec": map[string]any{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+				"metadata": map[string]any{"name": "gauges." + name}, "spec": map[string]any{
 					"group": name, "scope": "Namespaced",
-					"names": map[string]any{"kind": "Gauge", "listKind": "GaugeList", "plural": "gauges", "singular": "gauge"},
+					"names": map[string]any{
+						"kind": "Gauge", "listKind": "GaugeList", "plural": "gauges",
+						"singular": "gauge",
+					},
 					"versions": []any{map[string]any{
-						"name": version, "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": spec},
+						"name": version, "served": true, "storage": true,
+						"schema": map[string]any{"openAPIV3Schema": spec},
 					}},
 				},
 			}}
-			_, err := dyn.Resource(definitions).Create(context.Background(), o, metav1.CreateOptions{FieldManager: "somebody"})
+			_, err := dyn.Resource(definitions).Create(context.Background(), o,
+				metav1.CreateOptions{FieldManager: "somebody"})
 			return err
 		}
 	}
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	account := func(ns string) func() error {
 		return func() error {
-			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ns, Labels: map[string]string{"team": "sea"}}}
-			_, err := b.kube.CoreV1().ServiceAccounts(ns).Create(context.Background(), account, metav1.CreateOptions{FieldManager: "somebody"})
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+				Name: ns, Labels: map[string]string{"team": "sea"},
+			}}
+			_, err := b.kube.CoreV1().ServiceAccounts(ns).Create(
+				context.Background(), account, metav1.CreateOptions{FieldManager: "somebody"})
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 )
 
-// TestMachine: the rows of R-CSV §6.3 and §6.4 that only a cluster decides: operator conditions (R-COND), rights whoever
-// granted them, components that the group's account may not create. The cases share a cluster and an executor.
+// TestMachine: the rows of R-CSV §6.3 and §6.4 that only a cluster decides: operator conditions (R-COND), rights
+// whoever granted them, components that the group's account may not create. The cases share a cluster and an executor.
 func TestMachine(t *testing.T) { //nolint:tparallel // one executor is the subject
 	t.Parallel()
 	b := newBed(t)
@@ -29,12 +29,16 @@ func TestMachine(t *testing.T) { //nolint:tparallel // one executor is the subje
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
 	for name, test := range map[string]func(*testing.T, *machine){
-		"cond-gate": testUpgradeableGate, "cond-pending": testUpgradeablePending, "rights": testRights, "no-retry": testNoRetry,
+		"cond-gate": testUpgradeableGate, "cond-pending": testUpgradeablePending, "rights": testRights,
+		"no-retry": testNoRetry,
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one executor is the subject; what it is busy with at a time is to be known
-			b.namespace(t, name)
-			test(t, &machine{scoped: &scoped{bed: b.on(t), t: t, ns: name}, dyn: dyn})
-		})
+		t.Run(name,
+			func(
+				t *testing.T,
+			) { //nolint:paralleltest // one executor is the subject; what it is busy with at a time is to be known
+				b.namespace(t, name)
+				test(t, &machine{scoped: &scoped{bed: b.on(t), t: t, ns: name}, dyn: dyn})
+			})
 	}
 }
 
@@ -44,9 +48,13 @@ type machine struct {
 	dyn dynamic.Interface
 }
 
-var conditionsResource = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v2", Resource: "operatorconditions"}
+var conditionsResource = schema.GroupVersionResource{
+	Group: "operators.coreos.com", Version: "v2",
+	Resource: "operatorconditions",
+}
 
-// say changes what an OperatorCondition's spec says of Upgradeable, as the operator (conditions) or as an administrator (overrides).
+// say changes what an OperatorCondition's spec says of Upgradeable, as the operator (conditions) or as an administrator
+// (overrides).
 func (m *machine) say(csvName, field, status string) {
 	m.t.Helper()
 	client := m.dyn.Resource(conditionsResource).Namespace(m.ns)
@@ -55,7 +63,10 @@ func (m *machine) say(csvName, field, status string) {
 		if err != nil {
 			return err
 		}
-		entry := map[string]any{"type": "Upgradeable", "status": status, "reason": "Reindexing", "message": "archive reindex runs", "lastTransitionTime": "2031-02-03T04:05:06Z"}
+		entry := map[string]any{
+			"type": "Upgradeable", "status": status, "reason": "Reindexing",
+			"message": "archive reindex runs", "lastTransitionTime": "2031-02-03T04:05:06Z",
+		}
 		if err := unstructured.SetNestedSlice(o.Object, []any{entry}, "spec", field); err != nil {
 			return err
 		}
@@ -64,8 +75,8 @@ func (m *machine) say(csvName, field, status string) {
 	})
 }
 
-// testUpgradeableGate: an operator that does not let itself be upgraded is not: no step is taken (R-COND-3). Its condition
-// moves to the status (R-COND-8), is told, and an administrator's override wins (R-COND-6).
+// testUpgradeableGate: an operator that does not let itself be upgraded is not: no step is taken (R-COND-3). Its
+// condition moves to the status (R-COND-8), is told, and an administrator's override wins (R-COND-6).
 func testUpgradeableGate(t *testing.T, m *machine) {
 	t.Helper()
 	one, c := m.install()
@@ -73,8 +84,12 @@ func testUpgradeableGate(t *testing.T, m *machine) {
 		t.Errorf("an operator that says nothing: %+v, want upgradeable (R-COND-7)", c.Condition)
 	}
 	m.say(one.csv(), "conditions", "False")
-	c = m.awaitCSV(m.ns, one.csv(), func(r protocol.CSVReport) bool { return r.Condition != nil && !r.Condition.Upgradeable })
-	if c.Condition.Reason != "Reindexing" || c.Condition.Message != "the operator is not upgradeable: archive reindex runs" || c.Condition.Overridden {
+	c = m.awaitCSV(m.ns, one.csv(), func(r protocol.CSVReport) bool {
+		return r.Condition != nil &&
+			!r.Condition.Upgradeable
+	})
+	if c.Condition.Reason != "Reindexing" ||
+		c.Condition.Message != "the operator is not upgradeable: archive reindex runs" || c.Condition.Overridden {
 		t.Errorf("told: %+v", c.Condition)
 	}
 	await(t, "status of the condition", func(ctx context.Context) error {
@@ -86,7 +101,8 @@ func testUpgradeableGate(t *testing.T, m *machine) {
 		if err != nil || len(list) != 1 {
 			return fmt.Errorf("status.conditions are %v (%w)", list, err)
 		}
-		if have, ok := list[0].(map[string]any); !ok || have["status"] != "False" || have["observedGeneration"] != o.GetGeneration() {
+		if have, ok := list[0].(map[string]any); !ok || have["status"] != "False" ||
+			have["observedGeneration"] != o.GetGeneration() {
 			return fmt.Errorf("the condition is %v in generation %d", list[0], o.GetGeneration())
 		}
 		return nil
@@ -111,12 +127,17 @@ func testUpgradeablePending(t *testing.T, m *machine) {
 	waiting := m.awaitCSV(m.ns, two.csv(), endsIn("Pending", "RequirementsNotMet"))
 	var rows []csv.Requirement
 	must(t, json.Unmarshal(waiting.Requirements, &rows))
-	if !slices.ContainsFunc(rows, func(r csv.Requirement) bool { return r.Name == two.requires && r.Status == csv.NotPresent }) {
+	if !slices.ContainsFunc(rows, func(r csv.Requirement) bool {
+		return r.Name == two.requires &&
+			r.Status == csv.NotPresent
+	}) {
 		t.Errorf("the CRD that is missing is not among the requirements that are told: %+v", rows)
 	}
 	m.say(one.csv(), "conditions", "False")
 	c := m.awaitCSV(m.ns, two.csv(), endsIn("Pending", "OperatorConditionNotUpgradeable"))
-	if got := c.History[len(c.History)-1].Message; got != "operator is not upgradeable: the operator is not upgradeable: archive reindex runs" {
+	if got := c.History[len(
+		c.History)-1].Message; got != "operator is not upgradeable: the operator is not upgradeable: archive reindex "+
+		"runs" {
 		t.Errorf("the message is %q", got)
 	}
 	m.define(m.ns + ".sea.test")
@@ -129,7 +150,10 @@ func (m *machine) define(group string) {
 	m.t.Helper()
 	o := &unstructured.Unstructured{}
 	must(m.t, yaml.Unmarshal([]byte(fmt.Sprintf(crdManifest, group)), &o.Object))
-	_, err := m.dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(m.t.Context(), o, metav1.CreateOptions{})
+	_, err := m.dyn.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	}).Create(m.t.Context(), o, metav1.CreateOptions{})
 	must(m.t, err)
 }
 
@@ -140,13 +164,19 @@ func endsIn(phase, reason string) func(protocol.CSVReport) bool {
 	}
 }
 
-// testRights: a permission that its account lost is a requirement that vanished, told with the rule; one that somebody else
-// grants in its stead meets it (R-CSV §6.4). Every object of the operator is told with its state (R-CSV-62).
+// testRights: a permission that its account lost is a requirement that vanished, told with the rule; one that somebody
+// else grants in its stead meets it (R-CSV §6.4). Every object of the operator is told with its state (R-CSV-62).
 func testRights(t *testing.T, m *machine) {
 	t.Helper()
 	one, _ := m.install()
-	c := m.awaitCSV(m.ns, one.csv(), func(r protocol.CSVReport) bool { return len(r.Components) > 0 && len(unready(r)) == 0 })
-	for _, want := range []string{"InstalledOperator", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment"} {
+	c := m.awaitCSV(m.ns, one.csv(), func(r protocol.CSVReport) bool {
+		return len(r.Components) > 0 &&
+			len(unready(r)) == 0
+	})
+	for _, want := range []string{
+		"InstalledOperator", "ServiceAccount", "Role", "RoleBinding", "ClusterRole",
+		"ClusterRoleBinding", "Deployment",
+	} {
 		if !slices.ContainsFunc(c.Components, func(o protocol.Component) bool { return o.Kind == want }) {
 			t.Errorf("no %s among the components %+v", want, c.Components)
 		}
@@ -156,10 +186,15 @@ func testRights(t *testing.T, m *machine) {
 	m.publish(s)
 	m.looked(t, s)
 	bindings := m.kube.RbacV1().ClusterRoleBindings()
-	list, err := bindings.List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner=" + one.csv() + ",olm.permissions.hash"})
+	list, err := bindings.List(t.Context(), metav1.ListOptions{
+		LabelSelector: "olm.owner=" + one.csv() + ",olm.permissions.hash",
+	})
 	must(t, err)
 	for _, binding := range list.Items {
-		if slices.ContainsFunc(c.Components, func(o protocol.Component) bool { return o.Name == binding.Name && o.Kind == "ClusterRoleBinding" }) {
+		if slices.ContainsFunc(c.Components, func(o protocol.Component) bool {
+			return o.Name == binding.Name &&
+				o.Kind == "ClusterRoleBinding"
+		}) {
 			must(t, bindings.Delete(t.Context(), binding.Name, metav1.DeleteOptions{}))
 		}
 	}
@@ -171,19 +206,23 @@ func testRights(t *testing.T, m *machine) {
 		rows[i].Dependents[0].Message != `cluster rule:{"verbs":["get"],"apiGroups":[""],"resources":["nodes"]}` {
 		t.Errorf("told: %+v", rows)
 	}
-	m.bind(m.ns, "elsewhere", []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"nodes"}}})
+	m.bind(m.ns, "elsewhere", []rbacv1.PolicyRule{
+		{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"nodes"}},
+	})
 	m.awaitCSV(m.ns, one.csv(), endsIn("Succeeded", "InstallSucceeded"))
 }
 
 func unready(r protocol.CSVReport) []protocol.Component {
-	return slices.DeleteFunc(slices.Clone(r.Components), func(c protocol.Component) bool { return c.Status == "Current" })
+	return slices.DeleteFunc(slices.Clone(r.Components),
+		func(c protocol.Component) bool { return c.Status == "Current" })
 }
 
 // bind gives an account of the namespace rules in the whole cluster, under a name.
 func (m *machine) bind(account, name string, rules []rbacv1.PolicyRule) {
 	m.t.Helper()
 	meta := metav1.ObjectMeta{Name: m.ns + "-" + name}
-	_, err := m.kube.RbacV1().ClusterRoles().Create(m.t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	_, err := m.kube.RbacV1().ClusterRoles().Create(m.t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+		metav1.CreateOptions{})
 	must(m.t, err)
 	_, err = m.kube.RbacV1().ClusterRoleBindings().Create(m.t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: m.ns}},
@@ -192,8 +231,8 @@ func (m *machine) bind(account, name string, rules []rbacv1.PolicyRule) {
 	must(m.t, err)
 }
 
-// testNoRetry: a group's account that loses its right to the Deployments while the plan runs fails the operator for as long as
-// it lacks it, and no longer (R-CSV-11).
+// testNoRetry: a group's account that loses its right to the Deployments while the plan runs fails the operator for as
+// long as it lacks it, and no longer (R-CSV-11).
 func testNoRetry(t *testing.T, m *machine) {
 	t.Helper()
 	m.account("installer")
@@ -206,10 +245,13 @@ func testNoRetry(t *testing.T, m *machine) {
 	revoke()
 	m.define(m.ns + ".sea.test")
 	c := m.awaitCSV(m.ns, o.csv(), endsIn("Failed", "InstallComponentFailedNoRetry"))
-	if got := c.History[len(c.History)-1].Message; !strings.Contains(got, "deployments.apps") || !strings.Contains(got, m.user("installer")) {
+	if got := c.History[len(c.History)-1].Message; !strings.Contains(got, "deployments.apps") ||
+		!strings.Contains(got, m.user("installer")) {
 		t.Errorf("the message is %q", got)
 	}
-	m.bind("installer", "again", []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}})
+	m.bind("installer", "again", []rbacv1.PolicyRule{
+		{Verbs: []string{"*"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}},
+	})
 	c = m.finishes(t, m.ns, p, o.csv())
 	if got := history(c); !slices.Contains(got, "Pending(DetectedClusterChange)") {
 		t.Errorf("history %q has no Pending(DetectedClusterChange)", got)

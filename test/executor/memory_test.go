@@ -30,7 +30,8 @@ func planExecutions() schema.GroupVersionResource {
 func (b *bed) asExecutor() *rest.Config {
 	c := rest.CopyConfig(b.cluster.RESTConfig())
 	c.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:chandler-system:chandler-executor", Extra: map[string][]string{"chandler-epoch": {"1000000"}},
+		UserName: "system:serviceaccount:chandler-system:chandler-executor",
+		Extra:    map[string][]string{"chandler-epoch": {"1000000"}},
 	}
 	return c
 }
@@ -64,7 +65,8 @@ func TestMemory(t *testing.T) {
 }
 
 func (m memory) patch(of schema.GroupVersionResource, name, patch string, sub ...string) error {
-	_, err := m.admin.Resource(of).Namespace("ops").Patch(m.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, sub...)
+	_, err := m.admin.Resource(of).Namespace("ops").Patch(m.t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, sub...)
 	return err
 }
 
@@ -94,10 +96,11 @@ func (m memory) writes() {
 		name string
 	}{{planExecutions(), m.id}, {installedOperators(), m.csv}} {
 		for what, err := range map[string]error{
-			"its spec":        m.patch(kind.of, kind.name, `{"spec":{"replaces":"another"}}`),
-			"its status":      m.patch(kind.of, kind.name, `{"status":{"phase":"Started"}}`, "status"),
-			"its labels":      m.patch(kind.of, kind.name, `{"metadata":{"labels":{"a":"b"}}}`),
-			"its annotations": m.patch(kind.of, kind.name, `{"metadata":{"annotations":{"chandler-fleet.io/content":"sha256:0"}}}`),
+			"its spec":   m.patch(kind.of, kind.name, `{"spec":{"replaces":"another"}}`),
+			"its status": m.patch(kind.of, kind.name, `{"status":{"phase":"Started"}}`, "status"),
+			"its labels": m.patch(kind.of, kind.name, `{"metadata":{"labels":{"a":"b"}}}`),
+			"its annotations": m.patch(kind.of, kind.name,
+				`{"metadata":{"annotations":{"chandler-fleet.io/content":"sha256:0"}}}`),
 		} {
 			if err := refusedByMemory(err); err != nil {
 				m.t.Errorf("%s of %s: %v", what, kind.name, err)
@@ -106,7 +109,8 @@ func (m memory) writes() {
 		for _, patch := range []string{
 			`{"metadata":{"finalizers":["sea.test/hold"]}}`, `{"metadata":{"finalizers":null}}`,
 			// An owner that is there: what has none is garbage, and collected.
-			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"ops","uid":"` + string(ops.UID) + `"}]}}`, `{"metadata":{"ownerReferences":null}}`,
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"ops","uid":"` +
+				string(ops.UID) + `"}]}}`, `{"metadata":{"ownerReferences":null}}`,
 		} {
 			if err := m.patch(kind.of, kind.name, patch); err != nil {
 				m.t.Errorf("%s of %s: %v", patch, kind.name, err)
@@ -124,17 +128,21 @@ func (m memory) foreign() {
 	victim, err = m.kube.CoreV1().ConfigMaps("ops").Create(m.t.Context(), victim, metav1.CreateOptions{})
 	must(m.t, err)
 	for name, spec := range map[string]any{
-		"forged": map[string]any{"plan": "forged", "removal": map[string]any{"id": "forged", "csv": m.csv}}, "unreadable": map[string]any{"plan": int64(7)},
+		"forged":     map[string]any{"plan": "forged", "removal": map[string]any{"id": "forged", "csv": m.csv}},
+		"unreadable": map[string]any{"plan": int64(7)},
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "chandler-fleet.io/v1", "kind": "PlanExecution", "metadata": map[string]any{"name": name}, "spec": spec,
+			"apiVersion": "chandler-fleet.io/v1", "kind": "PlanExecution", "metadata": map[string]any{"name": name},
+			"spec": spec,
 		}}
 		o, err := executor.Resource(planExecutions()).Namespace("ops").Create(m.t.Context(), o, metav1.CreateOptions{})
 		must(m.t, err)
 		o.Object["status"] = map[string]any{"phase": "Started", "begun": true, "steps": []any{map[string]any{
-			"index": int64(1), "action": protocol.RemovalObjects, "version": "v1", "kind": "ConfigMap", "namespace": "ops", "name": victim.Name, "uid": string(victim.UID),
+			"index": int64(1), "action": protocol.RemovalObjects, "version": "v1", "kind": "ConfigMap",
+			"namespace": "ops", "name": victim.Name, "uid": string(victim.UID),
 		}}}
-		_, err = executor.Resource(planExecutions()).Namespace("ops").UpdateStatus(m.t.Context(), o, metav1.UpdateOptions{})
+		_, err = executor.Resource(planExecutions()).Namespace("ops").UpdateStatus(
+			m.t.Context(), o, metav1.UpdateOptions{})
 		must(m.t, err)
 	}
 	two := operator{name: "buoy", version: "1.0.0", group: "buoy.sea.test"}
@@ -163,7 +171,8 @@ func (m memory) restored() {
 	})
 	await(m.t, "the policy in force", held)
 	bind := `{"spec":{"validationActions":["Audit"]}}`
-	_, err := admission.ValidatingAdmissionPolicyBindings().Patch(m.t.Context(), memoryPolicy, types.MergePatchType, []byte(bind), metav1.PatchOptions{})
+	_, err := admission.ValidatingAdmissionPolicyBindings().Patch(m.t.Context(), memoryPolicy, types.MergePatchType,
+		[]byte(bind), metav1.PatchOptions{})
 	must(m.t, err)
 	await(m.t, "the binding to be restored", func(ctx context.Context) error {
 		got, err := admission.ValidatingAdmissionPolicyBindings().Get(ctx, memoryPolicy, metav1.GetOptions{})
@@ -181,7 +190,8 @@ func (m memory) deletes() {
 		list, err := m.admin.Resource(of).Namespace("ops").List(m.t.Context(), metav1.ListOptions{})
 		must(m.t, err)
 		for _, o := range list.Items {
-			if err := m.admin.Resource(of).Namespace("ops").Delete(m.t.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := m.admin.Resource(of).Namespace("ops").Delete(
+				m.t.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				m.t.Errorf("delete %s: %v", o.GetName(), err)
 			}
 		}
@@ -195,7 +205,8 @@ func TestLostLease(t *testing.T) {
 	stop := b.start(b.config("one"))
 	epoch := b.heldAbove(t, 0)
 	stop()
-	must(t, b.kube.CoordinationV1().Leases("chandler-system").Delete(t.Context(), "chandler-executor", metav1.DeleteOptions{}))
+	must(t, b.kube.CoordinationV1().Leases("chandler-system").Delete(t.Context(), "chandler-executor",
+		metav1.DeleteOptions{}))
 	b.start(b.config("one"))
 	b.heldAbove(t, epoch)
 	o := operator{name: "tide", version: "1.0.0"}

@@ -39,7 +39,10 @@ var (
 	operatorsOLM  = olmKind("v1", "operators")
 	olmConfigs    = olmKind("v1", "olmconfigs")
 	conditionsOLM = olmKind("v2", "operatorconditions")
-	policies      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+	policies      = schema.GroupVersionResource{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingadmissionpolicies",
+	}
 )
 
 // seen reads a string of an object; "" where there is none.
@@ -52,7 +55,9 @@ func seen(o *unstructured.Unstructured, path ...string) string {
 }
 
 // shows waits until an object is there and fulfils a condition.
-func shows(t *testing.T, c dynamic.ResourceInterface, name string, ok func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+func shows(t *testing.T, c dynamic.ResourceInterface, name string,
+	ok func(*unstructured.Unstructured) bool,
+) *unstructured.Unstructured {
 	t.Helper()
 	var found *unstructured.Unstructured
 	await(t, name, func(ctx context.Context) (err error) {
@@ -144,7 +149,8 @@ func (m mirrored) set(change func(*protocol.ScopePlans)) protocol.ScopePlans {
 func (m mirrored) testCSV(t *testing.T) {
 	name := m.operator.csv()
 	first := shows(t, m.csvs(), name, inPhase("Succeeded"))
-	if seen(first, "spec", "displayName") != "tide" || first.GetAnnotations()["olm.targetNamespaces"] != "ops" || first.GetLabels()["operators.coreos.com/tide.ops"] != "" {
+	if seen(first, "spec", "displayName") != "tide" || first.GetAnnotations()["olm.targetNamespaces"] != "ops" ||
+		first.GetLabels()["operators.coreos.com/tide.ops"] != "" {
 		t.Errorf("shown: %v", first.Object)
 	}
 	if r := first.GetOwnerReferences(); len(r) != 1 || r[0].Kind != "InstalledOperator" {
@@ -179,7 +185,8 @@ func (m mirrored) testNone(t *testing.T) {
 	vanishes(t, definitions, "clusterserviceversions.operators.coreos.com")
 	vanishes(t, m.dynamic.Resource(policies), "chandler-mirror.chandler-fleet.io")
 	vanishes(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io")
-	if _, err := m.dynamic.Resource(conditionsOLM).Namespace("ops").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+	if _, err := m.dynamic.Resource(conditionsOLM).Namespace("ops").Get(
+		t.Context(), name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the operator condition is no mirror: %v", err)
 	}
 
@@ -187,12 +194,13 @@ func (m mirrored) testNone(t *testing.T) {
 	must(t, m.defines(t, csvs, "ClusterServiceVersion"))
 	own := func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"displayName": "mine"},
+			"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"displayName": "mine"},
 		}}
 	}
 	for _, name := range []string{name, "mine.v1"} {
-		await(t, "an object of a definition of somebody else", func(ctx context.Context) error { // the API server serves it a moment later
+		await(t, "an object of a definition of somebody else", func(ctx context.Context) error {
+			// the API server serves it a moment later
 			_, err := m.csvs().Create(ctx, own(name), metav1.CreateOptions{})
 			return err
 		})
@@ -230,8 +238,8 @@ func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o 
 		}
 		return nil
 	}
-	// The API server loads a policy within a second or so. Until then it is tried in a way that changes nothing: an edit
-	// that was let in would be none any more when it is made again.
+	// The API server loads a policy within a second or so. Until then it is tried in a way that changes nothing: an
+	// edit that was let in would be none any more when it is made again.
 	await(t, "the policy over the mirrors in force", func(ctx context.Context) error {
 		return edit(ctx, `{"spec":{"replaces":"nothing"}}`, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	})
@@ -248,11 +256,13 @@ func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o 
 			t.Errorf("an edited %s: %v", name, err)
 		}
 	}
-	if _, err := shown.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := shown.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Errorf("what the cluster itself does is refused: %v", err)
 	}
 	shows(t, shown, o.GetName(), func(live *unstructured.Unstructured) bool {
-		return seen(live, "spec", "replaces") == "" && seen(live, "status", "phase") == "Succeeded" && live.GetAnnotations()["olm.targetNamespaces"] == "ops"
+		return seen(live, "spec", "replaces") == "" && seen(live, "status", "phase") == "Succeeded" &&
+			live.GetAnnotations()["olm.targetNamespaces"] == "ops"
 	})
 }
 
@@ -261,8 +271,10 @@ func (m mirrored) refusesLabel(t *testing.T) {
 	t.Helper()
 	label := []byte(`{"metadata":{"labels":{"chandler-fleet.io/mirror":"ops"}}}`)
 	other := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "spec": map[string]any{"displayName": "mine"},
-		"metadata": map[string]any{"name": "other.v1", "labels": map[string]any{"chandler-fleet.io/mirror": "ops"}},
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+		"spec": map[string]any{"displayName": "mine"}, "metadata": map[string]any{
+			"name": "other.v1", "labels": map[string]any{"chandler-fleet.io/mirror": "ops"},
+		},
 	}}
 	await(t, "the policy over the mirrors in force", func(ctx context.Context) error {
 		trial := []string{metav1.DryRunAll}
@@ -281,12 +293,15 @@ func (m mirrored) refusesLabel(t *testing.T) {
 func (m mirrored) defines(t *testing.T, of schema.GroupVersionResource, kind string) error {
 	t.Helper()
 	_, err := m.dynamic.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": of.Resource + "." + of.Group},
-		"spec": map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": of.Resource + "." + of.Group}, "spec": map[string]any{
 			"group": of.Group, "scope": "Namespaced", "names": map[string]any{"plural": of.Resource, "kind": kind},
 			"versions": []any{map[string]any{
-				"name": of.Version, "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"name": of.Version, "served": true, "storage": true,
+				"subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
 			}},
 		},
 	}}, metav1.CreateOptions{})
@@ -308,73 +323,91 @@ func (m mirrored) testDefinitions(t *testing.T) {
 	_, err = definitions.Update(t.Context(), old, metav1.UpdateOptions{FieldManager: "chandler/mirror"})
 	must(t, err)
 	// And one that an administrator has changed.
-	edit := `{"metadata":{"annotations":{"` + revision + `":"0"}},"spec":{"names":{"shortNames":["csv","csvs","mine"]}}}`
-	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType, []byte(edit), metav1.PatchOptions{FieldManager: "kubectl"})
+	edit := `{"metadata":{"annotations":{"` + revision +
+		`":"0"}},"spec":{"names":{"shortNames":["csv","csvs","mine"]}}}`
+	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType, []byte(edit),
+		metav1.PatchOptions{FieldManager: "kubectl"})
 	must(t, err)
 
 	m.again()
 	shows(t, definitions, conditions, func(o *unstructured.Unstructured) bool {
 		versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
-		return err == nil && len(versions) == 2 && o.GetAnnotations()[revision] == shipped.GetAnnotations()[revision] && o.GetUID() == shipped.GetUID()
+		return err == nil && len(versions) == 2 && o.GetAnnotations()[revision] == shipped.GetAnnotations()[revision] &&
+			o.GetUID() == shipped.GetUID()
 	})
 	m.looked(t, m.scope("ops"))
 	if o := shows(t, definitions, shown, there); o.GetAnnotations()[revision] != "0" {
 		t.Errorf("a definition that somebody changed was written: %v", o.GetAnnotations())
 	}
-	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType, []byte(`{"spec":{"names":{"shortNames":["csv","csvs"]}}}`), metav1.PatchOptions{FieldManager: "chandler/mirror"})
+	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType,
+		[]byte(`{"spec":{"names":{"shortNames":["csv","csvs"]}}}`),
+		metav1.PatchOptions{FieldManager: "chandler/mirror"})
 	must(t, err)
 
 	// R-COND-8: an operator that knows version v1 writes the status, and takes nothing from what version v2 says.
 	spec := `{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Forced","message":"by hand","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
 	name, v1 := m.operator.csv(), m.dynamic.Resource(olmKind("v1", "operatorconditions")).Namespace("ops")
-	_, err = m.dynamic.Resource(conditionsOLM).Namespace("ops").Patch(t.Context(), name, types.MergePatchType, []byte(spec), metav1.PatchOptions{})
+	_, err = m.dynamic.Resource(conditionsOLM).Namespace("ops").Patch(t.Context(), name, types.MergePatchType,
+		[]byte(spec), metav1.PatchOptions{})
 	must(t, err)
 	says := `{"status":{"conditions":[{"type":"Upgradeable","status":"True","reason":"Ready","message":"go on","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
 	operator := m.as(t, "system:serviceaccount:ops:tide")
 	await(t, "the status of version v1", func(ctx context.Context) error {
-		_, err := operator.Resource(olmKind("v1", "operatorconditions")).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{}, "status")
+		_, err := operator.Resource(olmKind("v1", "operatorconditions")).Namespace("ops").Patch(
+			ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{}, "status")
 		return err
 	})
 	o := shows(t, v1, name, there)
 	said, _, err := unstructured.NestedSlice(o.Object, "spec", "overrides")
-	if kept, _, e := unstructured.NestedSlice(o.Object, "spec", "conditions"); err != nil || e != nil || len(said) != 1 || len(kept) != 0 {
+	if kept, _, e := unstructured.NestedSlice(o.Object, "spec", "conditions"); err != nil || e != nil ||
+		len(said) != 1 || len(kept) != 0 {
 		t.Errorf("version v1 shows %v", o.Object)
 	}
 
 	// kubectl explain reads this.
-	doc, err := m.kube.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/operators.coreos.com/v1alpha1").DoRaw(t.Context())
+	doc, err := m.kube.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/operators.coreos.com/v1alpha1").DoRaw(
+		t.Context())
 	must(t, err)
-	for _, sentence := range []string{"What the author of the bundle wrote.", "Where it is in its life.", "The lowest version of Kubernetes that it runs on."} {
+	for _, sentence := range []string{
+		"What the author of the bundle wrote.", "Where it is in its life.",
+		"The lowest version of Kubernetes that it runs on.",
+	} {
 		if !strings.Contains(string(doc), sentence) {
 			t.Errorf("%q is not in what the API server explains", sentence)
 		}
 	}
 }
 
-// testIntents: what people create of OLM's kinds is refused with a way out, since nobody would act on it; what is read is
-// let in.
+// testIntents: what people create of OLM's kinds is refused with a way out, since nobody would act on it; what is read
+// is let in.
 func (m mirrored) testIntents(t *testing.T) {
 	m.looked(t, m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorAll }))
 	for kind, of := range map[string]schema.GroupVersionResource{
-		"Subscription": subscriptions, "CatalogSource": olmKind("v1alpha1", "catalogsources"), "OperatorGroup": groupsOfOLM,
-		"InstallPlan": installPlans, "ClusterServiceVersion": csvs,
+		"Subscription": subscriptions, "CatalogSource": olmKind("v1alpha1", "catalogsources"),
+		"OperatorGroup": groupsOfOLM, "InstallPlan": installPlans, "ClusterServiceVersion": csvs,
 	} {
 		made := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": of.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": "by-hand"}, "spec": map[string]any{},
+			"apiVersion": of.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": "by-hand"},
+			"spec": map[string]any{},
 		}}
-		await(t, kind+" by hand", func(ctx context.Context) error { // definitions and policies are loaded a moment later
-			_, err := m.dynamic.Resource(of).Namespace("ops").Create(ctx, made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if err == nil || !strings.Contains(err.Error(), "Nothing would act on this "+kind) || !strings.Contains(err.Error(), "chandler apply") {
+		await(t, kind+" by hand", func(ctx context.Context) error {
+			// definitions and policies are loaded a moment later
+			_, err := m.dynamic.Resource(of).Namespace("ops").Create(
+				ctx, made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil || !strings.Contains(err.Error(), "Nothing would act on this "+kind) ||
+				!strings.Contains(err.Error(), "chandler apply") {
 				return fmt.Errorf("not refused with a way out: %w", err)
 			}
 			return nil
 		})
 	}
-	must(t, m.dynamic.Resource(policies).Delete(t.Context(), "chandler-intents.chandler-fleet.io", metav1.DeleteOptions{}))
+	must(t, m.dynamic.Resource(policies).Delete(t.Context(), "chandler-intents.chandler-fleet.io",
+		metav1.DeleteOptions{}))
 	shows(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io", there)
 	config := m.dynamic.Resource(olmConfigs)
 	shows(t, config, "cluster", there)
-	_, err := config.Patch(t.Context(), "cluster", types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := config.Patch(t.Context(), "cluster", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
 	must(t, err)
 }
 
@@ -382,7 +415,10 @@ func (m mirrored) testIntents(t *testing.T) {
 func (m mirrored) as(t *testing.T, user string) dynamic.Interface {
 	t.Helper()
 	c := rest.CopyConfig(m.cluster.RESTConfig())
-	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	c.Impersonate = rest.ImpersonationConfig{
+		UserName: user,
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
 	client, err := dynamic.NewForConfig(c)
 	must(t, err)
 	return client
@@ -401,8 +437,10 @@ func (m mirrored) testCondition(t *testing.T) {
 
 	operator := m.as(t, "system:serviceaccount:ops:tide")
 	says := `{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Reindexing","message":"archive reindex runs","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
-	await(t, "the operator's right to write its condition", func(ctx context.Context) error { // RBAC is read a moment later
-		_, err := operator.Resource(conditionsOLM).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{})
+	await(t, "the operator's right to write its condition", func(ctx context.Context) error {
+		// RBAC is read a moment later
+		_, err := operator.Resource(conditionsOLM).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says),
+			metav1.PatchOptions{})
 		return err
 	})
 	must(t, m.kube.RbacV1().Roles("ops").Delete(t.Context(), name, metav1.DeleteOptions{}))
@@ -430,37 +468,50 @@ func (m mirrored) testCondition(t *testing.T) {
 func (m mirrored) testAll(t *testing.T) {
 	m.set(func(s *protocol.ScopePlans) {
 		s.Settings.Mirror = events.MirrorAll
-		s.Subscriptions = []protocol.Subscription{{Name: "tide", Spec: events.SubscriptionSpec{Package: "tide", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}}
+		s.Subscriptions = []protocol.Subscription{
+			{Name: "tide", Spec: events.SubscriptionSpec{
+				Package: "tide", Channel: "stable", Catalog: "fleet",
+				Approval: "Automatic",
+			}},
+		}
 		s.OperatorGroup.Spec.TargetNamespaces = nil
 	})
-	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace("ops"), "tide", func(o *unstructured.Unstructured) bool {
-		return seen(o, "status", "state") == "AtLatestKnown"
-	})
+	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace("ops"), "tide",
+		func(o *unstructured.Unstructured) bool {
+			return seen(o, "status", "state") == "AtLatestKnown"
+		})
 	if seen(sub, "status", "installedCSV") != m.operator.csv() || seen(sub, "spec", "channel") != "stable" {
 		t.Errorf("subscription %v", sub.Object)
 	}
-	shows(t, m.dynamic.Resource(installPlans).Namespace("ops"), seen(sub, "status", "installPlanRef", "name"), inPhase("Complete"))
+	shows(t, m.dynamic.Resource(installPlans).Namespace("ops"), seen(sub, "status", "installPlanRef", "name"),
+		inPhase("Complete"))
 	shows(t, m.dynamic.Resource(groupsOfOLM).Namespace("ops"), "group", func(o *unstructured.Unstructured) bool {
 		list, _, err := unstructured.NestedStringSlice(o.Object, "status", "namespaces")
 		return err == nil && slices.Equal(list, []string{""})
 	})
 	shows(t, m.dynamic.Resource(operatorsOLM), "tide.ops", func(o *unstructured.Unstructured) bool {
 		refs, _, err := unstructured.NestedSlice(o.Object, "status", "components", "refs")
-		return err == nil && slices.ContainsFunc(refs, func(r any) bool { return r.(map[string]any)["name"] == "gauges.tide.sea.test" })
+		return err == nil && slices.ContainsFunc(refs,
+			func(r any) bool { return r.(map[string]any)["name"] == "gauges.tide.sea.test" })
 	})
 }
 
-// testWaiting: what waits is visible: a plan for approval, the catalog that a subscription names, and a namespace that is
-// not there yet.
+// testWaiting: what waits is visible: a plan for approval, the catalog that a subscription names, and a namespace that
+// is not there yet.
 func (m mirrored) testWaiting(t *testing.T) {
 	const ns = "harbour"
 	s := m.scope(ns)
 	s.Settings.Mirror = events.MirrorAll
 	s.Subscriptions = []protocol.Subscription{{
-		Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy", Catalog: "fleet", Approval: "Manual"}, Catalog: &protocol.CatalogState{State: "Ready"},
-		Metadata: protocol.Metadata{Labels: map[string]string{"team": "sea", "trial": "yes"}, Annotations: map[string]string{"owner": "dock"}},
+		Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy", Catalog: "fleet", Approval: "Manual"},
+		Catalog: &protocol.CatalogState{State: "Ready"}, Metadata: protocol.Metadata{
+			Labels: map[string]string{"team": "sea", "trial": "yes"}, Annotations: map[string]string{"owner": "dock"},
+		},
 	}}
-	s.Waiting = []protocol.WaitingPlan{{ID: "w", Name: "install-wait1", Bundles: []events.PlannedBundle{{Package: "buoy", CSV: "buoy.v1.0.0"}}}}
+	s.Waiting = []protocol.WaitingPlan{{
+		ID: "w", Name: "install-wait1",
+		Bundles: []events.PlannedBundle{{Package: "buoy", CSV: "buoy.v1.0.0"}},
+	}}
 	m.publish(s)
 	shows(t, m.dynamic.Resource(operatorsOLM), "buoy."+ns, func(o *unstructured.Unstructured) bool {
 		return strings.Contains(fmt.Sprint(o.Object["status"]), "NamespaceToCome")
@@ -472,16 +523,18 @@ func (m mirrored) testWaiting(t *testing.T) {
 	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace(ns), "buoy", func(o *unstructured.Unstructured) bool {
 		return seen(o, "status", "state") == "UpgradePending"
 	})
-	if text := fmt.Sprint(sub.Object["status"]); !strings.Contains(text, "RequiresApproval") || !strings.Contains(text, "AllCatalogSourcesHealthy") {
+	if text := fmt.Sprint(sub.Object["status"]); !strings.Contains(text, "RequiresApproval") ||
+		!strings.Contains(text, "AllCatalogSourcesHealthy") {
 		t.Errorf("its conditions: %s", text)
 	}
 	plan := shows(t, m.dynamic.Resource(installPlans).Namespace(ns), "install-wait1", inPhase("RequiresApproval"))
 	if approved, _, err := unstructured.NestedBool(plan.Object, "spec", "approved"); err != nil || approved {
 		t.Errorf("a plan that waits is shown as approved: %v, %v", plan.Object["spec"], err)
 	}
-	shows(t, m.dynamic.Resource(olmKind("v1alpha1", "catalogsources")).Namespace(ns), "fleet", func(o *unstructured.Unstructured) bool {
-		return seen(o, "status", "connectionState", "lastObservedState") == "READY"
-	})
+	shows(t, m.dynamic.Resource(olmKind("v1alpha1", "catalogsources")).Namespace(ns), "fleet",
+		func(o *unstructured.Unstructured) bool {
+			return seen(o, "status", "connectionState", "lastObservedState") == "READY"
+		})
 	shows(t, m.dynamic.Resource(operatorsOLM), "buoy."+ns, func(o *unstructured.Unstructured) bool {
 		return !strings.Contains(fmt.Sprint(o.Object["status"]), "NamespaceToCome")
 	})
@@ -491,13 +544,14 @@ func (m mirrored) testWaiting(t *testing.T) {
 	vanishes(t, m.dynamic.Resource(installPlans).Namespace(ns), "install-wait1")
 }
 
-// testMetadata: a mirror bears the labels and annotations of its intent, and no longer those that the intent has no more
-// (R-SUB §4.1).
+// testMetadata: a mirror bears the labels and annotations of its intent, and no longer those that the intent has no
+// more (R-SUB §4.1).
 func (m mirrored) testMetadata(t *testing.T, s protocol.ScopePlans) {
 	t.Helper()
 	objects := m.dynamic.Resource(subscriptions).Namespace(s.Scope.Namespace)
 	shows(t, objects, "buoy", func(o *unstructured.Unstructured) bool {
-		return o.GetLabels()["team"] == "sea" && o.GetLabels()["trial"] == "yes" && o.GetAnnotations()["owner"] == "dock" && o.GetLabels()["chandler-fleet.io/mirror"] == s.Scope.Namespace
+		return o.GetLabels()["team"] == "sea" && o.GetLabels()["trial"] == "yes" &&
+			o.GetAnnotations()["owner"] == "dock" && o.GetLabels()["chandler-fleet.io/mirror"] == s.Scope.Namespace
 	})
 	s.Subscriptions = slices.Clone(s.Subscriptions)
 	s.Subscriptions[0].Metadata = protocol.Metadata{Labels: map[string]string{"team": "land"}}
@@ -522,13 +576,15 @@ func (m mirrored) testCopies(t *testing.T) {
 	}
 	switchCopies := func(disabled bool) {
 		t.Helper()
-		_, err := configs.Patch(t.Context(), "cluster", types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"features":{"disableCopiedCSVs":%t}}}`, disabled)), metav1.PatchOptions{})
+		_, err := configs.Patch(t.Context(), "cluster", types.MergePatchType,
+			[]byte(fmt.Sprintf(`{"spec":{"features":{"disableCopiedCSVs":%t}}}`, disabled)), metav1.PatchOptions{})
 		must(t, err)
 	}
 	switchCopies(false)
 	copied := func(o *unstructured.Unstructured) bool {
 		_, told := o.GetAnnotations()["olm.targetNamespaces"]
-		return seen(o, "status", "reason") == "Copied" && seen(o, "status", "phase") == "Succeeded" && o.GetLabels()["olm.copiedFrom"] == "ops" && !told
+		return seen(o, "status", "reason") == "Copied" && seen(o, "status", "phase") == "Succeeded" &&
+			o.GetLabels()["olm.copiedFrom"] == "ops" && !told
 	}
 	shows(t, in("default"), name, copied)
 	shows(t, configs, "cluster", func(o *unstructured.Unstructured) bool { return disabledCopies(o) == "False" })
@@ -567,7 +623,8 @@ func (m mirrored) copiesEvent(ctx context.Context) error {
 		return err
 	}
 	shown, err := m.csvs().Get(ctx, o.csv(), metav1.GetOptions{})
-	if err == nil && (e.Reason != "DisabledCopiedCSVs" || e.InvolvedObject.Name != o.csv() || e.InvolvedObject.UID != shown.GetUID()) {
+	if err == nil && (e.Reason != "DisabledCopiedCSVs" || e.InvolvedObject.Name != o.csv() ||
+		e.InvolvedObject.UID != shown.GetUID()) {
 		return fmt.Errorf("it says %s of %s with UID %s", e.Reason, e.InvolvedObject.Name, e.InvolvedObject.UID)
 	}
 	return err
@@ -593,7 +650,8 @@ func (m mirrored) testOLM(t *testing.T) {
 	p := m.plan("ops", "tide", planned{content: two.content(t), replaces: m.operator.csv()})
 	m.want("ops", p)
 	r := m.awaitPlan("ops", p.ID, blocked("OLMRunning"))
-	if r.Class != "stopped" || !strings.Contains(r.Message, "olm/olm-operator, whose service account olm-operator may write") || strings.Contains(r.Message, "tenant/") {
+	if r.Class != "stopped" || !strings.Contains(r.Message,
+		"olm/olm-operator, whose service account olm-operator may write") || strings.Contains(r.Message, "tenant/") {
 		t.Errorf("told: %+v", r)
 	}
 	must(t, m.csvs().Delete(t.Context(), m.operator.csv(), metav1.DeleteOptions{}))
@@ -608,9 +666,13 @@ func (m mirrored) testOLM(t *testing.T) {
 	await(t, "the cluster without a reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
 	shows(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io", there)
 	m.scaleOLM(t, 1)
-	await(t, "the cluster's reason once more", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
+	await(t, "the cluster's reason once more", func(ctx context.Context) error {
+		return m.state(
+			ctx, "Connected", "OLMRunning")
+	})
 	must(t, m.kube.AppsV1().Deployments("olm").Delete(t.Context(), "olm-operator", metav1.DeleteOptions{}))
-	await(t, "the cluster without a reason again", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
+	await(t, "the cluster without a reason again",
+		func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
 }
 
 func (m mirrored) olm(t *testing.T, namespace string, replicas int32) {
@@ -621,7 +683,11 @@ func (m mirrored) olm(t *testing.T, namespace string, replicas int32) {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{ServiceAccountName: "olm-operator", Containers: []corev1.Container{{Name: "olm", Image: "registry.example.com/olm:1"}}},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					ServiceAccountName: "olm-operator",
+					Containers:         []corev1.Container{{Name: "olm", Image: "registry.example.com/olm:1"}},
+				},
 			},
 		},
 	}, metav1.CreateOptions{})
@@ -630,6 +696,7 @@ func (m mirrored) olm(t *testing.T, namespace string, replicas int32) {
 
 func (m mirrored) scaleOLM(t *testing.T, replicas int) {
 	t.Helper()
-	_, err := m.kube.AppsV1().Deployments("olm").Patch(t.Context(), "olm-operator", types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)), metav1.PatchOptions{})
+	_, err := m.kube.AppsV1().Deployments("olm").Patch(t.Context(), "olm-operator", types.MergePatchType,
+		[]byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)), metav1.PatchOptions{})
 	must(t, err)
 }

@@ -36,9 +36,10 @@ func TestObstacles(t *testing.T) {
 	cfg.Hook = b.trap.point
 	b.start(cfg)
 	for name, test := range map[string]func(*testing.T, *bed, string){
-		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent, "requirement": testRequirement,
-		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig,
-		"base": testBase, "stop": testStop, "slip": testSlip, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
+		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent,
+		"requirement": testRequirement, "kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord,
+		"config": testConfig, "base": testBase, "stop": testStop, "slip": testSlip,
+		"lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
 		"unread": testUnread, "superseded": testSuperseded, "panic": testPanic, "panic-begun": testPanicBegun,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
@@ -175,7 +176,8 @@ func testRequirement(t *testing.T, b *bed, ns string) {
 	b.want("provider", q)
 	b.finishes(t, "provider", q, provider.csv())
 	c := b.finishes(t, ns, p, needy.csv())
-	if got := strings.Join(history(c)[:3], " "); got != "Pending(RequirementsUnknown) Pending(RequirementsNotMet) InstallReady(AllRequirementsMet)" {
+	if got := strings.Join(history(c)[:3],
+		" "); got != "Pending(RequirementsUnknown) Pending(RequirementsNotMet) InstallReady(AllRequirementsMet)" {
 		t.Errorf("history begins with %s", got)
 	}
 }
@@ -196,7 +198,8 @@ func testForeign(t *testing.T, b *bed, ns string) {
 	o, content := simple(t, ns)
 	b.namespace(t, ns)
 	foreign := foreignDeployment(ns, ns+"-controller")
-	_, err := b.kube.AppsV1().Deployments(ns).Create(t.Context(), foreign, metav1.CreateOptions{FieldManager: "somebody"})
+	_, err := b.kube.AppsV1().Deployments(ns).Create(t.Context(), foreign,
+		metav1.CreateOptions{FieldManager: "somebody"})
 	must(t, err)
 	p := b.plan(ns, ns, content)
 	b.want(ns, p)
@@ -271,8 +274,12 @@ func testConfig(t *testing.T, b *bed, ns string) {
 	q := b.plan(ns, ns, content)
 	b.want(ns, q)
 	b.awaitPlan(ns, q.ID, phase(protocol.PlanFinished))
-	c := b.awaitCSV(ns, o.csv(), func(r protocol.CSVReport) bool { return len(r.History) >= 7 && reached("Succeeded")(r) })
-	want := "Succeeded(InstallSucceeded) InstallReady(ComponentUnhealthy) Installing(InstallSucceeded) Succeeded(InstallSucceeded)"
+	c := b.awaitCSV(ns, o.csv(), func(r protocol.CSVReport) bool {
+		return len(r.History) >= 7 &&
+			reached("Succeeded")(r)
+	})
+	want := "Succeeded(InstallSucceeded) InstallReady(ComponentUnhealthy) Installing(InstallSucceeded) " +
+		"Succeeded(InstallSucceeded)"
 	if got := strings.Join(history(c)[3:], " "); got != want {
 		t.Errorf("history goes on with %s, want %s", got, want)
 	}
@@ -318,7 +325,8 @@ func testSlip(t *testing.T, b *bed, ns string) {
 	p := b.plan(ns, ns, planned{content: o.content(t)})
 	b.want(ns, p)
 	// What was left out is told (R-IP-25).
-	if r := b.awaitPlan(ns, p.ID, phase(protocol.PlanFinished)); r.Warnings == 0 || !strings.Contains(string(r.StepLog), "restartPolcy") {
+	if r := b.awaitPlan(ns, p.ID, phase(protocol.PlanFinished)); r.Warnings == 0 ||
+		!strings.Contains(string(r.StepLog), "restartPolcy") {
 		t.Errorf("%d warnings, step log %s", r.Warnings, r.StepLog)
 	}
 	b.finishes(t, ns, p, o.csv())
@@ -362,7 +370,10 @@ func testLostDeployment(t *testing.T, b *bed, ns string) {
 	b.finishes(t, ns, p, o.csv())
 	b.want(ns)
 	must(t, b.kube.AppsV1().Deployments(ns).Delete(t.Context(), ns+"-controller", metav1.DeleteOptions{}))
-	c := b.awaitCSV(ns, o.csv(), func(r protocol.CSVReport) bool { return len(r.History) > 4 && reached("Succeeded")(r) })
+	c := b.awaitCSV(ns, o.csv(), func(r protocol.CSVReport) bool {
+		return len(r.History) > 4 &&
+			reached("Succeeded")(r)
+	})
 	if got := history(c)[4]; got != "InstallReady(ComponentUnhealthy)" {
 		t.Errorf("after the loss: %s", got)
 	}
@@ -377,7 +388,8 @@ func testDeleted(t *testing.T, b *bed, ns string) {
 	c := b.finishes(t, ns, p, o.csv())
 	b.deleteCSV(t, ns, o.csv(), protocol.Installed{CSV: o.csv(), Content: c.Content, Plan: p.ID})
 	await(t, "what it owned", func(ctx context.Context) error {
-		roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner=" + o.csv()})
+		roles, err := b.kube.RbacV1().ClusterRoles().List(
+			ctx, metav1.ListOptions{LabelSelector: "olm.owner=" + o.csv()})
 		if err != nil {
 			return err
 		}
@@ -474,6 +486,7 @@ func testForbidden(t *testing.T, b *bed, ns string) {
 
 func (b *bed) namespace(tb testing.TB, name string) {
 	tb.Helper()
-	_, err := b.kube.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := b.kube.CoreV1().Namespaces().Create(tb.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must(tb, err)
 }

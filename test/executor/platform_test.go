@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// proxyDefinition is the kind in which OpenShift keeps the proxy of a cluster, as far as it matters here: what people ask
-// for stands in the spec, what holds in the status, written apart.
+// proxyDefinition is the kind in which OpenShift keeps the proxy of a cluster, as far as it matters here: what people
+// ask for stands in the spec, what holds in the status, written apart.
 const proxyDefinition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -35,10 +35,10 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// TestClusterProxy: R-PRX-1, R-PRX-4: what the status of the cluster's Proxy object says stands in the environment of every
-// container, the three variables as one unit, and follows it; the kind may come to a cluster that runs. Where the object
-// is, it counts and Chandler's ConfigMap does not; a subscription that says a word on any of the three gets none of them
-// (R-SUB-10).
+// TestClusterProxy: R-PRX-1, R-PRX-4: what the status of the cluster's Proxy object says stands in the environment of
+// every container, the three variables as one unit, and follows it; the kind may come to a cluster that runs. Where the
+// object is, it counts and Chandler's ConfigMap does not; a subscription that says a word on any of the three gets none
+// of them (R-SUB-10).
 func TestClusterProxy(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -47,18 +47,25 @@ func TestClusterProxy(t *testing.T) {
 	p := b.plan("follows", "follows", planned{content: follows.content(t)})
 	b.want("follows", p)
 	b.finishes(t, "follows", p, follows.csv())
-	q := b.plan("own", "own", planned{content: own.content(t), config: []byte(`{"env":[{"name":"HTTP_PROXY","value":"http://own.example.com"}]}`)})
+	q := b.plan("own", "own", planned{
+		content: own.content(t),
+		config:  []byte(`{"env":[{"name":"HTTP_PROXY","value":"http://own.example.com"}]}`),
+	})
 	b.want("own", q)
 	b.finishes(t, "own", q, own.csv())
 	_, err := b.kube.CoreV1().ConfigMaps("chandler-system").Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"}, Data: map[string]string{"HTTP_PROXY": "http://map.example.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"},
+		Data:       map[string]string{"HTTP_PROXY": "http://map.example.com"},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	b.awaitVariables(t, "follows", map[string]string{"HTTP_PROXY": "http://map.example.com"})
 
 	dyn := b.dynamic(t)
 	b.create(t, dyn, "apiextensions.k8s.io/v1", "customresourcedefinitions", proxyDefinition)
-	proxies := dyn.Resource(schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "proxies"})
+	proxies := dyn.Resource(schema.GroupVersionResource{
+		Group: "config.openshift.io", Version: "v1",
+		Resource: "proxies",
+	})
 	await(t, "the Proxy object", func(ctx context.Context) error {
 		_, err := proxies.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "config.openshift.io/v1", "kind": "Proxy", "metadata": map[string]any{"name": "cluster"},
@@ -68,7 +75,10 @@ func TestClusterProxy(t *testing.T) {
 	})
 	b.awaitVariables(t, "follows", map[string]string{}) // what is only asked for does not hold yet
 	for _, status := range []map[string]any{
-		{"httpProxy": "http://one.example.com", "httpsProxy": "http://two.example.com", "noProxy": ".svc,.cluster.local"},
+		{
+			"httpProxy": "http://one.example.com", "httpsProxy": "http://two.example.com",
+			"noProxy": ".svc,.cluster.local",
+		},
 		{"httpsProxy": "http://three.example.com"},
 	} {
 		await(t, "status of the Proxy object", func(ctx context.Context) error {
@@ -81,7 +91,10 @@ func TestClusterProxy(t *testing.T) {
 			return err
 		})
 		want := map[string]string{}
-		for field, name := range map[string]string{"httpProxy": "HTTP_PROXY", "httpsProxy": "HTTPS_PROXY", "noProxy": "NO_PROXY"} {
+		for field, name := range map[string]string{
+			"httpProxy": "HTTP_PROXY", "httpsProxy": "HTTPS_PROXY",
+			"noProxy": "NO_PROXY",
+		} {
 			if v, ok := status[field].(string); ok {
 				want[name] = v
 			}
@@ -126,9 +139,9 @@ func (b *bed) awaitVariables(t *testing.T, ns string, want map[string]string) {
 	})
 }
 
-// TestTrustedCAs: R-PRX-5: the platform's bundle of CAs reaches an operator as the documents say: an empty ConfigMap with
-// the platform's label in the operator's namespace, mounted by the subscription's configuration. What the platform puts in
-// is its own and stays.
+// TestTrustedCAs: R-PRX-5: the platform's bundle of CAs reaches an operator as the documents say: an empty ConfigMap
+// with the platform's label in the operator's namespace, mounted by the subscription's configuration. What the platform
+// puts in is its own and stays.
 func TestTrustedCAs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -136,7 +149,10 @@ func TestTrustedCAs(t *testing.T) {
 	b.namespace(t, "ops")
 	maps := b.kube.CoreV1().ConfigMaps("ops")
 	trusted, err := maps.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "trusted-ca", Labels: map[string]string{"config.openshift.io/inject-trusted-cabundle": "true"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "trusted-ca",
+			Labels: map[string]string{"config.openshift.io/inject-trusted-cabundle": "true"},
+		},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	o := operator{name: "ops", version: "1.0.0"}
@@ -146,11 +162,16 @@ func TestTrustedCAs(t *testing.T) {
 	b.want("ops", p)
 	b.finishes(t, "ops", p, o.csv())
 	pod := b.controller(t, "ops").Spec.Template.Spec
-	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "trusted-ca", MountPath: "/etc/pki/ca-trust/extracted/pem", ReadOnly: true}}, pod.Containers[0].VolumeMounts); diff != "" {
+	if diff := cmp.Diff([]corev1.VolumeMount{{
+		Name: "trusted-ca", MountPath: "/etc/pki/ca-trust/extracted/pem",
+		ReadOnly: true,
+	}}, pod.Containers[0].VolumeMounts); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 	if len(pod.Volumes) != 1 || pod.Volumes[0].ConfigMap == nil || pod.Volumes[0].ConfigMap.Name != "trusted-ca" ||
-		!cmp.Equal(pod.Volumes[0].ConfigMap.Items, []corev1.KeyToPath{{Key: "ca-bundle.crt", Path: "tls-ca-bundle.pem"}}) {
+		!cmp.Equal(pod.Volumes[0].ConfigMap.Items, []corev1.KeyToPath{
+			{Key: "ca-bundle.crt", Path: "tls-ca-bundle.pem"},
+		}) {
 		t.Errorf("volumes %+v", pod.Volumes)
 	}
 	trusted.Data = map[string]string{"ca-bundle.crt": "-----BEGIN CERTIFICATE-----"}

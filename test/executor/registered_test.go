@@ -37,9 +37,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestRegisteredTwice: an API server that is registered under a second name stays with the first one. The second says which that
-// is, also after the first one's executor stopped, and writes nothing; it may have the cluster once that is given back. Who lost
-// it says so, and is not Connected.
+// TestRegisteredTwice: an API server that is registered under a second name stays with the first one. The second says
+// which that is, also after the first one's executor stopped, and writes nothing; it may have the cluster once that is
+// given back. Who lost it says so, and is not Connected.
 func TestRegisteredTwice(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -64,7 +64,8 @@ func TestRegisteredTwice(t *testing.T) {
 	}
 	system, err := b.kube.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
 	must(t, err)
-	duplicate := told(second, "Refused", "DuplicateCluster", `(kube-system `+string(system.UID)+`) is served as cluster "test" already`)
+	duplicate := told(second, "Refused", "DuplicateCluster", `(kube-system `+string(system.UID)+
+		`) is served as cluster "test" already`)
 	await(t, "the second registration to be refused", duplicate)
 	must(t, b.state(t.Context(), "Connected", ""))
 	stop()
@@ -77,21 +78,26 @@ func TestRegisteredTwice(t *testing.T) {
 
 	stop = b.start(b.config("one"))
 	b.heldAbove(t, epoch)
-	// Somebody takes the Lease away by hand: whoever of the two is there first has the cluster, and the other one says so.
-	lease, err := b.kube.CoordinationV1().Leases("chandler-system").Get(t.Context(), "chandler-executor", metav1.GetOptions{})
+	// Somebody takes the Lease away by hand: whoever of the two is there first has the cluster, and the other one says
+	// so.
+	lease, err := b.kube.CoordinationV1().Leases("chandler-system").Get(
+		t.Context(), "chandler-executor", metav1.GetOptions{})
 	must(t, err)
-	lease.Annotations["chandler-fleet.io/cluster-id"], lease.Annotations["chandler-fleet.io/cluster"] = hubtest.Tenant+"/"+second.ClusterID, "again"
+	lease.Annotations["chandler-fleet.io/cluster-id"], lease.Annotations["chandler-fleet.io/cluster"] = hubtest.Tenant+
+		"/"+second.ClusterID, "again"
 	lease.Annotations["chandler-fleet.io/epoch"] = "1000"
 	nobody := ""
 	lease.Spec.HolderIdentity = &nobody
 	_, err = b.kube.CoordinationV1().Leases("chandler-system").Update(t.Context(), lease, metav1.UpdateOptions{})
 	must(t, err)
-	await(t, "the first registration to say that it has lost the cluster", told(b.Hub, "HeldElsewhere", "DuplicateCluster", `"again"`))
+	await(t, "the first registration to say that it has lost the cluster",
+		told(b.Hub, "HeldElsewhere", "DuplicateCluster", `"again"`))
 	await(t, "the second registration", told(second, "Connected", "", ""))
 	stop()
 }
 
-// TestTooOld: a cluster whose API server is too old for the fence is refused in one sentence, and nothing is written there.
+// TestTooOld: a cluster whose API server is too old for the fence is refused in one sentence, and nothing is written
+// there.
 func TestTooOld(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +117,8 @@ func TestTooOld(t *testing.T) {
 	b.start(h.Config(&rest.Config{Host: server.URL}, "one"))
 	await(t, "the refusal", func(ctx context.Context) error {
 		r, ok, err := h.ClusterReport(ctx)
-		const want = "Kubernetes v1.27.3 is older than 1.30, the oldest version that Chandler serves: upgrade the cluster"
+		const want = "Kubernetes v1.27.3 is older than 1.30, the oldest version that Chandler serves: upgrade the " +
+			"cluster"
 		if err != nil || !ok || r.State != "Refused" || r.Reason != "KubernetesNotSupported" || r.Message != want {
 			return fmt.Errorf("report %+v: %w", r, err)
 		}

@@ -78,12 +78,16 @@ func (n *neighbours) atLeast(tb testing.TB, count, bytes, definitions int) {
 	var all errgroup.Group
 	all.SetLimit(8)
 	for ; n.made < count; n.made++ {
-		o := operator{name: fmt.Sprintf("neighbour%d", n.made), version: "1.0.0", group: fmt.Sprintf("n%d.sea.test", n.made)}
+		o := operator{
+			name: fmt.Sprintf("neighbour%d", n.made), version: "1.0.0",
+			group: fmt.Sprintf("n%d.sea.test", n.made),
+		}
 		all.Go(func() error {
 			for d := range definitions {
-				if err := create(tb.Context(), dyn, fmt.Sprintf(crdManifest, fmt.Sprintf("d%d.%s", d, o.group)), func(u *unstructured.Unstructured) {
-					u.SetLabels(map[string]string{"chandler-fleet.io/managed": "true"})
-				}); err != nil {
+				if err := create(tb.Context(), dyn, fmt.Sprintf(crdManifest, fmt.Sprintf("d%d.%s", d, o.group)),
+					func(u *unstructured.Unstructured) {
+						u.SetLabels(map[string]string{"chandler-fleet.io/managed": "true"})
+					}); err != nil {
 					return err
 				}
 			}
@@ -99,7 +103,9 @@ func (n *neighbours) atLeast(tb testing.TB, count, bytes, definitions int) {
 	must(tb, all.Wait())
 }
 
-func create(ctx context.Context, dyn dynamic.Interface, manifest string, change func(*unstructured.Unstructured)) error {
+func create(ctx context.Context, dyn dynamic.Interface, manifest string,
+	change func(*unstructured.Unstructured),
+) error {
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(manifest))
 	if err != nil {
@@ -141,11 +147,13 @@ func quiet(tb testing.TB) (*bed, *requests, operator) {
 func (b *bed) shows(tb testing.TB, o operator) (p protocol.RemovalPlan) {
 	tb.Helper()
 	q := protocol.RemovalQuestion{Namespace: "ops", CSV: o.csv(), CRDs: []string{"*"}}
-	must(tb, ask.Put(tb.Context(), b.js.Conn(), protocol.AskSubject(hubtest.Tenant, b.ClusterID, protocol.AskRemoval), q, &p))
+	must(tb, ask.Put(tb.Context(), b.js.Conn(), protocol.AskSubject(hubtest.Tenant, b.ClusterID, protocol.AskRemoval),
+		q, &p))
 	return p
 }
 
-// TestRemovalAsksAboutItsOwn: what it takes to plan a removal does not grow with the other operators of the cluster (R-UNI-1).
+// TestRemovalAsksAboutItsOwn: what it takes to plan a removal does not grow with the other operators of the cluster
+// (R-UNI-1).
 func TestRemovalAsksAboutItsOwn(t *testing.T) {
 	t.Parallel()
 	b, counted, o := quiet(t)
@@ -163,7 +171,8 @@ func TestRemovalAsksAboutItsOwn(t *testing.T) {
 		}))
 	}
 	if len(asked[0]) != len(asked[1]) || len(asked[0]) == 0 {
-		t.Errorf("with 5 others %d questions, with 50 %d:\n%s", len(asked[0]), len(asked[1]), strings.Join(asked[1], "\n"))
+		t.Errorf("with 5 others %d questions, with 50 %d:\n%s", len(asked[0]), len(asked[1]),
+			strings.Join(asked[1], "\n"))
 	}
 	for _, q := range asked[1] {
 		if strings.Contains(q, "installedoperators") && strings.Contains(q, neighbourNamespace) {
@@ -183,8 +192,8 @@ func least(do func() []string) []string {
 	return best
 }
 
-// BenchmarkRemovalPlan is how long it takes to say what a removal would do in a cluster of 200 operators with two definitions each, and as
-// much text as published ones have.
+// BenchmarkRemovalPlan is how long it takes to say what a removal would do in a cluster of 200 operators with two
+// definitions each, and as much text as published ones have.
 func BenchmarkRemovalPlan(b *testing.B) {
 	bed, counted, o := quiet(b)
 	(&neighbours{bed: bed}).atLeast(b, 200, 100<<10, 2)

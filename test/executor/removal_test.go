@@ -33,8 +33,10 @@ func TestRemoval(t *testing.T) {
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
 	for name, test := range map[string]func(*testing.T, *removed){
-		"un-default": testRemovalLeavesData, "un-crds": testRemovalWithData, "un-needed": testRemovalOfWhatIsNeeded, "un-changed": testRemovalChanged, "un-anew": testRemovalOfAnother,
-		"un-shared": testRemovalSpares, "un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand, "un-before": testRemovalSparesBefore, "un-terminating": testRemovalTerminating,
+		"un-default": testRemovalLeavesData, "un-crds": testRemovalWithData, "un-needed": testRemovalOfWhatIsNeeded,
+		"un-changed": testRemovalChanged, "un-anew": testRemovalOfAnother, "un-shared": testRemovalSpares,
+		"un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand,
+		"un-before": testRemovalSparesBefore, "un-terminating": testRemovalTerminating,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			r := &removed{bed: b.on(t), t: t, ns: name, dyn: dyn}
@@ -96,14 +98,18 @@ func (r *removed) shown(csv string, crds ...string) (p protocol.RemovalPlan, err
 // ends waits until a removal has ended, and the record would have heard of both.
 func (r *removed) ends(x protocol.Removal) (protocol.RemovalReport, protocol.CSVReport) {
 	r.t.Helper()
-	report := r.AwaitRemoval(r.ns, x.ID, func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanFinished })
+	report := r.AwaitRemoval(r.ns, x.ID,
+		func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanFinished })
 	words := r.awaitCSV(r.ns, x.CSV, func(c protocol.CSVReport) bool { return c.Removed })
 	return report, words
 }
 
 func (r *removed) waits(x protocol.Removal, reason string) protocol.RemovalReport {
 	r.t.Helper()
-	return r.AwaitRemoval(r.ns, x.ID, func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanBlocked && m.Reason == reason })
+	return r.AwaitRemoval(r.ns, x.ID, func(m protocol.RemovalReport) bool {
+		return m.Phase == protocol.PlanBlocked &&
+			m.Reason == reason
+	})
 }
 
 func (r *removed) refused(x protocol.Removal, reason string) protocol.RemovalReport {
@@ -135,7 +141,8 @@ func testRemovalOfAnother(t *testing.T, r *removed) {
 }
 
 func (r *removed) gauges() dynamic.ResourceInterface {
-	return r.dyn.Resource(schema.GroupVersionResource{Group: r.group(), Version: "v1", Resource: "gauges"}).Namespace(r.ns)
+	return r.dyn.Resource(schema.GroupVersionResource{Group: r.group(), Version: "v1", Resource: "gauges"}).Namespace(
+		r.ns)
 }
 
 // gauge makes an object of the operator's.
@@ -162,7 +169,10 @@ func (r *removed) withoutWebhook() {
 
 func (r *removed) crdExists() bool {
 	r.t.Helper()
-	list, err := r.dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+	list, err := r.dyn.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	}).
 		List(r.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + r.crd()})
 	must(r.t, err)
 	return len(list.Items) > 0
@@ -172,7 +182,8 @@ func (r *removed) crdExists() bool {
 func (r *removed) nothing() {
 	r.t.Helper()
 	await(r.t, "objects of the operator", func(context.Context) error {
-		left := slices.DeleteFunc(r.objects(r.t, r.ns), func(o string) bool { return strings.HasSuffix(o, " of group") })
+		left := slices.DeleteFunc(r.objects(r.t, r.ns),
+			func(o string) bool { return strings.HasSuffix(o, " of group") })
 		if len(left) > 0 {
 			return fmt.Errorf("left: %v", left)
 		}
@@ -180,14 +191,17 @@ func (r *removed) nothing() {
 	})
 }
 
-// testRemovalLeavesData: R-UNI-1, R-UNI-2 and R-UNI-5: the operator goes with all that belongs to it, its definition stays
-// and is announced, and it can be installed again at once.
+// testRemovalLeavesData: R-UNI-1, R-UNI-2 and R-UNI-5: the operator goes with all that belongs to it, its definition
+// stays and is announced, and it can be installed again at once.
 func testRemovalLeavesData(t *testing.T, r *removed) {
 	t.Helper()
 	c := r.install()
 	p := r.show()
 	want := []protocol.Leftover{{
-		ObjectRef: protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: r.crd()}, Reason: protocol.LeftNotAsked,
+		ObjectRef: protocol.ObjectRef{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+			Name: r.crd(),
+		}, Reason: protocol.LeftNotAsked,
 	}}
 	if diff := cmp.Diff(want, p.Stays); diff != "" {
 		t.Errorf("shown to stay: %s", diff)
@@ -199,7 +213,8 @@ func testRemovalLeavesData(t *testing.T, r *removed) {
 	if diff := cmp.Diff(want, report.Left); diff != "" {
 		t.Errorf("left: %s", diff)
 	}
-	if words.RemovedReason != "Uninstalled" || words.Removal != x.ID || words.UID != c.UID || !slices.Equal(history(words), fresh) {
+	if words.RemovedReason != "Uninstalled" || words.Removal != x.ID || words.UID != c.UID ||
+		!slices.Equal(history(words), fresh) {
 		t.Errorf("last words: %+v", words)
 	}
 	r.nothing()
@@ -214,15 +229,19 @@ func testRemovalLeavesData(t *testing.T, r *removed) {
 	r.awaitCSV(r.ns, r.csv(), func(n protocol.CSVReport) bool { return n.UID != c.UID && reached("Succeeded")(n) })
 }
 
-// testRemovalSparesBefore: an object that was there before Chandler is told to stay, and bears no word of the operator in the
-// end; a new version does not make it Chandler's (R-UNI-3).
+// testRemovalSparesBefore: an object that was there before Chandler is told to stay, and bears no word of the operator
+// in the end; a new version does not make it Chandler's (R-UNI-3).
 func testRemovalSparesBefore(t *testing.T, r *removed) {
 	t.Helper()
-	_, err := r.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}, metav1.CreateOptions{})
+	_, err := r.kube.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}, metav1.CreateOptions{})
 	must(t, err)
 	mine := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "settings", Labels: map[string]string{"mine": "yes"}, Annotations: map[string]string{"mine": "too"}},
-		Data:       map[string]string{"own": "word"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "settings", Labels: map[string]string{"mine": "yes"},
+			Annotations: map[string]string{"mine": "too"},
+		},
+		Data: map[string]string{"own": "word"},
 	}
 	mine, err = r.kube.CoreV1().ConfigMaps(r.ns).Create(t.Context(), mine, metav1.CreateOptions{})
 	must(t, err)
@@ -230,8 +249,12 @@ func testRemovalSparesBefore(t *testing.T, r *removed) {
 	again := r.bed.plan(r.ns, r.ns, r.content)
 	r.want(r.ns, again)
 	r.awaitPlan(r.ns, again.ID, phase(protocol.PlanFinished))
-	stays := protocol.Leftover{ObjectRef: protocol.ObjectRef{Version: "v1", Kind: "ConfigMap", Namespace: r.ns, Name: "settings"}, Reason: protocol.LeftNotOurs}
-	if p := r.show(); !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return l.ObjectRef == stays.ObjectRef && l.Reason == stays.Reason }) {
+	stays := protocol.Leftover{ObjectRef: protocol.ObjectRef{
+		Version: "v1", Kind: "ConfigMap", Namespace: r.ns,
+		Name: "settings",
+	}, Reason: protocol.LeftNotOurs}
+	if p := r.show(); !slices.ContainsFunc(p.Stays,
+		func(l protocol.Leftover) bool { return l.ObjectRef == stays.ObjectRef && l.Reason == stays.Reason }) {
 		t.Errorf("shown to stay: %+v", p.Stays)
 	}
 	r.ends(r.ask(""))
@@ -249,15 +272,16 @@ func testRemovalSparesBefore(t *testing.T, r *removed) {
 	}
 }
 
-// testRemovalWithData: custom resources go while the operator runs, which ends their finalizers; what hangs is named, and
-// the operator is kept as it is meanwhile; nothing is installed over it.
+// testRemovalWithData: custom resources go while the operator runs, which ends their finalizers; what hangs is named,
+// and the operator is kept as it is meanwhile; nothing is installed over it.
 func testRemovalWithData(t *testing.T, r *removed) {
 	t.Helper()
 	r.withoutWebhook()
 	r.gauge("north", "sea.test/drain")
 	r.gauge("south")
 	p := r.show(removal.All)
-	if diff := cmp.Diff([]protocol.Loss{{CRD: r.crd(), Objects: 2, Sample: []string{r.ns + "/north", r.ns + "/south"}}}, p.Losses); diff != "" {
+	if diff := cmp.Diff([]protocol.Loss{{CRD: r.crd(), Objects: 2, Sample: []string{r.ns + "/north", r.ns + "/south"}}},
+		p.Losses); diff != "" {
 		t.Errorf("shown to be lost: %s", diff)
 	}
 	x := r.ask("", r.crd())
@@ -277,7 +301,8 @@ func testRemovalWithData(t *testing.T, r *removed) {
 	s.Plans = []protocol.Plan{over}
 	r.publish(s)
 	r.awaitPlan(r.ns, over.ID, blocked("BeingUninstalled"))
-	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 	report, _ := r.ends(x)
 	if len(report.Left) > 0 {
@@ -299,7 +324,8 @@ func testRemovalOfWhatIsNeeded(t *testing.T, r *removed) {
 	if !strings.Contains(m.Message, r.ns+"/"+user.csv()) {
 		t.Errorf("%q does not name who needs it", m.Message)
 	}
-	if _, err := r.dyn.Resource(installedOperators()).Namespace(r.ns).Get(t.Context(), r.csv(), metav1.GetOptions{}); err != nil {
+	if _, err := r.dyn.Resource(installedOperators()).Namespace(r.ns).Get(
+		t.Context(), r.csv(), metav1.GetOptions{}); err != nil {
 		t.Errorf("after a refusal: %v", err)
 	}
 	shown := r.show()
@@ -325,14 +351,16 @@ func testRemovalChanged(t *testing.T, r *removed) {
 	r.ends(r.ask(string(d)))
 }
 
-// testRemovalSpares: a definition that an operator owns which was installed since the removal began stays, with its objects.
+// testRemovalSpares: a definition that an operator owns which was installed since the removal began stays, with its
+// objects.
 func testRemovalSpares(t *testing.T, r *removed) {
 	t.Helper()
 	r.withoutWebhook()
 	r.gauge("north", "sea.test/drain")
 	x := r.ask("", r.crd())
 	r.waits(x, "FinalizersPending")
-	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 	await(t, "the object", func(ctx context.Context) error {
 		_, err := r.gauges().Get(ctx, "north", metav1.GetOptions{})
@@ -350,14 +378,16 @@ func testRemovalSpares(t *testing.T, r *removed) {
 	s.Plans = []protocol.Plan{p}
 	r.publish(s)
 	report, _ := r.ends(y)
-	if len(report.Left) != 1 || report.Left[0].Name != r.crd() || report.Left[0].Reason != protocol.LeftOtherOwners || !slices.Equal(report.Left[0].Owners, []string{r.ns + "/" + heir.csv()}) {
+	if len(report.Left) != 1 || report.Left[0].Name != r.crd() || report.Left[0].Reason != protocol.LeftOtherOwners ||
+		!slices.Equal(report.Left[0].Owners, []string{r.ns + "/" + heir.csv()}) {
 		t.Errorf("left %+v", report.Left)
 	}
 	r.finishes(t, r.ns, p, heir.csv())
 	if !r.crdExists() {
 		t.Error("the definition is gone, and another operator owns it")
 	}
-	_, err = r.gauges().Patch(t.Context(), "east", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	_, err = r.gauges().Patch(t.Context(), "east", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 }
 
@@ -402,7 +432,8 @@ func testRemovalStops(t *testing.T, r *removed) {
 	r.publish(s)
 	x := r.ask("")
 	r.waits(x, "EffectsStopped")
-	if _, err := r.dyn.Resource(installedOperators()).Namespace(r.ns).Get(t.Context(), r.csv(), metav1.GetOptions{}); err != nil {
+	if _, err := r.dyn.Resource(installedOperators()).Namespace(r.ns).Get(
+		t.Context(), r.csv(), metav1.GetOptions{}); err != nil {
 		t.Errorf("while effects are stopped: %v", err)
 	}
 	s = r.scope(r.ns)
@@ -420,7 +451,8 @@ func testRemovalByHand(t *testing.T, r *removed) {
 	x := r.ask("", r.crd())
 	r.waits(x, "FinalizersPending")
 	must(t, r.dyn.Resource(installedOperators()).Namespace(r.ns).Delete(t.Context(), r.csv(), metav1.DeleteOptions{}))
-	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 	_, words := r.ends(x)
 	if words.RemovedReason != "Uninstalled" || words.Removal != x.ID {
@@ -432,8 +464,8 @@ func testRemovalByHand(t *testing.T, r *removed) {
 	}
 }
 
-// testRemovalTerminating: R-UNI-5, R-UNI-6: in a namespace that is being deleted a removal waits, and says what keeps the
-// namespace and what to do.
+// testRemovalTerminating: R-UNI-5, R-UNI-6: in a namespace that is being deleted a removal waits, and says what keeps
+// the namespace and what to do.
 func testRemovalTerminating(t *testing.T, r *removed) {
 	t.Helper()
 	r.withoutWebhook()
@@ -448,7 +480,8 @@ func testRemovalTerminating(t *testing.T, r *removed) {
 		}
 		return nil
 	})
-	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	_, err := r.gauges().Patch(t.Context(), "north", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 	r.awaitCSV(r.ns, r.csv(), func(c protocol.CSVReport) bool { return c.Removed })
 	r.nothing()
@@ -472,8 +505,8 @@ func (r *removed) namespaceGoes() {
 	})
 }
 
-// TestRemovalCrashes: whatever point an executor dies at, the next one ends the removal with the same words and nothing left
-// (R-IP-44, DESIGN D7).
+// TestRemovalCrashes: whatever point an executor dies at, the next one ends the removal with the same words and nothing
+// left (R-IP-44, DESIGN D7).
 func TestRemovalCrashes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

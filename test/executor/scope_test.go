@@ -23,8 +23,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestScopes: R-OG-60 … R-OG-66 and R-IP-41, R-IP-42 on a real API server. The cases share a cluster and an executor, each
-// in a namespace of its own; those of R-OG-64 bear the numbers of its table.
+// TestScopes: R-OG-60 … R-OG-66 and R-IP-41, R-IP-42 on a real API server. The cases share a cluster and an executor,
+// each in a namespace of its own; those of R-OG-64 bear the numbers of its table.
 //
 //nolint:tparallel // one executor is the subject; what it is busy with at a time is to be known
 func TestScopes(t *testing.T) {
@@ -36,9 +36,10 @@ func TestScopes(t *testing.T) {
 	b.start(cfg)
 	b.heldAbove(t, 0)
 	for name, test := range map[string]func(*testing.T, *scoped){
-		"scope-1": testScopedInstall, "scope-2-3": testUnscoped, "scope-4": testAccountAdded, "scope-5-rights": testRightsTaken,
-		"scope-5-other": testAnotherAccount, "scope-6": testAccountRemoved, "scope-missing": testAccountMissing, "scope-fence": testAccountFenced,
-		"scope-check": testPlanCheck, "scope-targets": testTargetsCovered, "scope-later": testLaterTargets,
+		"scope-1": testScopedInstall, "scope-2-3": testUnscoped, "scope-4": testAccountAdded,
+		"scope-5-rights": testRightsTaken, "scope-5-other": testAnotherAccount, "scope-6": testAccountRemoved,
+		"scope-missing": testAccountMissing, "scope-fence": testAccountFenced, "scope-check": testPlanCheck,
+		"scope-targets": testTargetsCovered, "scope-later": testLaterTargets,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			s := &scoped{bed: b.on(t), t: t, ns: name}
@@ -60,7 +61,8 @@ type early struct {
 func (e *early) wrap(next http.RoundTripper) http.RoundTripper {
 	return transport(func(r *http.Request) (*http.Response, error) {
 		res, err := next.RoundTrip(r)
-		if err == nil && r.Method == http.MethodPatch && res.StatusCode == http.StatusNotFound && strings.Contains(r.URL.Path, "rolebindings/") {
+		if err == nil && r.Method == http.MethodPatch && res.StatusCode == http.StatusNotFound &&
+			strings.Contains(r.URL.Path, "rolebindings/") {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.paths = append(e.paths, r.URL.Path)
@@ -96,7 +98,8 @@ func (s *scoped) name(account string) {
 // account makes an account that may do nothing.
 func (s *scoped) account(name string) {
 	s.t.Helper()
-	_, err := s.kube.CoreV1().ServiceAccounts(s.ns).Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := s.kube.CoreV1().ServiceAccounts(s.ns).Create(
+		s.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must(s.t, err)
 }
 
@@ -110,24 +113,39 @@ func (s *scoped) grant(account string) (revoke func()) {
 	inside := []rbacv1.PolicyRule{
 		{Verbs: write, APIGroups: []string{""}, Resources: []string{"services", "serviceaccounts"}},
 		{Verbs: write, APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}},
-		{Verbs: append(write, "list", "watch", "delete"), APIGroups: []string{"apps"}, Resources: []string{"deployments"}},
+		{
+			Verbs: append(write, "list", "watch", "delete"), APIGroups: []string{"apps"},
+			Resources: []string{"deployments"},
+		},
 		{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"configmaps"}},
 	}
 	outside := []rbacv1.PolicyRule{
-		{Verbs: write, APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles", "clusterrolebindings"}},
+		{
+			Verbs: write, APIGroups: []string{"rbac.authorization.k8s.io"},
+			Resources: []string{"clusterroles", "clusterrolebindings"},
+		},
 		{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}},
 	}
 	ctx, rbac := s.t.Context(), s.kube.RbacV1()
 	name := s.ns + "-" + account
 	subject := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: s.ns}}
 	meta := metav1.ObjectMeta{Name: name}
-	_, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: outside}, metav1.CreateOptions{})
+	_, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: outside},
+		metav1.CreateOptions{})
 	must(s.t, err)
-	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: name}}, metav1.CreateOptions{})
+	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, Subjects: subject,
+		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: name},
+	},
+		metav1.CreateOptions{})
 	must(s.t, err)
 	_, err = rbac.Roles(s.ns).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: inside}, metav1.CreateOptions{})
 	must(s.t, err)
-	_, err = rbac.RoleBindings(s.ns).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subject, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: name}}, metav1.CreateOptions{})
+	_, err = rbac.RoleBindings(s.ns).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: subject,
+		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: name},
+	},
+		metav1.CreateOptions{})
 	must(s.t, err)
 	return func() {
 		must(s.t, rbac.RoleBindings(s.ns).Delete(ctx, name, metav1.DeleteOptions{}))
@@ -153,7 +171,8 @@ func (s *scoped) upgrade(from operator) (operator, protocol.Plan) {
 	return o, p
 }
 
-// limited wants a plan to be forbidden before its first step, with everything that the account lacks (R-OG-62, R-IP-41).
+// limited wants a plan to be forbidden before its first step, with everything that the account lacks (R-OG-62,
+// R-IP-41).
 func (s *scoped) limited(p protocol.Plan, account string) {
 	s.t.Helper()
 	r := s.awaitPlan(s.ns, p.ID, blocked("Forbidden"))
@@ -161,9 +180,13 @@ func (s *scoped) limited(p protocol.Plan, account string) {
 		s.t.Errorf("got %+v, want a transient block before the first step", r)
 	}
 	for _, want := range []string{
-		fmt.Sprintf(`is forbidden: User %q cannot create resource "serviceaccounts" %q in API group "" in the namespace %q`, s.user(account), s.ns, s.ns),
-		`cannot patch resource "deployments"`, `cannot create resource "rolebindings"`, `cannot create resource "clusterroles"`,
-		fmt.Sprintf(`cannot list resource "configmaps" in API group "" in the namespace %q`, s.ns), `cannot get resource "nodes" in API group "" at the cluster scope`,
+		fmt.Sprintf(
+			`is forbidden: User %q cannot create resource "serviceaccounts" %q in API group "" in the namespace %q`,
+			s.user(account), s.ns, s.ns),
+		`cannot patch resource "deployments"`, `cannot create resource "rolebindings"`,
+		`cannot create resource "clusterroles"`, fmt.Sprintf(
+			`cannot list resource "configmaps" in API group "" in the namespace %q`, s.ns),
+		`cannot get resource "nodes" in API group "" at the cluster scope`,
 	} {
 		if !strings.Contains(r.Message, want) {
 			s.t.Errorf("the block does not say %s:\n%s", want, r.Message)
@@ -171,8 +194,8 @@ func (s *scoped) limited(p protocol.Plan, account string) {
 	}
 }
 
-// onlyThrough makes the API server refuse Chandler's own account what a plan writes through another one, so that a plan that
-// ends well was carried out by that one.
+// onlyThrough makes the API server refuse Chandler's own account what a plan writes through another one, so that a plan
+// that ends well was carried out by that one.
 func (s *scoped) onlyThrough(account string) {
 	s.t.Helper()
 	name := s.ns + ".test"
@@ -181,28 +204,40 @@ func (s *scoped) onlyThrough(account string) {
 	ctx, admission := s.t.Context(), s.kube.AdmissionregistrationV1()
 	rules := []admissionv1.NamedRuleWithOperations{}
 	for group, resources := range map[string][]string{
-		"": {"serviceaccounts", "services"}, "apps": {"deployments"}, "rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
+		"": {"serviceaccounts", "services"}, "apps": {"deployments"},
+		"rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
 	} {
 		rules = append(rules, admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
 		}})
 	}
 	_, err := admission.ValidatingAdmissionPolicies().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail, MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
-			MatchConditions: []admissionv1.MatchCondition{{Name: "operator", Expression: "object.metadata.name.startsWith('" + s.ns + "') && object.metadata.name != '" + conditionRole + "'"}},
-			Validations:     []admissionv1.Validation{{Expression: "request.userInfo.username == '" + s.user(account) + "'", Message: "not through " + account}},
+			MatchConditions: []admissionv1.MatchCondition{
+				{Name: "operator", Expression: "object.metadata.name.startsWith('" + s.ns +
+					"') && object.metadata.name != '" + conditionRole + "'"},
+			},
+			Validations: []admissionv1.Validation{{
+				Expression: "request.userInfo.username == '" + s.user(account) + "'",
+				Message:    "not through " + account,
+			}},
 		},
 	}, metav1.CreateOptions{})
 	must(s.t, err)
 	_, err = admission.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
 	}, metav1.CreateOptions{})
 	must(s.t, err)
 	await(s.t, "policy of the test", func(ctx context.Context) error {
-		_, err := s.kube.CoreV1().ServiceAccounts(s.ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: s.ns + "-probe"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := s.kube.CoreV1().ServiceAccounts(s.ns).Create(
+			ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: s.ns + "-probe"}},
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil {
 			return fmt.Errorf("it is not enforced")
 		}
@@ -210,12 +245,13 @@ func (s *scoped) onlyThrough(account string) {
 	})
 }
 
-// 1: every install of a new group with an account is limited to it; granting what is missing lets it go on (R-IP-40), and
-// what is written is written through the account, but for what must not be (R-OG-61, R-IP-21, R-OG-63).
+// 1: every install of a new group with an account is limited to it; granting what is missing lets it go on (R-IP-40),
+// and what is written is written through the account, but for what must not be (R-OG-61, R-IP-21, R-OG-63).
 func testScopedInstall(t *testing.T, s *scoped) {
 	s.account("installer")
 	s.name("installer")
-	o := operator{name: s.ns, version: "1.0.0", group: s.ns + ".sea.test"} // a CRD, to which the account is given no right
+	// a CRD, to which the account is given no right
+	o := operator{name: s.ns, version: "1.0.0", group: s.ns + ".sea.test"}
 	p := s.plan(s.ns, s.ns, planned{content: o.content(t)})
 	s.want(s.ns, p)
 	s.limited(p, "installer")
@@ -225,7 +261,10 @@ func testScopedInstall(t *testing.T, s *scoped) {
 	s.grant("installer")
 	s.onlyThrough("installer")
 	s.finishes(t, s.ns, p, o.csv())
-	c := s.check(protocol.PlanQuestion{Namespace: s.ns, Plan: p, OperatorGroups: 1, OperatorGroup: s.scope(s.ns).OperatorGroup})
+	c := s.check(protocol.PlanQuestion{
+		Namespace: s.ns, Plan: p, OperatorGroups: 1,
+		OperatorGroup: s.scope(s.ns).OperatorGroup,
+	})
 	if c.Account != s.user("installer") || len(c.Obstacles)+len(c.Permissions) > 0 {
 		t.Errorf("of a plan that was carried out: %+v", c)
 	}
@@ -236,10 +275,16 @@ func (s *scoped) objects() int {
 	s.t.Helper()
 	accounts, err := s.kube.CoreV1().ServiceAccounts(s.ns).List(s.t.Context(), metav1.ListOptions{})
 	must(s.t, err)
-	found := len(slices.DeleteFunc(accounts.Items, func(a corev1.ServiceAccount) bool { return a.Name == "default" || a.Name == "installer" }))
+	found := len(slices.DeleteFunc(accounts.Items, func(a corev1.ServiceAccount) bool {
+		return a.Name == "default" ||
+			a.Name == "installer"
+	}))
 	dyn, err := dynamic.NewForConfig(s.bed.cluster.RESTConfig())
 	must(s.t, err)
-	operators, err := dyn.Resource(schema.GroupVersionResource{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"}).Namespace(s.ns).List(s.t.Context(), metav1.ListOptions{})
+	operators, err := dyn.Resource(schema.GroupVersionResource{
+		Group: "chandler-fleet.io", Version: "v1",
+		Resource: "installedoperators",
+	}).Namespace(s.ns).List(s.t.Context(), metav1.ListOptions{})
 	must(s.t, err)
 	return found + len(operators.Items)
 }
@@ -261,7 +306,8 @@ func testAccountAdded(_ *testing.T, s *scoped) {
 	s.stillRuns(one)
 }
 
-// stillRuns wants the operator to run, and to be put back when its Deployment is lost, though no account would be allowed to.
+// stillRuns wants the operator to run, and to be put back when its Deployment is lost, though no account would be
+// allowed to.
 func (s *scoped) stillRuns(o operator) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -328,7 +374,8 @@ func testAccountMissing(t *testing.T, s *scoped) {
 	p := s.plan(s.ns, s.ns, content)
 	s.want(s.ns, p)
 	r := s.awaitPlan(s.ns, p.ID, blocked("ServiceAccountNotFound"))
-	want := "attenuated service account query failed - please make sure the service account exists. sa=installer operatorgroup=" + s.ns + "/group"
+	want := "attenuated service account query failed - please make sure the service account exists. sa=installer " +
+		"operatorgroup=" + s.ns + "/group"
 	if r.Begun || r.Message != want {
 		t.Errorf("got %+v, want the message %q before the first step", r, want)
 	}
@@ -337,21 +384,26 @@ func testAccountMissing(t *testing.T, s *scoped) {
 	s.finishes(t, s.ns, p, o.csv())
 }
 
-// testAccountFenced: a late write through an account is refused as one of Chandler's own (DESIGN D7); what the account does by
-// itself is nobody's business.
+// testAccountFenced: a late write through an account is refused as one of Chandler's own (DESIGN D7); what the account
+// does by itself is nobody's business.
 func testAccountFenced(t *testing.T, s *scoped) {
 	s.account("installer")
 	s.grant("installer")
 	write := func(epoch ...string) error {
 		c := rest.CopyConfig(s.bed.cluster.RESTConfig())
-		c.Impersonate = rest.ImpersonationConfig{UserName: s.user("installer"), Groups: []string{"system:authenticated"}, Extra: map[string][]string{}}
+		c.Impersonate = rest.ImpersonationConfig{
+			UserName: s.user("installer"),
+			Groups:   []string{"system:authenticated"}, Extra: map[string][]string{},
+		}
 		if len(epoch) > 0 {
 			c.Impersonate.Extra["chandler-epoch"] = epoch
 		}
 		kube, err := kubernetes.NewForConfig(c)
 		must(t, err)
 		_, err = kube.CoreV1().Services(s.ns).Create(t.Context(), &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: corev1.ServiceSpec{
+				Ports: []corev1.ServicePort{{Port: 80}},
+			},
 		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
@@ -380,7 +432,10 @@ func testPlanCheck(t *testing.T, s *scoped) {
 	for _, m := range c.Permissions {
 		missing[m.Verb+" "+m.Resource] = true
 	}
-	for _, want := range []string{"create serviceaccounts", "patch roles", "create deployments", "get nodes", "list configmaps"} {
+	for _, want := range []string{
+		"create serviceaccounts", "patch roles", "create deployments", "get nodes",
+		"list configmaps",
+	} {
 		if !missing[want] {
 			t.Errorf("%s is not said to be missing; only %v", want, slices.Sorted(maps.Keys(missing)))
 		}
@@ -407,24 +462,27 @@ func (s *scoped) check(q protocol.PlanQuestion) (out protocol.PlanCheck) {
 	return out
 }
 
-// testTargetsCovered: the operator's rights in the other namespaces of its group are bounded by the account, too (R-OG-44).
+// testTargetsCovered: the operator's rights in the other namespaces of its group are bounded by the account, too
+// (R-OG-44).
 func testTargetsCovered(t *testing.T, s *scoped) {
 	s.account("installer")
 	s.grant("installer")
 	p := s.scope(s.ns)
-	p.OperatorGroup.Spec.ServiceAccountName, p.OperatorGroup.Spec.TargetNamespaces = "installer", []string{s.ns, "default"}
+	p.OperatorGroup.Spec.ServiceAccountName, p.OperatorGroup.Spec.TargetNamespaces = "installer",
+		[]string{s.ns, "default"}
 	s.publish(p)
 	_, content := s.operator("1.0.0", "")
 	plan := s.plan(s.ns, s.ns, content)
 	s.want(s.ns, plan)
 	r := s.awaitPlan(s.ns, plan.ID, blocked("Forbidden"))
-	if !strings.Contains(r.Message, `cannot get resource "configmaps" in API group "" in the namespace "default"`) || strings.Contains(r.Message, "deployments") {
+	if !strings.Contains(r.Message, `cannot get resource "configmaps" in API group "" in the namespace "default"`) ||
+		strings.Contains(r.Message, "deployments") {
 		t.Errorf("got %s, want the operator's rights in default alone", r.Message)
 	}
 }
 
-// testLaterTargets: a target that the group gets later is given to an operator when its account has there what is given, and
-// not before; the operator runs for the others meanwhile (R-OG-60), and keeps what it was given (R-OG-64).
+// testLaterTargets: a target that the group gets later is given to an operator when its account has there what is
+// given, and not before; the operator runs for the others meanwhile (R-OG-60), and keeps what it was given (R-OG-64).
 func testLaterTargets(t *testing.T, s *scoped) {
 	s.account("installer")
 	s.name("installer")
@@ -437,7 +495,8 @@ func testLaterTargets(t *testing.T, s *scoped) {
 	s.publish(p)
 	forbidden := func(r protocol.ScopeReport) bool {
 		return r.Group != nil && slices.ContainsFunc(r.Group.Conditions, func(c protocol.GroupCondition) bool {
-			return c.Type == protocol.GroupForbidden && strings.Contains(c.Message, o.csv()+" ("+other+")") && strings.Contains(c.Message, "in "+other+": configmaps get,list")
+			return c.Type == protocol.GroupForbidden && strings.Contains(c.Message, o.csv()+" ("+other+")") &&
+				strings.Contains(c.Message, "in "+other+": configmaps get,list")
 		})
 	}
 	s.told("the target that its account has nothing in", forbidden)
@@ -453,8 +512,12 @@ func testLaterTargets(t *testing.T, s *scoped) {
 	s.awaitCSV(s.ns, o.csv(), reached("Succeeded"))
 
 	rbac, meta := s.kube.RbacV1(), metav1.ObjectMeta{Name: "installer"}
-	reads := []rbacv1.PolicyRule{{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
-	_, err := rbac.Roles(other).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: reads}, metav1.CreateOptions{})
+	reads := []rbacv1.PolicyRule{{
+		Verbs: []string{"get", "list"}, APIGroups: []string{""},
+		Resources: []string{"configmaps"},
+	}}
+	_, err := rbac.Roles(other).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: reads},
+		metav1.CreateOptions{})
 	must(t, err)
 	_, err = rbac.RoleBindings(other).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: s.ns}},

@@ -33,8 +33,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// buoyManifest is an operator that converts its CRD and validates what is written of it. Its Deployment has no pods: the
-// test itself answers for it.
+// buoyManifest is an operator that converts its CRD and validates what is written of it. Its Deployment has no pods:
+// the test itself answers for it.
 const buoyManifest = `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata: {name: buoy.v%[1]s}
@@ -186,10 +186,16 @@ func (s *backend) join(b *bed, ns, service, portName string) {
 	b.t.Helper()
 	ready, protocolTCP := true, corev1.ProtocolTCP
 	_, err := b.kube.DiscoveryV1().EndpointSlices(ns).Create(b.t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: service + "-test", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   service + "-test",
+			Labels: map[string]string{discoveryv1.LabelServiceName: service},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{s.host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &portName, Port: &s.port, Protocol: &protocolTCP}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses:  []string{s.host},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: &portName, Port: &s.port, Protocol: &protocolTCP}},
 	}, metav1.CreateOptions{})
 	must(b.t, err)
 }
@@ -231,7 +237,9 @@ func buoyServer(tb testing.TB) http.Handler {
 		if !asked(w, r, &review) {
 			return
 		}
-		review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		review.Response = &apiextensionsv1.ConversionResponse{
+			UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess},
+		}
 		for _, raw := range review.Request.Objects {
 			var o map[string]any
 			if err := json.Unmarshal(raw.Raw, &o); err != nil {
@@ -249,7 +257,8 @@ func buoyServer(tb testing.TB) http.Handler {
 	return mux
 }
 
-// asked reads a question. The API server may take one back before it is read, when a definition changes or the test ends.
+// asked reads a question. The API server may take one back before it is read, when a definition changes or the test
+// ends.
 func asked(w http.ResponseWriter, r *http.Request, review any) bool {
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -275,9 +284,15 @@ func reply(tb testing.TB, w http.ResponseWriter, v any) {
 
 var (
 	buoys        = schema.GroupVersionResource{Group: "sea.test", Version: "v1", Resource: "buoys"}
-	installedOps = schema.GroupVersionResource{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"}
-	crds         = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	apiServices  = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	installedOps = schema.GroupVersionResource{
+		Group: "chandler-fleet.io", Version: "v1",
+		Resource: "installedoperators",
+	}
+	crds = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	}
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
 // global makes the group of a namespace one for all namespaces.
@@ -305,7 +320,8 @@ func makeBuoy(ctx context.Context, c dynamic.Interface, name string, depth int64
 
 func (b *bed) webhook(tb testing.TB) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	tb.Helper()
-	list, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(tb.Context(), metav1.ListOptions{LabelSelector: "olm.webhook-description-generate-name=vbuoy.sea.test"})
+	list, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(
+		tb.Context(), metav1.ListOptions{LabelSelector: "olm.webhook-description-generate-name=vbuoy.sea.test"})
 	must(tb, err)
 	if len(list.Items) != 1 {
 		tb.Fatalf("%d webhook configurations of vbuoy.sea.test, want 1", len(list.Items))
@@ -350,7 +366,8 @@ func TestWebhooks(t *testing.T) {
 	first := server.serve(b, "ops", secret)
 	hook := b.webhook(t)
 	strategy, ca := conversion(t, c)
-	if strategy != "Webhook" || !bytes.Equal(ca, first.Data["olmCAKey"]) || !bytes.Equal(hook.Webhooks[0].ClientConfig.CABundle, ca) {
+	if strategy != "Webhook" || !bytes.Equal(ca, first.Data["olmCAKey"]) ||
+		!bytes.Equal(hook.Webhooks[0].ClientConfig.CABundle, ca) {
 		t.Errorf("conversion %s; the CA of the Secret, the CRD and the webhook differ", strategy)
 	}
 	if n := hook.Webhooks[0].NamespaceSelector; n != nil && len(n.MatchLabels)+len(n.MatchExpressions) > 0 {
@@ -381,8 +398,10 @@ func (b *bed) checkCertificate(t *testing.T, s *corev1.Secret) {
 	t.Helper()
 	d, err := b.kube.AppsV1().Deployments("ops").Get(t.Context(), "buoy-controller", metav1.GetOptions{})
 	must(t, err)
-	if s.Type != corev1.SecretTypeTLS || s.Annotations["olmcahash"] == "" || d.Spec.Template.Annotations["olmcahash"] != s.Annotations["olmcahash"] {
-		t.Errorf("secret of type %s with CA hash %q, pods with %q", s.Type, s.Annotations["olmcahash"], d.Spec.Template.Annotations["olmcahash"])
+	if s.Type != corev1.SecretTypeTLS || s.Annotations["olmcahash"] == "" ||
+		d.Spec.Template.Annotations["olmcahash"] != s.Annotations["olmcahash"] {
+		t.Errorf("secret of type %s with CA hash %q, pods with %q", s.Type, s.Annotations["olmcahash"],
+			d.Spec.Template.Annotations["olmcahash"])
 	}
 	o, err := b.dynamic(t).Resource(installedOps).Namespace("ops").Get(t.Context(), "buoy.v1.0.0", metav1.GetOptions{})
 	must(t, err)
@@ -395,21 +414,27 @@ func (b *bed) checkCertificate(t *testing.T, s *corev1.Secret) {
 }
 
 // upgradeBuoy: the webhook changes in place, under the same CA, and the Secret goes over to the new version.
-func (b *bed) upgradeBuoy(t *testing.T, c dynamic.Interface, p protocol.Plan, one protocol.CSVReport, hook *admissionregistrationv1.ValidatingWebhookConfiguration, first *corev1.Secret) {
+func (b *bed) upgradeBuoy(t *testing.T, c dynamic.Interface, p protocol.Plan, one protocol.CSVReport,
+	hook *admissionregistrationv1.ValidatingWebhookConfiguration, first *corev1.Secret,
+) {
 	t.Helper()
 	q := b.plan("ops", "buoy", planned{content: buoy(t, "2.0.0", 6), replaces: "buoy.v1.0.0"})
 	s := b.scope("ops")
-	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: "buoy.v1.0.0", Content: one.Content, Plan: p.ID}}
+	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{
+		{CSV: "buoy.v1.0.0", Content: one.Content, Plan: p.ID},
+	}
 	b.publish(s)
 	two := b.awaitCSV("ops", "buoy.v2.0.0", reached("Succeeded"))
 	b.awaitCSV("ops", "buoy.v1.0.0", func(r protocol.CSVReport) bool { return r.Removed })
 	now := b.webhook(t)
-	if now.UID != hook.UID || *now.Webhooks[0].TimeoutSeconds != 6 || !bytes.Equal(now.Webhooks[0].ClientConfig.CABundle, first.Data["olmCAKey"]) {
+	if now.UID != hook.UID || *now.Webhooks[0].TimeoutSeconds != 6 ||
+		!bytes.Equal(now.Webhooks[0].ClientConfig.CABundle, first.Data["olmCAKey"]) {
 		t.Errorf("webhook %s was not changed in place: uid %s, then %s", now.Name, hook.UID, now.UID)
 	}
 	secret, err := b.kube.CoreV1().Secrets("ops").Get(t.Context(), first.Name, metav1.GetOptions{})
 	must(t, err)
-	if secret.UID != first.UID || !bytes.Equal(secret.Data["tls.crt"], first.Data["tls.crt"]) || len(secret.OwnerReferences) != 1 || string(secret.OwnerReferences[0].UID) != two.UID {
+	if secret.UID != first.UID || !bytes.Equal(secret.Data["tls.crt"], first.Data["tls.crt"]) ||
+		len(secret.OwnerReferences) != 1 || string(secret.OwnerReferences[0].UID) != two.UID {
 		t.Errorf("secret %s: uid %s, then %s; owners %v", secret.Name, first.UID, secret.UID, secret.OwnerReferences)
 	}
 	if err := makeBuoy(t.Context(), c, "sunk", -1); err == nil || !strings.Contains(err.Error(), "a buoy swims") {
@@ -428,7 +453,10 @@ func (b *bed) renewBuoy(t *testing.T, c dynamic.Interface, server *backend) {
 	r := b.awaitCSV("ops", "buoy.v2.0.0", func(r protocol.CSVReport) bool {
 		return strings.Contains(strings.Join(history(r), " "), "Pending(NeedsCertRotation)") && reached("Succeeded")(r)
 	})
-	want := slices.Concat(fresh, []string{"Pending(NeedsCertRotation)", "InstallReady(AllRequirementsMet)", "Installing(InstallSucceeded)", "Succeeded(InstallSucceeded)"})
+	want := slices.Concat(fresh, []string{
+		"Pending(NeedsCertRotation)", "InstallReady(AllRequirementsMet)",
+		"Installing(InstallSucceeded)", "Succeeded(InstallSucceeded)",
+	})
 	if diff := cmp.Diff(want, history(r)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
@@ -457,16 +485,19 @@ func (b *bed) removeBuoy(t *testing.T, c dynamic.Interface) {
 		t.Errorf("conversion %s after the removal", strategy)
 	}
 	const owned = "olm.owner=buoy.v2.0.0"
-	hooks, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{LabelSelector: owned})
+	hooks, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(
+		t.Context(), metav1.ListOptions{LabelSelector: owned})
 	must(t, err)
 	roles, err := b.kube.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{LabelSelector: owned})
 	must(t, err)
-	readers, err := b.kube.RbacV1().RoleBindings("kube-system").List(t.Context(), metav1.ListOptions{LabelSelector: owned})
+	readers, err := b.kube.RbacV1().RoleBindings("kube-system").List(
+		t.Context(), metav1.ListOptions{LabelSelector: owned})
 	must(t, err)
 	if n := len(hooks.Items) + len(roles.Items) + len(readers.Items); n > 0 {
 		t.Errorf("%d webhooks and bindings are left", n)
 	}
-	o, err := c.Resource(buoys.GroupVersion().WithResource("buoys")).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+	o, err := c.Resource(buoys.GroupVersion().WithResource("buoys")).Namespace("default").Get(
+		t.Context(), "one", metav1.GetOptions{})
 	must(t, err)
 	must(t, c.Resource(buoys).Namespace("default").Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
 }
@@ -476,7 +507,9 @@ func TestWebhookNamespaces(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))
-	text := strings.Replace(fmt.Sprintf(buoyManifest, "1.0.0", 5), "{type: AllNamespaces, supported: true}", "{type: AllNamespaces, supported: true}\n  - {type: OwnNamespace, supported: true}\n  - {type: SingleNamespace, supported: true}", 1)
+	text := strings.Replace(fmt.Sprintf(buoyManifest, "1.0.0", 5), "{type: AllNamespaces, supported: true}",
+		"{type: AllNamespaces, supported: true}\n  - {type: OwnNamespace, supported: true}\n  - {type: "+
+			"SingleNamespace, supported: true}", 1)
 	from, to := strings.Index(text, "  - type: ConversionWebhook"), strings.Index(text, "  install:")
 	b.want("ops", b.plan("ops", "buoy", planned{content: contentOf(t, text[:from]+text[to:], buoyCRD)}))
 	b.awaitCSV("ops", "buoy.v1.0.0", reached("Succeeded"))

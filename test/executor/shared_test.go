@@ -75,7 +75,8 @@ func (b *bed) uninstalled(t *testing.T, ns string, p protocol.Plan, csv string) 
 	s.Plans, s.Removals = nil, []protocol.Removal{x}
 	s.Installed = []protocol.Installed{{CSV: csv, Content: p.Digest, Plan: p.ID}}
 	b.publish(s)
-	left := b.AwaitRemoval(ns, x.ID, func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanFinished }).Left
+	left := b.AwaitRemoval(ns, x.ID,
+		func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanFinished }).Left
 	s = b.scope(ns)
 	s.Installed, s.Removals = nil, nil
 	b.publish(s)
@@ -91,7 +92,8 @@ func (b *bed) awaitRole(t *testing.T, name, path, holder string, owners ...strin
 			return err
 		}
 		by, brought := sharers(r)
-		if len(r.Rules) != 1 || r.Rules[0].NonResourceURLs[0] != path || by != holder || !slices.Equal(brought, owners) {
+		if len(r.Rules) != 1 || r.Rules[0].NonResourceURLs[0] != path || by != holder ||
+			!slices.Equal(brought, owners) {
 			return fmt.Errorf("it gives %+v, is that of %s, brought by %v", r.Rules, by, brought)
 		}
 		return nil
@@ -117,8 +119,9 @@ func TestShared(t *testing.T) {
 	b := newBed(t)
 	b.start(b.config("one"))
 	for name, test := range map[string]func(*testing.T, *bed){
-		"equal": testSharedEqual, "keep": testSharedKeep, "take": testSharedTake, "namespace": testSharedInNamespace, "upgrade": testSharedUpgrade,
-		"at once": testSharedAtOnce, "one plan": testSharedInOnePlan, "nobody's": testSharedForeign, "override": testCRDOverride,
+		"equal": testSharedEqual, "keep": testSharedKeep, "take": testSharedTake, "namespace": testSharedInNamespace,
+		"upgrade": testSharedUpgrade, "at once": testSharedAtOnce, "one plan": testSharedInOnePlan,
+		"nobody's": testSharedForeign, "override": testCRDOverride,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t)) }) //nolint:paralleltest // see above
 	}
@@ -131,13 +134,15 @@ func testSharedEqual(t *testing.T, b *bed) {
 	const role = "equal-reader"
 	p := b.bring(t, "eq-north", one, readers(role, "/metrics"))
 	b.finishes(t, "eq-north", p, one.csv())
-	labelled := strings.Replace(readers(role, "/metrics"), "metadata: {", "metadata: {labels: {app.kubernetes.io/created-by: eqtwo}, ", 1)
+	labelled := strings.Replace(readers(role, "/metrics"), "metadata: {",
+		"metadata: {labels: {app.kubernetes.io/created-by: eqtwo}, ", 1)
 	q := b.bring(t, "eq-south", two, labelled)
 	b.finishes(t, "eq-south", q, two.csv())
 	b.awaitRole(t, role, "/metrics", "eq-north/"+one.csv(), "eq-north/"+one.csv(), "eq-south/"+two.csv())
 	left := b.uninstalled(t, "eq-north", p, one.csv())
 	if !slices.ContainsFunc(left, func(l protocol.Leftover) bool {
-		return l.Name == role && l.Reason == protocol.LeftOtherOwners && slices.Equal(l.Owners, []string{"eq-south/" + two.csv()})
+		return l.Name == role && l.Reason == protocol.LeftOtherOwners &&
+			slices.Equal(l.Owners, []string{"eq-south/" + two.csv()})
 	}) {
 		t.Errorf("left %+v", left)
 	}
@@ -150,15 +155,18 @@ func testSharedEqual(t *testing.T, b *bed) {
 }
 
 // testSharedKeep: different ones are shown with both owners and the difference before anything is written; a choice of
-// another finding changes nothing; with keep the operator comes in, and the role stays as it is, also when somebody deletes
-// it and the executor starts anew. Uninstalling the one that does not hold it leaves it.
+// another finding changes nothing; with keep the operator comes in, and the role stays as it is, also when somebody
+// deletes it and the executor starts anew. Uninstalling the one that does not hold it leaves it.
 func testSharedKeep(t *testing.T, b *bed) {
 	one, two := operator{name: "keepone", version: "1.0.0"}, operator{name: "keeptwo", version: "1.0.0"}
 	const role = "keep-reader"
 	b.finishes(t, "keep-north", b.bring(t, "keep-north", one, readers(role, "/metrics")), one.csv())
 	p := b.bring(t, "keep-south", two, readers(role, "/all"))
 	r := b.awaitPlan("keep-south", p.ID, blocked("SharedObjectDiffers"))
-	for _, part := range []string{"ClusterRole " + role, "keep-north/" + one.csv(), "keep-south/" + two.csv(), "/metrics", "/all", "keep or take"} {
+	for _, part := range []string{
+		"ClusterRole " + role, "keep-north/" + one.csv(), "keep-south/" + two.csv(),
+		"/metrics", "/all", "keep or take",
+	} {
 		if !strings.Contains(r.Message, part) {
 			t.Errorf("%q is missing in %q", part, r.Message)
 		}
@@ -167,11 +175,16 @@ func testSharedKeep(t *testing.T, b *bed) {
 		t.Errorf("it is %+v, want a conflict before the first step", r)
 	}
 	found := b.checked(t, "keep-south", p).Shared
-	if len(found) != 1 || found[0].Holder != "keep-north/"+one.csv() || found[0].Operator != "keep-south/"+two.csv() || found[0].Finding == "" ||
-		len(found[0].Differences) != 1 || !strings.Contains(string(found[0].Differences[0].Have), "/metrics") || !strings.Contains(string(found[0].Differences[0].Want), "/all") {
+	if len(found) != 1 || found[0].Holder != "keep-north/"+one.csv() || found[0].Operator != "keep-south/"+two.csv() ||
+		found[0].Finding == "" ||
+		len(found[0].Differences) != 1 || !strings.Contains(string(found[0].Differences[0].Have), "/metrics") ||
+		!strings.Contains(string(found[0].Differences[0].Want), "/all") {
 		t.Fatalf("found %+v", found)
 	}
-	keep := protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceKeep, Finding: "sha256:another", By: []string{"anna"}}
+	keep := protocol.Choice{
+		Object: "ClusterRole/" + role, Choice: events.ChoiceKeep, Finding: "sha256:another",
+		By: []string{"anna"},
+	}
 	b.choose(t, "keep-south", p, keep)
 	b.looked(t, b.scope("keep-south"))
 	b.awaitPlan("keep-south", p.ID, blocked("SharedObjectDiffers"))
@@ -183,7 +196,8 @@ func testSharedKeep(t *testing.T, b *bed) {
 	must(t, b.kube.RbacV1().ClusterRoles().Delete(t.Context(), role, metav1.DeleteOptions{}))
 	b.awaitRole(t, role, "/metrics", "keep-north/"+one.csv(), "keep-north/"+one.csv(), "keep-south/"+two.csv())
 	patch := []byte(`{"rules": [{"nonResourceURLs": ["/edited"], "verbs": ["get"]}]}`)
-	_, err := b.kube.RbacV1().ClusterRoles().Patch(t.Context(), role, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := b.kube.RbacV1().ClusterRoles().Patch(t.Context(), role, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	must(t, err)
 	b.awaitRole(t, role, "/metrics", "keep-north/"+one.csv(), "keep-north/"+one.csv(), "keep-south/"+two.csv())
 	left := b.uninstalled(t, "keep-south", p, two.csv())
@@ -195,18 +209,22 @@ func testSharedKeep(t *testing.T, b *bed) {
 	b.awaitRole(t, role, "/metrics", "keep-north/"+one.csv(), "keep-north/"+one.csv())
 }
 
-// testSharedTake: with take the plan's form holds, all of it and nothing of the other's; when its operator goes, the other's
-// form comes back.
+// testSharedTake: with take the plan's form holds, all of it and nothing of the other's; when its operator goes, the
+// other's form comes back.
 func testSharedTake(t *testing.T, b *bed) {
 	one, two := operator{name: "takeone", version: "1.0.0"}, operator{name: "taketwo", version: "1.0.0"}
 	const role = "take-reader"
-	labelled := strings.Replace(readers(role, "/metrics"), "metadata: {", "metadata: {labels: {sea.test/one: mine}, ", 1)
+	labelled := strings.Replace(readers(role, "/metrics"), "metadata: {", "metadata: {labels: {sea.test/one: mine}, ",
+		1)
 	p := b.bring(t, "take-north", one, labelled)
 	b.finishes(t, "take-north", p, one.csv())
 	q := b.bring(t, "take-south", two, readers(role, "/all"))
 	b.awaitPlan("take-south", q.ID, blocked("SharedObjectDiffers"))
 	found := b.checked(t, "take-south", q).Shared
-	b.choose(t, "take-south", q, protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceTake, Finding: found[0].Finding, By: []string{"anna"}})
+	b.choose(t, "take-south", q, protocol.Choice{
+		Object: "ClusterRole/" + role, Choice: events.ChoiceTake,
+		Finding: found[0].Finding, By: []string{"anna"},
+	})
 	b.finishes(t, "take-south", q, two.csv())
 	both := []string{"take-north/" + one.csv(), "take-south/" + two.csv()}
 	b.awaitRole(t, role, "/all", both[1], both...)
@@ -222,7 +240,8 @@ func testSharedTake(t *testing.T, b *bed) {
 	b.uninstalled(t, "take-north", p, one.csv())
 }
 
-// testSharedInNamespace: what two operators of one namespace have in common is owned by both there, and goes with the last.
+// testSharedInNamespace: what two operators of one namespace have in common is owned by both there, and goes with the
+// last.
 func testSharedInNamespace(t *testing.T, b *bed) {
 	const ns = "shared-ns"
 	one, two := operator{name: "nsone", version: "1.0.0"}, operator{name: "nstwo", version: "1.0.0"}
@@ -245,7 +264,10 @@ func testSharedInNamespace(t *testing.T, b *bed) {
 	s := b.scope(ns)
 	x := b.Removal(ns, protocol.Removal{ID: uuid.NewString(), CSV: one.csv()})
 	s.Plans, s.Removals = []protocol.Plan{q}, []protocol.Removal{x}
-	s.Installed = []protocol.Installed{{CSV: one.csv(), Content: p.Digest, Plan: p.ID}, {CSV: two.csv(), Content: q.Digest, Plan: q.ID}}
+	s.Installed = []protocol.Installed{
+		{CSV: one.csv(), Content: p.Digest, Plan: p.ID},
+		{CSV: two.csv(), Content: q.Digest, Plan: q.ID},
+	}
 	b.publish(s)
 	b.AwaitRemoval(ns, x.ID, func(m protocol.RemovalReport) bool { return m.Phase == protocol.PlanFinished })
 	owners(two.csv())
@@ -268,8 +290,9 @@ func sameOwners(m *corev1.ConfigMap, want []string) error {
 	return nil
 }
 
-// testSharedUpgrade: an upgrade that changes what others have, too, waits for a person. With keep it goes on, and who still
-// wants the form that there was holds it from then on; when that one follows, they agree, and the object changes with it.
+// testSharedUpgrade: an upgrade that changes what others have, too, waits for a person. With keep it goes on, and who
+// still wants the form that there was holds it from then on; when that one follows, they agree, and the object changes
+// with it.
 func testSharedUpgrade(t *testing.T, b *bed) {
 	one, two := operator{name: "upone", version: "1.0.0"}, operator{name: "uptwo", version: "1.0.0"}
 	const role = "up-reader"
@@ -286,11 +309,15 @@ func testSharedUpgrade(t *testing.T, b *bed) {
 	}
 	oneNow, r := next("up-north", one, p)
 	waits := b.awaitPlan("up-north", r.ID, blocked("SharedObjectDiffers"))
-	if waits.Begun || !strings.Contains(waits.Message, "up-south/"+two.csv()) && !strings.Contains(waits.Message, "up-north/"+one.csv()) {
+	if waits.Begun || !strings.Contains(waits.Message, "up-south/"+two.csv()) &&
+		!strings.Contains(waits.Message, "up-north/"+one.csv()) {
 		t.Errorf("it is %+v", waits)
 	}
 	found := b.checked(t, "up-north", r).Shared
-	b.choose(t, "up-north", r, protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceKeep, Finding: found[0].Finding, By: []string{"anna"}})
+	b.choose(t, "up-north", r, protocol.Choice{
+		Object: "ClusterRole/" + role, Choice: events.ChoiceKeep,
+		Finding: found[0].Finding, By: []string{"anna"},
+	})
 	b.finishes(t, "up-north", r, oneNow.csv())
 	b.awaitRole(t, role, "/metrics", "up-south/"+two.csv(), "up-north/"+oneNow.csv(), "up-south/"+two.csv())
 	twoNow, s := next("up-south", two, q)
@@ -298,12 +325,13 @@ func testSharedUpgrade(t *testing.T, b *bed) {
 	b.awaitRole(t, role, "/all", "up-south/"+twoNow.csv(), "up-north/"+oneNow.csv(), "up-south/"+twoNow.csv())
 }
 
-// testSharedAtOnce: of two plans that bring the same role in different forms at the same time, one holds it, and the other
-// one waits for a person although it has begun. Its choice counts then, too.
+// testSharedAtOnce: of two plans that bring the same role in different forms at the same time, one holds it, and the
+// other one waits for a person although it has begun. Its choice counts then, too.
 func testSharedAtOnce(t *testing.T, b *bed) {
 	one, two := operator{name: "onceone", version: "1.0.0"}, operator{name: "oncetwo", version: "1.0.0"}
 	const role = "once-reader"
-	p, q := b.bring(t, "once-north", one, readers(role, "/metrics")), b.bring(t, "once-south", two, readers(role, "/all"))
+	p, q := b.bring(t, "once-north", one, readers(role, "/metrics")),
+		b.bring(t, "once-south", two, readers(role, "/all"))
 	var late protocol.PlanReport
 	where := ""
 	await(t, "one plan that waits and one that is done", func(ctx context.Context) error {
@@ -335,7 +363,10 @@ func testSharedAtOnce(t *testing.T, b *bed) {
 	if late.Begun && len(c.Shared) != 1 {
 		t.Fatalf("of a plan that has begun the check says %+v", c)
 	}
-	b.choose(t, where, plan, protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceTake, Finding: c.Shared[0].Finding, By: []string{"anna"}})
+	b.choose(t, where, plan, protocol.Choice{
+		Object: "ClusterRole/" + role, Choice: events.ChoiceTake,
+		Finding: c.Shared[0].Finding, By: []string{"anna"},
+	})
 	b.awaitPlan(where, plan.ID, phase(protocol.PlanFinished))
 	await(t, "form of the late one", func(ctx context.Context) error {
 		r, err := b.kube.RbacV1().ClusterRoles().Get(ctx, role, metav1.GetOptions{})
@@ -350,7 +381,9 @@ func testSharedAtOnce(t *testing.T, b *bed) {
 func testSharedForeign(t *testing.T, b *bed) {
 	const role = "foreign-reader"
 	_, err := b.kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/mine"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"get"}, NonResourceURLs: []string{"/mine"}},
+		},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	o := operator{name: "foreignone", version: "1.0.0"}
@@ -360,8 +393,8 @@ func testSharedForeign(t *testing.T, b *bed) {
 	b.finishes(t, "foreign-ns", p, o.csv())
 }
 
-// TestSharedCrash: an executor that ends at any point while it takes or keeps a role leaves it so that the next one comes to
-// what the person chose.
+// TestSharedCrash: an executor that ends at any point while it takes or keeps a role leaves it so that the next one
+// comes to what the person chose.
 func TestSharedCrash(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{events.ChoiceKeep, events.ChoiceTake} {
@@ -376,7 +409,10 @@ func TestSharedCrash(t *testing.T) {
 			b.awaitPlan("crash-south", q.ID, blocked("SharedObjectDiffers"))
 			finding := b.checked(t, "crash-south", q).Shared[0].Finding
 			stop()
-			b.choose(t, "crash-south", q, protocol.Choice{Object: "ClusterRole/" + role, Choice: choice, Finding: finding, By: []string{"anna"}})
+			b.choose(t, "crash-south", q, protocol.Choice{
+				Object: "ClusterRole/" + role, Choice: choice,
+				Finding: finding, By: []string{"anna"},
+			})
 			var l ledger
 			end := b.chain(t, &l, crashAt("before elect", "elect", "before apply", "applied", "taken"))
 			b.awaitPlan("crash-south", q.ID, phase(protocol.PlanFinished))
@@ -410,8 +446,8 @@ func crashAt(points ...string) func(string) error {
 	}
 }
 
-// testCRDOverride: R-CRD-4, R-CRD-8. A definition whose change makes objects invalid is changed where an approver said so of
-// exactly this change, and of no other one.
+// testCRDOverride: R-CRD-4, R-CRD-8. A definition whose change makes objects invalid is changed where an approver said
+// so of exactly this change, and of no other one.
 func testCRDOverride(t *testing.T, b *bed) {
 	const ns = "crd-override"
 	b.namespace(t, ns)
@@ -427,26 +463,33 @@ func testCRDOverride(t *testing.T, b *bed) {
 	if v.Safe || v.Finding == "" || w.Finding == "" || v.Finding == w.Finding || len(v.OverriddenBy) > 0 {
 		t.Fatalf("verdicts %+v and %+v", v, w)
 	}
-	override := protocol.Choice{Object: "CustomResourceDefinition/" + d.crd(), Choice: events.ChoiceOverride, Finding: w.Finding, By: []string{"anna"}}
+	override := protocol.Choice{
+		Object: "CustomResourceDefinition/" + d.crd(), Choice: events.ChoiceOverride,
+		Finding: w.Finding, By: []string{"anna"},
+	}
 	b.choose(t, ns, p, override)
 	b.looked(t, b.scope(ns))
 	b.awaitPlan(ns, p.ID, blocked("CRDUpgradeUnsafe"))
 	override.Finding = v.Finding
 	b.choose(t, ns, p, override)
 	d.finishes(t, ns, p, two.csv())
-	_, err := d.gauges().Patch(t.Context(), "large", types.MergePatchType, []byte(`{"spec":{"size":8}}`), metav1.PatchOptions{})
+	_, err := d.gauges().Patch(t.Context(), "large", types.MergePatchType, []byte(`{"spec":{"size":8}}`),
+		metav1.PatchOptions{})
 	if err == nil || !apierrors.IsInvalid(err) {
 		t.Errorf("the narrower schema is not in force: %v", errors.Unwrap(err))
 	}
 }
 
-// testSharedInOnePlan: two operators of one plan that bring a role in different forms are met before the first step, with the
-// same finding by which their step would ask; equal ones, and objects of each alone, ask nobody.
+// testSharedInOnePlan: two operators of one plan that bring a role in different forms are met before the first step,
+// with the same finding by which their step would ask; equal ones, and objects of each alone, ask nobody.
 func testSharedInOnePlan(t *testing.T, b *bed) {
 	one, two := operator{name: "planone", version: "1.0.0"}, operator{name: "plantwo", version: "1.0.0"}
 	const ns, role, equal = "one-plan", "plan-reader", "plan-equal-reader"
 	content := func(o operator, path string) planned {
-		c, err := bundle.FromManifests([][]byte{[]byte(o.manifest()), []byte(readers(role, path)), []byte(readers(equal, "/same")), []byte(readers(o.name+"-own", path))})
+		c, err := bundle.FromManifests([][]byte{
+			[]byte(o.manifest()), []byte(readers(role, path)),
+			[]byte(readers(equal, "/same")), []byte(readers(o.name+"-own", path)),
+		})
 		must(t, err)
 		return planned{content: c, pkg: o.name}
 	}
@@ -460,7 +503,10 @@ func testSharedInOnePlan(t *testing.T, b *bed) {
 	if len(found) != 1 || found[0].Name != role || len(found[0].Differences) != 1 {
 		t.Fatalf("found %+v", found)
 	}
-	b.choose(t, ns, p, protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceTake, Finding: found[0].Finding, By: []string{"anna"}})
+	b.choose(t, ns, p, protocol.Choice{
+		Object: "ClusterRole/" + role, Choice: events.ChoiceTake,
+		Finding: found[0].Finding, By: []string{"anna"},
+	})
 	b.finishes(t, ns, p, one.csv())
 	b.finishes(t, ns, p, two.csv())
 	path := map[string]string{one.csv(): "/metrics", two.csv(): "/all"}[strings.TrimPrefix(found[0].Operator, ns+"/")]

@@ -35,8 +35,8 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// ownBooks: a question or a trial that changes nothing; the lease, the position that was seen and the step logs; and the
-// phases that operators are in.
+// ownBooks: a question or a trial that changes nothing; the lease, the position that was seen and the step logs; and
+// the phases that operators are in.
 func ownBooks(r *http.Request) bool {
 	path := r.URL.Path
 	return r.URL.Query().Get("dryRun") == "All" || strings.Contains(path, "/apis/authorization.k8s.io/") ||
@@ -97,7 +97,8 @@ func TestStopped(t *testing.T) {
 		return m.Phase == protocol.PlanBlocked && m.Reason == "EffectsStopped"
 	})
 	b.awaitCSV("kept", "kept.v1.0.0", func(r protocol.CSVReport) bool {
-		return reached("InstallReady")(r) && slices.ContainsFunc(r.Drift, func(d protocol.Drift) bool { return d.Kind == "Role" && !d.Corrected })
+		return reached("InstallReady")(r) && slices.ContainsFunc(
+			r.Drift, func(d protocol.Drift) bool { return d.Kind == "Role" && !d.Corrected })
 	})
 	for _, s := range []protocol.ScopePlans{kept, leaving, scopes[2]} {
 		b.looked(t, s) // once more, with all of that seen
@@ -168,12 +169,17 @@ func (b *bed) surround(t *testing.T) {
 	t.Helper()
 	system := b.kube.CoreV1()
 	_, err := system.ConfigMaps("chandler-system").Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"}, Data: map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
+		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"},
+		Data:       map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	_, err = system.Secrets("chandler-system").Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: map[string]string{"chandler-fleet.io/pull-secret": "true"}},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
+		ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: map[string]string{
+			"chandler-fleet.io/pull-secret": "true",
+		}},
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{
+			corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`),
+		},
 	}, metav1.CreateOptions{})
 	must(t, err)
 }

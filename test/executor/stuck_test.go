@@ -30,13 +30,14 @@ func TestStuck(t *testing.T) {
 // hooks counts the webhook configurations of an operator.
 func (b *bed) hooks(t *testing.T, csv string) int {
 	t.Helper()
-	list, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner=" + csv})
+	list, err := b.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(
+		t.Context(), metav1.ListOptions{LabelSelector: "olm.owner=" + csv})
 	must(t, err)
 	return len(list.Items)
 }
 
-// testCallersLeft: a webhook that fails closed does not come in before its pods answer. The plan ends without, and it comes
-// when they do (R-CSV-42).
+// testCallersLeft: a webhook that fails closed does not come in before its pods answer. The plan ends without, and it
+// comes when they do (R-CSV-42).
 func testCallersLeft(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	berth := "berth.sea.test/" + ns
@@ -54,7 +55,8 @@ func testCallersLeft(t *testing.T, b *bed, ns string) {
 	nodes, err := b.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	patch := []byte(`{"metadata": {"labels": {"` + berth + `": ""}}}`)
-	_, err = b.kube.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = b.kube.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	must(t, err)
 	b.awaitCSV(ns, o.csv(), reached("Succeeded"))
 	if n := b.hooks(t, o.csv()); n != 1 {
@@ -72,8 +74,8 @@ func (b *bed) remove(t *testing.T, ns, csv string, s protocol.ScopePlans) {
 	b.awaitCSV(ns, csv, func(c protocol.CSVReport) bool { return c.Removed })
 }
 
-// testHandedBack: an upgrade that failed is uninstalled, and what it had taken over by name is the former version's again,
-// which runs on (R-UNI-1, R-CSV-52).
+// testHandedBack: an upgrade that failed is uninstalled, and what it had taken over by name is the former version's
+// again, which runs on (R-UNI-1, R-CSV-52).
 func testHandedBack(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	one := operator{name: ns, version: "1.0.0", configMap: "settings"}
@@ -82,11 +84,15 @@ func testHandedBack(t *testing.T, b *bed, ns string) {
 	b.finishes(t, ns, p, one.csv())
 	account, err := b.kube.CoreV1().ServiceAccounts(ns).Get(t.Context(), ns, metav1.GetOptions{})
 	must(t, err)
-	two := operator{name: ns, version: "2.0.0", replaces: one.csv(), configMap: "settings", berth: "berth.sea.test/" + ns}
+	two := operator{name: ns, version: "2.0.0", replaces: one.csv(), configMap: "settings", berth: "berth.sea.test/" +
+		ns}
 	q := b.plan(ns, ns, planned{content: two.content(t), replaces: one.csv()})
 	s := b.scope(ns)
 	s.Plans = []protocol.Plan{q}
-	s.Installed = []protocol.Installed{{CSV: one.csv(), Content: p.Digest, Plan: p.ID}, {CSV: two.csv(), Content: q.Digest, Plan: q.ID}}
+	s.Installed = []protocol.Installed{
+		{CSV: one.csv(), Content: p.Digest, Plan: p.ID},
+		{CSV: two.csv(), Content: q.Digest, Plan: q.ID},
+	}
 	b.publish(s)
 	b.awaitPlan(ns, q.ID, phase(protocol.PlanFinished))
 	b.awaitCSV(ns, two.csv(), endsIn("Failed", "InstallCheckFailed"))
@@ -101,12 +107,16 @@ func testHandedBack(t *testing.T, b *bed, ns string) {
 	d := b.controller(t, ns)
 	settings, err := b.kube.CoreV1().ConfigMaps(ns).Get(t.Context(), "settings", metav1.GetOptions{})
 	must(t, err)
-	for what, got := range map[string]string{"deployment": d.Labels["olm.owner"], "config map": settings.Labels["olm.owner"], "account": after.Labels["olm.owner"]} {
+	for what, got := range map[string]string{
+		"deployment": d.Labels["olm.owner"],
+		"config map": settings.Labels["olm.owner"], "account": after.Labels["olm.owner"],
+	} {
 		if got != one.csv() {
 			t.Errorf("the owner of the %s is %s, want %s", what, got, one.csv())
 		}
 	}
-	if image := d.Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/op:1.0.0" || settings.Data["version"] != "1.0.0" {
+	if image := d.Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/op:1.0.0" ||
+		settings.Data["version"] != "1.0.0" {
 		t.Errorf("image %s, settings %v", image, settings.Data)
 	}
 }
@@ -142,9 +152,11 @@ func testAborted(t *testing.T, b *bed, ns string) {
 func testGoneUnderWay(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, p, _ := b.stuck(t, ns)
-	must(t, b.dynamic(t).Resource(installedOperators()).Namespace(ns).Delete(t.Context(), o.csv(), metav1.DeleteOptions{}))
+	must(t, b.dynamic(t).Resource(installedOperators()).Namespace(ns).Delete(
+		t.Context(), o.csv(), metav1.DeleteOptions{}))
 	r := b.awaitPlan(ns, p.ID, phase(protocol.PlanFailed))
-	if want := fmt.Sprintf("ClusterServiceVersion %s was removed while its plan ran", o.csv()); r.Reason != "BaseChanged" || r.Message != want {
+	if want := fmt.Sprintf("ClusterServiceVersion %s was removed while its plan ran",
+		o.csv()); r.Reason != "BaseChanged" || r.Message != want {
 		t.Errorf("the plan failed for %s (%s)", r.Reason, r.Message)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestSurroundings: R-PRX-1, R-IP-22, R-DIS-6: a proxy and a pull secret of the cluster reach an operator that is installed
-// before and one that is installed after, and leave again. A subscription's own word on a proxy wins (R-SUB-10).
+// TestSurroundings: R-PRX-1, R-IP-22, R-DIS-6: a proxy and a pull secret of the cluster reach an operator that is
+// installed before and one that is installed after, and leave again. A subscription's own word on a proxy wins
+// (R-SUB-10).
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -20,18 +21,28 @@ func TestSurroundings(t *testing.T) {
 	p := b.plan("before", "before", planned{content: before.content(t)})
 	b.want("before", p)
 	b.finishes(t, "before", p, before.csv())
-	q := b.plan("own", "own", planned{content: own.content(t), config: []byte(`{"env":[{"name":"NO_PROXY","value":""}]}`)})
+	q := b.plan("own", "own", planned{
+		content: own.content(t),
+		config:  []byte(`{"env":[{"name":"NO_PROXY","value":""}]}`),
+	})
 	b.want("own", q)
 	b.finishes(t, "own", q, own.csv())
 
 	maps := b.kube.CoreV1().ConfigMaps("chandler-system")
-	proxy := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"}, Data: map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": ".svc"}}
+	proxy := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "chandler-proxy"},
+		Data:       map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": ".svc"},
+	}
 	_, err := maps.Create(t.Context(), proxy, metav1.CreateOptions{})
 	must(t, err)
 	secrets := b.kube.CoreV1().Secrets("chandler-system")
 	_, err = secrets.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: map[string]string{"chandler-fleet.io/pull-secret": "true"}},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
+		ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: map[string]string{
+			"chandler-fleet.io/pull-secret": "true",
+		}},
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{
+			corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`),
+		},
 	}, metav1.CreateOptions{})
 	must(t, err)
 	b.awaitProxy(t, "before", "http://proxy.example.com:3128")
@@ -82,13 +93,15 @@ func (b *bed) awaitPull(t *testing.T, ns string, want int) {
 		if err != nil {
 			return err
 		}
-		there, err := b.kube.CoreV1().Secrets(ns).List(ctx, metav1.ListOptions{LabelSelector: "chandler-fleet.io/pull-secret-copy=true"})
+		there, err := b.kube.CoreV1().Secrets(ns).List(
+			ctx, metav1.ListOptions{LabelSelector: "chandler-fleet.io/pull-secret-copy=true"})
 		if err != nil {
 			return err
 		}
 		named := slices.Contains(account.ImagePullSecrets, corev1.LocalObjectReference{Name: "chandler-pull-registry"})
 		if named != (want > 0) || len(there.Items) != want {
-			return fmt.Errorf("account names %v, there are %d copies, want %d", account.ImagePullSecrets, len(there.Items), want)
+			return fmt.Errorf("account names %v, there are %d copies, want %d", account.ImagePullSecrets,
+				len(there.Items), want)
 		}
 		return nil
 	})

@@ -24,7 +24,8 @@ func TestTenants(t *testing.T) {
 	b := newBed(t)
 	b.start(b.config("one"))
 	for name, test := range map[string]func(*testing.T, *bed){
-		"an instance for a tenant": testTenantInstance, "a global namespace of one's own": testOwnGlobal, "single namespace": testSingleNamespace,
+		"an instance for a tenant": testTenantInstance, "a global namespace of one's own": testOwnGlobal,
+		"single namespace": testSingleNamespace,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t)) }) //nolint:paralleltest // see above
 	}
@@ -34,7 +35,10 @@ func TestTenants(t *testing.T) {
 func (b *bed) tenant(t *testing.T, user, ns, role string) {
 	t.Helper()
 	_, err := b.kube.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: role},
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{
+			APIGroup: "rbac.authorization.k8s.io",
+			Kind:     "ClusterRole", Name: role,
+		},
 		Subjects: []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: "rbac.authorization.k8s.io"}},
 	}, metav1.CreateOptions{})
 	must(t, err)
@@ -44,20 +48,23 @@ func may(verb, group, resource, ns string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: ns}
 }
 
-// testTenantInstance: R-MT-2, R-SUB-2: the operator lives in <tenant>-ops and serves the tenant alone. The tenant uses the
-// API; pods, accounts and the operator itself are elsewhere, and it may not see them. A second tenant has an instance of
-// its own (R-MT-3: of the same version). The verbs of view are those of edit and admin, too, and a bundle's own role with
-// the labels of aggregation adds to them (R-CRD-7).
+// testTenantInstance: R-MT-2, R-SUB-2: the operator lives in <tenant>-ops and serves the tenant alone. The tenant uses
+// the API; pods, accounts and the operator itself are elsewhere, and it may not see them. A second tenant has an
+// instance of its own (R-MT-3: of the same version). The verbs of view are those of edit and admin, too, and a bundle's
+// own role with the labels of aggregation adds to them (R-CRD-7).
 func testTenantInstance(t *testing.T, b *bed) {
 	t.Helper()
 	o := operator{name: "gauge", version: "1.0.0", group: "tenant.sea.test"}
-	manifests := [][]byte{[]byte(o.manifest()), []byte(fmt.Sprintf(crdManifest, o.group)), []byte(`apiVersion: rbac.authorization.k8s.io/v1
+	manifests := [][]byte{
+		[]byte(o.manifest()), []byte(fmt.Sprintf(crdManifest, o.group)),
+		[]byte(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: gauge-charts
   labels: {rbac.authorization.k8s.io/aggregate-to-view: "true", rbac.authorization.k8s.io/aggregate-to-edit: "true", rbac.authorization.k8s.io/aggregate-to-admin: "true"}
 rules: [{apiGroups: [charts.sea.test], resources: [charts], verbs: [get]}]
-`)}
+`),
+	}
 	content, err := bundle.FromManifests(manifests)
 	must(t, err)
 	for _, tenant := range []string{"coast", "fjord"} {
@@ -87,8 +94,10 @@ rules: [{apiGroups: [charts.sea.test], resources: [charts], verbs: [get]}]
 		b.may(t, role != "view", user, may("create", o.group, "gauges", "coast"))
 		b.may(t, true, user, may("get", "charts.sea.test", "charts", "coast"))
 		for _, hidden := range []authorizationv1.ResourceAttributes{
-			may("list", "", "pods", "coast-ops"), may("get", "", "serviceaccounts", "coast-ops"), may("list", "apps", "deployments", "coast-ops"),
-			may("get", "operators.coreos.com", "clusterserviceversions", "coast-ops"), may("list", o.group, "gauges", "fjord"),
+			may("list", "", "pods", "coast-ops"), may("get", "", "serviceaccounts", "coast-ops"),
+			may("list", "apps", "deployments", "coast-ops"),
+			may("get", "operators.coreos.com", "clusterserviceversions", "coast-ops"),
+			may("list", o.group, "gauges", "fjord"),
 		} {
 			b.may(t, false, user, hidden)
 		}
@@ -101,7 +110,8 @@ func (b *bed) nothingRuns(t *testing.T, ns string) {
 	if list := b.deployments(t, ns); len(list) > 0 {
 		t.Errorf("%d Deployments are in %s", len(list), ns)
 	}
-	accounts, err := b.kube.CoreV1().ServiceAccounts(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed"})
+	accounts, err := b.kube.CoreV1().ServiceAccounts(ns).List(
+		t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed"})
 	must(t, err)
 	if len(accounts.Items) > 0 {
 		t.Errorf("%d accounts are in %s", len(accounts.Items), ns)
@@ -109,8 +119,8 @@ func (b *bed) nothingRuns(t *testing.T, ns string) {
 }
 
 // testOwnGlobal: R-MT-4, R-MT-1, R-OG-4: any namespace with a group of neither targets nor selector is a global one:
-// the pods are told "" (watch everything), the permissions hold in each namespace, also in one that comes later, and its
-// people use the API there.
+// the pods are told "" (watch everything), the permissions hold in each namespace, also in one that comes later, and
+// its people use the API there.
 func testOwnGlobal(t *testing.T, b *bed) {
 	t.Helper()
 	const ns = "gauges-global"
@@ -128,9 +138,9 @@ func testOwnGlobal(t *testing.T, b *bed) {
 	b.nothingRuns(t, "newcomer")
 }
 
-// testSingleNamespace: R-MT-1, R-NAD-2: where the operator lives beside those who use it, they see its pods, its account and
-// its ClusterServiceVersion, to which they have no right of their own: only what view gathers; and nobody of them may
-// write it.
+// testSingleNamespace: R-MT-1, R-NAD-2: where the operator lives beside those who use it, they see its pods, its
+// account and its ClusterServiceVersion, to which they have no right of their own: only what view gathers; and nobody
+// of them may write it.
 func testSingleNamespace(t *testing.T, b *bed) {
 	t.Helper()
 	const ns = "single"
@@ -141,8 +151,10 @@ func testSingleNamespace(t *testing.T, b *bed) {
 	for user, role := range map[string]string{"sue": "view", "sam": "admin"} {
 		b.tenant(t, user, ns, role)
 		for _, seen := range []authorizationv1.ResourceAttributes{
-			may("list", "", "pods", ns), may("get", "", "serviceaccounts", ns), may("list", "operators.coreos.com", "clusterserviceversions", ns),
-			may("get", "operators.coreos.com", "subscriptions", ns), may("watch", "operators.coreos.com", "operatorgroups", ns),
+			may("list", "", "pods", ns), may("get", "", "serviceaccounts", ns),
+			may("list", "operators.coreos.com", "clusterserviceversions", ns),
+			may("get", "operators.coreos.com", "subscriptions", ns),
+			may("watch", "operators.coreos.com", "operatorgroups", ns),
 		} {
 			b.may(t, true, user, seen)
 		}
@@ -152,7 +164,8 @@ func testSingleNamespace(t *testing.T, b *bed) {
 }
 
 // TestCopies: R-OG-27: a copy of a ClusterServiceVersion in a namespace is nothing but told there: no operator of that
-// namespace, none of its APIs, and nothing runs for it. R-NAD-2: the role of those who read mirrors comes and goes with these.
+// namespace, none of its APIs, and nothing runs for it. R-NAD-2: the role of those who read mirrors comes and goes with
+// these.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -177,13 +190,16 @@ func TestCopies(t *testing.T) {
 		}
 	}
 	shows(t, dyn.Resource(olmConfigs), "cluster", there)
-	_, err := dyn.Resource(olmConfigs).Patch(t.Context(), "cluster", types.MergePatchType, []byte(`{"spec":{"features":{"disableCopiedCSVs":false}}}`), metav1.PatchOptions{})
+	_, err := dyn.Resource(olmConfigs).Patch(t.Context(), "cluster", types.MergePatchType,
+		[]byte(`{"spec":{"features":{"disableCopiedCSVs":false}}}`), metav1.PatchOptions{})
 	must(t, err)
-	shows(t, dyn.Resource(csvs).Namespace("served"), o.csv(), func(o *unstructured.Unstructured) bool { return seen(o, "status", "reason") == "Copied" })
+	shows(t, dyn.Resource(csvs).Namespace("served"), o.csv(),
+		func(o *unstructured.Unstructured) bool { return seen(o, "status", "reason") == "Copied" })
 
 	own := b.scope("served")
 	own.Settings.Mirror = events.MirrorAll
-	own.OperatorGroup.Spec = targeting("elsewhere") // it has nothing in common with the global group but that this serves all
+	// it has nothing in common with the global group but that this serves all
+	own.OperatorGroup.Spec = targeting("elsewhere")
 	b.publish(own)
 	if g := b.awaitGroup(t, "served", serves("elsewhere")); len(g.ProvidedAPIs) > 0 {
 		t.Errorf("the group of the namespace with the copy provides %v", g.ProvidedAPIs)
@@ -192,7 +208,8 @@ func TestCopies(t *testing.T) {
 		t.Errorf("of the namespace with the copy is told: %+v, %v", r.CSVs, err)
 	}
 	b.nothingRuns(t, "served")
-	if list, err := dyn.Resource(installedOperators()).Namespace("served").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+	if list, err := dyn.Resource(installedOperators()).Namespace("served").List(
+		t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
 		t.Errorf("installed there are %v, %v", list, err)
 	}
 }

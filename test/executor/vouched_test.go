@@ -55,7 +55,8 @@ func TestVouched(t *testing.T) {
 // edits gives an operator another content and more rights, and takes its Deployment away so that it is to be put back.
 func (f forger) edits(o operator, content, evil string) {
 	f.t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"chandler-fleet.io/content":%q}},"spec":{"install":{"spec":{"permissions":[
+	patch := fmt.Sprintf(
+		`{"metadata":{"annotations":{"chandler-fleet.io/content":%q}},"spec":{"install":{"spec":{"permissions":[
 		{"serviceAccountName":"tide","rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}]}}}}`, evil)
 	_, err := f.iop.Patch(f.t.Context(), o.csv(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	must(f.t, err)
@@ -72,7 +73,8 @@ func (f forger) edits(o operator, content, evil string) {
 			return err
 		}
 		rules, _, err := unstructured.NestedSlice(found.Object, "spec", "install", "spec", "permissions")
-		if err != nil || found.GetAnnotations()["chandler-fleet.io/content"] != content || strings.Contains(fmt.Sprint(rules), "*") {
+		if err != nil || found.GetAnnotations()["chandler-fleet.io/content"] != content ||
+			strings.Contains(fmt.Sprint(rules), "*") {
 			return fmt.Errorf("it is %v with %v, %w", found.GetAnnotations(), rules, err)
 		}
 		return nil
@@ -82,7 +84,8 @@ func (f forger) edits(o operator, content, evil string) {
 
 // clean wants no role of a target to give everything.
 func (f forger) clean(ctx context.Context) error {
-	roles, err := f.kube.RbacV1().Roles("default").List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.namespace=ops"})
+	roles, err := f.kube.RbacV1().Roles("default").List(
+		ctx, metav1.ListOptions{LabelSelector: "olm.owner.namespace=ops"})
 	if err != nil || len(roles.Items) != 1 {
 		return fmt.Errorf("the operator has %d roles in its target, %w", len(roles.Items), err)
 	}
@@ -99,14 +102,20 @@ func (f forger) makes(p protocol.Plan, evil string) {
 		"apiVersion": "chandler-fleet.io/v1", "kind": "InstalledOperator",
 		"metadata": map[string]any{
 			"name": "forged.v1", "labels": map[string]any{"chandler-fleet.io/managed": "true"},
-			"annotations": map[string]any{"chandler-fleet.io/plan": p.ID, "chandler-fleet.io/content": evil, "chandler-fleet.io/package": "forged"},
+			"annotations": map[string]any{
+				"chandler-fleet.io/plan": p.ID, "chandler-fleet.io/content": evil,
+				"chandler-fleet.io/package": "forged",
+			},
 		},
 		"spec": map[string]any{
-			"version": "1.0.0", "replaces": "tide.v1.0.0", "installModes": []any{map[string]any{"type": "MultiNamespace", "supported": true}},
+			"version": "1.0.0", "replaces": "tide.v1.0.0",
+			"installModes": []any{map[string]any{"type": "MultiNamespace", "supported": true}},
 			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{
-				"deployments": []any{}, "permissions": []any{map[string]any{"serviceAccountName": "default", "rules": []any{
-					map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}},
-				}}},
+				"deployments": []any{}, "permissions": []any{
+					map[string]any{"serviceAccountName": "default", "rules": []any{
+						map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}},
+					}},
+				},
 			}},
 		},
 	}}
@@ -114,7 +123,8 @@ func (f forger) makes(p protocol.Plan, evil string) {
 	must(f.t, err)
 	f.awaitReport(f.t, "the one that nobody granted", func(r protocol.ScopeReport) bool {
 		return r.Group != nil && slices.ContainsFunc(r.Group.Conditions, func(c protocol.GroupCondition) bool {
-			return c.Type == protocol.GroupUnattended && strings.Contains(c.Message, "InstalledOperator forged.v1") && strings.Contains(c.Message, "is not what the hub granted")
+			return c.Type == protocol.GroupUnattended && strings.Contains(c.Message, "InstalledOperator forged.v1") &&
+				strings.Contains(c.Message, "is not what the hub granted")
 		})
 	})
 	must(f.t, f.clean(f.t.Context()))

@@ -91,12 +91,13 @@ func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 	}
 }
 
-// Quick makes takeovers and retries fit for a test. Waits are bounded tightly: they double as long as a failure lasts, and
-// on a slow machine everything lasts longer.
+// Quick makes takeovers and retries fit for a test. Waits are bounded tightly: they double as long as a failure lasts,
+// and on a slow machine everything lasts longer.
 func Quick() executor.Timing {
 	return executor.Timing{
 		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
-		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Longest: 2 * time.Second, Grace: 200 * time.Millisecond, Pause: time.Second, Refused: 2 * time.Second,
+		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Longest: 2 * time.Second,
+		Grace: 200 * time.Millisecond, Pause: time.Second, Refused: 2 * time.Second,
 	}
 }
 

@@ -42,14 +42,16 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 		must(h.tb, err)
 		doc.Steps = append(doc.Steps, steps...)
 		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
-			CSV: csv.Name, Package: cmp.Or(b.Package, component), Version: csv.Spec.Version, Channel: "stable", Catalog: "test",
-			Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
+			CSV: csv.Name, Package: cmp.Or(b.Package, component), Version: csv.Spec.Version, Channel: "stable",
+			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
 		})
 		if b.Config != nil {
 			p.Configs[csv.Name] = b.Config
 		}
 	}
-	facts := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{Name: s.OperatorGroup.Name, Spec: s.OperatorGroup.Spec}}
+	facts := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{
+		Name: s.OperatorGroup.Name, Spec: s.OperatorGroup.Spec,
+	}}
 	var err error
 	doc.Base, err = facts.Base()
 	must(h.tb, err)
@@ -61,7 +63,8 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	operators, err := protocol.Granted(doc.Bundles, p.Configs)
 	must(h.tb, err)
 	p.Grant, err = protocol.Grant{
-		Plan: p.ID, Digest: p.Digest, Operators: operators, Cluster: h.ClusterID, Namespace: ns, Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor),
+		Plan: p.ID, Digest: p.Digest, Operators: operators, Cluster: h.ClusterID, Namespace: ns,
+		Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor),
 	}.Sign(h.Key)
 	must(h.tb, err)
 	return p
@@ -91,7 +94,8 @@ func stepsOf(objects []render.Object) ([]installplan.Step, error) {
 			return nil, err
 		}
 		steps = append(steps, installplan.Step{
-			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Digest: d,
+			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind,
+			Namespace: o.Namespace, Name: o.Name, Digest: d,
 		})
 	}
 	return steps, nil

@@ -73,8 +73,8 @@ func (h *Hub) Listen(take func(protocol.ScopeReport)) (stop func()) {
 	}
 }
 
-// How long Await waits between two looks: at least so long, and a twentieth of the time that it has waited for up to so long.
-// A look costs an API server and the race detector some milliseconds.
+// How long Await waits between two looks: at least so long, and a twentieth of the time that it has waited for up to so
+// long. A look costs an API server and the race detector some milliseconds.
 const (
 	lookSoonest = 25 * time.Millisecond
 	lookLatest  = 250 * time.Millisecond
@@ -155,7 +155,8 @@ func awaitIn[T any](h *Hub, ns, what string, all func(protocol.ScopeReport) []T,
 type unmet struct{ report *protocol.ScopeReport }
 
 func (u unmet) Error() string {
-	return fmt.Sprintf("last report: plans %+v, operators %+v, removals %+v", u.report.Plans, u.report.CSVs, u.report.Removals)
+	return fmt.Sprintf("last report: plans %+v, operators %+v, removals %+v", u.report.Plans, u.report.CSVs,
+		u.report.Removals)
 }
 
 // Phase is true of a plan in a phase.

@@ -43,7 +43,8 @@ func TestConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	maps := kube.CoreV1().ConfigMaps(namespace)
-	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}, Data: data}, metav1.CreateOptions{})
+	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}, Data: data},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := load.Load(tree, load.Options{})
-	if err != nil || len(c.Findings) > 0 || len(c.Packages) != 1 || len(c.Packages[0].Bundles) != 2 || c.Packages[0].Bundles[1].Content == "" {
+	if err != nil || len(c.Findings) > 0 || len(c.Packages) != 1 || len(c.Packages[0].Bundles) != 2 ||
+		c.Packages[0].Bundles[1].Content == "" {
 		t.Errorf("%v, findings %v, packages %+v", err, c.Findings, c.Packages)
 	}
 	if err := end(); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
-// startTimeout bounds a start once the programs are there: everything together takes three seconds on two idle cores, and fault tests start stacks
-// beside Kubernetes control planes.
+// startTimeout bounds a start once the programs are there: everything together takes three seconds on two idle cores,
+// and fault tests start stacks beside Kubernetes control planes.
 const startTimeout = 2 * time.Minute
 
 // readyEvery is how often a service is asked whether it is ready.
@@ -148,7 +148,10 @@ func (s *Stack) migrate(ctx context.Context) error {
 // StartNATS starts nats-server on its old port with its old data.
 func (s *Stack) StartNATS(ctx context.Context) error {
 	s.opts.Tell("starting NATS")
-	args := []string{"--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream", "--store_dir", s.file("nats")}
+	args := []string{
+		"--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream", "--store_dir",
+		s.file("nats"),
+	}
 	if err := s.run("nats-server", filepath.Join(s.opts.Bin, "nats-server"), args, os.Environ()); err != nil {
 		return err
 	}
@@ -211,10 +214,12 @@ func (s *Stack) env(name string) []string {
 	switch name {
 	case "gateway":
 		env = append(env, "CHANDLER_LISTEN="+s.api, "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
-			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT="+s.secrets.catalogRecipient,
+			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT="+
+				s.secrets.catalogRecipient,
 			"CHANDLER_HOOK_KEY="+s.secrets.hookKey)
 	case "catalog-indexer":
-		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+s.file("catalog-cache"))
+		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+
+			s.file("catalog-cache"))
 	case "installer":
 		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey)
 	}

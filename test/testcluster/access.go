@@ -41,8 +41,8 @@ const (
 // mastersGroup may do everything, before any role exists.
 const mastersGroup = "system:masters"
 
-// secrets are what users are recognized by. They have tokens, since the API server verifies a client certificate again at
-// each request.
+// secrets are what users are recognized by. They have tokens, since the API server verifies a client certificate again
+// at each request.
 type secrets struct {
 	authority *pki.Authority
 	tokens    map[string]string // by user
@@ -144,7 +144,10 @@ func (c *Cluster) CertificateKubeconfig() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.plane.kubeconfig(adminUser, clientcmdapi.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key})
+	return c.plane.kubeconfig(adminUser, clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.Cert,
+		ClientKeyData:         pair.Key,
+	})
 }
 
 func (p *plane) kubeconfig(user string, credentials clientcmdapi.AuthInfo) ([]byte, error) {

@@ -24,7 +24,8 @@ func TestClustersAreIsolated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.client.CoreV1().Namespaces().Get(t.Context(), "only-in-a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := b.client.CoreV1().Namespaces().Get(t.Context(), "only-in-a",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("namespace of a in b: %v", err)
 	}
 
@@ -69,7 +70,8 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	config := c.RESTConfig()
 	config.Timeout = 500 * time.Millisecond
-	if err := listNamespaces(t.Context(), config); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+	if err := listNamespaces(t.Context(), config); err == nil ||
+		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Errorf("a paused cluster answers with %v", err)
 	}
 	if err := c.Resume(); err != nil {

@@ -11,8 +11,8 @@ const (
 	podCIDR     = "10.244.0.1/16"
 )
 
-// componentEnv is all that a component inherits: no proxy, no tuning and no other cluster of whoever started us. A sixth of
-// the API server's time was garbage collection: it may take five times what it holds, while that is little.
+// componentEnv is all that a component inherits: no proxy, no tuning and no other cluster of whoever started us. A
+// sixth of the API server's time was garbage collection: it may take five times what it holds, while that is little.
 func componentEnv(home string) []string {
 	return []string{"HOME=" + home, "TMPDIR=" + os.TempDir(), "PATH=/usr/bin:/bin", "GOGC=400", "GOMEMLIMIT=2GiB"}
 }
@@ -44,7 +44,8 @@ func (p *plane) apiServerArgs() []string {
 		"--proxy-client-cert-file=" + p.file(proxyCert),
 		"--proxy-client-key-file=" + p.file(proxyKey),
 
-		// No kube-proxy serves the addresses of Services: webhooks and extension API servers are called at their endpoints.
+		// No kube-proxy serves the addresses of Services: webhooks and extension API servers are called at their
+		// endpoints.
 		"--enable-aggregator-routing=true",
 		// Nobody reaches the API server through the service, so its endpoints need not be kept up to date.
 		"--endpoint-reconciler-type=none",

@@ -19,8 +19,8 @@ import (
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 
-// etcd listens on a socket in a directory that only we can enter: the users of a cluster cannot reach around the API server,
-// and nothing has to be encrypted. On a port with TLS it would also serve gRPC by the slower HTTP server of Go.
+// etcd listens on a socket in a directory that only we can enter: the users of a cluster cannot reach around the API
+// server, and nothing has to be encrypted. On a port with TLS it would also serve gRPC by the slower HTTP server of Go.
 const (
 	etcdSocket = "etcd.sock"
 	maxSocket  = 107 // bytes of a path, by the kernel
@@ -79,11 +79,14 @@ func (e *etcd) start(ctx context.Context, in pool.Pool) error {
 		return err
 	}
 	if socket := e.file(etcdSocket); len(socket) > maxSocket {
-		return fmt.Errorf("the path of the socket %s is longer than %d bytes: set TMPDIR to a shorter one", socket, maxSocket)
+		return fmt.Errorf("the path of the socket %s is longer than %d bytes: set TMPDIR to a shorter one", socket,
+			maxSocket)
 	}
-	e.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", e.file(etcdSocket))
-	}}}
+	e.client = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", e.file(etcdSocket))
+		},
+	}}
 	if err := e.run(); err != nil {
 		return err
 	}

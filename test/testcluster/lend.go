@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// resetTimeout bounds putting a used cluster back to how it was. It takes a second or two; a cluster that needs longer is
-// stopped, and a new one started in its place.
+// resetTimeout bounds putting a used cluster back to how it was. It takes a second or two; a cluster that needs longer
+// is stopped, and a new one started in its place.
 const resetTimeout = 30 * time.Second
 
 // idleClusters are those that a test borrowed and gave back, until another one borrows them or the process ends.
@@ -22,11 +22,11 @@ type idleClusters struct {
 
 var theIdle idleClusters
 
-// Borrow is like [New], but may hand out a cluster with the same options that a former test of this process borrowed. Before
-// that, the cluster is put back to how it was after its start: every key that it has stored since is deleted, every key that
-// was changed or deleted is written again, and this is proved by a list of all keys, what the API server serves, and what it
-// refuses. Otherwise it is stopped and another one started. Needs [Main] or [Run]. A cluster is not lent again after a test
-// that failed, or that stopped, paused or restarted it.
+// Borrow is like [New], but may hand out a cluster with the same options that a former test of this process borrowed.
+// Before that, the cluster is put back to how it was after its start: every key that it has stored since is deleted,
+// every key that was changed or deleted is written again, and this is proved by a list of all keys, what the API server
+// serves, and what it refuses. Otherwise it is stopped and another one started. Needs [Main] or [Run]. A cluster is not
+// lent again after a test that failed, or that stopped, paused or restarted it.
 func Borrow(t testing.TB, opts ...Options) *Cluster {
 	t.Helper()
 	c, err := borrow(t, opts)
@@ -73,8 +73,8 @@ func giveBack(t testing.TB, c *Cluster) {
 	}
 }
 
-// keeps says whether a cluster with these options may be used again: the logs of a kept one are to be of one test, and a
-// directory that a test has chosen ends with it.
+// keeps says whether a cluster with these options may be used again: the logs of a kept one are to be of one test, and
+// a directory that a test has chosen ends with it.
 func (i *idleClusters) keeps(opts Options) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

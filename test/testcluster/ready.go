@@ -25,7 +25,8 @@ func (p *plane) apiServerReady(ctx context.Context) error {
 // bringUpNodes creates the nodes and waits until they can be used.
 func (p *plane) bringUpNodes(ctx context.Context) error {
 	for i := range p.opts.Nodes {
-		_, err := p.admin.client.CoreV1().Nodes().Create(ctx, newNode(fmt.Sprintf("node-%d", i+1)), metav1.CreateOptions{})
+		_, err := p.admin.client.CoreV1().Nodes().Create(ctx, newNode(fmt.Sprintf("node-%d", i+1)),
+			metav1.CreateOptions{})
 		if err != nil {
 			return err
 		}

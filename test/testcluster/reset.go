@@ -60,7 +60,8 @@ func (s stored) since(before stored) difference {
 		}
 	}
 	for key, was := range before {
-		if !strings.HasPrefix(key, leasesPart) && !strings.HasPrefix(key, eventsPart) && s[key].revision != was.revision {
+		if !strings.HasPrefix(key, leasesPart) && !strings.HasPrefix(key, eventsPart) &&
+			s[key].revision != was.revision {
 			d.changed = append(d.changed, key)
 		}
 	}
@@ -132,8 +133,8 @@ func (p *plane) reset(ctx context.Context) error {
 	return err
 }
 
-// restore deletes and writes keys until nothing differs for two rounds: a controller that was in the middle of something
-// may write once more. It says whether admission policies were among them.
+// restore deletes and writes keys until nothing differs for two rounds: a controller that was in the middle of
+// something may write once more. It says whether admission policies were among them.
 func (p *plane) restore(ctx context.Context) (policies bool, err error) {
 	if err := p.store.forget(ctx, p.prefix()+eventsPart); err != nil {
 		return false, err
@@ -144,7 +145,8 @@ func (p *plane) restore(ctx context.Context) (policies bool, err error) {
 			return false, err
 		}
 		d := now.since(p.before)
-		policies = policies || slices.ContainsFunc(d.added, func(key string) bool { return strings.HasPrefix(key, policiesPart) })
+		policies = policies || slices.ContainsFunc(d.added,
+			func(key string) bool { return strings.HasPrefix(key, policiesPart) })
 		quiet++
 		if !d.empty() {
 			quiet = 0
@@ -193,8 +195,8 @@ func (p *plane) servesAsBefore(ctx context.Context) error {
 // policyMark begins the name of a policy, and of the config map whose making it refuses.
 const policyMark = "testcluster-mark-"
 
-// awaitPolicies waits until the API server has forgotten the policies that are gone. It reads all of them once in a while:
-// when a new one holds, those that went before it are gone.
+// awaitPolicies waits until the API server has forgotten the policies that are gone. It reads all of them once in a
+// while: when a new one holds, those that went before it are gone.
 func (p *plane) awaitPolicies(ctx context.Context, mark string) error {
 	policies := p.admin.client.AdmissionregistrationV1()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -204,7 +206,10 @@ func (p *plane) awaitPolicies(ctx context.Context, mark string) error {
 				ResourceNames: []string{mark},
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{""}, APIVersions: []string{"v1"},
+						Resources: []string{"configmaps"},
+					},
 				},
 			}}},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: mark}},
@@ -220,7 +225,8 @@ func (p *plane) awaitPolicies(ctx context.Context, mark string) error {
 	}
 	return p.await(ctx, func(ctx context.Context) error {
 		_, err := p.admin.client.CoreV1().ConfigMaps(probeNamespace).Create(ctx,
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mark}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mark}},
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), mark) {
 			return nil
 		}

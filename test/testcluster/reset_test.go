@@ -73,12 +73,13 @@ const tideCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceD
 	"spec":{"group":"sea.test","scope":"Namespaced","names":{"plural":"tides","kind":"Tide"},
 		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
-// disturb leaves behind what is hard to get rid of: a namespace with workloads, a CRD with an object and a finalizer, a policy
-// that refuses, a changed node and a role of the cluster that is gone.
+// disturb leaves behind what is hard to get rid of: a namespace with workloads, a CRD with an object and a finalizer, a
+// policy that refuses, a changed node and a role of the cluster that is gone.
 func disturb(t *testing.T, c *Cluster) {
 	t.Helper()
 	ctx, create := t.Context(), metav1.CreateOptions{}
-	_, err := c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sea"}}, create)
+	_, err := c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sea"}},
+		create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,10 @@ func disturb(t *testing.T, c *Cluster) {
 	createDeployment(t, c, "sea", probe())
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "sea"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}}},
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080}},
+		},
 	}
 	if _, err := c.client.CoreV1().Services("sea").Create(ctx, service, create); err != nil {
 		t.Fatal(err)
@@ -102,12 +106,14 @@ func disturb(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	eventually(t, func(context.Context) error {
-		return post("/apis/sea.test/v1/namespaces/sea/tides", `{"apiVersion":"sea.test/v1","kind":"Tide","metadata":{"name":"low"}}`)
+		return post("/apis/sea.test/v1/namespaces/sea/tides",
+			`{"apiVersion":"sea.test/v1","kind":"Tide","metadata":{"name":"low"}}`)
 	})
 	if err := c.plane.awaitPolicies(ctx, "sea"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, "node-1", types.MergePatchType, []byte(`{"metadata":{"labels":{"sea.test":""}}}`), metav1.PatchOptions{})
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, "node-1", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"sea.test":""}}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +150,8 @@ func checkAsNew(t *testing.T, c *Cluster) {
 		t.Errorf("cluster role of the former test: %v", err)
 	}
 	_, err = c.client.CoreV1().ConfigMaps(probeNamespace).Create(ctx,
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "sea"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "sea"}},
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Errorf("the policy of the former test: %v", err)
 	}
@@ -153,10 +160,14 @@ func checkAsNew(t *testing.T, c *Cluster) {
 // TestDifference: what counts as changed.
 func TestDifference(t *testing.T) {
 	t.Parallel()
-	before := stored{"/pods/a/b": {revision: 1}, "/leases/a/b": {revision: 1}, "/secrets/a/b": {revision: 1}, "/roles/a/b": {revision: 1}}
+	before := stored{
+		"/pods/a/b": {revision: 1}, "/leases/a/b": {revision: 1}, "/secrets/a/b": {revision: 1},
+		"/roles/a/b": {revision: 1},
+	}
 	now := stored{
-		"/pods/a/b": {revision: 2}, "/leases/a/b": {revision: 2}, "/leases/a/c": {revision: 2}, "/roles/a/b": {revision: 1},
-		"/events/a/b": {revision: 3}, "/namespaces/a": {revision: 4}, "/apps/a": {revision: 5},
+		"/pods/a/b": {revision: 2}, "/leases/a/b": {revision: 2}, "/leases/a/c": {revision: 2},
+		"/roles/a/b": {revision: 1}, "/events/a/b": {revision: 3}, "/namespaces/a": {revision: 4},
+		"/apps/a": {revision: 5},
 	}
 	got := fmt.Sprint(now.since(before).added, now.since(before).changed)
 	if want := "[/namespaces/a /apps/a /leases/a/c] [/pods/a/b /secrets/a/b]"; got != want {

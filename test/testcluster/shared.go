@@ -37,7 +37,8 @@ var theShared sharedCluster
 
 // Shared returns the cluster that all tests of this process share, and a new namespace in it that is deleted when the
 // test ends. The user of the cluster may do everything except to write CRDs and API services, and Stop and Pause are
-// refused with [ErrShared]. What else is not in a namespace (cluster roles, webhooks) must have a name of the test's own.
+// refused with [ErrShared]. What else is not in a namespace (cluster roles, webhooks) must have a name of the test's
+// own.
 //
 // It does not count for [MaxHolders]: a test may hold both, and go test bounds the number of processes.
 func Shared(t testing.TB) (c *Cluster, namespace string) {
@@ -52,7 +53,8 @@ func Shared(t testing.TB) (c *Cluster, namespace string) {
 	}
 	t.Cleanup(func() {
 		// Not waited for: nobody else uses the name. The test's context has ended by now.
-		if err := c.client.CoreV1().Namespaces().Delete(context.Background(), namespace, metav1.DeleteOptions{}); err != nil {
+		if err := c.client.CoreV1().Namespaces().Delete(context.Background(), namespace,
+			metav1.DeleteOptions{}); err != nil {
 			t.Errorf("testcluster: delete namespace: %v", err)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 
-// MaxHolders is how many tests on this machine may hold clusters of their own at a time; a further one waits. Two, since
-// an API server with fifty operators takes 1.6 GB and a core while they are installed, and a server that gets too
+// MaxHolders is how many tests on this machine may hold clusters of their own at a time; a further one waits. Two,
+// since an API server with fifty operators takes 1.6 GB and a core while they are installed, and a server that gets too
 // little makes tests fail for no reason of theirs. A test that holds a cluster gets its next ones without waiting, and
 // so do its subtests.
 const MaxHolders = 2
@@ -85,8 +85,9 @@ func takeTurn(t testing.TB, opts Options) (*pool.Member, error) {
 	})
 }
 
-// Main runs the tests of a package that uses Shared or Borrow, and stops after them what they left running. Without it a
-// shared cluster ends with the process all the same, only its files stay until the next start, and none is lent twice.
+// Main runs the tests of a package that uses Shared or Borrow, and stops after them what they left running. Without it
+// a shared cluster ends with the process all the same, only its files stay until the next start, and none is lent
+// twice.
 //
 //	func TestMain(m *testing.M) { testcluster.Main(m) }
 func Main(m *testing.M) { os.Exit(Run(m)) }

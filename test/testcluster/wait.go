@@ -63,8 +63,8 @@ func (p *plane) await(ctx context.Context, condition func(context.Context) error
 	return await(ctx, processes, condition)
 }
 
-// listen finds a port for a server and starts it there. Between looking and listening another process may take the port;
-// then the next one is tried.
+// listen finds a port for a server and starts it there. Between looking and listening another process may take the
+// port; then the next one is tried.
 func listen(ctx context.Context, start func(context.Context, int) (*proc.Process, error)) error {
 	var errs []error
 	for range listenAttempts {

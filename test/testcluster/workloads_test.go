@@ -30,7 +30,8 @@ func TestWorkloadsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := version.Major + "." + version.Minor; !strings.HasPrefix(version.GitVersion, "v"+got+".") || got == "." {
+		if got := version.Major + "." + version.Minor; !strings.HasPrefix(version.GitVersion, "v"+got+".") ||
+			got == "." {
 			t.Errorf("version is %+v", version)
 		}
 	})

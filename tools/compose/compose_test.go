@@ -146,10 +146,12 @@ func TestWaitingHasAnEnd(t *testing.T) {
 				}
 			case types.ServiceConditionCompletedSuccessfully:
 				if other.Restart != types.RestartPolicyOnFailure {
-					t.Errorf("%s waits for the end of %s, which is started again for ever (restart: %s)", name, on, other.Restart)
+					t.Errorf("%s waits for the end of %s, which is started again for ever (restart: %s)", name, on,
+						other.Restart)
 				}
 			default:
-				t.Errorf("%s waits for %s with the condition %s, which says nothing about readiness", name, on, d.Condition)
+				t.Errorf("%s waits for %s with the condition %s, which says nothing about readiness", name, on,
+					d.Condition)
 			}
 		}
 	}
@@ -175,7 +177,8 @@ func TestOurContainersCanDoLittle(t *testing.T) {
 	for _, name := range ours {
 		s := p.Services[name]
 		if !s.ReadOnly || s.Privileged || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 {
-			t.Errorf("%s: read_only %t, privileged %t, cap_drop %v, cap_add %v", name, s.ReadOnly, s.Privileged, s.CapDrop, s.CapAdd)
+			t.Errorf("%s: read_only %t, privileged %t, cap_drop %v, cap_add %v", name, s.ReadOnly, s.Privileged,
+				s.CapDrop, s.CapAdd)
 		}
 		if s.User != "65532:65532" || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
 			t.Errorf("%s: user %q, security_opt %v", name, s.User, s.SecurityOpt)

@@ -74,7 +74,8 @@ func link(from, to string) error {
 func TestContextHoldsAllThatIsCompiled(t *testing.T) {
 	t.Parallel()
 	dir := buildContext(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/chandler", "./services/catalog-indexer", "./services/resolver",
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/chandler", "./services/catalog-indexer",
+		"./services/resolver",
 		"./services/installer", "./services/gateway")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+filepath.Join(dir, "go.work"))
@@ -98,7 +99,8 @@ func TestContextHoldsNothingElse(t *testing.T) {
 			return err
 		}
 		name := strings.TrimPrefix(path, dir+"/")
-		if strings.HasPrefix(filepath.Base(name), ".env") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, ".") {
+		if strings.HasPrefix(filepath.Base(name), ".env") || strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(name, ".") {
 			t.Errorf("%s is sent to the builder", name)
 		}
 		return nil

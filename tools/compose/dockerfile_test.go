@@ -57,7 +57,8 @@ func TestFinalImageIsEmptyButForTheProgram(t *testing.T) {
 	if users := find[*instructions.UserCommand](final); len(users) != 1 || users[0].User != "65532:65532" {
 		t.Errorf("user: %v", users)
 	}
-	if entry := find[*instructions.EntrypointCommand](final); len(entry) != 1 || entry[0].PrependShell || !slices.Equal(entry[0].CmdLine, []string{"/app"}) {
+	if entry := find[*instructions.EntrypointCommand](final); len(entry) != 1 || entry[0].PrependShell ||
+		!slices.Equal(entry[0].CmdLine, []string{"/app"}) {
 		t.Errorf("entry point: %v", entry)
 	}
 	if run := find[*instructions.RunCommand](final); len(run) > 0 {

@@ -38,7 +38,8 @@ func main() {
 	case "kwok":
 		runKwok()
 	default:
-		fmt.Fprintln(os.Stderr, "call this etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, not "+name)
+		fmt.Fprintln(os.Stderr, "call this etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, not "+
+			name)
 		os.Exit(2)
 	}
 }

@@ -65,7 +65,8 @@ func compile(ctx context.Context, dir, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{file}, Parameter: proto.String("paths=source_relative")}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: []string{file},
+		Parameter: proto.String("paths=source_relative")}
 	seen := map[string]bool{}
 	for _, f := range files {
 		request.ProtoFile = withImports(request.ProtoFile, seen, f)
@@ -74,7 +75,8 @@ func compile(ctx context.Context, dir, file string) ([]byte, error) {
 }
 
 // withImports adds a file behind everything that it imports.
-func withImports(list []*descriptorpb.FileDescriptorProto, seen map[string]bool, f linker.File) []*descriptorpb.FileDescriptorProto {
+func withImports(list []*descriptorpb.FileDescriptorProto, seen map[string]bool,
+	f linker.File) []*descriptorpb.FileDescriptorProto {
 	if seen[f.Path()] {
 		return list
 	}

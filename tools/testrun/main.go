@@ -2,8 +2,8 @@
 //
 //	testrun [-budget 38m] [-slowest 10] -- <arguments of go test> [-- <arguments of go test> ...]
 //
-// Each list of arguments is a run of go test of its own; all of them run at once and are told as one. A run with -race has
-// cgo, which the detector needs; the others are compiled without, as the programs that ship.
+// Each list of arguments is a run of go test of its own; all of them run at once and are told as one. A run with -race
+// has cgo, which the detector needs; the others are compiled without, as the programs that ship.
 //
 // It prints one line per package as it ends, the whole output of what failed, the names of tests
 // that were skipped with their reasons, the slowest packages and tests, and closes with
@@ -42,7 +42,8 @@ func run(ctx context.Context, out io.Writer, budget time.Duration, slowest int, 
 	began := time.Now()
 	if budget > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, budget, fmt.Errorf("the tests took longer than their budget of %s", budget))
+		ctx, cancel = context.WithTimeoutCause(ctx, budget,
+			fmt.Errorf("the tests took longer than their budget of %s", budget))
 		defer cancel()
 	}
 	all := newReport(&oneAtATime{out: out})

@@ -152,7 +152,8 @@ func (r *report) close(slowest int, all time.Duration) {
 		r.print("\nfailed packages: " + strings.Join(r.broken, ", ") + "\n")
 		r.failed = max(r.failed, len(r.broken)) // a package that does not build has no test that failed
 	}
-	r.print(fmt.Sprintf("\n%d passed, %d failed, %d skipped in %s\n", r.passed, r.failed, r.skipped, all.Round(time.Second)))
+	r.print(fmt.Sprintf("\n%d passed, %d failed, %d skipped in %s\n", r.passed, r.failed, r.skipped,
+		all.Round(time.Second)))
 }
 
 func (r *report) printSlowest(title string, list []took, n int) {

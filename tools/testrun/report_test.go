@@ -31,8 +31,9 @@ func TestReport(t *testing.T) {
 	}
 	r.close(1, 12*time.Second)
 	for _, want := range []string{
-		"ok    libs/errs", "FAIL  libs/pg", "no row", "libs/errs.TestB: errs_test.go:9: needs a database", "panic: test timed out",
-		"slowest packages:\n        9s  libs/bus\n\n", "failed packages: libs/bus, libs/pg", "\n1 passed, 3 failed, 1 skipped in 12s\n",
+		"ok    libs/errs", "FAIL  libs/pg", "no row", "libs/errs.TestB: errs_test.go:9: needs a database",
+		"panic: test timed out", "slowest packages:\n        9s  libs/bus\n\n", "failed packages: libs/bus, libs/pg",
+		"\n1 passed, 3 failed, 1 skipped in 12s\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, out.String())
@@ -52,8 +53,10 @@ func TestRunFailsWithoutATest(t *testing.T) {
 func TestRunsAreToldAsOne(t *testing.T) {
 	t.Setenv("TESTRUN_INSIDE", "1")
 	var out strings.Builder
-	status := run(t.Context(), &out, time.Minute, 1, []string{"-run=^TestInside$/^good$", ".", "--", "-run=^TestInside$", "."})
-	if status == 0 || !strings.Contains(out.String(), "\n3 passed, 2 failed, 0 skipped in ") || !strings.Contains(out.String(), "the reason") {
+	status := run(t.Context(), &out, time.Minute, 1, []string{"-run=^TestInside$/^good$", ".", "--",
+		"-run=^TestInside$", "."})
+	if status == 0 || !strings.Contains(out.String(), "\n3 passed, 2 failed, 0 skipped in ") ||
+		!strings.Contains(out.String(), "the reason") {
 		t.Errorf("status %d:\n%s", status, out.String())
 	}
 }
@@ -71,7 +74,8 @@ func TestInside(t *testing.T) {
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	got := split([]string{"-race", "./a", "--", "./b", "--", "-run=X", "./c"})
-	if len(got) != 3 || !slices.Equal(got[0], []string{"-race", "./a"}) || !slices.Equal(got[1], []string{"./b"}) || !slices.Equal(got[2], []string{"-run=X", "./c"}) {
+	if len(got) != 3 || !slices.Equal(got[0], []string{"-race", "./a"}) || !slices.Equal(got[1], []string{"./b"}) ||
+		!slices.Equal(got[2], []string{"-run=X", "./c"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -123,7 +123,8 @@ looks whether all of them together are a valid catalog, and writes the recipe of
 	}
 	binaryFlag(c, &base)
 	c.Flags().StringVar(&to, "to", "", "where the directory is made (default: beside the configuration)")
-	c.Flags().BoolVar(&replace, "replace", false, "put the result in place of a directory that is there, and keep its recipe")
+	c.Flags().BoolVar(&replace, "replace", false,
+		"put the result in place of a directory that is there, and keep its recipe")
 	t.sources.sourceFlags(c)
 	return c
 }
@@ -131,7 +132,8 @@ looks whether all of them together are a valid catalog, and writes the recipe of
 func parseComposition(text []byte) (composition, error) {
 	var c composition
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		return c, fmt.Errorf("the configuration does not have the right form: %s", strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: "))
+		return c, fmt.Errorf("the configuration does not have the right form: %s",
+			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: "))
 	}
 	plain := func(s string) bool { return filepath.IsLocal(s) && filepath.Base(s) == s && s[0] != '.' }
 	switch {
@@ -190,6 +192,7 @@ func (t *tool) compose(ctx context.Context, config composition, dir, base string
 	case err != nil:
 		return err
 	}
-	t.printNote("%s and %s are written; build and push them as %s:%s", dir, filepath.Base(file), config.Repo, config.Tag)
+	t.printNote("%s and %s are written; build and push them as %s:%s", dir, filepath.Base(file), config.Repo,
+		config.Tag)
 	return nil
 }

@@ -107,7 +107,8 @@ func (t *tool) diff(ctx context.Context, before, after string) (difference, erro
 	for _, name := range index.Touched(a.digests, b.digests) {
 		// One package at a time, which always fits: the bound on the changes of one event is none here.
 		changes, _, err := index.Changes(index.Input{
-			Before: only(a.digests, name), After: only(b.digests, name), Old: only(a.packages, name), New: only(b.packages, name),
+			Before: only(a.digests, name), After: only(b.digests, name), Old: only(a.packages, name),
+			New: only(b.packages, name),
 		})
 		if err != nil {
 			return difference{}, err
@@ -171,7 +172,8 @@ func (d difference) write(w io.Writer, format string) error {
 	if len(d.Changes) == 0 {
 		b.WriteString("no difference\n")
 	} else {
-		fmt.Fprintf(&b, "%s added, %d removed, %d changed\n", count(counts[index.Added], "package"), counts[index.Removed], counts[index.Changed])
+		fmt.Fprintf(&b, "%s added, %d removed, %d changed\n", count(counts[index.Added], "package"),
+			counts[index.Removed], counts[index.Changed])
 	}
 	_, err := io.WriteString(w, clean(b.String()))
 	return err

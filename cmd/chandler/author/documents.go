@@ -77,7 +77,9 @@ func renderBundle(r *tree) (fbc.Blob, catalog.Findings, error) {
 }
 
 // packages renders what a catalog with bundle directories means. The manifests wait on disk meanwhile.
-func (t *sources) packages(ctx context.Context, r *tree, each func(fbc.Blob) error) (findings catalog.Findings, err error) {
+func (t *sources) packages(ctx context.Context, r *tree, each func(fbc.Blob) error) (
+	findings catalog.Findings, err error,
+) {
 	content, err := newContents()
 	if err != nil {
 		return nil, err

@@ -29,9 +29,12 @@ type edgeFlags struct {
 }
 
 func (e *edgeFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&e.replaces, "replaces", "", `what the entry replaces (default: the head of the channel; "" for nothing)`)
-	c.Flags().StringSliceVar(&e.skips, "skips", nil, "what the entry also takes over from, and nobody shall install any more")
-	c.Flags().StringVar(&e.skipRange, "skip-range", "", "versions that the entry takes over from, such as '>=1.0.0 <1.2.0'")
+	c.Flags().StringVar(&e.replaces, "replaces", "",
+		`what the entry replaces (default: the head of the channel; "" for nothing)`)
+	c.Flags().StringSliceVar(&e.skips, "skips", nil,
+		"what the entry also takes over from, and nobody shall install any more")
+	c.Flags().StringVar(&e.skipRange, "skip-range", "",
+		"versions that the entry takes over from, such as '>=1.0.0 <1.2.0'")
 }
 
 func (t *tool) addEntryCommand() *cobra.Command {
@@ -43,8 +46,9 @@ func (t *tool) addEntryCommand() *cobra.Command {
 		Long: `Adds an entry for a bundle that the directory holds, and makes the channel where there is none. The file
 of the channel is changed in place, every other document of it stays byte by byte, and nothing is written
 where the catalog would have an error that it has not now.`,
-		Example: "  chandler catalog add-channel-entry ./catalog tidegauge.v1.2.1 --channel steady --skips tidegauge.v1.1.0",
-		Args:    cobra.ExactArgs(2),
+		Example: "  chandler catalog add-channel-entry ./catalog tidegauge.v1.2.1 --channel steady --skips " +
+			"tidegauge.v1.1.0",
+		Args: cobra.ExactArgs(2),
 	}
 	channel := c.Flags().String("channel", "", "the channel")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -171,7 +175,8 @@ func (d *directory) owner(bundle, pkg string) (string, error) {
 	case pkg != "" && !slices.Contains(owners, pkg):
 		return "", fmt.Errorf("package %s has no bundle %s; %s has", pkg, bundle, strings.Join(owners, ", "))
 	case pkg == "" && len(owners) > 1:
-		return "", fmt.Errorf("packages %s have a bundle %s; say which with --package", strings.Join(owners, ", "), bundle)
+		return "", fmt.Errorf("packages %s have a bundle %s; say which with --package", strings.Join(owners, ", "),
+			bundle)
 	case pkg == "":
 		pkg = owners[0]
 	}
@@ -225,7 +230,8 @@ func (d *directory) promoted(pkg, bundle, to string, anywhere bool) (catalog.Ent
 		}
 	}
 	if len(in) == 0 {
-		return from, fmt.Errorf("%s is in no channel of package %s yet; use chandler catalog add-channel-entry", bundle, pkg)
+		return from, fmt.Errorf("%s is in no channel of package %s yet; use chandler catalog add-channel-entry", bundle,
+			pkg)
 	}
 	from.Replaces = d.head(pkg, to)
 	if from.Replaces == "" || anywhere {
@@ -236,7 +242,9 @@ func (d *directory) promoted(pkg, bundle, to string, anywhere bool) (catalog.Ent
 	old, errOld := semver.Parse(version[from.Replaces])
 	own, errOwn := semver.Parse(version[bundle])
 	if errOld == nil && errOwn == nil && own.LT(old) {
-		return from, fmt.Errorf("%s (%s) is older than %s (%s), the head of channel %s; say with --replaces what it follows", bundle, own, from.Replaces, old, to)
+		return from, fmt.Errorf(
+			"%s (%s) is older than %s (%s), the head of channel %s; say with --replaces what it follows", bundle, own,
+			from.Replaces, old, to)
 	}
 	return from, nil
 }
@@ -315,7 +323,10 @@ func (d *directory) with(pkg, channel string, e catalog.Entry) (file string, tex
 	if home < 0 {
 		return "", nil, fmt.Errorf("the directory has no olm.package of %s; make one with chandler catalog init", pkg)
 	}
-	b, err := fbc.NewBlob(map[string]any{"schema": catalog.SchemaChannel, "package": pkg, "name": channel, "entries": []catalog.Entry{e}})
+	b, err := fbc.NewBlob(map[string]any{
+		"schema": catalog.SchemaChannel, "package": pkg, "name": channel,
+		"entries": []catalog.Entry{e},
+	})
 	if err != nil {
 		return "", nil, err
 	}

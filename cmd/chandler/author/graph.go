@@ -19,8 +19,9 @@ func (t *tool) graphCommand() *cobra.Command {
 replaces solid, skips dashed, skip ranges dotted, deprecated bundles gray, names without a bundle outlined.
 
 ` + references,
-		Example: "  chandler catalog graph ./catalog tidegauge -o dot | dot -Tsvg > tidegauge.svg\n  chandler catalog graph ./catalog tidegauge --channel steady",
-		Args:    cobra.ExactArgs(2),
+		Example: "  chandler catalog graph ./catalog tidegauge -o dot | dot -Tsvg > tidegauge.svg\n  chandler " +
+			"catalog graph ./catalog tidegauge --channel steady",
+		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			draw := graph.Mermaid
 			if format == "dot" {
@@ -68,5 +69,6 @@ func (t *tool) pkg(c *cobra.Command, r *tree, name string) (catalog.Package, err
 	if err := t.reportFindings(own); err != nil {
 		return catalog.Package{}, err
 	}
-	return catalog.Package{}, fmt.Errorf("%s has no package %q; chandler catalog list packages shows what there is", r.name, name)
+	return catalog.Package{}, fmt.Errorf("%s has no package %q; chandler catalog list packages shows what there is",
+		r.name, name)
 }

@@ -28,7 +28,8 @@ func registryOf(t *testing.T, catalog, documents string) string {
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(s.Close)
 	host := strings.TrimPrefix(s.URL, "http://")
-	push(t, host+"/harbour/catalog:v1", "configs", documents, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
+	push(t, host+"/harbour/catalog:v1", "configs", documents,
+		map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
 	bundles, err := filepath.Glob(filepath.Join(catalog, "*", "*", "metadata", "annotations.yaml"))
 	if err != nil || len(bundles) == 0 {
 		t.Fatalf("no bundles in %s: %v", catalog, err)
@@ -61,7 +62,9 @@ func push(t *testing.T, ref, below, dir string, labels map[string]string) {
 // layout writes an image of a directory as an OCI layout.
 func layout(t *testing.T, dir, to string) string {
 	t.Helper()
-	if err := crane.SaveOCI(image(t, "configs", dir, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}), to); err != nil {
+	if err := crane.SaveOCI(image(t, "configs", dir, map[string]string{
+		"operators.operatorframework.io.index.configs.v1": "/configs",
+	}), to); err != nil {
 		t.Fatal(err)
 	}
 	return to

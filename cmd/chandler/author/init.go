@@ -23,8 +23,9 @@ func (t *tool) initCommand() *cobra.Command {
 		Short: "Begin a package: write its olm.package",
 		Long: `Writes the olm.package of a new package. Bundles come from chandler catalog render, entries of channels from
 chandler catalog add-channel-entry.`,
-		Example: "  chandler catalog init tidegauge --default-channel steady --description README.md --icon logo.svg > catalog.yaml",
-		Args:    cobra.ExactArgs(1),
+		Example: "  chandler catalog init tidegauge --default-channel steady --description README.md --icon logo.svg " +
+			"> catalog.yaml",
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := fbc.ParseFormat(format)
 			if err != nil {
@@ -32,7 +33,9 @@ chandler catalog add-channel-entry.`,
 			}
 			p := catalog.Package{Name: args[0], DefaultChannel: channel}
 			if why := validation.IsDNS1123Label(p.Name); len(why) > 0 {
-				return fmt.Errorf("package name %q: it must have at most 63 lower-case letters, digits and '-', and begin and end with a letter or digit (R-CAT-20)", p.Name)
+				return fmt.Errorf(
+					"package name %q: it must have at most 63 lower-case letters, digits and '-', and begin and end "+
+						"with a letter or digit (R-CAT-20)", p.Name)
 			}
 			if strings.TrimSpace(channel) == "" {
 				return errors.New("say with --default-channel which channel a subscription follows that names none")
@@ -83,7 +86,8 @@ func readIcon(file string) (*catalog.Icon, error) {
 	case "image/svg+xml", "image/png", "image/jpeg", "image/gif":
 		return &catalog.Icon{Data: data, MediaType: typ}, nil
 	}
-	return nil, fmt.Errorf("icon %s is no SVG, PNG, JPEG or GIF, but looks like %s (R-CAT-41)", file, strings.Split(typ, ";")[0])
+	return nil, fmt.Errorf("icon %s is no SVG, PNG, JPEG or GIF, but looks like %s (R-CAT-41)", file,
+		strings.Split(typ, ";")[0])
 }
 
 func (t *tool) dockerfileCommand() *cobra.Command {
@@ -94,8 +98,9 @@ func (t *tool) dockerfileCommand() *cobra.Command {
 		Long: `Writes DIR.Dockerfile beside DIR. The image holds the catalog alone: that is all that Chandler reads, and an
 OLM that extracts content. With --binary-image it also serves itself over gRPC, for any other OLM: the base
 image must have the serving program of OLM at /bin/opm.`,
-		Example: "  chandler catalog dockerfile ./catalog && docker build -f catalog.Dockerfile -t registry.test/ops/catalog:v1 .",
-		Args:    cobra.ExactArgs(1),
+		Example: "  chandler catalog dockerfile ./catalog && docker build -f catalog.Dockerfile -t " +
+			"registry.test/ops/catalog:v1 .",
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(args[0])
 			if err != nil {
@@ -117,7 +122,8 @@ image must have the serving program of OLM at /bin/opm.`,
 }
 
 func binaryFlag(c *cobra.Command, into *string) {
-	c.Flags().StringVarP(into, "binary-image", "i", "", "image with the serving program that the image is based on (default: none)")
+	c.Flags().StringVarP(into, "binary-image", "i", "",
+		"image with the serving program that the image is based on (default: none)")
 }
 
 // configsLabel names the directory of a catalog in its image (R-CAT-60).
@@ -144,7 +150,8 @@ CMD ["serve", "/configs", "--cache-dir=/tmp/cache"]
 		b.WriteString("RUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n")
 	}
 	file := filepath.Join(filepath.Dir(dir), name+".Dockerfile")
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // a recipe is for everybody to read
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY,
+		0o644) //nolint:gosec // a recipe is for everybody to read
 	if errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("%s is there already; remove it to have it written anew", file)
 	}

@@ -106,7 +106,10 @@ func (t *tool) listPackagesCommand() *cobra.Command {
 	return t.listing("packages", "Show the packages of a catalog at hand", "  chandler catalog list packages ./catalog",
 		[]string{"Name", "Default Channel", "Head", "Channels", "Bundles", "Deprecated"},
 		func(rows *table, p catalog.Package) {
-			v := value{p.Name, p.DefaultChannel, "", len(p.Channels), len(p.Bundles), deprecated(p, catalog.SchemaPackage, "")}
+			v := value{
+				p.Name, p.DefaultChannel, "", len(p.Channels), len(p.Bundles),
+				deprecated(p, catalog.SchemaPackage, ""),
+			}
 			if c, ok := p.Channel(p.DefaultChannel); ok {
 				v.Head = strings.Join(catalog.Heads(c), ",")
 			}
@@ -123,11 +126,15 @@ func (t *tool) listChannelsCommand() *cobra.Command {
 		Default    bool   `json:"default,omitempty"`
 		Deprecated bool   `json:"deprecated,omitempty"`
 	}
-	return t.listing("channels", "Show the channels of a catalog at hand, with their heads", "  chandler catalog list channels ./catalog tidegauge",
+	return t.listing("channels", "Show the channels of a catalog at hand, with their heads",
+		"  chandler catalog list channels ./catalog tidegauge",
 		[]string{"Package", "Channel", "Head", "Entries", "Default", "Deprecated"},
 		func(rows *table, p catalog.Package) {
 			for _, c := range p.Channels {
-				v := value{p.Name, c.Name, strings.Join(catalog.Heads(c), ","), len(c.Entries), c.Name == p.DefaultChannel, deprecated(p, catalog.SchemaChannel, c.Name)}
+				v := value{
+					p.Name, c.Name, strings.Join(catalog.Heads(c), ","), len(c.Entries),
+					c.Name == p.DefaultChannel, deprecated(p, catalog.SchemaChannel, c.Name),
+				}
 				rows.add(v, v.Package, v.Name, or(v.Head), v.Entries, yes(v.Default), yes(v.Deprecated))
 			}
 		})
@@ -145,14 +152,19 @@ func (t *tool) listBundlesCommand() *cobra.Command {
 		Image      string `json:"image,omitempty"`
 		Deprecated bool   `json:"deprecated,omitempty"`
 	}
-	return t.listing("bundles", "Show the bundles of a catalog at hand, channel by channel from the head", "  chandler catalog list bundles ./catalog tidegauge",
+	return t.listing("bundles", "Show the bundles of a catalog at hand, channel by channel from the head",
+		"  chandler catalog list bundles ./catalog tidegauge",
 		[]string{"Package", "Channel", "Bundle", "Version", "Replaces", "Skips", "Skip Range", "Image"},
 		func(rows *table, p catalog.Package) {
 			for _, c := range p.Channels {
 				for _, e := range fromHead(c) {
 					b, _ := p.Bundle(e.Name)
-					v := value{p.Name, c.Name, e.Name, b.Version, e.Replaces, len(e.Skips), e.SkipRange, b.Image, deprecated(p, catalog.SchemaBundle, e.Name)}
-					rows.add(v, v.Package, v.Channel, v.Name, v.Version, or(v.Replaces), v.Skips, or(v.SkipRange), or(v.Image))
+					v := value{
+						p.Name, c.Name, e.Name, b.Version, e.Replaces, len(e.Skips), e.SkipRange, b.Image,
+						deprecated(p, catalog.SchemaBundle, e.Name),
+					}
+					rows.add(v, v.Package, v.Channel, v.Name, v.Version, or(v.Replaces), v.Skips, or(v.SkipRange),
+						or(v.Image))
 				}
 			}
 		})
@@ -178,5 +190,8 @@ func fromHead(c catalog.Channel) []catalog.Entry {
 }
 
 func deprecated(p catalog.Package, schema, name string) bool {
-	return slices.ContainsFunc(p.Deprecations, func(d catalog.Deprecation) bool { return d.Schema == schema && d.Name == name })
+	return slices.ContainsFunc(p.Deprecations, func(d catalog.Deprecation) bool {
+		return d.Schema == schema &&
+			d.Name == name
+	})
 }

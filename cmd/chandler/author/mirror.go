@@ -111,7 +111,9 @@ func (t *tool) writeImages(images []image, format string) error {
 		if len(tags) > shown {
 			more = fmt.Sprintf(" and %d more", len(tags)-shown)
 		}
-		t.printNote("warning R-DIS-2: %d of %s are named by a tag, which can mean another image after the copy: %s%s; name them by digest in their bundles",
+		t.printNote(
+			"warning R-DIS-2: %d of %s are named by a tag, which can mean another image after the copy: %s%s; name "+
+				"them by digest in their bundles",
 			len(tags), count(len(images), "image"), strings.Join(tags[:min(shown, len(tags))], ", "), more)
 	}
 	if format != formatText {

@@ -53,8 +53,9 @@ skips those in it, so that every cluster still has a way on. The result is valid
 What could not be satisfied is told on standard error; with --strict the status is then 1.
 
 ` + references,
-		Example: "  chandler catalog prune registry.test/ops/catalog:v1 --keep tidegauge:steady@'>=1.1.0' --keep buoy --to ./mine",
-		Args:    cobra.ExactArgs(1),
+		Example: "  chandler catalog prune registry.test/ops/catalog:v1 --keep tidegauge:steady@'>=1.1.0' --keep " +
+			"buoy --to ./mine",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f, err := fbc.ParseFormat(format)
 			if err != nil {

@@ -26,7 +26,10 @@ func TestRenderReal(t *testing.T) {
 		catalogtest.CertifiedFBC420:     fewer(2, 1),
 		catalogtest.Okderators:          nil,
 		catalogtest.CertifiedBundles420: fewer(0, 6),
-		catalogtest.InstallSet:          func(path string) bool { return !strings.HasSuffix(path, "set.json") && fewer(1, 4)(path) },
+		catalogtest.InstallSet: func(path string) bool {
+			return !strings.HasSuffix(path, "set.json") &&
+				fewer(1, 4)(path)
+		},
 	} {
 		t.Run(archive, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,8 @@ const (
 )
 
 func levelFlag(c *cobra.Command, name string, into *string) {
-	c.Flags().StringVar(into, name, levelNone, levelNone+", or "+levelMetadata+": display metadata in place of manifests, for bundles that have an image")
+	c.Flags().StringVar(into, name, levelNone, levelNone+", or "+levelMetadata+
+		": display metadata in place of manifests, for bundles that have an image")
 }
 
 // change is what a level does to each document.
@@ -45,7 +46,8 @@ again is the same, byte by byte.
 Bundles are rendered without channel entries: add-channel-entry and promote write those.
 
 ` + references,
-		Example: "  chandler catalog render registry.test/ops/tidegauge-bundle:v1.2.0 -o yaml >> tidegauge/catalog.yaml\n" +
+		Example: "  chandler catalog render registry.test/ops/tidegauge-bundle:v1.2.0 -o yaml >> " +
+			"tidegauge/catalog.yaml\n" +
 			"  chandler catalog render index.db -o yaml > catalog/index.yaml",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

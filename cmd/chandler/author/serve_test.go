@@ -65,7 +65,8 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 	// What is served can be read again, as a reference.
-	if got := heads(t, "grpc://"+address, "--insecure"); got != heads(t, filepath.Join("..", "..", "..", "examples", "catalog")) {
+	if got := heads(t, "grpc://"+address, "--insecure"); got != heads(
+		t, filepath.Join("..", "..", "..", "examples", "catalog")) {
 		t.Errorf("read from the server:\n%s", got)
 	}
 	stop()
@@ -115,7 +116,10 @@ func TestInterrupted(t *testing.T) {
 	for _, args := range [][]string{
 		{"migrate", filepath.Join("..", "..", "..", "examples", "catalog"), filepath.Join(to, "out")},
 		{"render", filepath.Join("..", "..", "..", "examples", "catalog")},
-		{"prune", filepath.Join("..", "..", "..", "examples", "catalog"), "--keep", "buoy", "--to", filepath.Join(to, "out")},
+		{
+			"prune", filepath.Join("..", "..", "..", "examples", "catalog"), "--keep", "buoy", "--to",
+			filepath.Join(to, "out"),
+		},
 	} {
 		c := command(t, author.Env{Out: &out, Err: &said, Lookup: noEnv}, args[0])
 		c.SetArgs(args[1:])

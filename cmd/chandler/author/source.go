@@ -42,8 +42,10 @@ type sources struct {
 func (t *sources) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&t.from.insecure, "insecure", false, "allow registries and servers without TLS")
-	f.StringVar(&t.from.auth, "authfile", "", "docker configuration with the credentials of registries (default: as docker and podman find it)")
-	f.StringToStringVar(&t.from.mirrors, "mirror", nil, "ask another registry for images that begin so: registry.test/a=mirror.test/a")
+	f.StringVar(&t.from.auth, "authfile", "",
+		"docker configuration with the credentials of registries (default: as docker and podman find it)")
+	f.StringToStringVar(&t.from.mirrors, "mirror", nil,
+		"ask another registry for images that begin so: registry.test/a=mirror.test/a")
 }
 
 // tree is an open reference.
@@ -119,7 +121,8 @@ func (t *sources) openBundle(ctx context.Context, base, ref string) (*tree, erro
 	if st, err := os.Stat(dir); err == nil && st.IsDir() {
 		r, err := t.open(ctx, dir)
 		if err == nil && !r.bundle() {
-			err = errors.Join(fmt.Errorf("%s is no bundle: it needs %s/ and %s", ref, dirManifests, fileAnnotations), r.close())
+			err = errors.Join(fmt.Errorf("%s is no bundle: it needs %s/ and %s", ref, dirManifests, fileAnnotations),
+				r.close())
 			return nil, err
 		}
 		return r, err
@@ -262,7 +265,10 @@ func (t *sources) spool() (*tree, error) {
 
 // oneFile is a tree with one file of a directory.
 func oneFile(file string) *tree {
-	return &tree{fs: single{os.DirFS(filepath.Dir(file)), filepath.Base(file)}, name: file, close: func() error { return nil }}
+	return &tree{
+		fs: single{os.DirFS(filepath.Dir(file)), filepath.Base(file)}, name: file,
+		close: func() error { return nil },
+	}
 }
 
 // single shows one file of a directory.

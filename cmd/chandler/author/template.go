@@ -23,13 +23,18 @@ named from where the template lies, such as ./1.2.0. What comes out is valid, or
 	}
 	c.AddCommand(
 		t.expandCommand("basic", template.Basic, "Fill in bundles that are named by their image alone",
-			"schema: olm.template.basic\n  entries:\n  - {schema: olm.package, name: tidegauge, defaultChannel: steady}\n"+
-				"  - {schema: olm.channel, package: tidegauge, name: steady, entries: [{name: tidegauge.v1.0.0}]}\n  - {schema: olm.bundle, image: registry.test/ops/tidegauge-bundle:v1.0.0}"),
-		t.expandCommand("semver", template.Semver, "Make channels of versions: <archetype>-v<X> and <archetype>-v<X>.<Y>",
-			"schema: olm.semver\n  generateMajorChannels: true\n  generateMinorChannels: false\n  stable:\n    bundles:\n    - image: registry.test/ops/tidegauge-bundle:v1.0.0"),
+			"schema: olm.template.basic\n  entries:\n  - {schema: olm.package, name: tidegauge, defaultChannel: "+
+				"steady}\n"+
+				"  - {schema: olm.channel, package: tidegauge, name: steady, entries: [{name: tidegauge.v1.0.0}]}\n  "+
+				"- {schema: olm.bundle, image: registry.test/ops/tidegauge-bundle:v1.0.0}"),
+		t.expandCommand("semver", template.Semver,
+			"Make channels of versions: <archetype>-v<X> and <archetype>-v<X>.<Y>",
+			"schema: olm.semver\n  generateMajorChannels: true\n  generateMinorChannels: false\n  stable:\n    "+
+				"bundles:\n    - image: registry.test/ops/tidegauge-bundle:v1.0.0"),
 		t.expandCommand("substitutes", template.Substitutes, "Put images in place of other bundles",
 			"schema: olm.template.substitutes\n  entries: []  # as of a basic template\n  substitutions:\n"+
-				"  - name: registry.test/ops/tidegauge-bundle:v1.0.0-2\n    base: registry.test/ops/tidegauge-bundle:v1.0.0"))
+				"  - name: registry.test/ops/tidegauge-bundle:v1.0.0-2\n    base: "+
+				"registry.test/ops/tidegauge-bundle:v1.0.0"))
 	return c
 }
 
@@ -53,7 +58,8 @@ func (t *tool) expandCommand(name, schema, short, form string) *cobra.Command {
 				return err
 			}
 			return spooled(func(dir string) error {
-				err := writeFile(filepath.Join(dir, "catalog"), func(w io.Writer) error { return fbc.Write(w, f, fbc.All(blobs)) })
+				err := writeFile(filepath.Join(dir, "catalog"),
+					func(w io.Writer) error { return fbc.Write(w, f, fbc.All(blobs)) })
 				return errors.Join(err, t.check(c.Context(), dir))
 			}, t.Out)
 		},

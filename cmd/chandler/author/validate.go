@@ -56,8 +56,9 @@ The exit status is 0 where nothing forbids to serve the catalog, 1 where somethi
 cannot be read at all.
 
 ` + references,
-		Example: "  chandler catalog validate ./catalog\n  chandler catalog validate registry.test/ops/catalog:v1 -o json",
-		Args:    cobra.ExactArgs(1),
+		Example: "  chandler catalog validate ./catalog\n  chandler catalog validate registry.test/ops/catalog:v1 -o " +
+			"json",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf("output", format, formatText, formatJSON, formatYAML); err != nil {
 				return err
@@ -78,7 +79,9 @@ cannot be read at all.
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
-	c.Flags().BoolVar(&lenient, "lenient", false, "pass where every error belongs to packages that can be left out, and say which; read bundles as where users install")
+	c.Flags().BoolVar(&lenient, "lenient", false,
+		"pass where every error belongs to packages that can be left out, and say which; read bundles as where users "+
+			"install")
 	c.Flags().BoolVar(&withLint, "lint", false, "look into bundle directories as well, as chandler catalog lint does")
 	t.sources.sourceFlags(c)
 	return c
@@ -202,7 +205,8 @@ func (v *verdict) write(w io.Writer, format string) error {
 		}
 	}
 	for _, q := range v.Quarantined {
-		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", clean(q.Package), count(q.Findings, "error")); err != nil {
+		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", clean(q.Package),
+			count(q.Findings, "error")); err != nil {
 			return err
 		}
 	}
@@ -210,7 +214,8 @@ func (v *verdict) write(w io.Writer, format string) error {
 	if !v.Passed {
 		word = "failed"
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s\n", word, count(v.Packages, "package"), count(v.Bundles, "bundle"), count(v.Errors, "error"), count(v.Warnings, "warning"))
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s\n", word, count(v.Packages, "package"), count(v.Bundles, "bundle"),
+		count(v.Errors, "error"), count(v.Warnings, "warning"))
 	if hint := ruleHint(v.Findings); err == nil && hint != "" {
 		_, err = fmt.Fprintln(w, hint)
 	}
@@ -260,7 +265,8 @@ The exit status is 1 where there are errors.
 				}
 				o.Groups = append(o.Groups, g)
 			}
-			return t.sources.with(c.Context(), args[0], func(r *tree) error { return t.lint(c.Context(), r, o, format) })
+			return t.sources.with(c.Context(), args[0],
+				func(r *tree) error { return t.lint(c.Context(), r, o, format) })
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
@@ -274,7 +280,10 @@ func (t *tool) lint(ctx context.Context, r *tree, o lint.Options, format string)
 	if err != nil {
 		return err
 	}
-	v := verdict{Passed: findings.Err() == nil, Errors: findings.Errors(), Findings: append(catalog.Findings{}, findings...)}
+	v := verdict{
+		Passed: findings.Err() == nil, Errors: findings.Errors(),
+		Findings: append(catalog.Findings{}, findings...),
+	}
 	if !v.Passed {
 		v.Error = &verdictError{findings.Err().Error()}
 	}

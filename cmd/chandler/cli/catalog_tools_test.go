@@ -14,11 +14,17 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[int][]string{
 		0: {"catalog", "validate", filepath.Join("..", "..", "..", "examples", "catalog")},
-		1: {"catalog", "diff", "--exit-code", filepath.Join("..", "..", "..", "examples", "catalog"), filepath.Join("..", "..", "..", "examples", "catalog", "buoy")},
+		1: {
+			"catalog", "diff", "--exit-code", filepath.Join("..", "..", "..", "examples", "catalog"),
+			filepath.Join("..", "..", "..", "examples", "catalog", "buoy"),
+		},
 		2: {"catalog", "validate", "nowhere"},
 	} {
 		var output strings.Builder
-		s := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &output, Env: func(string) (string, bool) { return "", false }}
+		s := command.Streams{
+			In: strings.NewReader(""), Out: io.Discard, Err: &output,
+			Env: func(string) (string, bool) { return "", false },
+		}
 		if got := Main(t.Context(), s, args); got != want {
 			t.Errorf("%v: status %d, want %d\n%s", args, got, want, output.String())
 		}

@@ -1,5 +1,5 @@
-// Package cli is the command line of Chandler: commands like those of kubectl, over the REST API of the gateway, and the
-// commands that run or maintain an installation. Each group of commands is a package below.
+// Package cli is the command line of Chandler: commands like those of kubectl, over the REST API of the gateway, and
+// the commands that run or maintain an installation. Each group of commands is a package below.
 package cli
 
 import (
@@ -40,7 +40,10 @@ func System() command.Streams {
 			columns, _, _ = term.GetSize(int(os.Stdout.Fd())) // of a terminal that does not know, no line is broken
 		}
 	}
-	return command.Streams{Columns: max(columns, 0), In: os.Stdin, Out: out, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now, Terminal: person}
+	return command.Streams{
+		Columns: max(columns, 0), In: os.Stdin, Out: out, Err: os.Stderr, Env: os.LookupEnv,
+		Now: time.Now, Terminal: person,
+	}
 }
 
 // Run runs the command line of this process, whose signals end it, and returns the exit status.
@@ -92,20 +95,27 @@ chandler help exit-codes lists the exit statuses.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Config, "config", "", "file with url and token (default ~/.config/chandler/config.yaml)")
 	flags.StringVar(&a.URL, "url", "", "address of Chandler")
-	flags.StringVar(&a.Token, "token", "", "bearer token; better set CHANDLER_TOKEN, which the list of processes does not show")
+	flags.StringVar(&a.Token, "token", "",
+		"bearer token; better set CHANDLER_TOKEN, which the list of processes does not show")
 
-	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"}, &cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},
-		&cobra.Group{ID: groupOffline, Title: "Resolving a case from a file, without a server:"}, &cobra.Group{ID: groupRun, Title: "Running Chandler:"})
+	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"},
+		&cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},
+		&cobra.Group{ID: groupOffline, Title: "Resolving a case from a file, without a server:"},
+		&cobra.Group{ID: groupRun, Title: "Running Chandler:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	add(groupUse, objects.GetCommand(a), objects.DescribeCommand(a), objects.ApplyCommand(a), objects.DeleteCommand(a), operators.UninstallCommand(a), plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a), objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a), plans.PlanCommand(a), plans.ShadowCommand(a), explain.RulesCommand(a))
+	add(groupUse, objects.GetCommand(a), objects.DescribeCommand(a), objects.ApplyCommand(a), objects.DeleteCommand(a),
+		operators.UninstallCommand(a), plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
+		objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a), plans.PlanCommand(a),
+		plans.ShadowCommand(a), explain.RulesCommand(a))
 	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
-	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.MigrateCommand(a), admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.VersionCommand(a))
+	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.MigrateCommand(a),
+		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.VersionCommand(a))
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(flagError)

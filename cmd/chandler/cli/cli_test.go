@@ -37,7 +37,8 @@ func startStack(defaults string) {
 	var log strings.Builder
 	go func() {
 		done <- dev.Run(ctx, dev.Options{
-			Listen: "127.0.0.1:0", LogLevel: "error", Log: &log, Env: map[string]string{"CHANDLER_DEFAULT_CATALOGS": defaults},
+			Listen: "127.0.0.1:0", LogLevel: "error", Log: &log,
+			Env:   map[string]string{"CHANDLER_DEFAULT_CATALOGS": defaults},
 			Ready: func(r dev.Running) error { ready <- r; return nil },
 		})
 	}()

@@ -17,12 +17,26 @@ import (
 // shows it (R-CSV-5, R-CSV-62).
 func TestDescribeOperatorShowsDetails(t *testing.T) {
 	t.Parallel()
-	o := model.Operator{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1", Package: "tidegauge", Version: "1.0.0", Phase: "Failed"}
+	o := model.Operator{
+		Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1", Package: "tidegauge",
+		Version: "1.0.0", Phase: "Failed",
+	}
 	whole := o
 	whole.Details = &model.OperatorDetails{
-		Requirements: []model.Requirement{{Kind: "ServiceAccount", Name: "gauge", Status: "NotPresent", Message: "there is none"}},
-		Drift:        []protocol.Drift{{ObjectRef: protocol.ObjectRef{Kind: "Role", Namespace: "ports", Name: "gauge"}, Missing: true}},
-		Components:   []protocol.Component{{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ports", Name: "gauge-manager"}, Status: "Current"}},
+		Requirements: []model.Requirement{{
+			Kind: "ServiceAccount", Name: "gauge", Status: "NotPresent",
+			Message: "there is none",
+		}},
+		Drift: []protocol.Drift{{
+			ObjectRef: protocol.ObjectRef{Kind: "Role", Namespace: "ports", Name: "gauge"},
+			Missing:   true,
+		}},
+		Components: []protocol.Component{
+			{
+				ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ports", Name: "gauge-manager"},
+				Status:    "Current",
+			},
+		},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = map[string]any{"items": []any{}}
@@ -40,10 +54,17 @@ func TestDescribeOperatorShowsDetails(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	var output, wrong strings.Builder
-	streams := command.Streams{In: strings.NewReader(""), Out: &output, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
-	status := Main(t.Context(), streams, strings.Fields("--url "+s.URL+" --token x describe operator east-1/ports/tidegauge"))
+	streams := command.Streams{
+		In: strings.NewReader(""), Out: &output, Err: &wrong,
+		Env: func(string) (string, bool) { return "", false }, Now: time.Now,
+	}
+	status := Main(t.Context(), streams, strings.Fields(
+		"--url "+s.URL+" --token x describe operator east-1/ports/tidegauge"))
 	out, errText := output.String(), wrong.String()
-	for _, want := range []string{"Requirements that are not met", "there is none", "Drift", "is missing", "Components", "gauge-manager"} {
+	for _, want := range []string{
+		"Requirements that are not met", "there is none", "Drift", "is missing", "Components",
+		"gauge-manager",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("status %d, error %q: %q is not in\n%s", status, errText, want, out)
 		}

@@ -17,7 +17,10 @@ import (
 
 func documentedRoot(t *testing.T) *cobra.Command {
 	t.Helper()
-	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Now: time.Now, Env: func(string) (string, bool) { return "", false }})
+	root := newRoot(command.Streams{
+		In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Now: time.Now,
+		Env: func(string) (string, bool) { return "", false },
+	})
 	root.InitDefaultHelpCmd()
 	return root
 }
@@ -62,7 +65,8 @@ func namedInText(root *cobra.Command, words []string) error {
 	return nil
 }
 
-// Every command that the README and the documents show or name exists, with its flags. test/e2e runs those of shell blocks.
+// Every command that the README and the documents show or name exists, with its flags. test/e2e runs those of shell
+// blocks.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	repository, err := filepath.Abs("../../..")
@@ -97,8 +101,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Every command says what it does and shows how it is called, but where its line of usage says all of it; and every example
-// is one that the command line takes.
+// Every command says what it does and shows how it is called, but where its line of usage says all of it; and every
+// example is one that the command line takes.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var all func(c *cobra.Command)
@@ -129,7 +133,8 @@ func TestHelp(t *testing.T) {
 			if err := parses(documentedRoot(t), e.Words); err != nil {
 				t.Errorf("%s: chandler %s: %v", path, e, err)
 			}
-			if got, _, err := documentedRoot(t).Find(e.Words); err == nil && !strings.HasPrefix(got.CommandPath(), path) {
+			if got, _, err := documentedRoot(t).Find(e.Words); err == nil &&
+				!strings.HasPrefix(got.CommandPath(), path) {
 				t.Errorf("%s has an example of %s", path, got.CommandPath())
 			}
 		}

@@ -20,16 +20,36 @@ var exitCodes = []struct {
 	what string
 }{
 	{0, "done", "the command succeeded, or there was nothing to do"},
-	{command.ExitFailed, "failed", "another error: a file that cannot be read, a fault of Chandler, several errors of different kinds. Commands that check or compare local input (catalog validate and diff, resolve), and shadow --fail-on-difference: the answer is no"},
-	{command.ExitUsage, "usage", "the command line is wrong, and nothing was tried: unknown commands, kinds and flags, missing arguments. Tools for local catalogs: the input cannot be read"},
-	{command.ExitNotFound, "not-found", "an object that the command names does not exist: a cluster, a subscription, a plan"},
-	{command.ExitRefused, "refused", "the input is invalid, or a rule, a permission or the present state forbids the change; a dry run or preview with failures"},
-	{command.ExitUnavailable, "unavailable", "Chandler, or a part that it needs, cannot be reached: the same command may succeed later"},
+	{
+		command.ExitFailed, "failed",
+		"another error: a file that cannot be read, a fault of Chandler, several errors of different kinds. Commands " +
+			"that check or compare local input (catalog validate and diff, resolve), and shadow " +
+			"--fail-on-difference: the answer is no",
+	},
+	{
+		command.ExitUsage, "usage",
+		"the command line is wrong, and nothing was tried: unknown commands, kinds and flags, missing arguments. " +
+			"Tools for local catalogs: the input cannot be read",
+	},
+	{
+		command.ExitNotFound, "not-found",
+		"an object that the command names does not exist: a cluster, a subscription, a plan",
+	},
+	{
+		command.ExitRefused, "refused",
+		"the input is invalid, or a rule, a permission or the present state forbids the change; a dry run or preview " +
+			"with failures",
+	},
+	{
+		command.ExitUnavailable, "unavailable",
+		"Chandler, or a part that it needs, cannot be reached: the same command may succeed later",
+	},
 }
 
 func exitCodesHelp() string {
 	var b strings.Builder
-	b.WriteString("Every command ends with one of these statuses. Errors are written to standard error, one sentence each.\n\n")
+	b.WriteString(
+		"Every command ends with one of these statuses. Errors are written to standard error, one sentence each.\n\n")
 	var t printer.Text
 	for _, c := range exitCodes {
 		t.Put(fmt.Sprintf("  %d  %-12s ", c.code, c.name), c.what)
@@ -68,8 +88,8 @@ func strictly(c *cobra.Command) {
 	}
 }
 
-// asUsage makes an error about arguments one of usage; where a command has others below it, an argument that it does not
-// take is a misspelt one of these.
+// asUsage makes an error about arguments one of usage; where a command has others below it, an argument that it does
+// not take is a misspelt one of these.
 func asUsage(c *cobra.Command, args []string, err error) error {
 	if c.HasAvailableSubCommands() && len(args) > 0 {
 		return unknownCommand(c, args[0])
@@ -91,7 +111,8 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	return command.Usagef("unknown command %q%s: see %s --help", c.CommandPath()+" "+name, command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
+	return command.Usagef("unknown command %q%s: see %s --help", c.CommandPath()+" "+name,
+		command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
 }
 
 // flagError is an error about a flag, with the one that may be meant.

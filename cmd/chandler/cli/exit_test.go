@@ -40,7 +40,10 @@ func status(ts *testscript.TestScript, negated bool, args []string) {
 // run runs the command line without a server.
 func run(args ...string) (status int, out, errOut string) {
 	var o, e bytes.Buffer
-	s := command.Streams{In: strings.NewReader(""), Out: &o, Err: &e, Now: time.Now, Env: func(string) (string, bool) { return "", false }}
+	s := command.Streams{
+		In: strings.NewReader(""), Out: &o, Err: &e, Now: time.Now,
+		Env: func(string) (string, bool) { return "", false },
+	}
 	status = Main(context.Background(), s, args)
 	return status, o.String(), e.String()
 }
@@ -59,7 +62,11 @@ func TestDatabaseURL(t *testing.T) {
 		{[]string{"migrate"}, "postgres://db:port/chandler", command.ExitRefused, "read the database URL"},
 		{[]string{"bus", "parked"}, "nonsense", command.ExitRefused, "read the database URL"},
 		{[]string{"bus", "retry", "gateway-clusters"}, "nonsense", command.ExitRefused, "read the database URL"},
-		{[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"}, "nonsense", command.ExitRefused, "read the database URL"},
+		{
+			[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"},
+			"nonsense", command.ExitRefused,
+			"read the database URL",
+		},
 		{[]string{"migrate"}, "postgres://127.0.0.1:1/chandler", command.ExitUnavailable, "refused"},
 	} {
 		status, out, errOut := run(append(c.args, "--database-url", c.url)...)
@@ -78,7 +85,8 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 	wrong := func(args ...string) {
 		t.Helper()
 		status, out, errOut := run(args...)
-		if status != command.ExitUsage || out != "" || !strings.HasPrefix(errOut, "error: ") || strings.Count(errOut, "\n") != 1 {
+		if status != command.ExitUsage || out != "" || !strings.HasPrefix(errOut, "error: ") ||
+			strings.Count(errOut, "\n") != 1 {
 			t.Errorf("%q: status %d\n%s%s", args, status, out, errOut)
 		}
 	}

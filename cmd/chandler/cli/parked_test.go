@@ -17,12 +17,15 @@ func TestParked(t *testing.T) {
 	db := pgtest.DB(t)
 	run := func(args ...string) (int, string) {
 		var out, errOut bytes.Buffer
-		streams := command.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Now: time.Now, Env: func(name string) (string, bool) {
-			if name == "CHANDLER_DATABASE_URL" {
-				return db.URL("resolver"), true
-			}
-			return "", false
-		}}
+		streams := command.Streams{
+			In: strings.NewReader(""), Out: &out, Err: &errOut, Now: time.Now,
+			Env: func(name string) (string, bool) {
+				if name == "CHANDLER_DATABASE_URL" {
+					return db.URL("resolver"), true
+				}
+				return "", false
+			},
+		}
 		status := Main(context.Background(), streams, append([]string{"bus"}, args...))
 		return status, out.String() + errOut.String()
 	}
@@ -31,7 +34,8 @@ func TestParked(t *testing.T) {
 	}
 	_, err := db.Pool(t, "resolver").Exec(context.Background(), `insert into eventlog.parked
 		(tenant, consumer, stream, version, epoch, position, type, reason, attempts, next_retry)
-		values ('default', 'resolver.scopes', 'csv:x:1', 3, 1, 42, 'csv.phase-changed.v1', 'phase Odd is unknown', 2, now() + interval '1 hour')`)
+		values ('default', 'resolver.scopes', 'csv:x:1', 3, 1, 42, 'csv.phase-changed.v1', 'phase Odd is unknown', 2,
+		now() + interval '1 hour')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,8 @@ func TestParked(t *testing.T) {
 	if status, out := run("retry", "resolver.scopes", "csv:x:1"); status != 0 {
 		t.Errorf("bus retry: status %d, %q", status, out)
 	}
-	if status, out := run("retry", "nobody"); status != command.ExitNotFound || !strings.Contains(out, `consumer "nobody" has nothing parked`) {
+	if status, out := run("retry", "nobody"); status != command.ExitNotFound ||
+		!strings.Contains(out, `consumer "nobody" has nothing parked`) {
 		t.Errorf("bus retry of nobody: status %d, %q", status, out)
 	}
 }

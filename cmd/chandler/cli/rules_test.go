@@ -20,11 +20,15 @@ func TestMessagesLinkTheirRules(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"title": "Bad Request", "detail": "no", "errors": [{"location": "body.a", "message": "no", "rule": "`+rule+`"}]}`)
+			_, _ = io.WriteString(
+				w, `{"title": "Bad Request", "detail": "no", "errors": [{"location": "body.a", "message": "no", "rule": "`+rule+`"}]}`)
 		}))
 		t.Cleanup(s.Close)
 		var wrong strings.Builder
-		streams := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &wrong, Env: func(string) (string, bool) { return "", false }}
+		streams := command.Streams{
+			In: strings.NewReader(""), Out: io.Discard, Err: &wrong,
+			Env: func(string) (string, bool) { return "", false },
+		}
 		Main(t.Context(), streams, []string{"--url", s.URL, "get", "clusters"})
 		if wrong.String() != want {
 			t.Errorf("said %q, want %q", wrong.String(), want)

@@ -23,7 +23,10 @@ func catalogQuery(r Ref) url.Values {
 
 // Catalogs lists catalogs.
 func (c *Client) Catalogs(ctx context.Context, s Selection) ([]model.Catalog, error) {
-	return list[model.Catalog](ctx, c, "/catalogs", url.Values{"cluster": {s.Cluster}, "state": {s.State}, "label": {s.Label}, "minPosition": {s.MinPosition}})
+	return list[model.Catalog](ctx, c, "/catalogs", url.Values{
+		"cluster": {s.Cluster}, "state": {s.State},
+		"label": {s.Label}, "minPosition": {s.MinPosition},
+	})
 }
 
 // Catalog returns one catalog.
@@ -37,7 +40,9 @@ func (c *Client) AddCatalog(ctx context.Context, in model.AddCatalog, validate m
 }
 
 // ChangeCatalog replaces the intent of a catalog.
-func (c *Client) ChangeCatalog(ctx context.Context, r Ref, in model.ChangeCatalog, validate model.Validate) (model.Catalog, error) {
+func (c *Client) ChangeCatalog(ctx context.Context, r Ref, in model.ChangeCatalog, validate model.Validate) (
+	model.Catalog, error,
+) {
 	return ask[model.Catalog](ctx, c, http.MethodPut, catalogPath(r), validating(catalogQuery(r), validate), in)
 }
 
@@ -79,7 +84,9 @@ func (c *Client) CatalogSecrets(ctx context.Context) ([]model.CatalogSecret, err
 }
 
 // SetCatalogSecret gives or replaces a credential of catalog sources.
-func (c *Client) SetCatalogSecret(ctx context.Context, name string, in model.SetCatalogSecret) (model.CatalogSecret, error) {
+func (c *Client) SetCatalogSecret(ctx context.Context, name string, in model.SetCatalogSecret) (
+	model.CatalogSecret, error,
+) {
 	return ask[model.CatalogSecret](ctx, c, http.MethodPut, join("catalogsecrets", name), nil, in)
 }
 
@@ -105,7 +112,8 @@ func (c *Client) CatalogHealth(ctx context.Context, cluster, namespace string) (
 
 // SetCatalogHealth chooses what an unhealthy catalog does to others.
 func (c *Client) SetCatalogHealth(ctx context.Context, cluster, namespace, mode string) (model.CatalogHealth, error) {
-	return ask[model.CatalogHealth](ctx, c, http.MethodPut, "/cataloghealth", healthQuery(cluster, namespace), model.SetCatalogHealth{Mode: mode})
+	return ask[model.CatalogHealth](ctx, c, http.MethodPut, "/cataloghealth", healthQuery(cluster, namespace),
+		model.SetCatalogHealth{Mode: mode})
 }
 
 func healthQuery(cluster, namespace string) url.Values {
@@ -121,9 +129,10 @@ func healthQuery(cluster, namespace string) url.Values {
 // SearchPackages finds packages in all catalogs, best first. Empty fields choose all.
 func (c *Client) SearchPackages(ctx context.Context, f model.PackageFilter) ([]model.FoundPackage, error) {
 	q := url.Values{
-		"category": f.Categories, "provider": f.Providers, "providerURL": f.ProviderURLs, "capability": f.Capabilities, "infrastructureFeature": f.Features,
-		"installMode": f.InstallModes, "catalog": f.Catalogs, "label": f.Labels, "search": {f.Search},
-		"catalogNamespace": {f.CatalogNamespace}, "cluster": {f.Cluster}, "namespace": {f.Namespace},
+		"category": f.Categories, "provider": f.Providers, "providerURL": f.ProviderURLs, "capability": f.Capabilities,
+		"infrastructureFeature": f.Features, "installMode": f.InstallModes, "catalog": f.Catalogs, "label": f.Labels,
+		"search": {f.Search}, "catalogNamespace": {f.CatalogNamespace}, "cluster": {f.Cluster},
+		"namespace": {f.Namespace},
 	}
 	return list[model.FoundPackage](ctx, c, "/packages", q)
 }

@@ -1,5 +1,5 @@
-// Package client is the client of the gateway's REST API (ADR 0023): one method for each route that the command line uses,
-// problem documents as errors, and a stream of events that survives a broken connection.
+// Package client is the client of the gateway's REST API (ADR 0023): one method for each route that the command line
+// uses, problem documents as errors, and a stream of events that survives a broken connection.
 package client
 
 import (
@@ -172,7 +172,10 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		}
 		body = bytes.NewReader(raw)
 	}
-	res, err := c.send(ctx, method, path, query, body, http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}})
+	res, err := c.send(ctx, method, path, query, body, http.Header{
+		"Content-Type": {"application/json"},
+		"Accept":       {"application/json"},
+	})
 	if err != nil {
 		return err
 	}
@@ -222,7 +225,8 @@ func listOf(path string) string {
 	switch {
 	case parts[0] == "clusters" && len(parts) > scopeElements:
 		return "/" + parts[scopeElements]
-	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth", "previews", "shadow"}, parts[0]), parts[len(parts)-1] == "hook":
+	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth", "previews", "shadow"}, parts[0]),
+		parts[len(parts)-1] == "hook":
 		return ""
 	default:
 		return "/" + parts[0]
@@ -230,7 +234,9 @@ func listOf(path string) string {
 }
 
 // send returns any answer that comes.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, header http.Header) (
+	*http.Response, error,
+) {
 	target := c.base + apiPath + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()

@@ -54,7 +54,8 @@ func write(t *testing.T, w io.Writer, v any) {
 func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"a b", "a\n", "a\x00", "ä"} {
-		if _, err := client.New("http://chandler.example", token); err == nil || !strings.Contains(err.Error(), "the token contains") {
+		if _, err := client.New("http://chandler.example", token); err == nil ||
+			!strings.Contains(err.Error(), "the token contains") {
 			t.Errorf("New with token %q = %v", token, err)
 		}
 	}
@@ -67,17 +68,32 @@ func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 
 func TestProblemIsOneSentence(t *testing.T) {
 	t.Parallel()
-	item := client.ProblemItem{Location: "body.package", Message: "package \"x\" is not in catalog \"y\"", Rule: "known-package"}
+	item := client.ProblemItem{
+		Location: "body.package", Message: "package \"x\" is not in catalog \"y\"",
+		Rule: "known-package",
+	}
 	for name, c := range map[string]struct {
 		problem client.Problem
 		want    string
 	}{
-		"only a title":           {client.Problem{Title: "Not Found"}, "Not Found"},
-		"a detail":               {client.Problem{Title: "Not Found", Detail: "no cluster \"a\""}, "no cluster \"a\""},
-		"rule and place":         {client.Problem{Detail: item.Message, Errors: []client.ProblemItem{item}}, item.Message + " (at body.package, rule known-package)"},
-		"place said already":     {client.Problem{Detail: "invalid: body.package: " + item.Message, Errors: []client.ProblemItem{item}}, "invalid: body.package: " + item.Message + " (rule known-package)"},
-		"several":                {client.Problem{Detail: "invalid", Errors: []client.ProblemItem{item, {Message: "b"}}}, "invalid: " + item.String() + "; b"},
-		"the server's own fault": {client.Problem{Status: 500, Detail: "an internal error", Request: "r1"}, "an internal error (request r1)"},
+		"only a title": {client.Problem{Title: "Not Found"}, "Not Found"},
+		"a detail":     {client.Problem{Title: "Not Found", Detail: "no cluster \"a\""}, "no cluster \"a\""},
+		"rule and place": {
+			client.Problem{Detail: item.Message, Errors: []client.ProblemItem{item}},
+			item.Message + " (at body.package, rule known-package)",
+		},
+		"place said already": {client.Problem{
+			Detail: "invalid: body.package: " + item.Message,
+			Errors: []client.ProblemItem{item},
+		}, "invalid: body.package: " + item.Message + " (rule known-package)"},
+		"several": {client.Problem{
+			Detail: "invalid",
+			Errors: []client.ProblemItem{item, {Message: "b"}},
+		}, "invalid: " + item.String() + "; b"},
+		"the server's own fault": {
+			client.Problem{Status: 500, Detail: "an internal error", Request: "r1"},
+			"an internal error (request r1)",
+		},
 	} {
 		if got := c.problem.Error(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -106,7 +122,8 @@ func TestErrorsOfTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := away.Cluster(t.Context(), "a"); err == nil || !strings.HasPrefix(err.Error(), "cannot reach Chandler at http://127.0.0.1:1: ") {
+	if _, err := away.Cluster(t.Context(), "a"); err == nil ||
+		!strings.HasPrefix(err.Error(), "cannot reach Chandler at http://127.0.0.1:1: ") {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
@@ -152,8 +169,9 @@ func TestWritesWaitUntilListsShowThem(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{
-		"DELETE /api/v1/clusters/east-1/namespaces/ports/subscriptions/a%2Fb", "GET /api/v1/subscriptions?limit=1&minPosition=1-7",
-		"DELETE /api/v1/clusters/east-1", "GET /api/v1/clusters?limit=1&minPosition=1-7", "POST /api/v1/effects",
+		"DELETE /api/v1/clusters/east-1/namespaces/ports/subscriptions/a%2Fb",
+		"GET /api/v1/subscriptions?limit=1&minPosition=1-7", "DELETE /api/v1/clusters/east-1",
+		"GET /api/v1/clusters?limit=1&minPosition=1-7", "POST /api/v1/effects",
 	}
 	if got := asked(); !slices.Equal(got, want) {
 		t.Errorf("asked %q\nwant  %q", got, want)
@@ -167,7 +185,8 @@ func TestFollowGoesOnWhereItWas(t *testing.T) {
 	c, _ := gateway(t, func(w http.ResponseWriter, r *http.Request) {
 		connections++
 		from := 0
-		if _, err := fmt.Sscanf(r.Header.Get("Last-Event-ID"), "1-%d", &from); err != nil && r.Header.Get("Last-Event-ID") != "" {
+		if _, err := fmt.Sscanf(r.Header.Get("Last-Event-ID"), "1-%d", &from); err != nil &&
+			r.Header.Get("Last-Event-ID") != "" {
 			t.Error(err)
 		}
 		if connections == 2 {
@@ -176,7 +195,9 @@ func TestFollowGoesOnWhereItWas(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for n := from + 1; n <= from+2; n++ {
-			if _, err := fmt.Fprintf(w, ": heartbeat\nid: 1-%d\nevent: t\ndata: {\"type\":\"t\",\ndata: \"sequence\":\"1-%d\"}\n\n", n, n); err != nil {
+			if _, err := fmt.Fprintf(
+				w, ": heartbeat\nid: 1-%d\nevent: t\ndata: {\"type\":\"t\",\ndata: \"sequence\":\"1-%d\"}\n\n", n,
+				n); err != nil {
 				return
 			}
 		}
@@ -202,7 +223,8 @@ func TestFollowEndsWhenRefusedOrCancelled(t *testing.T) {
 		write(t, w, client.Problem{Title: "Conflict", Detail: "position 9-9 is beyond the record"})
 	})
 	each := func(model.Event) error { return nil }
-	if err := c.Follow(t.Context(), client.EventSelection{After: "9-9"}, each, nil); !client.IsStatus(err, http.StatusConflict) {
+	if err := c.Follow(t.Context(), client.EventSelection{After: "9-9"}, each, nil); !client.IsStatus(
+		err, http.StatusConflict) {
 		t.Errorf("Follow = %v, want the refusal", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -18,7 +18,9 @@ func (c *Client) ApprovalPolicy(ctx context.Context, name string) (model.Approva
 }
 
 // SetApprovalPolicy makes an approval policy, or replaces all of it.
-func (c *Client) SetApprovalPolicy(ctx context.Context, name string, want model.SetApprovalPolicy) (model.ApprovalPolicy, error) {
+func (c *Client) SetApprovalPolicy(ctx context.Context, name string, want model.SetApprovalPolicy) (
+	model.ApprovalPolicy, error,
+) {
 	return ask[model.ApprovalPolicy](ctx, c, http.MethodPut, join("approvalpolicies", name), nil, want)
 }
 

@@ -34,7 +34,8 @@ func (c *Client) Preview(ctx context.Context, id string) (model.Preview, error) 
 // rest follows the pages of a preview to its end.
 func (c *Client) rest(ctx context.Context, p model.Preview) (model.Preview, error) {
 	for p.Next != "" {
-		next, err := ask[model.Preview](ctx, c, http.MethodGet, join("previews", p.ID), url.Values{"cursor": {p.Next}}, nil)
+		next, err := ask[model.Preview](ctx, c, http.MethodGet, join("previews", p.ID), url.Values{"cursor": {p.Next}},
+			nil)
 		if err != nil {
 			return p, err
 		}
@@ -58,7 +59,8 @@ func (c *Client) ApplyPreview(ctx context.Context, id string) (model.PreviewAppl
 
 // listOfKind are the lists that show streams of a kind.
 var listOfKind = map[string]string{
-	"subscription": "/subscriptions", "operatorgroup": "/operatorgroups", "catalog": "/catalogs", "policy": "/approvalpolicies",
+	"subscription": "/subscriptions", "operatorgroup": "/operatorgroups", "catalog": "/catalogs",
+	"policy": "/approvalpolicies",
 }
 
 // Shadow makes recorded decisions again, all that were asked for, and hands on each page.

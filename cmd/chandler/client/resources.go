@@ -27,7 +27,8 @@ type Selection struct {
 func (s Selection) query() url.Values {
 	return url.Values{
 		"cluster": {s.Cluster}, "namespace": {s.Namespace}, "package": {s.Package}, "catalog": {s.Catalog},
-		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "blocked": {s.Blocked}, "label": {s.Label}, "minPosition": {s.MinPosition},
+		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "blocked": {s.Blocked}, "label": {s.Label},
+		"minPosition": {s.MinPosition},
 	}
 }
 
@@ -56,7 +57,10 @@ func (r Ref) collection(plural string) string {
 
 // Clusters lists clusters.
 func (c *Client) Clusters(ctx context.Context, s Selection) ([]model.Cluster, error) {
-	return list[model.Cluster](ctx, c, "/clusters", url.Values{"state": {s.State}, "label": {s.Label}, "minPosition": {s.MinPosition}})
+	return list[model.Cluster](ctx, c, "/clusters", url.Values{
+		"state": {s.State}, "label": {s.Label},
+		"minPosition": {s.MinPosition},
+	})
 }
 
 // Cluster returns one cluster.
@@ -71,11 +75,14 @@ func (c *Client) RegisterCluster(ctx context.Context, in model.RegisterCluster) 
 
 // ReplaceCredentials gives another kubeconfig for a cluster.
 func (c *Client) ReplaceCredentials(ctx context.Context, name, kubeconfig string) (model.Cluster, error) {
-	return ask[model.Cluster](ctx, c, http.MethodPut, join("clusters", name, "credentials"), nil, model.ReplaceCredentials{Kubeconfig: kubeconfig})
+	return ask[model.Cluster](ctx, c, http.MethodPut, join("clusters", name, "credentials"), nil,
+		model.ReplaceCredentials{Kubeconfig: kubeconfig})
 }
 
 // ConfigureCluster changes how a cluster is treated.
-func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
+func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (
+	model.ConfiguredCluster, error,
+) {
 	return ask[model.ConfiguredCluster](ctx, c, http.MethodPatch, join("clusters", name), nil, in)
 }
 
@@ -95,13 +102,17 @@ func (c *Client) Subscription(ctx context.Context, r Ref) (model.Subscription, e
 }
 
 // CreateSubscription subscribes.
-func (c *Client) CreateSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (model.Subscription, error) {
+func (c *Client) CreateSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (
+	model.Subscription, error,
+) {
 	in := model.CreateSubscription{Name: r.Name, Metadata: want.Metadata, SubscriptionSpec: want.SubscriptionSpec}
 	return ask[model.Subscription](ctx, c, http.MethodPost, r.collection("subscriptions"), nil, in)
 }
 
 // ChangeSubscription replaces the intent of a subscription.
-func (c *Client) ChangeSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (model.Subscription, error) {
+func (c *Client) ChangeSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (
+	model.Subscription, error,
+) {
 	return ask[model.Subscription](ctx, c, http.MethodPut, r.path("subscriptions"), nil, want)
 }
 
@@ -126,13 +137,17 @@ func (c *Client) OperatorGroup(ctx context.Context, r Ref) (model.OperatorGroup,
 }
 
 // CreateOperatorGroup makes an operator group.
-func (c *Client) CreateOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (c *Client) CreateOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (
+	model.OperatorGroup, error,
+) {
 	in := model.CreateOperatorGroup{Name: r.Name, Metadata: want.Metadata, OperatorGroupSpec: want.OperatorGroupSpec}
 	return ask[model.OperatorGroup](ctx, c, http.MethodPost, r.collection("operatorgroups"), nil, in)
 }
 
 // ChangeOperatorGroup replaces the intent of an operator group.
-func (c *Client) ChangeOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (c *Client) ChangeOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (
+	model.OperatorGroup, error,
+) {
 	return ask[model.OperatorGroup](ctx, c, http.MethodPut, r.path("operatorgroups"), nil, want)
 }
 
@@ -203,7 +218,10 @@ type EventSelection struct {
 
 func (s EventSelection) query() url.Values {
 	q := url.Values{}
-	for k, v := range map[string]string{"subject": s.Subject, "stream": s.Stream, "cluster": s.Cluster, "after": s.After} {
+	for k, v := range map[string]string{
+		"subject": s.Subject, "stream": s.Stream, "cluster": s.Cluster,
+		"after": s.After,
+	} {
 		if v != "" {
 			q.Set(k, v)
 		}

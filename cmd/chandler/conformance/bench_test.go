@@ -134,10 +134,14 @@ func published(b *testing.B) []source {
 	b.Helper()
 	ready.Do(func() {
 		var kinds []source
-		for _, name := range []string{catalogtest.CertifiedFBC420, catalogtest.CertifiedFBC414, catalogtest.Okderators} {
+		for _, name := range []string{
+			catalogtest.CertifiedFBC420, catalogtest.CertifiedFBC414,
+			catalogtest.Okderators,
+		} {
 			kinds = append(kinds, source{name, content(b, catalogtest.Unpack(b, name, nil))})
 		}
-		bundles, err := conformance.NewReader().Load(catalogtest.Conformance(b))(rules.Catalog{Name: "bundles", File: "catalogs/certified-bundles.jsonl.gz"})
+		bundles, err := conformance.NewReader().Load(catalogtest.Conformance(b))(
+			rules.Catalog{Name: "bundles", File: "catalogs/certified-bundles.jsonl.gz"})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -186,7 +190,10 @@ func BenchmarkYardstick(b *testing.B) {
 // times at p95, within 0.8, 5 and 100 ms; with twenty more catalogs in view the same median (DESIGN §7).
 func BenchmarkReal(b *testing.B) {
 	b.Run("own-catalogs", func(b *testing.B) { measure(b, inputs(b, "real"), olm{p50: 16, p95: 371, max: 4400}) })
-	b.Run("all-catalogs", func(b *testing.B) { measure(b, inputs(b, "real", published(b)...), olm{p50: 16, p95: 371, max: 4400}) })
+	b.Run("all-catalogs", func(b *testing.B) {
+		measure(b, inputs(b, "real", published(b)...),
+			olm{p50: 16, p95: 371, max: 4400})
+	})
 }
 
 // BenchmarkSubscriptions are namespaces of 1 to 50 subscriptions that nothing is installed of.
@@ -217,9 +224,13 @@ func namespaces(b *testing.B, n int, catalogs []source) []resolution.Input {
 	var out []resolution.Input
 	for range many {
 		c := rules.Case{Namespace: "ops", GlobalNamespace: "hub", OperatorGroups: []rules.OperatorGroup{{Name: "og"}}}
-		names := input(b, c, nil, catalogs...).View.Packages(resolution.CatalogKey{Name: catalogs[0].name, Namespace: "hub"})
+		names := input(b, c, nil, catalogs...).View.Packages(
+			resolution.CatalogKey{Name: catalogs[0].name, Namespace: "hub"})
 		for _, i := range random.Perm(len(names))[:min(n, len(names))] {
-			c.Subscriptions = append(c.Subscriptions, rules.Subscription{Name: names[i], Package: names[i], Catalog: catalogs[0].name, CatalogNamespace: "hub"})
+			c.Subscriptions = append(c.Subscriptions, rules.Subscription{
+				Name: names[i], Package: names[i],
+				Catalog: catalogs[0].name, CatalogNamespace: "hub",
+			})
 		}
 		out = append(out, input(b, c, nil, catalogs...))
 	}

@@ -124,7 +124,8 @@ func status(all []Compared) error {
 	}
 	switch {
 	case unread > 0:
-		return fmt.Errorf("%s cannot be resolved as %s", count(unread, "case"), map[bool]string{true: "it stands", false: "they stand"}[unread == 1])
+		return fmt.Errorf("%s cannot be resolved as %s", count(unread, "case"),
+			map[bool]string{true: "it stands", false: "they stand"}[unread == 1])
 	case wrong > 0:
 		return &author.ExitError{Code: exitNot}
 	}
@@ -161,7 +162,10 @@ type comparison struct {
 }
 
 func newComparison(all []Compared) comparison {
-	c := comparison{Cases: len(all), Meant: map[conformance.Reason]int{}, Reasons: map[conformance.Reason]string{}, Verdicts: all}
+	c := comparison{
+		Cases: len(all), Meant: map[conformance.Reason]int{}, Reasons: map[conformance.Reason]string{},
+		Verdicts: all,
+	}
 	for _, one := range all {
 		switch {
 		case one.Error != "":

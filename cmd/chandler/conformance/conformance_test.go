@@ -73,7 +73,8 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	judged(t, catalogtest.Conformance(t), 550, map[rules.Reason]int{
-		rules.ReasonIndependent: 50, rules.ReasonRandom: 5, rules.ReasonAway: 2, rules.ReasonIdentity: 2, rules.ReasonClaim: 1, rules.ReasonThere: 1,
+		rules.ReasonIndependent: 50, rules.ReasonRandom: 5, rules.ReasonAway: 2, rules.ReasonIdentity: 2,
+		rules.ReasonClaim: 1, rules.ReasonThere: 1,
 	})
 }
 
@@ -81,7 +82,8 @@ func TestConformance(t *testing.T) {
 // of each names the paragraph.
 func TestOwnCases(t *testing.T) {
 	t.Parallel()
-	judged(t, "../../../services/resolver/conformance/testdata", 86, map[rules.Reason]int{rules.ReasonIndependent: 4, rules.ReasonThere: 1, rules.ReasonKept: 1})
+	judged(t, "../../../services/resolver/conformance/testdata", 86,
+		map[rules.Reason]int{rules.ReasonIndependent: 4, rules.ReasonThere: 1, rules.ReasonKept: 1})
 }
 
 func judged(t *testing.T, dir string, cases int, meant map[rules.Reason]int) {

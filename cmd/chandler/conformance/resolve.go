@@ -102,8 +102,8 @@ func writeRun(w io.Writer, run conformance.Run, asJSON bool) error {
 		return nil
 	}
 	a := answer{
-		Name: run.Case.Name, Result: conformance.ResultResolved, Install: run.Plan(), UpdatedSubscriptions: run.Updated(),
-		Errors: run.Failures(), Judgement: judged, Resolution: run.Result,
+		Name: run.Case.Name, Result: conformance.ResultResolved, Install: run.Plan(),
+		UpdatedSubscriptions: run.Updated(), Errors: run.Failures(), Judgement: judged, Resolution: run.Result,
 	}
 	if len(a.Errors) > 0 {
 		a.Result = conformance.ResultError
@@ -117,7 +117,8 @@ func writeRun(w io.Writer, run conformance.Run, asJSON bool) error {
 // printRun says in words what comes of a case, component by component.
 func printRun(w io.Writer, run conformance.Run, judged *conformance.Judgement) {
 	c := run.Case
-	wrapped(w, "", "", fmt.Sprintf("namespace %s: %s, %s installed, %s", c.Namespace, count(len(c.Subscriptions), "subscription"),
+	wrapped(w, "", "", fmt.Sprintf("namespace %s: %s, %s installed, %s", c.Namespace,
+		count(len(c.Subscriptions), "subscription"),
 		count(len(run.Input.Installed), "operator"), count(len(run.Input.View.Catalogs()), "visible catalog")))
 	for _, part := range run.Result.Components {
 		fmt.Fprintln(w)
@@ -143,12 +144,14 @@ func printPlan(w io.Writer, part resolution.Component) {
 		if b.Replaces != "" {
 			verb = "upgrade " + b.Replaces + " to " + b.CSV
 		}
-		wrapped(w, "  ", "    ", fmt.Sprintf("%s, from channel %s of package %s in catalog %s", verb, b.Channel, b.Package, b.Catalog))
+		wrapped(w, "  ", "    ", fmt.Sprintf("%s, from channel %s of package %s in catalog %s", verb, b.Channel,
+			b.Package, b.Catalog))
 		wrapped(w, "    ", "    ", why(b))
 	}
 	for _, o := range part.Outcomes {
 		if !o.Planned {
-			wrapped(w, "  ", "    ", fmt.Sprintf("subscription %s stays at %s", o.Subscription, cmp.Or(o.CSV, "nothing")))
+			wrapped(w, "  ", "    ", fmt.Sprintf("subscription %s stays at %s", o.Subscription,
+				cmp.Or(o.CSV, "nothing")))
 		}
 	}
 }
@@ -173,7 +176,8 @@ func why(b resolution.Planned) string {
 
 func printUnchanged(w io.Writer, part resolution.Component) {
 	for _, o := range part.Outcomes {
-		wrapped(w, "", "  ", fmt.Sprintf("nothing to do for %s: subscription %s stays at %s", part.Name, o.Subscription, cmp.Or(o.CSV, "nothing")))
+		wrapped(w, "", "  ", fmt.Sprintf("nothing to do for %s: subscription %s stays at %s", part.Name, o.Subscription,
+			cmp.Or(o.CSV, "nothing")))
 	}
 }
 

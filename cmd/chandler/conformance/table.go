@@ -52,7 +52,8 @@ func (c comparison) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SET\tTOPIC\tCASES\tEQUAL\tONE OF\tMEANT\tDIFFERENT")
 	for _, l := range c.lines() {
-		fmt.Fprintf(t, "%s\t%s\t%5d\t%5d\t%6d\t%5d\t%9d\n", clean(l.set), clean(l.topic), l.cases, l.equal, l.oneOf, l.meant, l.different+l.unread)
+		fmt.Fprintf(t, "%s\t%s\t%5d\t%5d\t%6d\t%5d\t%9d\n", clean(l.set), clean(l.topic), l.cases, l.equal, l.oneOf,
+			l.meant, l.different+l.unread)
 	}
 	return t.Flush()
 }
@@ -63,7 +64,8 @@ func (c comparison) verdict() string {
 	for _, n := range c.Meant {
 		meant += n
 	}
-	text := fmt.Sprintf("%s: %d as OLM, %d another one of what OLM does, %d meant to differ, %d different", count(c.Cases, "case"), c.Equal, c.OneOf, meant, c.Different)
+	text := fmt.Sprintf("%s: %d as OLM, %d another one of what OLM does, %d meant to differ, %d different",
+		count(c.Cases, "case"), c.Equal, c.OneOf, meant, c.Different)
 	if c.Unread > 0 {
 		text += fmt.Sprintf(", %d cannot be resolved", c.Unread)
 	}
@@ -96,7 +98,10 @@ func (c comparison) lines() []line {
 	for _, l := range by {
 		out = append(out, *l)
 	}
-	slices.SortFunc(out, func(a, b line) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.topic, b.topic)) })
+	slices.SortFunc(out, func(a, b line) int {
+		return cmp.Or(
+			cmp.Compare(a.set, b.set), cmp.Compare(a.topic, b.topic))
+	})
 	return append(out, total)
 }
 

@@ -66,13 +66,19 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	tel, err := telemetry.Start(ctx, telemetry.Options{Service: "chandler-dev", Version: o.Version, LogLevel: o.LogLevel, LogFormat: "text", LogTo: o.Log})
+	tel, err := telemetry.Start(ctx, telemetry.Options{
+		Service: "chandler-dev", Version: o.Version,
+		LogLevel: o.LogLevel, LogFormat: "text", LogTo: o.Log,
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tel.Shutdown(context.WithoutCancel(ctx))) }()
 
-	database, err := pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(o.State, "postgres"), Durable: true, Log: tel.Log})
+	database, err := pglocal.Start(ctx, pglocal.Options{
+		Dir: filepath.Join(o.State, "postgres"), Durable: true,
+		Log: tel.Log,
+	})
 	if err != nil {
 		return err
 	}
@@ -174,7 +180,10 @@ func (s *stack) run(ctx context.Context) error {
 		if err := s.awaitReady(ctx); err != nil || s.o.Ready == nil {
 			return err
 		}
-		return s.o.Ready(Running{URL: "http://" + s.api, Token: s.keys.Token, DatabaseURL: s.database.AdminURL(), NATSURL: s.nats.URL()})
+		return s.o.Ready(Running{
+			URL: "http://" + s.api, Token: s.keys.Token, DatabaseURL: s.database.AdminURL(),
+			NATSURL: s.nats.URL(),
+		})
 	})
 	return g.Run(ctx)
 }

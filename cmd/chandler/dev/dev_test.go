@@ -43,7 +43,8 @@ func TestOneProcessPerStateFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := Options{State: first.State}
-	if _, err := second.openState(); err == nil || !strings.Contains(err.Error(), "another chandler dev uses "+first.State) {
+	if _, err := second.openState(); err == nil || !strings.Contains(
+		err.Error(), "another chandler dev uses "+first.State) {
 		t.Errorf("a second process got the folder: %v", err)
 	}
 	if err := release(); err != nil {

@@ -16,7 +16,8 @@ func lock(path string) (unlock func() error, err error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("another chandler dev uses %s: stop it, or say --state with another folder", filepath.Dir(path))
+			err = fmt.Errorf("another chandler dev uses %s: stop it, or say --state with another folder",
+				filepath.Dir(path))
 		}
 		return nil, errors.Join(err, f.Close())
 	}

@@ -14,7 +14,8 @@ import (
 // program is one of the services.
 type program struct {
 	name  string
-	start func(ctx context.Context, env service.LookupEnv, tel *telemetry.Telemetry) (run func(context.Context) error, err error)
+	start func(ctx context.Context, env service.LookupEnv, tel *telemetry.Telemetry) (
+		run func(context.Context) error, err error)
 }
 
 // programs are the services in the order of their start: who takes requests comes last and stops first.
@@ -37,7 +38,9 @@ type configuration[C any] interface {
 func starter[C any, P configuration[C], A interface{ Run(context.Context) error }](
 	build func(context.Context, C, *telemetry.Telemetry) (A, error),
 ) func(context.Context, service.LookupEnv, *telemetry.Telemetry) (func(context.Context) error, error) {
-	return func(ctx context.Context, env service.LookupEnv, tel *telemetry.Telemetry) (func(context.Context) error, error) {
+	return func(ctx context.Context, env service.LookupEnv, tel *telemetry.Telemetry) (
+		func(context.Context) error, error,
+	) {
 		var cfg C
 		s := service.NewSettings("dev")
 		P(&cfg).Settings(s)

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// subjectColumns is the width of the column of subjects: a cluster, a namespace and a ClusterServiceVersion of usual
-	// length. A longer subject shifts only its own line.
+	// subjectColumns is the width of the column of subjects: a cluster, a namespace and a ClusterServiceVersion of
+	// usual length. A longer subject shifts only its own line.
 	subjectColumns = 34
-	// fewestColumns is the narrowest terminal for which lines are wrapped at words; a narrower terminal breaks them itself.
+	// fewestColumns is the narrowest terminal for which lines are wrapped at words; a narrower terminal breaks them
+	// itself.
 	fewestColumns = 80
 )
 
-// Line writes one event: time, position, subject, sentence. The sentence is wrapped at the given number of columns; with 0,
-// for programs, it is one line.
+// Line writes one event: time, position, subject, sentence. The sentence is wrapped at the given number of columns;
+// with 0, for programs, it is one line.
 func Line(w io.Writer, e model.Event, columns int) error {
 	lead := fmt.Sprintf("%s  %-7s %-*s ", e.Time.UTC().Format(time.TimeOnly), e.Sequence, subjectColumns, e.Subject)
 	if columns < fewestColumns {
@@ -88,16 +89,20 @@ func sentence(p events.Payload) string {
 		return clusterObserved(v)
 	case events.ClusterConfigured:
 		s := v.Settings.WithDefaults()
-		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s", s.Mirror, s.Drift, s.Optional, s.Events)
+		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s", s.Mirror, s.Drift,
+			s.Optional, s.Events)
 	case events.ClusterLabelsChanged:
 		return clusterLabels(v)
-	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished, events.CatalogBundlesFetched,
+	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,
+		events.CatalogBundlesFetched,
 		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
-	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionRollbackRequested,
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
+		events.SubscriptionRollbackRequested,
 		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
-	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanApprovalGiven, events.InstallPlanRejected,
+	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
+		events.InstallPlanApprovalGiven, events.InstallPlanRejected,
 		events.InstallPlanObstaclesSettled,
 		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
 		return planSentence(v)
@@ -110,7 +115,8 @@ func sentence(p events.Payload) string {
 		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
-	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.CSVReadinessChanged, events.OperatorConditionChanged,
+	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded,
+		events.CSVReadinessChanged, events.OperatorConditionChanged,
 		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
@@ -174,7 +180,8 @@ func catalogSentence(p events.Payload) string {
 	case events.CatalogAdded:
 		return "catalog added from a " + v.SourceType + disabled(v.Disabled)
 	case events.CatalogChanged:
-		return "catalog changed: from a " + v.SourceType + ", priority " + strconv.Itoa(int(v.Priority)) + disabled(v.Disabled)
+		return "catalog changed: from a " + v.SourceType + ", priority " + strconv.Itoa(int(v.Priority)) +
+			disabled(v.Disabled)
 	case events.CatalogBundlesFetched:
 		return fetched(v)
 	case events.CatalogSecretSet:
@@ -182,7 +189,8 @@ func catalogSentence(p events.Payload) string {
 	case events.CatalogHealthSet:
 		return "effect of unhealthy catalogs: " + v.Mode
 	case events.CatalogLoadFailed:
-		return fmt.Sprintf("the source could not be loaded: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"), v.Rule)
+		return fmt.Sprintf("the source could not be loaded: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"),
+			v.Rule)
 	case events.CatalogRevisionPublished:
 		return revision(v)
 	default:
@@ -212,7 +220,8 @@ func fetched(v events.CatalogBundlesFetched) string {
 }
 
 func revision(v events.CatalogRevisionPublished) string {
-	s := fmt.Sprintf("revision %s in service: %s, %s", digest.Digest(v.Revision).Short(), plural(v.Packages, "package"), plural(v.Bundles, "bundle"))
+	s := fmt.Sprintf("revision %s in service: %s, %s", digest.Digest(v.Revision).Short(), plural(v.Packages, "package"),
+		plural(v.Bundles, "bundle"))
 	if v.Previous == "" {
 		return s
 	}
@@ -222,7 +231,8 @@ func revision(v events.CatalogRevisionPublished) string {
 			moves = append(moves, c.Package+" "+c.Change)
 		}
 		for _, h := range c.Heads {
-			moves = append(moves, fmt.Sprintf("%s %s: %s → %s", c.Package, h.Channel, or(h.From, "new"), or(h.To, "gone")))
+			moves = append(moves, fmt.Sprintf("%s %s: %s → %s", c.Package, h.Channel, or(h.From, "new"),
+				or(h.To, "gone")))
 		}
 	}
 	if len(moves) > 0 {
@@ -276,9 +286,11 @@ func planSentence(p events.Payload) string {
 	case events.InstallPlanSuperseded:
 		return "plan superseded before it started"
 	case events.InstallPlanApproved:
-		return "plan " + digest.Digest(v.Digest).Short() + " approved until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
+		return "plan " + digest.Digest(v.Digest).Short() + " approved until " +
+			v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanApprovalGiven:
-		return "one of several people approved plan " + digest.Digest(v.Digest).Short() + " until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
+		return "one of several people approved plan " + digest.Digest(v.Digest).Short() + " until " +
+			v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanObstaclesSettled:
 		return "choices for plan " + digest.Digest(v.Digest).Short() + ": " + chosen(v.Choices)
 	case events.InstallPlanRejected:
@@ -441,7 +453,8 @@ func csvSentence(p events.Payload) string {
 	case events.CSVReadinessChanged:
 		return readiness(v)
 	case events.CSVFlapping:
-		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
+		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes,
+			time.Duration(v.Window)*time.Second)
 	default:
 		return ""
 	}

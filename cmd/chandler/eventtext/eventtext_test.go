@@ -96,8 +96,9 @@ func TestWhy(t *testing.T) {
 	t.Parallel()
 	b := model.PlannedBundle{Channel: "steady", Replaces: "a.v1", RequiredBy: "b.v2"}
 	for reason, want := range map[string]string{
-		"Subscribed": "head of channel steady", "NextStep": "follows a.v1", "SkipRange": "may follow a.v1 by its skip range",
-		"RequiredPackage": "package required by b.v2", "RequiredAPI": "API required by b.v2", "StartingCSV": "starting version of the subscription", "Other": "Other",
+		"Subscribed": "head of channel steady", "NextStep": "follows a.v1",
+		"SkipRange": "may follow a.v1 by its skip range", "RequiredPackage": "package required by b.v2",
+		"RequiredAPI": "API required by b.v2", "StartingCSV": "starting version of the subscription", "Other": "Other",
 	} {
 		if b.Reason = reason; eventtext.Why(b) != want {
 			t.Errorf("Why(%s) = %q, want %q", reason, eventtext.Why(b), want)

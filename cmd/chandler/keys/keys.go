@@ -52,8 +52,8 @@ func Make() (Keys, error) {
 		GrantKey:        base64.StdEncoding.EncodeToString(seed),
 		CatalogIdentity: catalogs.String(), CatalogRecipient: catalogs.Recipient().String(),
 		HookKey:         rand.Text() + rand.Text(),
-		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(), IndexerPassword: rand.Text(),
-		PostgresPassword: rand.Text(), NATSToken: rand.Text(),
+		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(),
+		IndexerPassword: rand.Text(), PostgresPassword: rand.Text(), NATSToken: rand.Text(),
 	}, nil
 }
 

@@ -22,7 +22,8 @@ func TestComplete(t *testing.T) {
 	if !added || err != nil {
 		t.Errorf("got %v %v", added, err)
 	}
-	if old.CatalogIdentity == "" || old.CatalogRecipient == "" || len(old.HookKey) < 32 || old.GrantKey != k.GrantKey || old.Identity != k.Identity {
+	if old.CatalogIdentity == "" || old.CatalogRecipient == "" || len(old.HookKey) < 32 || old.GrantKey != k.GrantKey ||
+		old.Identity != k.Identity {
 		t.Errorf("got %+v", old)
 	}
 	seen := map[string]bool{}

@@ -99,9 +99,12 @@ func (s catalogSpec) source(namespace, template string) (model.CatalogSource, er
 	case "grpc":
 		if s.Image == "" && template == "" {
 			if s.Address == "" {
-				return model.CatalogSource{}, fmt.Errorf("spec.image, spec.address or the annotation %s is required with sourceType grpc (R-CAT-84)", model.AnnotationTemplate)
+				return model.CatalogSource{}, fmt.Errorf(
+					"spec.image, spec.address or the annotation %s is required with sourceType grpc (R-CAT-84)",
+					model.AnnotationTemplate)
 			}
-			return model.CatalogSource{Type: source.GRPC, Address: s.Address}, s.without("path", "url", "reference", "subdirectory", "configMap")
+			return model.CatalogSource{Type: source.GRPC, Address: s.Address},
+				s.without("path", "url", "reference", "subdirectory", "configMap")
 		}
 		in := model.CatalogSource{Type: source.Image, Image: s.Image, Template: template}
 		if s.GRPCPodConfig != nil && s.GRPCPodConfig.ExtractContent != nil {
@@ -110,21 +113,29 @@ func (s catalogSpec) source(namespace, template string) (model.CatalogSource, er
 		return in, s.without("path", "url", "reference", "subdirectory", "configMap")
 	case "configmap", "internal":
 		if s.ConfigMap == "" {
-			return model.CatalogSource{}, fmt.Errorf("spec.configMap is required with sourceType %s (R-CAT-84)", s.SourceType)
+			return model.CatalogSource{}, fmt.Errorf("spec.configMap is required with sourceType %s (R-CAT-84)",
+				s.SourceType)
 		}
-		return model.CatalogSource{Type: source.ConfigMap, ConfigMap: &model.CatalogConfigMap{Namespace: namespace, Name: s.ConfigMap}},
+		return model.CatalogSource{
+				Type:      source.ConfigMap,
+				ConfigMap: &model.CatalogConfigMap{Namespace: namespace, Name: s.ConfigMap},
+			},
 			s.without("path", "url", "reference", "subdirectory", "image", "address")
-	case string(source.Directory), string(source.Archive), string(source.Git), string(source.SQLite), string(source.Image):
+	case string(source.Directory), string(source.Archive), string(source.Git), string(source.SQLite),
+		string(source.Image):
 		return s.own()
 	default:
-		return model.CatalogSource{}, fmt.Errorf("spec.sourceType %q is not known: want grpc, configmap or internal, or Chandler's own archive, directory, git, image or sqlite", s.SourceType)
+		return model.CatalogSource{}, fmt.Errorf(
+			"spec.sourceType %q is not known: want grpc, configmap or internal, or Chandler's own archive, "+
+				"directory, git, image or sqlite", s.SourceType)
 	}
 }
 
 // own reads one of Chandler's own types, whose fields are checked by libs/source as everywhere.
 func (s catalogSpec) own() (model.CatalogSource, error) {
 	in := model.CatalogSource{
-		Type: source.Type(strings.ToLower(s.SourceType)), Path: s.Path, URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Image: s.Image,
+		Type: source.Type(strings.ToLower(s.SourceType)), Path: s.Path, URL: s.URL, Reference: s.Reference,
+		Subdirectory: s.Subdirectory, Image: s.Image,
 	}
 	if err := s.without("address", "configMap"); err != nil {
 		return in, err
@@ -155,11 +166,13 @@ func (s catalogSpec) without(names ...string) error {
 
 // notes name what is accepted and has no effect.
 func (s catalogSpec) notes(annotations map[string]string) []string {
-	idle := map[string]bool{"spec.runAsRoot": s.RunAsRoot, "the annotation " + annotationPriority: annotations[annotationPriority] != ""}
+	idle := map[string]bool{"spec.runAsRoot": s.RunAsRoot, "the annotation " +
+		annotationPriority: annotations[annotationPriority] != ""}
 	if p := s.GRPCPodConfig; p != nil {
 		for name, raw := range map[string]json.RawMessage{
-			"nodeSelector": p.NodeSelector, "tolerations": p.Tolerations, "affinity": p.Affinity, "priorityClassName": p.PriorityClassName,
-			"securityContextConfig": p.SecurityContextConfig, "memoryTarget": p.MemoryTarget,
+			"nodeSelector": p.NodeSelector, "tolerations": p.Tolerations, "affinity": p.Affinity,
+			"priorityClassName": p.PriorityClassName, "securityContextConfig": p.SecurityContextConfig,
+			"memoryTarget": p.MemoryTarget,
 		} {
 			idle["spec.grpcPodConfig."+name] = len(raw) > 0
 		}
@@ -168,7 +181,8 @@ func (s catalogSpec) notes(annotations map[string]string) []string {
 	maps.DeleteFunc(idle, func(_ string, given bool) bool { return !given })
 	var notes []string
 	if len(idle) > 0 {
-		notes = append(notes, strings.Join(slices.Sorted(maps.Keys(idle)), ", ")+" has no effect: no pod runs for a catalog, the indexer reads it itself")
+		notes = append(notes, strings.Join(slices.Sorted(maps.Keys(idle)), ", ")+
+			" has no effect: no pod runs for a catalog, the indexer reads it itself")
 	}
 	if s.Image != "" && s.Address != "" {
 		notes = append(notes, "spec.address is ignored, since spec.image is set")

@@ -71,7 +71,8 @@ type Document struct {
 	Name      string
 	Where     string // file and number, for messages
 
-	// Metadata are the labels and annotations of a subscription, an operator group, a catalog, an approval policy or a plan.
+	// Metadata are the labels and annotations of a subscription, an operator group, a catalog, an approval policy or a
+	// plan.
 	Metadata model.Metadata
 
 	Subscription  *model.SubscriptionSpec
@@ -91,7 +92,8 @@ type Document struct {
 
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
 func (d *Document) Fleet() bool {
-	return d.Hub != nil || d.Policy != nil || d.Secret != nil || d.Skipped != "" || d.Catalog != nil && d.Catalog.Whole && d.Cluster == ""
+	return d.Hub != nil || d.Policy != nil || d.Secret != nil || d.Skipped != "" || d.Catalog != nil &&
+		d.Catalog.Whole && d.Cluster == ""
 }
 
 // On are the clusters that the document is for: the one that it names, else those that were given.
@@ -195,9 +197,11 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	case o.Kind == "":
 		return nil, fmt.Errorf("%s: no kind", where)
 	case !known:
-		return nil, fmt.Errorf("%s: kind %q is not one that Chandler takes: want %s", where, o.Kind, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+		return nil, fmt.Errorf("%s: kind %q is not one that Chandler takes: want %s", where, o.Kind,
+			strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
 	case !slices.Contains(versions, o.APIVersion):
-		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
+		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion,
+			strings.Join(versions, " or "))
 	case o.Metadata.Name == "":
 		return nil, fmt.Errorf("%s: %s without metadata.name", where, o.Kind)
 	}
@@ -281,10 +285,12 @@ func (d *Document) read(o object, raw json.RawMessage) error {
 	case KindSecret:
 		return d.readSecret(raw)
 	case KindNamespace:
-		d.Skipped = "namespaces are made when an operator is installed in them; what else the document says is not set: apply it to the cluster with kubectl"
+		d.Skipped = "namespaces are made when an operator is installed in them; what else the document says is not " +
+			"set: apply it to the cluster with kubectl"
 		return nil
 	case KindOLMConfig:
-		d.Skipped = "an OLMConfig belongs to its cluster: apply it there with kubectl, Chandler reads disableCopiedCSVs from it (mirrors: chandler cluster set --mirror)"
+		d.Skipped = "an OLMConfig belongs to its cluster: apply it there with kubectl, Chandler reads " +
+			"disableCopiedCSVs from it (mirrors: chandler cluster set --mirror)"
 		return nil
 	default:
 		return d.readCatalog(spec, annotations)

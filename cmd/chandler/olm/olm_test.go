@@ -54,20 +54,25 @@ func TestRead(t *testing.T) {
 	want := []olm.Document{
 		{
 			Kind: olm.KindOperatorGroup, Namespace: "coast-ops", Name: "coast", Where: "all.yaml, document 1",
-			OperatorGroup: &model.OperatorGroupSpec{TargetNamespaces: []string{"coast"}, ServiceAccountName: "coast-installer"},
-			Metadata:      model.Metadata{Labels: map[string]string{"a": "b"}},
+			OperatorGroup: &model.OperatorGroupSpec{
+				TargetNamespaces:   []string{"coast"},
+				ServiceAccountName: "coast-installer",
+			},
+			Metadata: model.Metadata{Labels: map[string]string{"a": "b"}},
 		},
 		{
 			Kind: olm.KindSubscription, Namespace: "coast-ops", Name: "tidegauge", Where: "all.yaml, document 2",
 			Subscription: &model.SubscriptionSpec{
-				Package: "tidegauge", Channel: "steady", Catalog: "fleet-catalog", CatalogNamespace: "catalog-global", StartingCSV: "tidegauge.v2.0.0",
-				Approval: "Manual", Config: json.RawMessage(`{"env":[{"name":"LOG_LEVEL","value":"debug"}]}`),
+				Package: "tidegauge", Channel: "steady", Catalog: "fleet-catalog", CatalogNamespace: "catalog-global",
+				StartingCSV: "tidegauge.v2.0.0", Approval: "Manual",
+				Config: json.RawMessage(`{"env":[{"name":"LOG_LEVEL","value":"debug"}]}`),
 			},
 		},
 		{
 			Kind: olm.KindCatalogSource, Name: "fleet", Where: "all.yaml, document 4",
 			Catalog: &olm.Catalog{
-				Source: model.CatalogSource{Type: "directory", Path: "/srv/fleet"}, Priority: 20, Display: &model.CatalogDisplay{Name: "Fleet"},
+				Source: model.CatalogSource{Type: "directory", Path: "/srv/fleet"}, Priority: 20,
+				Display: &model.CatalogDisplay{Name: "Fleet"},
 			},
 		},
 	}
@@ -90,7 +95,8 @@ func TestReadList(t *testing.T) {
 func TestReadExcludesGlobalCatalogs(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"true": true, "false": false, "True": false, "": false} {
-		got, err := olm.Read(strings.NewReader(`{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: a, namespace: ns,
+		got, err := olm.Read(strings.NewReader(
+			`{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: a, namespace: ns,
   annotations: {olm.operatorframework.io/exclude-global-namespace-resolution: "`+value+`"}}}`), "-")
 		if err != nil || len(got) != 1 || got[0].OperatorGroup.ExcludeGlobalCatalogs != want {
 			t.Errorf("annotation %q: Read = %+v, %v", value, got, err)
@@ -101,7 +107,8 @@ func TestReadExcludesGlobalCatalogs(t *testing.T) {
 // An approval policy is Chandler's own, and of the whole fleet.
 func TestReadApprovalPolicy(t *testing.T) {
 	t.Parallel()
-	got, err := olm.Read(strings.NewReader(`{apiVersion: chandler-fleet.io/v1, kind: ApprovalPolicy, metadata: {name: nights}, spec: {
+	got, err := olm.Read(strings.NewReader(
+		`{apiVersion: chandler-fleet.io/v1, kind: ApprovalPolicy, metadata: {name: nights}, spec: {
   selector: {clusterLabels: {stage: production}}, windows: [{start: "22:00", minutes: 60, timeZone: UTC}], approvers: 2}}`), "-")
 	if err != nil || len(got) != 1 || !got[0].Fleet() {
 		t.Fatalf("Read = %+v, %v", got, err)
@@ -126,14 +133,23 @@ func TestReadOperatorGroups(t *testing.T) {
 		"labels": {"{selector: {matchLabels: {sea: north}}}", model.OperatorGroupSpec{
 			Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}},
 		}},
-		"expressions": {"{selector: {matchExpressions: [{key: sea, operator: In, values: [north]}]}}", model.OperatorGroupSpec{
-			Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: "In", Values: []string{"north"}}}},
+		"expressions": {
+			"{selector: {matchExpressions: [{key: sea, operator: In, values: [north]}]}}",
+			model.OperatorGroupSpec{
+				Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{
+					{Key: "sea", Operator: "In", Values: []string{"north"}},
+				}},
+			},
+		},
+		"static": {"{staticProvidedAPIs: true}", model.OperatorGroupSpec{
+			StaticProvidedAPIs: true, ProvidedAPIs: []string{"Gauge.v1.sea.test", "Buoy.v1.sea.test"},
 		}},
-		"static":     {"{staticProvidedAPIs: true}", model.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: []string{"Gauge.v1.sea.test", "Buoy.v1.sea.test"}}},
 		"not static": {"{staticProvidedAPIs: false}", model.OperatorGroupSpec{}},
 	} {
-		got, err := olm.Read(strings.NewReader("apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: a, namespace: ns, annotations: {"+
-			`olm.providedAPIs: "Gauge.v1.sea.test, Buoy.v1.sea.test"}}`+"\nspec: "+c.spec), "-")
+		got, err := olm.Read(strings.NewReader(
+			"apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: a, namespace: ns, "+
+				"annotations: {"+
+				`olm.providedAPIs: "Gauge.v1.sea.test, Buoy.v1.sea.test"}}`+"\nspec: "+c.spec), "-")
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%s: %v, %v", name, got, err)
 		}
@@ -152,12 +168,15 @@ func TestReadRefuses(t *testing.T) {
 	policy := "apiVersion: chandler-fleet.io/v1\nkind: ApprovalPolicy\nmetadata: {name: a}\nspec: "
 	hub := "apiVersion: config.openshift.io/v1\nkind: OperatorHub\nmetadata: {name: cluster}\nspec: "
 	for name, c := range map[string]struct{ text, want string }{
-		"no YAML":                 {"{", "document 1"},
-		"a key twice":             {"kind: a\nkind: b\n", "already"},
-		"no object":               {"- a\n", "not an object"},
-		"no kind":                 {"a: b\n", "no kind"},
-		"another kind":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", `kind "ConfigMap"`},
-		"another version":         {strings.Replace(sub, "v1alpha1", "v2", 1) + "{}", `"operators.coreos.com/v2": want operators.coreos.com/v1alpha1`},
+		"no YAML":      {"{", "document 1"},
+		"a key twice":  {"kind: a\nkind: b\n", "already"},
+		"no object":    {"- a\n", "not an object"},
+		"no kind":      {"a: b\n", "no kind"},
+		"another kind": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", `kind "ConfigMap"`},
+		"another version": {
+			strings.Replace(sub, "v1alpha1", "v2", 1) + "{}",
+			`"operators.coreos.com/v2": want operators.coreos.com/v1alpha1`,
+		},
 		"no name":                 {strings.Replace(sub, "{name: a}", "{}", 1) + "{}", "metadata.name"},
 		"no package":              {sub + "{source: a}", "spec.name"},
 		"no spec":                 {strings.TrimSuffix(sub, "spec: "), "spec.name"},
@@ -170,12 +189,19 @@ func TestReadRefuses(t *testing.T) {
 		"an image and a map":      {source + "{sourceType: grpc, image: a/b, configMap: c}", "spec.configMap"},
 		"no path":                 {source + "{sourceType: directory}", "spec.path"},
 		"a path and an image":     {source + "{sourceType: directory, path: /a, image: b}", "spec.image"},
-		"a pod's unknown field":   {source + "{sourceType: grpc, image: a/b, grpcPodConfig: {replicas: 2}}", "replicas"},
-		"another hub":             {strings.Replace(hub, "cluster", "other", 1), "named cluster"},
-		"a hub's unknown field":   {hub + "{disableAll: true}", "disableAll"},
-		"a policy's other field":  {policy + "{windows: [{begin: a}]}", "begin"},
-		"a field of spec above":   {sub + "{name: a, source: b}\ninstallPlanApproval: Manual\n", `"installPlanApproval"`},
-		"a bent metadata":         {strings.Replace(sub, "{name: a}", "{name: a, namspace: b}", 1) + "{name: a, source: b}", `metadata has the field "namspace"`},
+		"a pod's unknown field": {
+			source + "{sourceType: grpc, image: a/b, grpcPodConfig: {replicas: 2}}",
+			"replicas",
+		},
+		"another hub":            {strings.Replace(hub, "cluster", "other", 1), "named cluster"},
+		"a hub's unknown field":  {hub + "{disableAll: true}", "disableAll"},
+		"a policy's other field": {policy + "{windows: [{begin: a}]}", "begin"},
+		"a field of spec above": {
+			sub + "{name: a, source: b}\ninstallPlanApproval: Manual\n",
+			`"installPlanApproval"`,
+		},
+		"a bent metadata": {strings.Replace(sub, "{name: a}", "{name: a, namspace: b}", 1) +
+			"{name: a, source: b}", `metadata has the field "namspace"`},
 		"a spec in capitals":      {strings.Replace(sub, "spec:", "Spec:", 1) + "{name: a, source: b}", `"Spec"`},
 		"text behind the end":     {`{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}} {"kind": "Secret"}`, "behind its end"},
 		"another behind dots":     {sub + "{name: a, source: b}\n...\n" + group + "{}\n", "behind its end"},
@@ -254,18 +280,28 @@ spec:
 `,
 			olm.Catalog{
 				Priority: 20,
-				Display:  &model.CatalogDisplay{Name: "Fleet operators", Publisher: "Dock Ltd", Description: "all of them", Icon: &model.CatalogIcon{Data: []byte("<svg/>"), MediaType: "image/svg+xml"}},
+				Display: &model.CatalogDisplay{
+					Name: "Fleet operators", Publisher: "Dock Ltd",
+					Description: "all of them", Icon: &model.CatalogIcon{
+						Data: []byte("<svg/>"), MediaType: "image/svg+xml",
+					},
+				},
 				Source: model.CatalogSource{
-					Type: "image", Image: "registry.dock.test/ops/fleet:v1.33", Template: "registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}",
+					Type: "image", Image: "registry.dock.test/ops/fleet:v1.33",
+					Template:     "registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}",
 					Subdirectory: "configs", Secrets: []string{"dock-pull"}, Poll: "30m",
 				},
 			},
-			"spec.grpcPodConfig.affinity, spec.grpcPodConfig.extractContent.cacheDir, spec.grpcPodConfig.memoryTarget, spec.grpcPodConfig.nodeSelector, " +
-				"spec.grpcPodConfig.priorityClassName, spec.grpcPodConfig.securityContextConfig, spec.grpcPodConfig.tolerations, the annotation " +
-				"operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself; spec.address is ignored, since spec.image is set",
+			"spec.grpcPodConfig.affinity, spec.grpcPodConfig.extractContent.cacheDir, " +
+				"spec.grpcPodConfig.memoryTarget, spec.grpcPodConfig.nodeSelector, " +
+				"spec.grpcPodConfig.priorityClassName, spec.grpcPodConfig.securityContextConfig, " +
+				"spec.grpcPodConfig.tolerations, the annotation " +
+				"operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it " +
+				"itself; spec.address is ignored, since spec.image is set",
 		},
 		"a template alone": {
-			"metadata: {name: a, annotations: {olm.catalogImageTemplate: 'r.test/a:v{kube_minor_version}'}}\nspec: {sourceType: grpc}\n",
+			"metadata: {name: a, annotations: {olm.catalogImageTemplate: 'r.test/a:v{kube_minor_version}'}}\nspec: " +
+				"{sourceType: grpc}\n",
 			olm.Catalog{Source: model.CatalogSource{Type: "image", Template: "r.test/a:v{kube_minor_version}"}},
 			"",
 		},
@@ -276,17 +312,27 @@ spec:
 		},
 		"a config map": {
 			"metadata: {name: a, namespace: olm}\nspec: {sourceType: ConfigMap, configMap: old}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}},
+			olm.Catalog{Source: model.CatalogSource{
+				Type:      "configmap",
+				ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"},
+			}},
 			"",
 		},
 		"its old name": {
 			"metadata: {name: a, namespace: olm}\nspec: {sourceType: internal, configMap: old}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}},
+			olm.Catalog{Source: model.CatalogSource{
+				Type:      "configmap",
+				ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"},
+			}},
 			"",
 		},
 		"a repository": {
-			"metadata: {name: a}\nspec: {sourceType: git, url: 'https://git.test/a.git', reference: main, subdirectory: catalog}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "git", URL: "https://git.test/a.git", Reference: "main", Subdirectory: "catalog"}},
+			"metadata: {name: a}\nspec: {sourceType: git, url: 'https://git.test/a.git', reference: main, " +
+				"subdirectory: catalog}\n",
+			olm.Catalog{Source: model.CatalogSource{
+				Type: "git", URL: "https://git.test/a.git", Reference: "main",
+				Subdirectory: "catalog",
+			}},
 			"",
 		},
 	} {
@@ -296,7 +342,8 @@ spec:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got) != 1 || !reflect.DeepEqual(*got[0].Catalog, c.want) || strings.Join(got[0].Notes, "; ") != c.notes {
+			if len(got) != 1 || !reflect.DeepEqual(*got[0].Catalog, c.want) ||
+				strings.Join(got[0].Notes, "; ") != c.notes {
 				t.Errorf("got %+v %q", got[0].Catalog, got[0].Notes)
 			}
 		})
@@ -311,7 +358,10 @@ kind: OperatorHub
 metadata: {name: cluster}
 spec: {disableAllDefaultSources: true, sources: [{name: community-operators, disabled: false}]}
 `), "f.yaml")
-	want := &model.SetOperatorHub{DisableAllDefaultSources: true, Sources: []model.HubSource{{Name: "community-operators"}}}
+	want := &model.SetOperatorHub{
+		DisableAllDefaultSources: true,
+		Sources:                  []model.HubSource{{Name: "community-operators"}},
+	}
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Hub, want) {
 		t.Errorf("got %+v %v", got, err)
 	}
@@ -335,8 +385,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestMetadata: labels and annotations are kept where the kind has a place for them. What tools leave for themselves is not,
-// nor what a field of the intent says, nor, with a note, what is Chandler's own or of another kind.
+// TestMetadata: labels and annotations are kept where the kind has a place for them. What tools leave for themselves is
+// not, nor what a field of the intent says, nor, with a note, what is Chandler's own or of another kind.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	const docs = `apiVersion: operators.coreos.com/v1
@@ -405,10 +455,17 @@ spec: {package: p, catalog: c}
 		t.Fatalf("Read = %+v, %v", found, err)
 	}
 	noted := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "dock"}}
-	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, {}, noted, noted, noted, noted, noted}
+	want := []model.Metadata{
+		noted,
+		{Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}},
+		{},
+		{},
+		noted, noted, noted, noted, noted,
+	}
 	notes := []string{
 		"label chandler-fleet.io/mirror: not kept, by these keys objects of operators are found in clusters",
-		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself",
+		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer " +
+			"reads it itself",
 		"label team, annotation owner: not kept, Chandler has no place for labels and annotations of this kind",
 		"label team: not kept, Chandler has no place for labels and annotations of this kind",
 		"", "", "", "", "",

@@ -37,10 +37,15 @@ type secret struct {
 	StringData map[string]string `json:"stringData"`
 }
 
-// dockerKeys are the types of pull secrets with the key that holds the docker configuration. The older form lacks "auths".
-var dockerKeys = map[string]string{"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
+// dockerKeys are the types of pull secrets with the key that holds the docker configuration. The older form lacks
+// "auths".
+var dockerKeys = map[string]string{
+	"kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+	"kubernetes.io/dockercfg":        ".dockercfg",
+}
 
-// readSecret reads a pull secret; every other one is skipped. Whether a catalog names it is known when all documents are.
+// readSecret reads a pull secret; every other one is skipped. Whether a catalog names it is known when all documents
+// are.
 func (d *Document) readSecret(raw json.RawMessage) error {
 	var s secret
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -48,7 +53,9 @@ func (d *Document) readSecret(raw json.RawMessage) error {
 	}
 	key, ok := dockerKeys[s.Type]
 	if !ok {
-		d.Skipped = fmt.Sprintf("a Secret of type %q is none that a catalog's source can use: apply it to the cluster with kubectl, or keep it with chandler catalog secret set", s.Type)
+		d.Skipped = fmt.Sprintf(
+			"a Secret of type %q is none that a catalog's source can use: apply it to the cluster with kubectl, or "+
+				"keep it with chandler catalog secret set", s.Type)
 		return nil
 	}
 	value := s.Data[key]
@@ -78,7 +85,8 @@ func Complete(all []Document) {
 	for i := range all {
 		if d := &all[i]; d.Secret != nil && !named[d.Name] {
 			d.Secret = nil
-			d.Skipped = "no CatalogSource beside it names this pull secret: apply it to the cluster with kubectl, or keep it for catalogs with chandler catalog secret set"
+			d.Skipped = "no CatalogSource beside it names this pull secret: apply it to the cluster with kubectl, or " +
+				"keep it for catalogs with chandler catalog secret set"
 		}
 	}
 }
@@ -91,14 +99,19 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	switch kind {
 	case KindSubscription:
 		v, e := own[model.Subscription](raw)
-		d.Cluster, d.Namespace, d.Name, d.Metadata, d.Subscription, err = v.Cluster, v.Namespace, v.Name, v.Metadata, &v.Spec, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, d.Subscription, err = v.Cluster, v.Namespace, v.Name, v.Metadata,
+			&v.Spec, e
 	case KindOperatorGroup:
 		v, e := own[model.OperatorGroup](raw)
-		d.Cluster, d.Namespace, d.Name, d.Metadata, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, v.Metadata, &v.Spec, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, v.Metadata,
+			&v.Spec, e
 	case KindCatalog:
 		v, e := own[model.Catalog](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
-		d.Catalog = &Catalog{Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true, Disabled: v.Disabled}
+		d.Catalog = &Catalog{
+			Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true,
+			Disabled: v.Disabled,
+		}
 		if v.Visibility.Namespace != "" {
 			d.Catalog.Visibility = "namespace"
 		} else if v.Cluster != "" {
@@ -116,7 +129,9 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		d.Name, err = hubName, e
 		d.Hub = &model.SetOperatorHub{DisableAllDefaultSources: v.DisableAllDefaultSources, Sources: v.Sources}
 	default:
-		return nil, fmt.Errorf("%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, OperatorHub or Subscription", where, kind, Own)
+		return nil, fmt.Errorf(
+			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, "+
+				"OperatorHub or Subscription", where, kind, Own)
 	}
 	switch {
 	case err != nil:

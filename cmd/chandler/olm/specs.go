@@ -51,7 +51,8 @@ func (d *Document) readOperatorGroup(raw json.RawMessage, annotations map[string
 		return err
 	}
 	d.OperatorGroup = &model.OperatorGroupSpec{
-		TargetNamespaces: s.TargetNamespaces, Selector: s.Selector, StaticProvidedAPIs: s.StaticProvidedAPIs, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
+		TargetNamespaces: s.TargetNamespaces, Selector: s.Selector, StaticProvidedAPIs: s.StaticProvidedAPIs,
+		ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
 		ExcludeGlobalCatalogs: annotations[model.AnnotationExcludeGlobal] == "true",
 	}
 	if s.StaticProvidedAPIs { // of any other group the annotation is what OLM noted, and not an intent
@@ -67,7 +68,9 @@ func providedAPIs(value string) []string {
 
 func (d *Document) readPolicy(raw json.RawMessage) error {
 	if d.Namespace != "" {
-		return fmt.Errorf("metadata.namespace is %s: an approval policy is for the whole fleet, spec.selector says for which namespaces", d.Namespace)
+		return fmt.Errorf(
+			"metadata.namespace is %s: an approval policy is for the whole fleet, spec.selector says for which "+
+				"namespaces", d.Namespace)
 	}
 	d.Policy = &model.ApprovalPolicySpec{}
 	return strict(raw, d.Policy)

@@ -34,8 +34,8 @@ var fields = map[string][]string{
 	KindSecret: {"data", "stringData", "type", "immutable"},
 }
 
-// knownFields refuses fields beside spec and in the metadata that no such object has: what is misplaced by an indentation would be
-// passed over as if it had not been said.
+// knownFields refuses fields beside spec and in the metadata that no such object has: what is misplaced by an
+// indentation would be passed over as if it had not been said.
 func knownFields(raw json.RawMessage, kind string) error {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &o); err != nil {

@@ -31,7 +31,8 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 				Name: d.Name, Metadata: d.Metadata, Spec: d.Policy,
 			}})
 		} else if d.Subscription == nil && d.OperatorGroup == nil && d.Skipped == "" {
-			return nil, fmt.Errorf("%s: what a %s leads to is known once it was read; it cannot be previewed", d.Where, d.Kind)
+			return nil, fmt.Errorf("%s: what a %s leads to is known once it was read; it cannot be previewed", d.Where,
+				d.Kind)
 		}
 	}
 	var all []string
@@ -63,9 +64,15 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 func Removed(kind, cluster, namespace, name string) (c model.PreviewChange, err error) {
 	switch kind {
 	case "subscription":
-		c.Subscription = &model.PreviewSubscription{Cluster: cluster, Namespace: namespace, Name: name, Action: model.PreviewDelete}
+		c.Subscription = &model.PreviewSubscription{
+			Cluster: cluster, Namespace: namespace, Name: name,
+			Action: model.PreviewDelete,
+		}
 	case "operatorgroup":
-		c.OperatorGroup = &model.PreviewOperatorGroup{Cluster: cluster, Namespace: namespace, Name: name, Action: model.PreviewDelete}
+		c.OperatorGroup = &model.PreviewOperatorGroup{
+			Cluster: cluster, Namespace: namespace, Name: name,
+			Action: model.PreviewDelete,
+		}
 	case "catalog":
 		c.Catalog = &model.PreviewCatalog{Cluster: cluster, Namespace: namespace, Name: name, Remove: true}
 	case "approvalpolicy":
@@ -138,7 +145,10 @@ func Short(digest string) string {
 // Differences are the lines of a table of a shadow run, and sentences: why each comes out differently, and the counts.
 func Differences(s model.Shadow) (rows [][]any, lines []string) {
 	for _, d := range s.Differences {
-		rows = append(rows, []any{d.Cluster, d.Namespace, d.Subscription, outcome(d.Before), outcome(d.After), d.Semantics})
+		rows = append(rows, []any{
+			d.Cluster, d.Namespace, d.Subscription, outcome(d.Before), outcome(d.After),
+			d.Semantics,
+		})
 		for _, why := range d.Why {
 			lines = append(lines, fmt.Sprintf("%s/%s/%s: %s", d.Cluster, d.Namespace, d.Subscription, why))
 		}

@@ -19,13 +19,17 @@ func TestRowsSayEverything(t *testing.T) {
 	rows, lines := preview.Rows(model.PreviewScope{
 		Cluster: "c", Namespace: "n",
 		Plans: []model.PreviewPlan{{
-			Component: "buoy", Approval: "Manual", Steps: 3, Digest: "sha256:0123456789abcdef", Policies: []string{"careful"}, ManualReasons: []string{"MajorUpgrade"},
+			Component: "buoy", Approval: "Manual", Steps: 3, Digest: "sha256:0123456789abcdef",
+			Policies: []string{"careful"}, ManualReasons: []string{"MajorUpgrade"},
 			Bundles: []model.PlannedBundle{{CSV: "gauge.v1"}, {CSV: "buoy.v2", Replaces: "buoy.v1"}},
 		}},
 		Superseded: []previewapi.PreviewSuperseded{{Name: "install-x", Component: "buoy", Digest: "sha256:ff"}},
-		Failures:   []previewapi.PreviewFailure{{Component: "a", Reason: "R", News: true, Sentences: []string{"why a"}}, {Component: "b", Reason: "R"}},
-		Waiting:    []previewapi.PreviewWaiting{{Component: "w", For: previewapi.WaitImage, Sentences: []string{"why w"}}},
-		Settled:    []previewapi.PreviewOutcome{{Subscription: "s", CSV: "s.v1"}},
+		Failures: []previewapi.PreviewFailure{
+			{Component: "a", Reason: "R", News: true, Sentences: []string{"why a"}},
+			{Component: "b", Reason: "R"},
+		},
+		Waiting: []previewapi.PreviewWaiting{{Component: "w", For: previewapi.WaitImage, Sentences: []string{"why w"}}},
+		Settled: []previewapi.PreviewOutcome{{Subscription: "s", CSV: "s.v1"}},
 	})
 	var got []string
 	for _, r := range rows {
@@ -45,7 +49,8 @@ func TestRowsSayEverything(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if all := strings.Join(lines, "\n"); all != "c/n: buoy waits for a person, as careful want: MajorUpgrade\nc/n: a: why a\nc/n: w: why w" {
+	if all := strings.Join(lines,
+		"\n"); all != "c/n: buoy waits for a person, as careful want: MajorUpgrade\nc/n: a: why a\nc/n: w: why w" {
 		t.Errorf("sentences:\n%s", all)
 	}
 }
@@ -59,10 +64,14 @@ func TestChangesOfDocuments(t *testing.T) {
 		{Name: "s", Namespace: "n", Subscription: &model.SubscriptionSpec{Package: "x"}},
 	}
 	list, err := preview.Changes(documents, []string{"a", "b"})
-	if err != nil || len(list) != 5 || list[0].ApprovalPolicy == nil || list[1].OperatorGroup.Cluster != "a" || list[4].Subscription.Cluster != "b" {
+	if err != nil || len(list) != 5 || list[0].ApprovalPolicy == nil || list[1].OperatorGroup.Cluster != "a" ||
+		list[4].Subscription.Cluster != "b" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	_, err = preview.Changes([]olm.Document{{Kind: "CatalogSource", Where: "x.yaml, document 1", Catalog: &olm.Catalog{}}}, nil)
+	_, err = preview.Changes([]olm.Document{{
+		Kind: "CatalogSource", Where: "x.yaml, document 1",
+		Catalog: &olm.Catalog{},
+	}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "x.yaml, document 1") {
 		t.Errorf("got %v", err)
 	}
@@ -76,10 +85,12 @@ func TestDifferencesAreSentences(t *testing.T) {
 	t.Parallel()
 	rows, lines := preview.Differences(model.Shadow{Same: 3, Missing: 1, Differences: []previewapi.ShadowDifference{{
 		Cluster: "c", Namespace: "n", Subscription: "s", Semantics: "v", Why: []string{"since"}, Later: true,
-		Before: previewapi.ShadowOutcome{Kind: "Planned", CSV: "s.v1", Approval: "Manual"}, After: previewapi.ShadowOutcome{Kind: "Failed", Reason: "R"},
+		Before: previewapi.ShadowOutcome{Kind: "Planned", CSV: "s.v1", Approval: "Manual"},
+		After:  previewapi.ShadowOutcome{Kind: "Failed", Reason: "R"},
 	}}})
 	want := []any{"c", "n", "s", "Planned s.v1 Manual", "Failed R", "v"}
-	if len(rows) != 1 || cmp.Diff(want, rows[0]) != "" || len(lines) != 4 || lines[0] != "c/n/s: since" || !strings.Contains(lines[2], "3 come out the same, 1 differently") {
+	if len(rows) != 1 || cmp.Diff(want, rows[0]) != "" || len(lines) != 4 || lines[0] != "c/n/s: since" ||
+		!strings.Contains(lines[2], "3 come out the same, 1 differently") {
 		t.Errorf("rows %v, lines %q", rows, lines)
 	}
 }

@@ -29,10 +29,12 @@ func (s *Secret) Register(c *cobra.Command) {
 	set.StringVar(&s.dockerConfig, "docker-config", "", "docker configuration file with credentials of registries")
 	set.StringVar(&s.username, "username", "", "user name for git and archives over HTTPS, with --password-stdin")
 	set.BoolVar(&s.passwordStdin, "password-stdin", false, "read the password from standard input")
-	set.BoolVar(&s.tokenStdin, "token-stdin", false, "read a bearer token for git, archives or a catalog server from standard input")
+	set.BoolVar(&s.tokenStdin, "token-stdin", false,
+		"read a bearer token for git, archives or a catalog server from standard input")
 	set.StringVar(&s.sshKey, "ssh-key", "", "file with a private key for git over SSH, with --known-hosts")
 	set.StringVar(&s.knownHosts, "known-hosts", "", "file with known host keys")
-	set.BoolVar(&s.passphraseStdin, "passphrase-stdin", false, "read the passphrase of the private key from standard input")
+	set.BoolVar(&s.passphraseStdin, "passphrase-stdin", false,
+		"read the passphrase of the private key from standard input")
 	set.StringVar(&s.ca, "ca", "", "file with CA certificates, in PEM")
 	set.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig for a catalog that is a config map")
 }
@@ -48,7 +50,10 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 		{s.dockerConfig != "", source.DockerConfig, s.docker},
 		{s.username != "" || s.passwordStdin, source.Basic, func() (any, error) { return s.basic(in) }},
 		{s.tokenStdin, source.Token, func() (any, error) { return readStdin("token", in) }},
-		{s.sshKey != "" || s.knownHosts != "" || s.passphraseStdin, source.SSH, func() (any, error) { return s.ssh(in) }},
+		{
+			s.sshKey != "" || s.knownHosts != "" || s.passphraseStdin, source.SSH,
+			func() (any, error) { return s.ssh(in) },
+		},
 		{s.ca != "", source.CA, func() (any, error) { return fromFile("certificates", s.ca) }},
 		{s.kubeconfig != "", source.Kubeconfig, func() (any, error) { return fromFile("kubeconfig", s.kubeconfig) }},
 	}
@@ -69,7 +74,9 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 		}
 	}
 	if out.Kind == "" {
-		return out, errors.New("exactly one credential is needed: --docker-config, --username and --password-stdin, --token-stdin, --ssh-key and --known-hosts, --ca or --kubeconfig")
+		return out, errors.New(
+			"exactly one credential is needed: --docker-config, --username and --password-stdin, --token-stdin, " +
+				"--ssh-key and --known-hosts, --ca or --kubeconfig")
 	}
 	return out, nil
 }
@@ -95,7 +102,8 @@ func (s *Secret) basic(in io.Reader) (any, error) {
 
 func (s *Secret) ssh(in io.Reader) (any, error) {
 	if s.sshKey == "" || s.knownHosts == "" {
-		return nil, errors.New("--ssh-key and --known-hosts go together: without known host keys any server could answer")
+		return nil, errors.New(
+			"--ssh-key and --known-hosts go together: without known host keys any server could answer")
 	}
 	v := map[string]string{}
 	var err error

@@ -35,21 +35,26 @@ func (f *Flags) Register(c *cobra.Command) {
 	set.StringVar(&f.archive, "archive", "", "tar, tar.gz or tar.zst file: a path as the indexer sees it, or a URL")
 	set.StringVar(&f.git, "git", "", "URL of a repository")
 	set.StringVar(&f.image, "image", "", "catalog image, by tag or digest")
-	set.StringVar(&f.template, "template", "", "catalog image with {kube_major_version}, {kube_minor_version} or {kube_patch_version}; --image is used if it does not exist")
+	set.StringVar(&f.template, "template", "",
+		"catalog image with {kube_major_version}, {kube_minor_version} or {kube_patch_version}; --image is used if "+
+			"it does not exist")
 	set.StringVar(&f.layout, "layout", "", "OCI layout on disk, as the indexer sees it")
 	set.StringVar(&f.grpc, "grpc", "", "host:port of a running catalog server")
-	set.StringVar(&f.configMap, "configmap", "", "config map as namespace/name; --secret names the kubeconfig of its cluster")
+	set.StringVar(&f.configMap, "configmap", "",
+		"config map as namespace/name; --secret names the kubeconfig of its cluster")
 	set.StringVar(&f.sqlite, "sqlite", "", "index database, as the indexer sees it")
 	set.StringVar(&f.reference, "reference", "", "of a repository: branch, tag or commit")
 	set.StringVar(&f.subdirectory, "subdirectory", "", "folder of the catalog in the archive, repository or image")
 	set.StringSliceVar(&f.secrets, "secret", nil, "catalog secret that the source needs; several with commas")
-	set.StringSliceVar(&f.mirrors, "mirror", nil, "prefix=mirror: use the mirror for images with this prefix; several with commas")
+	set.StringSliceVar(&f.mirrors, "mirror", nil,
+		"prefix=mirror: use the mirror for images with this prefix; several with commas")
 	set.BoolVar(&f.never, "mirrors-only", false, "use only mirrors, never the original registry")
 	set.BoolVar(&f.insecure, "insecure", false, "allow a registry or server without TLS")
 	set.StringVar(&f.poll, "poll", "", "poll interval, such as 30m; 0s for never (default: the indexer's)")
 	set.StringVar(&f.timeout, "timeout", "", "timeout of one poll, such as 10m")
 	set.BoolVar(&f.prefetch, "prefetch", false, "fetch all bundle images at once instead of when they are needed")
-	set.StringVar(&f.mode, "mode", "", "strict: one error keeps the previous revision in service (default); lenient: leave out packages with errors")
+	set.StringVar(&f.mode, "mode", "",
+		"strict: one error keeps the previous revision in service (default); lenient: leave out packages with errors")
 	set.StringVar(&f.display.Name, "display-name", "", "display name")
 	set.StringVar(&f.display.Publisher, "publisher", "", "publisher to display")
 	set.StringVar(&f.display.Description, "description", "", "description to display")
@@ -108,7 +113,11 @@ func (f *Flags) places(s *model.CatalogSource) []place {
 			return at(source.Archive, v)
 		}},
 		{f.git, func(v string) error { s.Type, s.URL = source.Git, v; return nil }},
-		{f.image + f.template, func(string) error { s.Type, s.Image, s.Template = source.Image, f.image, f.template; return nil }},
+		{f.image + f.template, func(string) error {
+			s.Type, s.Image, s.Template = source.Image, f.image,
+				f.template
+			return nil
+		}},
 		{f.grpc, func(v string) error { s.Type, s.Address = source.GRPC, v; return nil }},
 		{f.configMap, func(v string) error {
 			namespace, name, ok := strings.Cut(v, "/")

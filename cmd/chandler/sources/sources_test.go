@@ -39,17 +39,42 @@ func TestSource(t *testing.T) {
 		{"--directory a", model.CatalogSource{Type: source.Directory, Path: here}},
 		{"--directory /a --mode lenient", model.CatalogSource{Type: source.Directory, Path: "/a", Mode: "lenient"}},
 		{"--archive /a.tar.zst", model.CatalogSource{Type: source.Archive, Path: "/a.tar.zst"}},
-		{"--archive https://a.test/a.tgz --subdirectory configs", model.CatalogSource{Type: source.Archive, URL: "https://a.test/a.tgz", Subdirectory: "configs"}},
-		{"--git git@git.test:a.git --reference v1 --secret key", model.CatalogSource{Type: source.Git, URL: "git@git.test:a.git", Reference: "v1", Secrets: []string{"key"}}},
-		{"--image r.test/a:1 --prefetch --insecure --timeout 5m", model.CatalogSource{Type: source.Image, Image: "r.test/a:1", Prefetch: true, Insecure: true, Timeout: "5m"}},
-		{"--image r.test/a:1 --template r.test/a:v{kube_minor_version}", model.CatalogSource{Type: source.Image, Image: "r.test/a:1", Template: "r.test/a:v{kube_minor_version}"}},
-		{"--template r.test/a:v{kube_minor_version}", model.CatalogSource{Type: source.Image, Template: "r.test/a:v{kube_minor_version}"}},
+		{
+			"--archive https://a.test/a.tgz --subdirectory configs",
+			model.CatalogSource{Type: source.Archive, URL: "https://a.test/a.tgz", Subdirectory: "configs"},
+		},
+		{
+			"--git git@git.test:a.git --reference v1 --secret key",
+			model.CatalogSource{
+				Type: source.Git, URL: "git@git.test:a.git", Reference: "v1",
+				Secrets: []string{"key"},
+			},
+		},
+		{
+			"--image r.test/a:1 --prefetch --insecure --timeout 5m",
+			model.CatalogSource{
+				Type: source.Image, Image: "r.test/a:1", Prefetch: true, Insecure: true,
+				Timeout: "5m",
+			},
+		},
+		{
+			"--image r.test/a:1 --template r.test/a:v{kube_minor_version}",
+			model.CatalogSource{Type: source.Image, Image: "r.test/a:1", Template: "r.test/a:v{kube_minor_version}"},
+		},
+		{"--template r.test/a:v{kube_minor_version}", model.CatalogSource{
+			Type: source.Image, Template: "r.test/a:v{kube_minor_version}",
+		}},
 		{"--layout /layout", model.CatalogSource{Type: source.Image, Path: "/layout"}},
 		{"--grpc catalog.test:50051", model.CatalogSource{Type: source.GRPC, Address: "catalog.test:50051"}},
-		{"--configmap olm/old --secret spoke", model.CatalogSource{Type: source.ConfigMap, ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}, Secrets: []string{"spoke"}}},
+		{"--configmap olm/old --secret spoke", model.CatalogSource{
+			Type: source.ConfigMap, ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"},
+			Secrets: []string{"spoke"},
+		}},
 		{"--sqlite /index.db --poll 1h", model.CatalogSource{Type: source.SQLite, Path: "/index.db", Poll: "1h"}},
 		{"--image r.test/a:1 --mirror r.test=m.test,r.test=n.test --mirrors-only", model.CatalogSource{
-			Type: source.Image, Image: "r.test/a:1", Mirrors: []model.CatalogMirror{{Source: "r.test", Mirrors: []string{"m.test", "n.test"}, Never: true}},
+			Type: source.Image, Image: "r.test/a:1", Mirrors: []model.CatalogMirror{
+				{Source: "r.test", Mirrors: []string{"m.test", "n.test"}, Never: true},
+			},
 		}},
 	} {
 		var f sources.Flags
@@ -92,7 +117,10 @@ func asJSON(t *testing.T, v any) string {
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"docker.json": `{"auths": {}}`, "key": "KEY\n", "hosts": "HOSTS\n", "ca.pem": "PEM\n", "kubeconfig": "kind: Config\n", "large": strings.Repeat("x", 1<<20)} {
+	for name, text := range map[string]string{
+		"docker.json": `{"auths": {}}`, "key": "KEY\n", "hosts": "HOSTS\n",
+		"ca.pem": "PEM\n", "kubeconfig": "kind: Config\n", "large": strings.Repeat("x", 1<<20),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +130,10 @@ func TestSecret(t *testing.T) {
 		{"--username bot --password-stdin", "pw\n", "basic", `{"password":"pw","username":"bot"}`},
 		{"--token-stdin", "tok\r\n", "token", `{"token":"tok"}`},
 		{"--ssh-key key --known-hosts hosts", "", "ssh", `{"knownHosts":"HOSTS\n","privateKey":"KEY\n"}`},
-		{"--ssh-key key --known-hosts hosts --passphrase-stdin", "pp\n", "ssh", `{"knownHosts":"HOSTS\n","passphrase":"pp","privateKey":"KEY\n"}`},
+		{
+			"--ssh-key key --known-hosts hosts --passphrase-stdin", "pp\n", "ssh",
+			`{"knownHosts":"HOSTS\n","passphrase":"pp","privateKey":"KEY\n"}`,
+		},
 		{"--ca ca.pem", "", "ca", `{"certificates":"PEM\n"}`},
 		{"--kubeconfig kubeconfig", "", "kubeconfig", `{"kubeconfig":"kind: Config\n"}`},
 		{"", "", "", "exactly one credential is needed"},

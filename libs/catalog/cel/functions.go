@@ -41,10 +41,12 @@ func version(v ref.Val) (semver.Version, error) {
 	case types.Int, types.Uint, types.Double:
 		text = fmt.Sprint(v.Value())
 	default:
-		return semver.Version{}, fmt.Errorf("%s is given a value of type %s, which is no version", versionFunction, v.Type().TypeName())
+		return semver.Version{}, fmt.Errorf("%s is given a value of type %s, which is no version", versionFunction,
+			v.Type().TypeName())
 	}
 	if len(text) > maxVersionBytes {
-		return semver.Version{}, fmt.Errorf("%s is given a text of %d bytes, more than %d", versionFunction, len(text), maxVersionBytes)
+		return semver.Version{}, fmt.Errorf("%s is given a text of %d bytes, more than %d", versionFunction, len(text),
+			maxVersionBytes)
 	}
 	return semver.ParseTolerant(text)
 }
@@ -58,7 +60,8 @@ type pattern struct {
 // work is what it costs to match a text of so many bytes: each part may be looked at for each.
 func (p *pattern) work(length int) int { return p.size * (1 + length) / patternUnit }
 
-var errPatternLarge = fmt.Errorf("a regular expression has more than %d bytes or %d parts", maxPatternBytes, maxPatternSize)
+var errPatternLarge = fmt.Errorf("a regular expression has more than %d bytes or %d parts", maxPatternBytes,
+	maxPatternSize)
 
 // readPattern compiles a regular expression, which may be a property's value. A few bytes with repetitions can
 // stand for megabytes, so that it is measured before.

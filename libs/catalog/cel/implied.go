@@ -53,8 +53,10 @@ func existing(e ast.Expr) (p Property, ok bool) {
 	}
 	loop := e.AsComprehension()
 	step := loop.LoopStep()
-	if !named(loop.IterRange(), variable) || loop.AccuInit().Kind() != ast.LiteralKind || loop.AccuInit().AsLiteral() != types.False ||
-		!named(loop.Result(), loop.AccuVar()) || step.Kind() != ast.CallKind || step.AsCall().FunctionName() != operators.LogicalOr {
+	if !named(loop.IterRange(), variable) || loop.AccuInit().Kind() != ast.LiteralKind ||
+		loop.AccuInit().AsLiteral() != types.False ||
+		!named(loop.Result(), loop.AccuVar()) || step.Kind() != ast.CallKind ||
+		step.AsCall().FunctionName() != operators.LogicalOr {
 		return p, false
 	}
 	args := step.AsCall().Args()

@@ -64,7 +64,8 @@ func compile(rule string) (*Rule, error) {
 	if issues.Err() != nil {
 		e := issues.Errors()[0]
 		why, _, _ := strings.Cut(e.Message, " expecting ") // a list of all that the grammar knows
-		return nil, invalid(rule, "does not compile at line %d, column %d: %s", e.Location.Line(), e.Location.Column()+1, why)
+		return nil, invalid(rule, "does not compile at line %d, column %d: %s", e.Location.Line(),
+			e.Location.Column()+1, why)
 	}
 	if t := tree.OutputType(); !t.IsExactType(cel.BoolType) {
 		return nil, invalid(rule, "gives %s, but must give bool", typeName(t))
@@ -72,7 +73,8 @@ func compile(rule string) (*Rule, error) {
 	if why := unbounded(tree); why != "" {
 		return nil, invalid(rule, "%s", why)
 	}
-	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(meter{}), cel.CustomDecoratorV2(inOrder), cel.CustomDecoratorV2(bounded))
+	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(meter{}), cel.CustomDecoratorV2(inOrder),
+		cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nil, invalid(rule, "cannot be made ready: %s", err)
 	}
@@ -113,7 +115,8 @@ func unbounded(tree *cel.Ast) (why string) {
 		}
 	}))
 	if why == "" && gathered > maxGathered {
-		why = fmt.Sprintf("puts %d values that are no constants into lists and maps, more than %d", gathered, maxGathered)
+		why = fmt.Sprintf("puts %d values that are no constants into lists and maps, more than %d", gathered,
+			maxGathered)
 	}
 	return why
 }

@@ -59,11 +59,12 @@ func TestHolds(t *testing.T) {
 		`properties.exists(p, p.type == "olm.package" && p.value.packageName == "brine")`:                                false,
 		`properties.exists(p, p.type == 'olm.gvk' && p.value == {'group': 'sea.test', 'version': 'v1', 'kind': 'Buoy'})`: true,
 		`properties.exists(p, p.type == 'olm.gvk' && p.value == {'group': 'sea.test', 'version': 'v2', 'kind': 'Buoy'})`: false,
-		`properties.exists(p, p.type == "sea.test/grade" && p.value == "certified")`:                                     true, // any type
-		`properties.exists(p, p.type == "sea.test/nothing" && p.value == null)`:                                          true,
-		`properties.exists(p, p.type == "sea.test/list" && p.value[2].b && size(p.value) == 3)`:                          true,
-		`properties.exists(p, p.type == "olm.package" && p.value.version.matches("^1\\."))`:                              true,
-		`properties.all(p, has(p.type)) && size(properties) == 8`:                                                        true,
+		// any type
+		`properties.exists(p, p.type == "sea.test/grade" && p.value == "certified")`:            true,
+		`properties.exists(p, p.type == "sea.test/nothing" && p.value == null)`:                 true,
+		`properties.exists(p, p.type == "sea.test/list" && p.value[2].b && size(p.value) == 3)`: true,
+		`properties.exists(p, p.type == "olm.package" && p.value.version.matches("^1\\."))`:     true,
+		`properties.all(p, has(p.type)) && size(properties) == 8`:                               true,
 		`true`:  true,
 		`false`: false,
 
@@ -114,24 +115,28 @@ func TestHolds(t *testing.T) {
 func TestImplied(t *testing.T) {
 	t.Parallel()
 	buoy := []cel.Property{{Type: "olm.package", Fields: map[string]string{"packageName": "buoy"}}}
-	gvk := cel.Property{Type: "olm.gvk", Fields: map[string]string{"group": "sea.test", "version": "v1", "kind": "Buoy"}}
+	gvk := cel.Property{Type: "olm.gvk", Fields: map[string]string{
+		"group": "sea.test", "version": "v1",
+		"kind": "Buoy",
+	}}
 	for rule, want := range map[string][]cel.Property{
 		`properties.exists(p, p.type == "olm.package" && p.value.packageName == "buoy")`:                                               buoy,
 		`properties.exists(p, p.type == "olm.package" && (semver_compare(p.value.version, "1") > 0 && "buoy" == p.value.packageName))`: buoy,
 		`size(properties) > 1 && properties.exists(x, "olm.package" == x.type && x.value.packageName == "buoy") && true`:               buoy,
 		`properties.exists(p, p.type == 'olm.gvk' && p.value == {'group': 'sea.test', 'version': 'v1', 'kind': 'Buoy'})`:               {gvk},
 		`properties.exists(p, p.type == "a") && properties.exists(p, p.type == "b" && p.value.c == 1 && p.value.d.e == "f")`:           {{Type: "a", Fields: map[string]string{}}, {Type: "b", Fields: map[string]string{}}},
-		`properties.exists(p, p.value.packageName == "buoy")`:                                                                          nil, // of any type
-		`properties.exists(p, p.type == "olm.package" || p.value.packageName == "buoy")`:                                               nil,
-		`properties.exists(p, p.type != "olm.package")`:                                                                                nil,
-		`properties.exists(p, !(p.type == "olm.package"))`:                                                                             nil,
-		`!properties.exists(p, p.type == "olm.package" && p.value.packageName == "buoy")`:                                              nil,
-		`true || properties.exists(p, p.type == "olm.package" && p.value.packageName == "buoy")`:                                       nil,
-		`properties.all(p, p.type == "olm.package" && p.value.packageName == "buoy")`:                                                  nil,
-		`properties.exists_one(p, p.type == "olm.package" && p.value.packageName == "buoy")`:                                           nil,
-		`[{"type": "olm.package"}].exists(p, p.type == "olm.package")`:                                                                 nil,
-		`properties.exists(p, properties.exists(q, q.type == "olm.package"))`:                                                          nil,
-		`properties.filter(p, p.type == "olm.package").exists(p, p.value.packageName == "buoy")`:                                       nil,
+		// of any type
+		`properties.exists(p, p.value.packageName == "buoy")`:                                    nil,
+		`properties.exists(p, p.type == "olm.package" || p.value.packageName == "buoy")`:         nil,
+		`properties.exists(p, p.type != "olm.package")`:                                          nil,
+		`properties.exists(p, !(p.type == "olm.package"))`:                                       nil,
+		`!properties.exists(p, p.type == "olm.package" && p.value.packageName == "buoy")`:        nil,
+		`true || properties.exists(p, p.type == "olm.package" && p.value.packageName == "buoy")`: nil,
+		`properties.all(p, p.type == "olm.package" && p.value.packageName == "buoy")`:            nil,
+		`properties.exists_one(p, p.type == "olm.package" && p.value.packageName == "buoy")`:     nil,
+		`[{"type": "olm.package"}].exists(p, p.type == "olm.package")`:                           nil,
+		`properties.exists(p, properties.exists(q, q.type == "olm.package"))`:                    nil,
+		`properties.filter(p, p.type == "olm.package").exists(p, p.value.packageName == "buoy")`: nil,
 		`true`: nil,
 	} {
 		r, err := cel.Compile(rule)
@@ -159,17 +164,25 @@ func TestCompileNamesThePlace(t *testing.T) {
 		"anything":          {`properties[0].value`, "gives a value of any type, but must give bool"},
 		"message":           {`google.protobuf.ListValue{values: [1]} == [1]`, "makes a message"},
 		"many values":       {`[` + strings.Repeat("properties, ", 65) + `1] != []`, "puts 65 values"},
-		"a time zone":       {`timestamp("2020-01-01T00:00:00Z").getHours("Europe/Berlin") == 1`, "no matching overload"},
-		"a list":            {`properties.map(p, true)`, "gives list(bool), but must give bool"},
-		"empty":             {"", `"" does not compile`},
-		"long":              {strings.Repeat("true && ", cel.MaxRuleBytes/8) + "true", fmt.Sprintf("has %d bytes, more than %d", cel.MaxRuleBytes+4, cel.MaxRuleBytes)},
-		"deep":              {strings.Repeat("(", 500) + "true" + strings.Repeat(")", 500), "does not compile"},
+		"a time zone": {
+			`timestamp("2020-01-01T00:00:00Z").getHours("Europe/Berlin") == 1`,
+			"no matching overload",
+		},
+		"a list": {`properties.map(p, true)`, "gives list(bool), but must give bool"},
+		"empty":  {"", `"" does not compile`},
+		"long": {
+			strings.Repeat("true && ", cel.MaxRuleBytes/8) + "true",
+			fmt.Sprintf("has %d bytes, more than %d", cel.MaxRuleBytes+4, cel.MaxRuleBytes),
+		},
+		"deep": {strings.Repeat("(", 500) + "true" + strings.Repeat(")", 500), "does not compile"},
 	} {
 		_, err := cel.Compile(c.rule)
-		if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 1000 {
+		if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") || len(err.Error()) > 1000 {
 			t.Errorf("%s: %v (%s), want it invalid and to say %q on one line", name, err, errs.KindOf(err), c.want)
 		}
-		if !strings.HasPrefix(c.rule, "true") && !strings.Contains(fmt.Sprint(err), fmt.Sprintf("%q", c.rule)[:min(len(c.rule), 20)]) {
+		if !strings.HasPrefix(c.rule, "true") && !strings.Contains(
+			fmt.Sprint(err), fmt.Sprintf("%q", c.rule)[:min(len(c.rule), 20)]) {
 			t.Errorf("%s: %v does not name the rule", name, err)
 		}
 	}
@@ -188,18 +201,20 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 	double := func(times int, step string) string { return strings.Repeat(step, times) }
 	for name, rule := range map[string]string{
-		"pairs":              `properties.all(p, properties.all(q, p.value == q.value))`,
-		"triples":            `properties.all(p, properties.all(q, properties.all(r, true)))`,
-		"long texts":         `["x"]` + double(40, `.map(a, a + a)`) + `.all(a, size(a) > 0)`,
-		"long lists":         `[[1]]` + double(40, `.map(a, a + a)`) + `.all(a, size(a) > 0)`,
-		"trees":              `[[1]]` + double(20, `.map(a, [a, a])`) + `.all(a, a == a)`,
-		"trees of any type":  `[dyn(1)]` + double(15, `.map(a, dyn([a, a, a]))`) + `.all(a, a in [a, a])`,
-		"maps":               `[dyn(1)]` + double(20, `.map(a, dyn({"a": a, "b": a}))`) + `.all(a, a == a)`,
-		"many copies":        `[` + double(30, `properties, `) + `properties] == [` + double(30, `properties, `) + `properties]`,
+		"pairs":             `properties.all(p, properties.all(q, p.value == q.value))`,
+		"triples":           `properties.all(p, properties.all(q, properties.all(r, true)))`,
+		"long texts":        `["x"]` + double(40, `.map(a, a + a)`) + `.all(a, size(a) > 0)`,
+		"long lists":        `[[1]]` + double(40, `.map(a, a + a)`) + `.all(a, size(a) > 0)`,
+		"trees":             `[[1]]` + double(20, `.map(a, [a, a])`) + `.all(a, a == a)`,
+		"trees of any type": `[dyn(1)]` + double(15, `.map(a, dyn([a, a, a]))`) + `.all(a, a in [a, a])`,
+		"maps":              `[dyn(1)]` + double(20, `.map(a, dyn({"a": a, "b": a}))`) + `.all(a, a == a)`,
+		"many copies": `[` + double(30, `properties, `) + `properties] == [` + double(30, `properties, `) +
+			`properties]`,
 		"one beside many":    `properties.all(p, properties.all(q, properties.all(r, dyn(properties) != 1 && 1 != dyn(properties))))`,
 		"trees of the whole": `[dyn(properties)]` + double(14, `.map(a, [a, a])`) + `.all(a, a == a && !(a in [a]))`,
 		"long matches":       `["x"]` + double(14, `.map(a, a + a)`) + `.all(a, !a.matches("((x{2}){10}){20}y"))`,
-		"expressions":        `properties.all(p, properties.all(q, p.type.matches("(t+)+` + strings.Repeat("[0-9]?", 100) + `$")))`,
+		"expressions": `properties.all(p, properties.all(q, p.type.matches("(t+)+` +
+			strings.Repeat("[0-9]?", 100) + `$")))`,
 		"repetitions":        `properties.all(p, !p.type.matches("((x{30}){30}y)+"))`,
 		"made expressions":   `properties.all(p, properties.all(q, !p.type.matches(q.type + "(x{40}){40}y")))`,
 		"unlike expressions": `properties.all(p, properties.all(q, properties.all(r, ("x" + p.type).matches(q.type + r.type) || true)))`,
@@ -223,7 +238,8 @@ func TestWorkIsBounded(t *testing.T) {
 // (DESIGN D10). Going through a value allocates, so that allocations tell how much was gone through.
 func TestWorkIsPaid(t *testing.T) { //nolint:paralleltest // allocations are those of the process
 	const perUnit = 10
-	b := look(t, "["+strings.Repeat(`{"type": "t", "value": {"a": [1, 2, 3], "b": {"c": "d", "e": [4, 5, 6]}}}, `, 800)+`{"type": "t", "value": 1}]`)
+	b := look(t, "["+strings.Repeat(`{"type": "t", "value": {"a": [1, 2, 3], "b": {"c": "d", "e": [4, 5, 6]}}}, `, 800)+
+		`{"type": "t", "value": 1}]`)
 	whole := strings.Repeat(`properties, `, 30) + `properties`
 	for _, rule := range []string{
 		`[` + whole + `] == [` + whole + `]`,
@@ -309,7 +325,8 @@ func TestLookIsBounded(t *testing.T) {
 func TestMapsHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(`"z", `, 200) + `"z"`
-	document := `[{"type": "x", "value": {"c": [` + long + `], "b": 1, "a": [` + long + `], "d": [{"h": 1, "f": 2, "g": 3, "e": 4}]}}]`
+	document := `[{"type": "x", "value": {"c": [` + long + `], "b": 1, "a": [` + long +
+		`], "d": [{"h": 1, "f": 2, "g": 3, "e": 4}]}}]`
 	for rule, want := range map[string]bool{
 		`properties.all(p, p.map(k, k) == ["type", "value"])`:                                                       true,
 		`properties.all(p, dyn(p.value).map(k, k) == ["a", "b", "c", "d"])`:                                         true,
@@ -318,7 +335,8 @@ func TestMapsHaveAnOrder(t *testing.T) {
 		`{"d": 1, "c": 2, "a": 3, "b": 4}.map(k, k) == ["a", "b", "c", "d"]`:                                        true,
 		`[{3: 1, 2u: 2, true: 3, "b": 4, false: 5, "a": 6, -1: 7}].all(m, m.map(k, m[k]) == [5, 3, 7, 1, 6, 4, 2])`: true,
 		`dyn({"d": {"z": 1, "y": 2}}).all(k, dyn({"d": {"z": 1, "y": 2}})[k].map(l, l)[0] == "y")`:                  true,
-		`{dyn(1.5): 1} == {dyn(1.5): 1}`:                                                                            false, // no key
+		// no key
+		`{dyn(1.5): 1} == {dyn(1.5): 1}`: false,
 		// Whether the work is too much depends on which key comes first.
 		`properties.exists(p, dyn(p.value).exists(k, dyn(p.value)[k] == 1.0 || dyn(p.value)[k].all(x, dyn(p.value)[k].all(y, x + y != "q"))))`: false,
 		`properties.exists(p, dyn(p.value).exists(k, dyn(p.value)[k] == 1.0 || k == "c"))`:                                                     true,
@@ -348,7 +366,8 @@ func TestCompiledRulesAreShared(t *testing.T) {
 		wg.Go(func() {
 			for i := range 60 {
 				level := (i + n) % 40 * 5 // 40 rules, in another order each
-				r, err := cel.Compile(fmt.Sprintf(`properties.exists(p, p.type == "sea.test/level" && p.value > %d - 5)`, level))
+				r, err := cel.Compile(fmt.Sprintf(
+					`properties.exists(p, p.type == "sea.test/level" && p.value > %d - 5)`, level))
 				if err != nil || holds(r, b) != (level < 8) {
 					t.Errorf("level %d: %v", level, err)
 				}

@@ -26,7 +26,8 @@ func crdOf(tb testing.TB, spec string) bundle.Content {
 // schemaOf is a CRD of one version whose spec field has a schema.
 func schemaOf(tb testing.TB, schema string) bundle.Content {
 	tb.Helper()
-	return crdOf(tb, fmt.Sprintf(`{group: sea.test, scope: Namespaced, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}]}`, schema))
+	return crdOf(tb, fmt.Sprintf(
+		`{group: sea.test, scope: Namespaced, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}]}`, schema))
 }
 
 func content(tb testing.TB, manifests ...string) bundle.Content {
@@ -60,11 +61,14 @@ func TestVersions(t *testing.T) {
 		want     *compare.CRD
 		breaking bool
 	}{
-		"nothing":        {two, two, nil, false},
-		"only the order": {two, `{scope: Namespaced, versions: [{name: v1beta1, served: true, storage: false}, {name: v1, served: true, storage: true}]}`, nil, false},
+		"nothing": {two, two, nil, false},
+		"only the order": {
+			two,
+			`{scope: Namespaced, versions: [{name: v1beta1, served: true, storage: false}, {name: v1, served: true, storage: true}]}`, nil, false,
+		},
 		"a version is not served any more": {
-			two, `{scope: Namespaced, versions: [{name: v1, served: true, storage: true}, {name: v1beta1, served: false, storage: false}]}`,
-			&compare.CRD{ServedRemoved: []string{"v1beta1"}}, true,
+			two,
+			`{scope: Namespaced, versions: [{name: v1, served: true, storage: true}, {name: v1beta1, served: false, storage: false}]}`, &compare.CRD{ServedRemoved: []string{"v1beta1"}}, true,
 		},
 		"a version is gone": {
 			two, `{scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}`,
@@ -80,15 +84,16 @@ func TestVersions(t *testing.T) {
 			&compare.CRD{VersionsAdded: []string{"v1beta1"}}, false,
 		},
 		"another is stored, and converted": {
-			two, `{scope: Namespaced, conversion: {strategy: Webhook}, versions: [{name: v1, served: true, storage: false}, {name: v1beta1, served: true, storage: true}]}`,
-			&compare.CRD{Storage: &compare.Move{From: "v1", To: "v1beta1"}, Conversion: &compare.Move{From: "None", To: "Webhook"}}, false,
+			two,
+			`{scope: Namespaced, conversion: {strategy: Webhook}, versions: [{name: v1, served: true, storage: false}, {name: v1beta1, served: true, storage: true}]}`, &compare.CRD{Storage: &compare.Move{From: "v1", To: "v1beta1"}, Conversion: &compare.Move{From: "None", To: "Webhook"}}, false,
 		},
 		"another scope": {
 			two, strings.Replace(two, "Namespaced", "Cluster", 1),
 			&compare.CRD{Scope: &compare.Move{From: "Namespaced", To: "Cluster"}}, true,
 		},
 		"the old form of one version is that version": {
-			`{scope: Namespaced, version: v1}`, `{scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}`, nil, false,
+			`{scope: Namespaced, version: v1}`,
+			`{scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}`, nil, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,40 +135,128 @@ func TestSchema(t *testing.T) {
 		path     string
 		kind     compare.Narrowing // "" is no narrowing
 	}{
-		"a description":                {field(`{type: string, description: x}`), field(`{type: string, description: y}`), "", ""},
-		"a field is gone":              {field(`{type: string}`), `{type: object}`, "spec.a", compare.FieldRemoved},
-		"gone, but kept unknown":       {field(`{type: string}`), `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: string}}}`, "", ""},
-		"a field is new":               {`{type: object}`, field(`{type: string, default: x}`), "", ""},
-		"required":                     {field(`{type: string}`), `{type: object, required: [a], properties: {a: {type: string}}}`, "spec.a", compare.FieldRequired},
-		"optional":                     {`{type: object, required: [a], properties: {a: {type: string}}}`, field(`{type: string}`), "", ""},
-		"another type":                 {field(`{type: string}`), field(`{type: integer}`), "spec.a", compare.TypeChanged},
-		"no longer int or string":      {field(`{x-kubernetes-int-or-string: true}`), field(`{type: string}`), "spec.a", compare.TypeChanged},
-		"another format":               {field(`{type: string}`), field(`{type: string, format: date-time}`), "spec.a", compare.FormatChanged},
-		"a format less":                {field(`{type: string, format: date-time}`), field(`{type: string}`), "", ""},
-		"a default comes":              {field(`{type: string}`), field(`{type: string, default: x}`), "spec.a", compare.DefaultChanged},
-		"a default goes":               {field(`{type: string, default: x}`), field(`{type: string}`), "spec.a", compare.DefaultChanged},
-		"an enum comes":                {field(`{type: string}`), field(`{type: string, enum: [x]}`), "spec.a", compare.EnumAppears},
-		"an enum has less":             {field(`{type: string, enum: [x, y]}`), field(`{type: string, enum: [y, z]}`), "spec.a", compare.EnumValuesRemoved},
-		"an enum has more":             {field(`{type: string, enum: [x]}`), field(`{type: string, enum: [y, x]}`), "", ""},
-		"a minimum rises":              {field(`{type: integer, minimum: 1}`), field(`{type: integer, minimum: 2}`), "spec.a", compare.LimitTightened},
-		"a minimum falls":              {field(`{type: integer, minimum: 2}`), field(`{type: integer, minimum: 1}`), "", ""},
-		"a maximum falls":              {field(`{type: integer, maximum: 2}`), field(`{type: integer, maximum: 1}`), "spec.a", compare.LimitTightened},
-		"a maximum comes":              {field(`{type: array, items: {type: string}}`), field(`{type: array, maxItems: 3, items: {type: string}}`), "spec.a", compare.LimitTightened},
-		"a maximum goes":               {field(`{type: string, maxLength: 3}`), field(`{type: string}`), "", ""},
-		"exclusive":                    {field(`{type: integer, minimum: 1}`), field(`{type: integer, minimum: 1, exclusiveMinimum: true}`), "spec.a", compare.LimitTightened},
-		"another pattern":              {field(`{type: string, pattern: a}`), field(`{type: string, pattern: b}`), "spec.a", compare.PatternChanged},
-		"no pattern":                   {field(`{type: string, pattern: a}`), field(`{type: string}`), "", ""},
-		"not nullable":                 {field(`{type: string, nullable: true}`), field(`{type: string}`), "spec.a", compare.NoLongerNullable},
-		"a rule comes":                 {field(`{type: string}`), field(`{type: string, x-kubernetes-validations: [{rule: self != ''}]}`), "spec.a", compare.RuleAppears},
-		"a rule goes":                  {field(`{type: string, x-kubernetes-validations: [{rule: self != ''}]}`), field(`{type: string}`), "", ""},
-		"a list becomes a map":         {field(`{type: array, items: {type: object}}`), field(`{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object}}`), "spec.a", compare.MergeChanged},
-		"one of":                       {field(`{type: object, oneOf: [{required: [x]}]}`), field(`{type: object, oneOf: [{required: [y]}]}`), "spec.a", compare.Unclassified},
-		"inside of a list":             {field(`{type: array, items: {type: string}}`), field(`{type: array, items: {type: integer}}`), "spec.a[]", compare.TypeChanged},
-		"inside of a map":              {field(`{type: object, additionalProperties: {type: string}}`), field(`{type: object, additionalProperties: {type: integer}}`), "spec.a{}", compare.TypeChanged},
-		"a map takes nothing more":     {field(`{type: object, additionalProperties: true}`), field(`{type: object, additionalProperties: false}`), "spec.a{}", compare.FieldRemoved},
-		"everything was valid":         {field(`{type: object, x-kubernetes-preserve-unknown-fields: true}`), field(`{type: object, properties: {b: {type: string}}}`), "spec.a", compare.SchemaAppears},
-		"everything becomes valid":     {field(`{type: object, properties: {b: {type: string}}}`), field(`{type: object, x-kubernetes-preserve-unknown-fields: true}`), "", ""},
-		"a maximum becomes a fraction": {field(`{type: number, maximum: 1}`), field(`{type: number, maximum: 0.5}`), "spec.a", compare.LimitTightened},
+		"a description": {
+			field(`{type: string, description: x}`),
+			field(`{type: string, description: y}`), "", "",
+		},
+		"a field is gone": {field(`{type: string}`), `{type: object}`, "spec.a", compare.FieldRemoved},
+		"gone, but kept unknown": {
+			field(`{type: string}`),
+			`{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: string}}}`, "", "",
+		},
+		"a field is new": {`{type: object}`, field(`{type: string, default: x}`), "", ""},
+		"required": {
+			field(`{type: string}`),
+			`{type: object, required: [a], properties: {a: {type: string}}}`, "spec.a", compare.FieldRequired,
+		},
+		"optional": {
+			`{type: object, required: [a], properties: {a: {type: string}}}`,
+			field(`{type: string}`), "", "",
+		},
+		"another type": {
+			field(`{type: string}`), field(`{type: integer}`), "spec.a",
+			compare.TypeChanged,
+		},
+		"no longer int or string": {
+			field(`{x-kubernetes-int-or-string: true}`), field(`{type: string}`), "spec.a",
+			compare.TypeChanged,
+		},
+		"another format": {
+			field(`{type: string}`), field(`{type: string, format: date-time}`), "spec.a",
+			compare.FormatChanged,
+		},
+		"a format less": {field(`{type: string, format: date-time}`), field(`{type: string}`), "", ""},
+		"a default comes": {
+			field(`{type: string}`), field(`{type: string, default: x}`), "spec.a",
+			compare.DefaultChanged,
+		},
+		"a default goes": {
+			field(`{type: string, default: x}`), field(`{type: string}`), "spec.a",
+			compare.DefaultChanged,
+		},
+		"an enum comes": {
+			field(`{type: string}`), field(`{type: string, enum: [x]}`), "spec.a",
+			compare.EnumAppears,
+		},
+		"an enum has less": {
+			field(`{type: string, enum: [x, y]}`), field(`{type: string, enum: [y, z]}`),
+			"spec.a", compare.EnumValuesRemoved,
+		},
+		"an enum has more": {
+			field(`{type: string, enum: [x]}`), field(`{type: string, enum: [y, x]}`), "",
+			"",
+		},
+		"a minimum rises": {
+			field(`{type: integer, minimum: 1}`), field(`{type: integer, minimum: 2}`),
+			"spec.a", compare.LimitTightened,
+		},
+		"a minimum falls": {
+			field(`{type: integer, minimum: 2}`), field(`{type: integer, minimum: 1}`), "",
+			"",
+		},
+		"a maximum falls": {
+			field(`{type: integer, maximum: 2}`), field(`{type: integer, maximum: 1}`),
+			"spec.a", compare.LimitTightened,
+		},
+		"a maximum comes": {
+			field(`{type: array, items: {type: string}}`),
+			field(`{type: array, maxItems: 3, items: {type: string}}`), "spec.a", compare.LimitTightened,
+		},
+		"a maximum goes": {field(`{type: string, maxLength: 3}`), field(`{type: string}`), "", ""},
+		"exclusive": {
+			field(`{type: integer, minimum: 1}`),
+			field(`{type: integer, minimum: 1, exclusiveMinimum: true}`), "spec.a", compare.LimitTightened,
+		},
+		"another pattern": {
+			field(`{type: string, pattern: a}`), field(`{type: string, pattern: b}`),
+			"spec.a", compare.PatternChanged,
+		},
+		"no pattern": {field(`{type: string, pattern: a}`), field(`{type: string}`), "", ""},
+		"not nullable": {
+			field(`{type: string, nullable: true}`), field(`{type: string}`), "spec.a",
+			compare.NoLongerNullable,
+		},
+		"a rule comes": {
+			field(`{type: string}`),
+			field(`{type: string, x-kubernetes-validations: [{rule: self != ''}]}`), "spec.a", compare.RuleAppears,
+		},
+		"a rule goes": {
+			field(`{type: string, x-kubernetes-validations: [{rule: self != ''}]}`),
+			field(`{type: string}`), "", "",
+		},
+		"a list becomes a map": {
+			field(`{type: array, items: {type: object}}`),
+			field(`{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object}}`),
+			"spec.a", compare.MergeChanged,
+		},
+		"one of": {
+			field(`{type: object, oneOf: [{required: [x]}]}`),
+			field(`{type: object, oneOf: [{required: [y]}]}`), "spec.a", compare.Unclassified,
+		},
+		"inside of a list": {
+			field(`{type: array, items: {type: string}}`),
+			field(`{type: array, items: {type: integer}}`), "spec.a[]", compare.TypeChanged,
+		},
+		"inside of a map": {
+			field(`{type: object, additionalProperties: {type: string}}`),
+			field(`{type: object, additionalProperties: {type: integer}}`), "spec.a{}", compare.TypeChanged,
+		},
+		"a map takes nothing more": {
+			field(`{type: object, additionalProperties: true}`),
+			field(`{type: object, additionalProperties: false}`), "spec.a{}", compare.FieldRemoved,
+		},
+		"everything was valid": {
+			field(`{type: object, x-kubernetes-preserve-unknown-fields: true}`),
+			field(`{type: object, properties: {b: {type: string}}}`), "spec.a", compare.SchemaAppears,
+		},
+		"everything becomes valid": {
+			field(`{type: object, properties: {b: {type: string}}}`),
+			field(`{type: object, x-kubernetes-preserve-unknown-fields: true}`), "", "",
+		},
+		"a maximum becomes a fraction": {
+			field(`{type: number, maximum: 1}`), field(`{type: number, maximum: 0.5}`),
+			"spec.a", compare.LimitTightened,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +284,8 @@ func TestSchemaBound(t *testing.T) {
 	for i := range compare.MaxSchemaChanges + 7 {
 		fields = append(fields, fmt.Sprintf("f%d: {type: string}", i))
 	}
-	d := difference(t, schemaOf(t, "{type: object, properties: {"+strings.Join(fields, ", ")+"}}"), schemaOf(t, "{type: object}"))
+	d := difference(t, schemaOf(t, "{type: object, properties: {"+strings.Join(fields, ", ")+"}}"),
+		schemaOf(t, "{type: object}"))
 	if c := d.CRDs[0]; len(c.Schema) != compare.MaxSchemaChanges || c.More != 7 {
 		t.Errorf("%d listed, %d left out", len(c.Schema), c.More)
 	}
@@ -199,7 +293,8 @@ func TestSchemaBound(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
-	_, err := compare.Bundles(crdOf(t, `{versions: [{name: v1, schema: {openAPIV3Schema: {type: 3}}}]}`), crdOf(t, `{versions: [{name: v1}]}`))
+	_, err := compare.Bundles(crdOf(t, `{versions: [{name: v1, schema: {openAPIV3Schema: {type: 3}}}]}`),
+		crdOf(t, `{versions: [{name: v1}]}`))
 	if err == nil || !strings.Contains(err.Error(), "tides.sea.test") || !strings.Contains(err.Error(), "v1") {
 		t.Errorf("the error must name the CRD and the version, it is %v", err)
 	}
@@ -223,21 +318,72 @@ func TestRights(t *testing.T) {
 		inside   [2]string
 		want     []compare.Right
 	}{
-		"the same":         {from: pods, to: pods},
-		"another order":    {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [list, get]}`},
-		"split in two":     {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [list]}, {apiGroups: [''], resources: [pods], verbs: [get]}`},
-		"fewer":            {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [get]}`},
-		"one verb more":    {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [get, list, delete]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "pods", Verbs: []string{"delete"}}}},
-		"under a wildcard": {from: `{apiGroups: ['*'], resources: ['*'], verbs: ['*']}`, to: `{apiGroups: [apps], resources: [deployments/scale], verbs: [update]}`},
-		"a wildcard":       {from: pods, to: `{apiGroups: ['*'], resources: ['*'], verbs: ['*']}`, want: []compare.Right{{Scope: compare.ScopeCluster, Group: "*", Resource: "*", Verbs: []string{"*"}, Sensitive: compare.Everything}}},
-		"a subresource":    {from: `{apiGroups: [apps], resources: ['*/scale'], verbs: [get]}`, to: `{apiGroups: [apps], resources: [deployments/scale], verbs: [get]}`},
-		"all names":        {from: `{apiGroups: [''], resources: [configmaps], resourceNames: [x], verbs: [get]}`, to: `{apiGroups: [''], resources: [configmaps], verbs: [get]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "configmaps", Verbs: []string{"get"}}}},
-		"one name of all":  {from: `{apiGroups: [''], resources: [configmaps], verbs: [get]}`, to: `{apiGroups: [''], resources: [configmaps], resourceNames: [x], verbs: [get]}`},
-		"secrets":          {from: pods, to: pods + `, {apiGroups: [''], resources: [secrets], verbs: [list]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "secrets", Verbs: []string{"list"}, Sensitive: compare.ReadsSecrets}}},
-		"escalation":       {from: pods, to: `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [escalate]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Verbs: []string{"escalate"}, Sensitive: compare.EscalatesRights}}},
-		"exec":             {from: pods, to: `{apiGroups: [''], resources: [pods/exec], verbs: [create]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "pods/exec", Verbs: []string{"create"}, Sensitive: compare.RunsInPods}}},
-		"admission":        {from: pods, to: `{apiGroups: [admissionregistration.k8s.io], resources: [mutatingwebhookconfigurations], verbs: [patch]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Verbs: []string{"patch"}, Sensitive: compare.ChangesAdmission}}},
-		"a path":           {from: `{nonResourceURLs: [/metrics/*], verbs: [get]}`, to: `{nonResourceURLs: [/metrics/a, /healthz], verbs: [get]}`, want: []compare.Right{{Scope: compare.ScopeCluster, URL: "/healthz", Verbs: []string{"get"}}}},
+		"the same":      {from: pods, to: pods},
+		"another order": {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [list, get]}`},
+		"split in two": {
+			from: pods,
+			to:   `{apiGroups: [''], resources: [pods], verbs: [list]}, {apiGroups: [''], resources: [pods], verbs: [get]}`,
+		},
+		"fewer": {from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [get]}`},
+		"one verb more": {
+			from: pods, to: `{apiGroups: [''], resources: [pods], verbs: [get, list, delete]}`,
+			want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "pods", Verbs: []string{"delete"}}},
+		},
+		"under a wildcard": {
+			from: `{apiGroups: ['*'], resources: ['*'], verbs: ['*']}`,
+			to:   `{apiGroups: [apps], resources: [deployments/scale], verbs: [update]}`,
+		},
+		"a wildcard": {
+			from: pods, to: `{apiGroups: ['*'], resources: ['*'], verbs: ['*']}`,
+			want: []compare.Right{{
+				Scope: compare.ScopeCluster, Group: "*", Resource: "*", Verbs: []string{"*"},
+				Sensitive: compare.Everything,
+			}},
+		},
+		"a subresource": {
+			from: `{apiGroups: [apps], resources: ['*/scale'], verbs: [get]}`,
+			to:   `{apiGroups: [apps], resources: [deployments/scale], verbs: [get]}`,
+		},
+		"all names": {
+			from: `{apiGroups: [''], resources: [configmaps], resourceNames: [x], verbs: [get]}`,
+			to:   `{apiGroups: [''], resources: [configmaps], verbs: [get]}`,
+			want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "configmaps", Verbs: []string{"get"}}},
+		},
+		"one name of all": {
+			from: `{apiGroups: [''], resources: [configmaps], verbs: [get]}`,
+			to:   `{apiGroups: [''], resources: [configmaps], resourceNames: [x], verbs: [get]}`,
+		},
+		"secrets": {
+			from: pods, to: pods + `, {apiGroups: [''], resources: [secrets], verbs: [list]}`,
+			want: []compare.Right{{
+				Scope: compare.ScopeCluster, Resource: "secrets", Verbs: []string{"list"},
+				Sensitive: compare.ReadsSecrets,
+			}},
+		},
+		"escalation": {
+			from: pods,
+			to:   `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [escalate]}`,
+			want: []compare.Right{{
+				Scope: compare.ScopeCluster, Group: "rbac.authorization.k8s.io",
+				Resource: "clusterroles", Verbs: []string{"escalate"}, Sensitive: compare.EscalatesRights,
+			}},
+		},
+		"exec": {
+			from: pods, to: `{apiGroups: [''], resources: [pods/exec], verbs: [create]}`,
+			want: []compare.Right{{
+				Scope: compare.ScopeCluster, Resource: "pods/exec", Verbs: []string{"create"},
+				Sensitive: compare.RunsInPods,
+			}},
+		},
+		"admission": {
+			from: pods,
+			to:   `{apiGroups: [admissionregistration.k8s.io], resources: [mutatingwebhookconfigurations], verbs: [patch]}`, want: []compare.Right{{Scope: compare.ScopeCluster, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Verbs: []string{"patch"}, Sensitive: compare.ChangesAdmission}},
+		},
+		"a path": {
+			from: `{nonResourceURLs: [/metrics/*], verbs: [get]}`,
+			to:   `{nonResourceURLs: [/metrics/a, /healthz], verbs: [get]}`,
+			want: []compare.Right{{Scope: compare.ScopeCluster, URL: "/healthz", Verbs: []string{"get"}}},
+		},
 		"from the namespace to the cluster": {
 			to: pods, inside: [2]string{pods, ""},
 			want: []compare.Right{{Scope: compare.ScopeCluster, Resource: "pods", Verbs: []string{"get", "list"}}},
@@ -275,7 +421,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: tide}
 		t.Errorf("a role that nobody has gives no right: %+v", d.Gained)
 	}
 	want := []compare.Right{{Scope: compare.ScopeCluster, Resource: "nodes", Verbs: []string{"get"}}}
-	if diff := cmp.Diff(want, difference(t, content(t, bare, role), content(t, bare, role, binding)).Gained); diff != "" {
+	if diff := cmp.Diff(want, difference(t, content(t, bare, role),
+		content(t, bare, role, binding)).Gained); diff != "" {
 		t.Errorf("want, got:\n%s", diff)
 	}
 }

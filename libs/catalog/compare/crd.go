@@ -45,7 +45,8 @@ type CRD struct {
 
 // Breaking reports whether resources can become invalid or unreachable.
 func (c *CRD) Breaking() bool {
-	return c.Change == Removed || c.Scope != nil || len(c.ServedRemoved) > 0 || len(c.VersionsRemoved) > 0 || len(c.Schema) > 0
+	return c.Change == Removed || c.Scope != nil || len(c.ServedRemoved) > 0 || len(c.VersionsRemoved) > 0 ||
+		len(c.Schema) > 0
 }
 
 // crd is what is read of a CRD, of apiextensions.k8s.io/v1 and of v1beta1, where one schema may stand
@@ -77,7 +78,8 @@ func parseCRD(name string, raw json.RawMessage) (crd, error) {
 		return c, nil
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, errs.New(errs.Invalid, "custom resource definition %s cannot be read: %v", name, err).At("/spec", "R-CRD-6")
+		return c, errs.New(errs.Invalid, "custom resource definition %s cannot be read: %v", name, err).At(
+			"/spec", "R-CRD-6")
 	}
 	if len(c.Spec.Versions) == 0 && c.Spec.Version != "" {
 		c.Spec.Versions = []crdVersion{{Name: c.Spec.Version, Served: true, Storage: true}}
@@ -146,7 +148,8 @@ func compareCRD(name string, from, to json.RawMessage) (*CRD, error) {
 	if err := out.versions(old, now); err != nil {
 		return nil, err
 	}
-	if out.Scope == nil && out.Storage == nil && out.Conversion == nil && len(out.VersionsAdded) == 0 && !out.Breaking() {
+	if out.Scope == nil && out.Storage == nil && out.Conversion == nil && len(out.VersionsAdded) == 0 &&
+		!out.Breaking() {
 		return nil, nil //nolint:nilnil // no difference is an answer, not a failure
 	}
 	return out, nil

@@ -34,7 +34,11 @@ func TestEdges(t *testing.T) {
 		},
 		"a skip goes before a step, the step stays": {
 			bundles("v1", "v2", "v3"),
-			[][]catalog.Entry{{{Name: "v3", Replaces: "v2", Skips: []string{"v1"}}, {Name: "v2", Replaces: "v1"}, {Name: "v1"}}},
+			[][]catalog.Entry{{
+				{Name: "v3", Replaces: "v2", Skips: []string{"v1"}},
+				{Name: "v2", Replaces: "v1"},
+				{Name: "v1"},
+			}},
 			[]compare.Edge{{From: "v1", To: "v2"}, {From: "v1", To: "v3"}, {From: "v2", To: "v3"}},
 		},
 		"a range reaches bundles of other channels": {

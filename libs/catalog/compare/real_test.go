@@ -46,7 +46,8 @@ func TestRealUpgrades(t *testing.T) {
 		if len(forth.Gained) > 0 {
 			more++
 		}
-		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(), len(forth.Gained), len(forth.Lost))
+		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(),
+			len(forth.Gained), len(forth.Lost))
 	}
 	if all && (breaking < 5 || more < 5) || breaking == 0 || breaking == len(pairs) {
 		t.Errorf("of %d upgrades %d break something and %d gain rights", len(pairs), breaking, more)

@@ -120,7 +120,10 @@ func gained(others, rules []scopedRule) []Right {
 	out := make([]Right, 0, len(byPlace))
 	for a, verbs := range byPlace {
 		slices.Sort(verbs)
-		r := Right{Scope: a.scope, Group: a.group, Resource: a.resource, Name: a.name, URL: a.url, Verbs: slices.Compact(verbs)}
+		r := Right{
+			Scope: a.scope, Group: a.group, Resource: a.resource, Name: a.name, URL: a.url,
+			Verbs: slices.Compact(verbs),
+		}
 		r.Sensitive = r.sensitive()
 		out = append(out, r)
 	}
@@ -135,7 +138,8 @@ func gained(others, rules []scopedRule) []Right {
 }
 
 func same(a, b scopedRule) bool {
-	return a.scope == b.scope && slices.Equal(a.rule.Verbs, b.rule.Verbs) && slices.Equal(a.rule.APIGroups, b.rule.APIGroups) &&
+	return a.scope == b.scope && slices.Equal(a.rule.Verbs, b.rule.Verbs) &&
+		slices.Equal(a.rule.APIGroups, b.rule.APIGroups) &&
 		slices.Equal(a.rule.Resources, b.rule.Resources) && slices.Equal(a.rule.ResourceNames, b.rule.ResourceNames) &&
 		slices.Equal(a.rule.NonResourceURLs, b.rule.NonResourceURLs)
 }
@@ -180,7 +184,8 @@ func (r scopedRule) covers(a atom) bool {
 			return u == a.url || wild && strings.HasPrefix(a.url, prefix)
 		})
 	}
-	if !has(r.rule.APIGroups, a.group) || len(r.rule.ResourceNames) > 0 && !slices.Contains(r.rule.ResourceNames, a.name) {
+	if !has(r.rule.APIGroups, a.group) || len(r.rule.ResourceNames) > 0 &&
+		!slices.Contains(r.rule.ResourceNames, a.name) {
 		return false
 	}
 	return has(r.rule.Resources, a.resource) || subresource(r.rule.Resources, a.resource)
@@ -210,15 +215,19 @@ func (r Right) sensitive() string {
 		return ""
 	case r.Group == "*" && r.Resource == "*" && has(r.Verbs, "*"):
 		return Everything
-	case may(r.Verbs, "escalate", "bind") && in(rbacv1.GroupName, "roles", "clusterroles"), in("", "users", "groups", "serviceaccounts") && may(r.Verbs, "impersonate"):
+	case may(r.Verbs, "escalate", "bind") && in(rbacv1.GroupName, "roles", "clusterroles"),
+		in("", "users", "groups", "serviceaccounts") && may(r.Verbs, "impersonate"):
 		return EscalatesRights
-	case writes && in(rbacv1.GroupName, "roles", "clusterroles", "rolebindings", "clusterrolebindings"), in("", "serviceaccounts/token") && may(r.Verbs, "create"):
+	case writes && in(rbacv1.GroupName, "roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+		in("", "serviceaccounts/token") && may(r.Verbs, "create"):
 		return EscalatesRights
 	case in("", "secrets") && may(r.Verbs, "get", "list", "watch"):
 		return ReadsSecrets
-	case in("", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy") && may(r.Verbs, "create", "get", "update", "patch"):
+	case in("", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy") &&
+		may(r.Verbs, "create", "get", "update", "patch"):
 		return RunsInPods
-	case writes && in("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "mutatingadmissionpolicies", "validatingadmissionpolicies"):
+	case writes && in("admissionregistration.k8s.io", "mutatingwebhookconfigurations",
+		"validatingwebhookconfigurations", "mutatingadmissionpolicies", "validatingadmissionpolicies"):
 		return ChangesAdmission
 	default:
 		return ""

@@ -121,7 +121,10 @@ func (w *narrower) add(path string, k Narrowing, from, to string) {
 		w.more++
 		return
 	}
-	w.changes = append(w.changes, SchemaChange{Version: w.version, Path: path, Kind: k, From: short(from), To: short(to)})
+	w.changes = append(w.changes, SchemaChange{
+		Version: w.version, Path: path, Kind: k, From: short(from),
+		To: short(to),
+	})
 }
 
 // maxShown bounds a value that is shown of a schema: a default can be a whole document.
@@ -190,7 +193,12 @@ func (w *narrower) scalar(path string, old, now *schema) {
 	if old.ListType != now.ListType || old.MapType != now.MapType || !slices.Equal(old.ListMapKeys, now.ListMapKeys) {
 		w.add(path, MergeChanged, old.merge(), now.merge())
 	}
-	for _, pair := range [][2]json.RawMessage{{old.AllOf, now.AllOf}, {old.AnyOf, now.AnyOf}, {old.OneOf, now.OneOf}, {old.Not, now.Not}} {
+	for _, pair := range [][2]json.RawMessage{
+		{old.AllOf, now.AllOf},
+		{old.AnyOf, now.AnyOf},
+		{old.OneOf, now.OneOf},
+		{old.Not, now.Not},
+	} {
 		if len(pair[1]) > 0 && !bytes.Equal(pair[0], pair[1]) {
 			w.add(path, Unclassified, string(pair[0]), string(pair[1]))
 		}
@@ -256,8 +264,10 @@ func (w *narrower) limits(path string, old, now *schema) {
 		name    string
 		appears bool
 	}{
-		{"exclusiveMinimum", now.ExclusiveMinimum && !old.ExclusiveMinimum && now.Minimum != nil && !tighter(old.Minimum, now.Minimum, true)},
-		{"exclusiveMaximum", now.ExclusiveMaximum && !old.ExclusiveMaximum && now.Maximum != nil && !tighter(old.Maximum, now.Maximum, false)},
+		{"exclusiveMinimum", now.ExclusiveMinimum && !old.ExclusiveMinimum && now.Minimum != nil &&
+			!tighter(old.Minimum, now.Minimum, true)},
+		{"exclusiveMaximum", now.ExclusiveMaximum && !old.ExclusiveMaximum && now.Maximum != nil &&
+			!tighter(old.Maximum, now.Maximum, false)},
 		{"uniqueItems", now.UniqueItems && !old.UniqueItems},
 	} {
 		if l.appears {

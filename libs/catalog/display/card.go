@@ -64,7 +64,8 @@ func Of(p *catalog.Package) (Card, Metadata) {
 	}
 	c.Provider, c.ProviderURL = cut(m.Provider.Name, maxName), cut(m.Provider.URL, maxName)
 	c.Categories, c.Keywords = few(m.Categories()), few(words(m.Keywords))
-	c.Capability, c.Features, c.InstallModes, c.MinKube = m.Capability(), few(m.Features()), few(m.Modes()), cut(m.MinKube, maxName)
+	c.Capability, c.Features, c.InstallModes, c.MinKube = m.Capability(), few(m.Features()), few(m.Modes()),
+		cut(m.MinKube, maxName)
 	for _, key := range few(slices.Sorted(maps.Keys(m.Labels))) {
 		if c.Labels == nil {
 			c.Labels = map[string]string{}
@@ -112,7 +113,8 @@ func newest(a, b catalog.Bundle) int {
 	case errY != nil:
 		return -1
 	}
-	return cmp.Or(y.Compare(x), cmp.Compare(len(b.Release), len(a.Release)), cmp.Compare(b.Release, a.Release), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(y.Compare(x), cmp.Compare(len(b.Release), len(a.Release)), cmp.Compare(b.Release, a.Release),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // Head is the bundle that a channel leads to (R-GRA): its one head, or where that is not to be shown or the

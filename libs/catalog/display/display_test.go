@@ -33,13 +33,28 @@ func TestFeatures(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"none":              {nil, ""},
-		"the list":          {map[string]string{list: `["Disconnected", "fips", " proxy-aware "]`}, "disconnected fips-compliant proxy-aware"},
-		"no list":           {map[string]string{list: `[fips]`}, ""},
-		"single ones":       {map[string]string{"features.operators.openshift.io/cnf": "true", "features.operators.openshift.io/csi": "false"}, "cnf"},
-		"against the list":  {map[string]string{list: `["disconnected"]`, "features.operators.openshift.io/disconnected": "false"}, ""},
-		"beside the list":   {map[string]string{list: `["csi"]`, "features.operators.openshift.io/disconnected": "true"}, "csi disconnected"},
-		"text of something": {map[string]string{"features.operators.openshift.io/valid-subscription": "none needed"}, ""},
+		"none": {nil, ""},
+		"the list": {
+			map[string]string{list: `["Disconnected", "fips", " proxy-aware "]`},
+			"disconnected fips-compliant proxy-aware",
+		},
+		"no list": {map[string]string{list: `[fips]`}, ""},
+		"single ones": {map[string]string{
+			"features.operators.openshift.io/cnf": "true",
+			"features.operators.openshift.io/csi": "false",
+		}, "cnf"},
+		"against the list": {map[string]string{
+			list: `["disconnected"]`,
+			"features.operators.openshift.io/disconnected": "false",
+		}, ""},
+		"beside the list": {map[string]string{
+			list: `["csi"]`,
+			"features.operators.openshift.io/disconnected": "true",
+		}, "csi disconnected"},
+		"text of something": {
+			map[string]string{"features.operators.openshift.io/valid-subscription": "none needed"},
+			"",
+		},
 	} {
 		m := display.Read(catalog.Bundle{Metadata: metadata(t, map[string]any{"annotations": c.annotations})})
 		if got := strings.Join(m.Features(), " "); got != c.want {
@@ -50,8 +65,10 @@ func TestFeatures(t *testing.T) {
 
 func TestReadPassesOverWhatHasAnotherForm(t *testing.T) {
 	t.Parallel()
-	m := display.Read(catalog.Bundle{Metadata: json.RawMessage(`{"displayName": "A", "keywords": "x", "provider": [], "installModes": [{"type": "OwnNamespace", "supported": true}]}`)})
-	if m.DisplayName != "A" || m.Keywords != nil || m.Provider.Name != "" || strings.Join(m.Modes(), "") != "OwnNamespace" {
+	m := display.Read(catalog.Bundle{Metadata: json.RawMessage(
+		`{"displayName": "A", "keywords": "x", "provider": [], "installModes": [{"type": "OwnNamespace", "supported": true}]}`)})
+	if m.DisplayName != "A" || m.Keywords != nil || m.Provider.Name != "" ||
+		strings.Join(m.Modes(), "") != "OwnNamespace" {
 		t.Errorf("got %+v", m)
 	}
 	if m := display.Read(catalog.Bundle{Metadata: json.RawMessage(`[]`)}); m.DisplayName != "" {
@@ -61,7 +78,10 @@ func TestReadPassesOverWhatHasAnotherForm(t *testing.T) {
 
 func TestCapability(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{"deep insights ": "Deep Insights", "Auto Pilot": "Auto Pilot", "Everything": "", "": ""} {
+	for given, want := range map[string]string{
+		"deep insights ": "Deep Insights", "Auto Pilot": "Auto Pilot",
+		"Everything": "", "": "",
+	} {
 		if got := (display.Metadata{Annotations: map[string]string{"capabilities": given}}).Capability(); got != want {
 			t.Errorf("%q: %q", given, got)
 		}
@@ -82,7 +102,15 @@ func TestEntries(t *testing.T) {
 			{Name: "a.v9b", Version: "9.0.0", Release: "2"},
 		},
 		Channels: []catalog.Channel{
-			{Name: "all", Entries: []catalog.Entry{{Name: "a.odd"}, {Name: "a.v1"}, {Name: "a.v9"}, {Name: "a.v9b"}, {Name: "a.v10"}, {Name: "a.v11"}, {Name: "a.virtual"}}},
+			{Name: "all", Entries: []catalog.Entry{
+				{Name: "a.odd"},
+				{Name: "a.v1"},
+				{Name: "a.v9"},
+				{Name: "a.v9b"},
+				{Name: "a.v10"},
+				{Name: "a.v11"},
+				{Name: "a.virtual"},
+			}},
 			{Name: "gone", Entries: []catalog.Entry{{Name: "a.v11"}}},
 			{Name: "one", Entries: []catalog.Entry{{Name: "a.v10"}, {Name: "a.v1", Replaces: "a.v10"}}},
 		},
@@ -113,15 +141,20 @@ func TestCardIsBounded(t *testing.T) {
 		labels[many[i]] = long
 	}
 	p := &catalog.Package{
-		Name: "a", DefaultChannel: "c", Channels: []catalog.Channel{{Name: "c", Entries: []catalog.Entry{{Name: "a.v1"}}}},
+		Name: "a", DefaultChannel: "c", Channels: []catalog.Channel{
+			{Name: "c", Entries: []catalog.Entry{{Name: "a.v1"}}},
+		},
 		Bundles: []catalog.Bundle{{Name: "a.v1", Version: "1.0.0", Metadata: metadata(t, map[string]any{
-			"displayName": "nul\x00 " + long, "keywords": many, "labels": labels, "provider": map[string]string{"name": long},
-			"annotations": map[string]string{"description": long, "categories": strings.Join(many, ",")},
+			"displayName": "nul\x00 " + long, "keywords": many, "labels": labels,
+			"provider": map[string]string{"name": long}, "annotations": map[string]string{
+				"description": long, "categories": strings.Join(many, ","),
+			},
 		})}},
 	}
 	c, m := display.Of(p)
 	raw := metadata(t, c)
-	if len(raw) > 16<<10 || strings.Contains(c.DisplayName, "\x00") || !utf8.ValidString(c.Summary) || !strings.HasSuffix(c.Summary, "…") || len(m.Keywords) != len(many) {
+	if len(raw) > 16<<10 || strings.Contains(c.DisplayName, "\x00") || !utf8.ValidString(c.Summary) ||
+		!strings.HasSuffix(c.Summary, "…") || len(m.Keywords) != len(many) {
 		t.Errorf("%d bytes: %s", len(raw), c.Summary)
 	}
 }
@@ -150,6 +183,7 @@ func TestRealCards(t *testing.T) {
 	}
 	got := []bool{named == len(c.Packages), levels > len(c.Packages)*9/10, disconnected > len(c.Packages)/3}
 	if !cmp.Equal(got, []bool{true, true, true}) {
-		t.Errorf("of %d packages %d have names, %d levels, %d are for disconnected sites", len(c.Packages), named, levels, disconnected)
+		t.Errorf("of %d packages %d have names, %d levels, %d are for disconnected sites", len(c.Packages), named,
+			levels, disconnected)
 	}
 }

@@ -73,8 +73,9 @@ func Read(b catalog.Bundle) Metadata {
 		Links: field[[]Link](fields, "links"), Maintainers: field[[]Maintainer](fields, "maintainers"),
 		Maturity: field[string](fields, "maturity"), MinKube: field[string](fields, "minKubeVersion"),
 		InstallModes: field[[]InstallMode](fields, "installModes"),
-		Annotations:  field[map[string]string](fields, "annotations"), Labels: field[map[string]string](fields, "labels"),
-		CRDs: fields["crdDescriptions"], APIServices: fields["apiServiceDefinitions"], NativeAPIs: fields["nativeAPIs"],
+		Annotations:  field[map[string]string](fields, "annotations"),
+		Labels:       field[map[string]string](fields, "labels"), CRDs: fields["crdDescriptions"],
+		APIServices: fields["apiServiceDefinitions"], NativeAPIs: fields["nativeAPIs"],
 	}
 }
 

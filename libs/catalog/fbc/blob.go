@@ -47,9 +47,11 @@ func ParseBlob(raw json.RawMessage) (Blob, error) {
 		case into == nil:
 			continue
 		case seen[folded]:
-			return Blob{}, errs.New(errs.Invalid, "duplicate keys for key %q in a catalog document; keep one", folded).At("", "R-CAT-6")
+			return Blob{}, errs.New(errs.Invalid, "duplicate keys for key %q in a catalog document; keep one",
+				folded).At("", "R-CAT-6")
 		case t.items[i].kind != '"':
-			return Blob{}, errs.New(errs.Invalid, "the value of %q of a catalog document must be a string", key).At("", "R-CAT-6")
+			return Blob{}, errs.New(errs.Invalid, "the value of %q of a catalog document must be a string", key).At(
+				"", "R-CAT-6")
 		}
 		seen[folded] = true
 		*into = t.items[i].text

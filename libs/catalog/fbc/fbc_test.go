@@ -45,7 +45,8 @@ func blob(t rapid.TB, raw string) fbc.Blob {
 // they are; documents of unknown schemas keep the order of their keys (R-CAT-8, R-CAT-62).
 func TestForm(t *testing.T) {
 	t.Parallel()
-	channel := blob(t, `{"entries":[{"skips":["b.v1","a.v1"],"replaces":"a.v2","name":"a.v3"},{"name":"a.v2"}],"Name":"1.10","package":"a","schema":"olm.channel","properties":[]}`)
+	channel := blob(
+		t, `{"entries":[{"skips":["b.v1","a.v1"],"replaces":"a.v2","name":"a.v3"},{"name":"a.v2"}],"Name":"1.10","package":"a","schema":"olm.channel","properties":[]}`)
 	other := blob(t, `{"schema":"x.test/y","b":1.50,"a":{"z":null,"y":"one\ntwo\n","x":"true","w":{}}}`)
 	wantYAML := `---
 schema: olm.channel
@@ -120,13 +121,16 @@ func TestParseBlob(t *testing.T) {
 // values draws any JSON value.
 func values(depth int) *rapid.Generator[any] {
 	hard := rapid.SampledFrom([]string{
-		"", " ", "~", "y", "No", "on", "null", "true", "1", "-1", "1.10", "1e3", "0x1f", "0o7", "012", "1_000", "12:30:45", ".inf", ".NaN", "2020-01-02",
-		"- a", "a: b", "a #b", "#a", "&a", "*a", "!a", "|", ">", "%a", "@a", "`a", "---", "--- a", "...", "? a", "<<", "=", "{", "[", "a\nb", "a\nb\n", "a\nb\n\n",
-		" a\nb", "a\n b", "a \nb", "\ta\nb", "a\n\tb", "a\r\nb", "\na", "a\n\nb", "\u2028", "a\u0085b", "\ufeffa", "\x00", "\x7f", "é", "😀", "\"", "\\", "a'b", "\uffff\nb",
-		strings.Repeat("k", 200), strings.Repeat("long ", 500), "a,b", "a]b", "a}b", "x: ", "x:", "-", "a\tb", "a  b", "a ", "---\nb", "a\n---\nb", "{\n", "key: |\n  x",
+		"", " ", "~", "y", "No", "on", "null", "true", "1", "-1", "1.10", "1e3", "0x1f", "0o7", "012", "1_000",
+		"12:30:45", ".inf", ".NaN", "2020-01-02", "- a", "a: b", "a #b", "#a", "&a", "*a", "!a", "|", ">", "%a", "@a",
+		"`a", "---", "--- a", "...", "? a", "<<", "=", "{", "[", "a\nb", "a\nb\n", "a\nb\n\n", " a\nb", "a\n b",
+		"a \nb", "\ta\nb", "a\n\tb", "a\r\nb", "\na", "a\n\nb", "\u2028", "a\u0085b", "\ufeffa", "\x00", "\x7f", "é",
+		"😀", "\"", "\\", "a'b", "\uffff\nb", strings.Repeat("k", 200), strings.Repeat("long ", 500), "a,b", "a]b",
+		"a}b", "x: ", "x:", "-", "a\tb", "a  b", "a ", "---\nb", "a\n---\nb", "{\n", "key: |\n  x",
 	})
 	text := rapid.OneOf(hard, rapid.String())
-	leaf := rapid.OneOf(text.AsAny(), rapid.Bool().AsAny(), rapid.Int32().AsAny(), rapid.Just[any](nil), rapid.Float64Range(-1e6, 1e6).AsAny())
+	leaf := rapid.OneOf(text.AsAny(), rapid.Bool().AsAny(), rapid.Int32().AsAny(), rapid.Just[any](nil),
+		rapid.Float64Range(-1e6, 1e6).AsAny())
 	if depth == 0 {
 		return leaf
 	}
@@ -151,7 +155,12 @@ func TestRoundTrip(t *testing.T) {
 		for _, f := range []fbc.Format{fbc.JSON, fbc.YAML} {
 			text := write(rt, f, first)
 			var foreign any
-			decode := map[fbc.Format]func([]byte, any) error{fbc.JSON: json.Unmarshal, fbc.YAML: func(b []byte, into any) error { return yaml.Unmarshal(b, into) }}[f]
+			decode := map[fbc.Format]func([]byte, any) error{
+				fbc.JSON: json.Unmarshal, fbc.YAML: func(b []byte, into any) error {
+					return yaml.Unmarshal(
+						b, into)
+				},
+			}[f]
 			if err := decode([]byte(text), &foreign); err != nil {
 				rt.Fatalf("%s is not read: %v\n%s", f, err, text)
 			}
@@ -190,7 +199,8 @@ func same(t rapid.TB, want []byte, got any, text string) {
 // TestWalk: what a file holds is what Walk reads from it, in order.
 func TestWalk(t *testing.T) {
 	t.Parallel()
-	tree := fstest.MapFS{"catalog.json": {Data: []byte("{\"schema\":\"x.test/a\",\"name\":\"1\"}\n{\"schema\":\n\"x.test/b\",\"package\":\"p\"}\n")}}
+	tree := fstest.MapFS{"catalog.json": {Data: []byte(
+		"{\"schema\":\"x.test/a\",\"name\":\"1\"}\n{\"schema\":\n\"x.test/b\",\"package\":\"p\"}\n")}}
 	var out []fbc.Blob
 	findings, err := fbc.Walk(tree, func(b fbc.Blob) error {
 		out = append(out, b)

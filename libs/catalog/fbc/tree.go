@@ -22,7 +22,8 @@ type tree struct {
 // parse reads one JSON value that libs/catalog would take: its bounds hold here, too.
 func parse(raw []byte) (tree, error) {
 	if len(raw) > catalog.MaxDocumentBytes {
-		return tree{}, errs.New(errs.TooLarge, "a catalog document has %d bytes, more than %d; split it", len(raw), catalog.MaxDocumentBytes).At("", "R-CAT-1")
+		return tree{}, errs.New(errs.TooLarge, "a catalog document has %d bytes, more than %d; split it", len(raw),
+			catalog.MaxDocumentBytes).At("", "R-CAT-1")
 	}
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return tree{}, errs.New(errs.Invalid, "a catalog document is no valid JSON").At("", "R-CAT-1")
@@ -48,7 +49,8 @@ func (p *parser) space() {
 func (p *parser) value(depth int) tree {
 	p.space()
 	if depth > catalog.MaxNesting {
-		p.err = errs.New(errs.TooLarge, "values of a catalog document nest more than %d deep", catalog.MaxNesting).At("", "R-CAT-1")
+		p.err = errs.New(errs.TooLarge, "values of a catalog document nest more than %d deep", catalog.MaxNesting).At(
+			"", "R-CAT-1")
 	}
 	if p.err != nil {
 		return tree{}
@@ -76,7 +78,8 @@ func (p *parser) container(kind byte, depth int) tree {
 		if kind == '{' {
 			key := p.str()
 			if seen[key] {
-				p.err = errs.New(errs.Invalid, "key %q occurs twice in one object of a catalog document; keep one", key).At("", "R-CAT-1")
+				p.err = errs.New(errs.Invalid, "key %q occurs twice in one object of a catalog document; keep one",
+					key).At("", "R-CAT-1")
 			}
 			seen[key] = true
 			t.keys = append(t.keys, key)

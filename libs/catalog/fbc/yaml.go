@@ -132,7 +132,8 @@ func (w yamlWriter) literal(s string, level int) {
 
 // plain is what no reader takes for anything but a string: words that begin with a letter or a slash, and
 // versions of three numbers. What looks like a number, a date or a version such as 1.10 is quoted.
-var plain = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][-0-9A-Za-z.+]+)?$|^[A-Za-z/][-+A-Za-z0-9_./@]*(:[-A-Za-z0-9_./@]+)*( [-A-Za-z0-9_./@(]+[-A-Za-z0-9_./@(),+=]*)*$`)
+var plain = regexp.MustCompile(
+	`^[0-9]+\.[0-9]+\.[0-9]+([-+][-0-9A-Za-z.+]+)?$|^[A-Za-z/][-+A-Za-z0-9_./@]*(:[-A-Za-z0-9_./@]+)*( [-A-Za-z0-9_./@(]+[-A-Za-z0-9_./@(),+=]*)*$`)
 
 // words are plain strings that some reader takes for a boolean, null or a number.
 var words = map[string]bool{

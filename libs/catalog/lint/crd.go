@@ -26,11 +26,13 @@ func (l *linter) crdStructure() {
 			continue
 		}
 		if crd == nil {
-			l.errorf("crd-structure", o.at("apiVersion"), "the CRD %s is of version %s, which is not known; use apiextensions.k8s.io/v1", o.name, o.apiVersion)
+			l.errorf("crd-structure", o.at("apiVersion"),
+				"the CRD %s is of version %s, which is not known; use apiextensions.k8s.io/v1", o.name, o.apiVersion)
 			continue
 		}
 		for _, e := range validation.ValidateCustomResourceDefinition(context.Background(), crd) {
-			l.errorf("crd-structure", o.at(steps(e)...), "the CRD %s would be refused: %s: %s", o.name, e.Field, reason(e))
+			l.errorf("crd-structure", o.at(steps(e)...), "the CRD %s would be refused: %s: %s", o.name, e.Field,
+				reason(e))
 		}
 	}
 }
@@ -65,18 +67,23 @@ func typedCRD(o object) (*apiextensions.CustomResourceDefinition, error) {
 			v := &in.Spec.Versions[i]
 			v.SelectableFields = nil
 			if v.Schema != nil {
-				v.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}
+				v.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &keep,
+				}
 			}
 		}
 		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&in)
-		err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&in, out, nil)
+		err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+			&in, out, nil)
 		return withStatus(out), err
 	case "apiextensions.k8s.io/v1beta1":
 		var in apiextensionsv1beta1.CustomResourceDefinition
 		if err := o.decode(&in); err != nil {
 			return nil, err
 		}
-		open := &apiextensionsv1beta1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1beta1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}}
+		open := &apiextensionsv1beta1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1beta1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep},
+		}
 		for i := range in.Spec.Versions {
 			v := &in.Spec.Versions[i]
 			v.SelectableFields = nil
@@ -89,7 +96,8 @@ func typedCRD(o object) (*apiextensions.CustomResourceDefinition, error) {
 		}
 		in.Spec.SelectableFields = nil
 		apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(&in)
-		err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&in, out, nil)
+		err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+			&in, out, nil)
 		return withStatus(out), err
 	}
 	return nil, nil

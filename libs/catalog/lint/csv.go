@@ -29,10 +29,13 @@ func (l *linter) csvName() {
 	}
 	at := l.csvObject.at("metadata", "name")
 	if !value.Subdomain(l.csv.Name) {
-		l.errorf("csv-name", at, "the name %q of the CSV is no DNS-1123 subdomain: lower-case letters, digits, '-' and '.'", l.csv.Name)
+		l.errorf("csv-name", at,
+			"the name %q of the CSV is no DNS-1123 subdomain: lower-case letters, digits, '-' and '.'", l.csv.Name)
 	}
 	if !labelValue.MatchString(l.csv.Name) {
-		l.errorf("csv-name", at, "the name %q of the CSV cannot be the value of a label: at most 63 letters, digits, '-', '_' and '.'", l.csv.Name)
+		l.errorf("csv-name", at,
+			"the name %q of the CSV cannot be the value of a label: at most 63 letters, digits, '-', '_' and '.'",
+			l.csv.Name)
 	}
 }
 
@@ -43,7 +46,8 @@ func (l *linter) installModes() {
 	modes := l.csv.Spec.InstallModes
 	list := l.csvObject.at("spec", "installModes")
 	if len(modes) == 0 {
-		l.errorf("csv-install-modes", list, "the CSV has no installModes; say of each of the four whether it is supported")
+		l.errorf("csv-install-modes", list,
+			"the CSV has no installModes; say of each of the four whether it is supported")
 		return
 	}
 	known := []string{"OwnNamespace", "SingleNamespace", "MultiNamespace", allNamespaces}
@@ -53,7 +57,8 @@ func (l *linter) installModes() {
 		at := l.csvObject.at("spec", "installModes", nth(i), "type")
 		switch {
 		case !slices.Contains(known, m.Type):
-			l.errorf("csv-install-modes", at, "the install mode %q is not known; there are %s", m.Type, strings.Join(known, ", "))
+			l.errorf("csv-install-modes", at, "the install mode %q is not known; there are %s", m.Type,
+				strings.Join(known, ", "))
 		case seen[m.Type]:
 			l.errorf("csv-install-modes", at, "the install mode %s occurs twice; keep one", m.Type)
 		}
@@ -61,7 +66,8 @@ func (l *linter) installModes() {
 		supported = supported || m.Supported
 	}
 	if !supported {
-		l.errorf("csv-install-modes", list, "the CSV supports no install mode, so that it can never be installed; support one")
+		l.errorf("csv-install-modes", list,
+			"the CSV supports no install mode, so that it can never be installed; support one")
 	}
 }
 
@@ -83,7 +89,9 @@ func (l *linter) conversion() {
 			continue
 		}
 		if (w.Type == "ConversionWebhook" || len(w.CRDs) > 0) && !only {
-			l.errorf("csv-conversion", l.csvObject.at("spec", "webhookdefinitions", nth(i)), "a CSV that converts CRDs must support the install mode %s alone; set the others to false", allNamespaces)
+			l.errorf("csv-conversion", l.csvObject.at("spec", "webhookdefinitions", nth(i)),
+				"a CSV that converts CRDs must support the install mode %s alone; set the others to false",
+				allNamespaces)
 		}
 	}
 }
@@ -97,7 +105,8 @@ func (l *linter) examples() {
 	if text := l.csv.Annotations[annotationExamples]; text != "" {
 		var list []example
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			l.errorf("csv-examples", l.annotationAt(annotationExamples), "the annotation %s is no JSON list of objects: %v", annotationExamples, err)
+			l.errorf("csv-examples", l.annotationAt(annotationExamples),
+				"the annotation %s is no JSON list of objects: %v", annotationExamples, err)
 		}
 		shown := map[bundle.GVK]bool{}
 		for _, e := range list {
@@ -106,14 +115,17 @@ func (l *linter) examples() {
 		}
 		for api := range provided {
 			if len(list) > 0 && !shown[api] {
-				l.warnf("csv-examples", l.annotationAt(annotationExamples), "the annotation %s has no example of %s (%s/%s), so that forms show an empty one; add it", annotationExamples, api.Kind, api.Group, api.Version)
+				l.warnf("csv-examples", l.annotationAt(annotationExamples),
+					"the annotation %s has no example of %s (%s/%s), so that forms show an empty one; add it",
+					annotationExamples, api.Kind, api.Group, api.Version)
 			}
 		}
 	}
 	if text := l.csv.Annotations[annotationInit]; text != "" {
 		var one example
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
-			l.errorf("csv-examples", l.annotationAt(annotationInit), "the annotation %s is no JSON object: %v", annotationInit, err)
+			l.errorf("csv-examples", l.annotationAt(annotationInit), "the annotation %s is no JSON object: %v",
+				annotationInit, err)
 			return
 		}
 		l.example(annotationInit, one, provided)
@@ -135,7 +147,9 @@ func (e example) gvk() bundle.GVK {
 
 func (l *linter) example(annotation string, e example, provided map[bundle.GVK]bool) {
 	if !provided[e.gvk()] {
-		l.errorf("csv-examples", l.annotationAt(annotation), "the annotation %s shows %s (%s), which the CSV does not own; correct apiVersion and kind", annotation, e.Kind, e.APIVersion)
+		l.errorf("csv-examples", l.annotationAt(annotation),
+			"the annotation %s shows %s (%s), which the CSV does not own; correct apiVersion and kind", annotation,
+			e.Kind, e.APIVersion)
 	}
 }
 
@@ -158,7 +172,9 @@ func (l *linter) annotationAt(key string) place {
 
 func (l *linter) substitution() {
 	if l.csv != nil && l.csv.Spec.Release != "" && l.csv.Annotations[annotationSubstitutes] != "" {
-		l.errorf("csv-release", l.annotationAt(annotationSubstitutes), "a CSV with a release cannot substitute another bundle; drop the annotation %s or spec.release", annotationSubstitutes)
+		l.errorf("csv-release", l.annotationAt(annotationSubstitutes),
+			"a CSV with a release cannot substitute another bundle; drop the annotation %s or spec.release",
+			annotationSubstitutes)
 	}
 }
 
@@ -187,7 +203,9 @@ func (l *linter) accounts() {
 	}
 	for _, o := range l.objects {
 		if o.kind == "ServiceAccount" && used[o.name] {
-			l.errorf("csv-service-account", o.at("metadata", "name"), "the ServiceAccount %s is the one of a deployment of the CSV, which makes it; remove the manifest", o.name)
+			l.errorf("csv-service-account", o.at("metadata", "name"),
+				"the ServiceAccount %s is the one of a deployment of the CSV, which makes it; remove the manifest",
+				o.name)
 		}
 	}
 }
@@ -199,11 +217,12 @@ func (l *linter) annotationCase() {
 	}
 	for key := range l.csv.Annotations {
 		for _, known := range []string{
-			"olm.skipRange", "olm.maxOpenShiftVersion", annotationProperties, annotationSubstitutes, "olm.operatorGroup",
-			"olm.operatorNamespace", "olm.targetNamespaces", "olm.providedAPIs", "olm.copiedFrom",
+			"olm.skipRange", "olm.maxOpenShiftVersion", annotationProperties, annotationSubstitutes,
+			"olm.operatorGroup", "olm.operatorNamespace", "olm.targetNamespaces", "olm.providedAPIs", "olm.copiedFrom",
 		} {
 			if key != known && strings.EqualFold(key, known) {
-				l.warnf("csv-annotation-case", l.annotationAt(key), "the annotation %s has no meaning in this case; write %s", key, known)
+				l.warnf("csv-annotation-case", l.annotationAt(key),
+					"the annotation %s has no meaning in this case; write %s", key, known)
 			}
 		}
 	}
@@ -211,6 +230,7 @@ func (l *linter) annotationCase() {
 
 func (l *linter) propertiesAnnotation() {
 	if l.csv != nil && l.csv.Annotations[annotationProperties] != "" {
-		l.warnf("csv-properties", l.annotationAt(annotationProperties), "properties of the bundle stand in an annotation of the CSV; put them into metadata/properties.yaml")
+		l.warnf("csv-properties", l.annotationAt(annotationProperties),
+			"properties of the bundle stand in an annotation of the CSV; put them into metadata/properties.yaml")
 	}
 }

@@ -17,9 +17,10 @@ func capabilityLevels() []string {
 // standardCategories are those by which users browse.
 func standardCategories() []string {
 	return []string{
-		"AI/Machine Learning", "Application Runtime", "Big Data", "Cloud Provider", "Database", "Developer Tools", "Development Tools",
-		"Drivers and plugins", "Integration & Delivery", "Logging & Tracing", "Modernization & Migration", "Monitoring", "Networking",
-		"Observability", "OpenShift Optional", "Security", "Storage", "Streaming & Messaging",
+		"AI/Machine Learning", "Application Runtime", "Big Data", "Cloud Provider", "Database", "Developer Tools",
+		"Development Tools", "Drivers and plugins", "Integration & Delivery", "Logging & Tracing",
+		"Modernization & Migration", "Monitoring", "Networking", "Observability", "OpenShift Optional", "Security",
+		"Storage", "Streaming & Messaging",
 	}
 }
 
@@ -57,7 +58,8 @@ func (l *linter) links() {
 			l.warnf("hub-links", at, "link %d has no name", i+1)
 		}
 		if u, err := url.Parse(link.URL); err != nil || u.Scheme == "" || u.Host == "" {
-			l.warnf("hub-links", at, "the url %q of link %d is no address such as https://example.com/docs", link.URL, i+1)
+			l.warnf("hub-links", at, "the url %q of link %d is no address such as https://example.com/docs", link.URL,
+				i+1)
 		}
 	}
 }
@@ -87,7 +89,8 @@ func (l *linter) icon() {
 	types := []string{"image/gif", "image/jpeg", "image/png", "image/svg+xml"}
 	for i, icon := range l.csv.Spec.Icon {
 		if icon.Data == "" || !slices.Contains(types, icon.MediaType) {
-			l.warnf("hub-icon", l.csvObject.at("spec", "icon", nth(i)), "the icon needs base64data, and a mediatype of %s; it is %q", strings.Join(types, ", "), icon.MediaType)
+			l.warnf("hub-icon", l.csvObject.at("spec", "icon", nth(i)),
+				"the icon needs base64data, and a mediatype of %s; it is %q", strings.Join(types, ", "), icon.MediaType)
 		}
 	}
 }
@@ -98,11 +101,13 @@ func (l *linter) minKube() {
 	}
 	at := l.csvObject.at("spec", "minKubeVersion")
 	if l.csv.Spec.MinKubeVersion == "" {
-		l.warnf("hub-min-kube-version", at, "the CSV does not say which Kubernetes it needs, so that it is offered everywhere; set spec.minKubeVersion")
+		l.warnf("hub-min-kube-version", at,
+			"the CSV does not say which Kubernetes it needs, so that it is offered everywhere; set spec.minKubeVersion")
 		return
 	}
 	if _, err := semver.Parse(l.csv.Spec.MinKubeVersion); err != nil {
-		l.warnf("hub-min-kube-version", at, "minKubeVersion %q is no semantic version such as 1.25.0: %v", l.csv.Spec.MinKubeVersion, err)
+		l.warnf("hub-min-kube-version", at, "minKubeVersion %q is no semantic version such as 1.25.0: %v",
+			l.csv.Spec.MinKubeVersion, err)
 	}
 }
 
@@ -112,7 +117,8 @@ func (l *linter) capability() {
 	}
 	const key = "capabilities"
 	if v := l.csv.Annotations[key]; !slices.Contains(capabilityLevels(), v) {
-		l.warnf("hub-capability", l.annotationAt(key), "the annotation %s is %q; write one of %s", key, v, strings.Join(capabilityLevels(), ", "))
+		l.warnf("hub-capability", l.annotationAt(key), "the annotation %s is %q; write one of %s", key, v,
+			strings.Join(capabilityLevels(), ", "))
 	}
 }
 
@@ -123,12 +129,14 @@ func (l *linter) categories() {
 	const key = "categories"
 	text := l.csv.Annotations[key]
 	if text == "" {
-		l.warnf("hub-categories", l.annotationAt(key), "the CSV has no categories, so that nobody finds it by browsing; set the annotation %s", key)
+		l.warnf("hub-categories", l.annotationAt(key),
+			"the CSV has no categories, so that nobody finds it by browsing; set the annotation %s", key)
 		return
 	}
 	for c := range strings.SplitSeq(text, ",") {
 		if c = strings.TrimSpace(c); !slices.Contains(standardCategories(), c) {
-			l.warnf("hub-categories", l.annotationAt(key), "the category %q is not of the standard list: %s", c, strings.Join(standardCategories(), ", "))
+			l.warnf("hub-categories", l.annotationAt(key), "the category %q is not of the standard list: %s", c,
+				strings.Join(standardCategories(), ", "))
 		}
 	}
 }

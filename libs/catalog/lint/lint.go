@@ -49,7 +49,8 @@ func ParseGroup(name string) (Group, error) {
 	for _, g := range All() {
 		names = append(names, string(g))
 	}
-	return "", errs.New(errs.Invalid, "%q is no group of checks; there are %s", name, strings.Join(names, ", ")).At("group", "R-CAT-59")
+	return "", errs.New(errs.Invalid, "%q is no group of checks; there are %s", name, strings.Join(names, ", ")).At(
+		"group", "R-CAT-59")
 }
 
 // Options choose what is looked at.
@@ -99,7 +100,8 @@ func readDir(fsys fs.FS, dir string, left *int64) ([]File, error) {
 	case err != nil:
 		return nil, errs.New(errs.Invalid, "the directory %s cannot be read: %v", dir, err).At(dir, "R-CAT-50")
 	case len(entries) > catalog.MaxBundleFiles:
-		return nil, errs.New(errs.TooLarge, "the directory %s has %d files, more than %d", dir, len(entries), catalog.MaxBundleFiles).At(dir, "R-CAT-50")
+		return nil, errs.New(errs.TooLarge, "the directory %s has %d files, more than %d", dir, len(entries),
+			catalog.MaxBundleFiles).At(dir, "R-CAT-50")
 	}
 	var out []File
 	for _, e := range entries {
@@ -130,7 +132,8 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, errs.New(errs.Invalid, "the file %s cannot be read: %v", name, err).At(name, "R-CAT-50")
 	}
 	if int64(len(data)) > limit {
-		return nil, errs.New(errs.TooLarge, "with the file %s the bundle has more than %d bytes", name, catalog.MaxBundleBytes).At(name, "R-CAT-50")
+		return nil, errs.New(errs.TooLarge, "with the file %s the bundle has more than %d bytes", name,
+			catalog.MaxBundleBytes).At(name, "R-CAT-50")
 	}
 	return data, nil
 }
@@ -144,13 +147,19 @@ func Check(b Bundle, o Options) catalog.Findings {
 		groups = Default()
 	}
 	checks := map[Group][]func(){
-		Structure: {l.directories, l.unreadable, l.requiredAnnotations, l.kinds, l.size, l.oneCSV, l.ownedCRDs, l.duplicateCRDs},
-		CSV:       {l.csvName, l.installModes, l.conversion, l.examples, l.substitution, l.relatedImages, l.accounts, l.annotationCase, l.propertiesAnnotation},
-		CRD:       {l.crdStructure},
-		Objects:   {l.disruptionBudgets, l.priorityClasses, l.rights},
-		Hub:       {l.provider, l.maintainers, l.links, l.version, l.icon, l.minKube, l.capability, l.categories},
-		Practice:  {l.resourceRequests, l.channelNames, l.crdDescriptions, l.crdRights, l.nameForm},
-		Other:     {l.removedAPIs, l.platformLabels},
+		Structure: {
+			l.directories, l.unreadable, l.requiredAnnotations, l.kinds, l.size, l.oneCSV, l.ownedCRDs,
+			l.duplicateCRDs,
+		},
+		CSV: {
+			l.csvName, l.installModes, l.conversion, l.examples, l.substitution, l.relatedImages, l.accounts,
+			l.annotationCase, l.propertiesAnnotation,
+		},
+		CRD:      {l.crdStructure},
+		Objects:  {l.disruptionBudgets, l.priorityClasses, l.rights},
+		Hub:      {l.provider, l.maintainers, l.links, l.version, l.icon, l.minKube, l.capability, l.categories},
+		Practice: {l.resourceRequests, l.channelNames, l.crdDescriptions, l.crdRights, l.nameForm},
+		Other:    {l.removedAPIs, l.platformLabels},
 	}
 	for _, g := range All() {
 		if slices.Contains(groups, g) {

@@ -17,14 +17,19 @@ func (l *linter) disruptionBudgets() {
 		}
 		var pdb policyv1.PodDisruptionBudget
 		if err := o.decode(&pdb); err != nil {
-			l.errorf("objects-pdb", o.at("spec"), "the PodDisruptionBudget %s does not have the right form: %v", o.name, err)
+			l.errorf("objects-pdb", o.at("spec"), "the PodDisruptionBudget %s does not have the right form: %v", o.name,
+				err)
 			continue
 		}
 		if is(pdb.Spec.MaxUnavailable, 0, "0%") {
-			l.errorf("objects-pdb", o.at("spec", "maxUnavailable"), "the PodDisruptionBudget %s allows no pod to be away, so that no node can be drained; allow one", o.name)
+			l.errorf("objects-pdb", o.at("spec", "maxUnavailable"),
+				"the PodDisruptionBudget %s allows no pod to be away, so that no node can be drained; allow one",
+				o.name)
 		}
 		if is(pdb.Spec.MinAvailable, -1, "100%") {
-			l.errorf("objects-pdb", o.at("spec", "minAvailable"), "the PodDisruptionBudget %s wants all pods at all times, so that no node can be drained; want less", o.name)
+			l.errorf("objects-pdb", o.at("spec", "minAvailable"),
+				"the PodDisruptionBudget %s wants all pods at all times, so that no node can be drained; want less",
+				o.name)
 		}
 	}
 }
@@ -37,7 +42,9 @@ func is(v *intstr.IntOrString, number int32, text string) bool {
 func (l *linter) priorityClasses() {
 	for _, o := range l.objects {
 		if o.kind == "PriorityClass" && string(raw(o, "globalDefault")) == "true" {
-			l.errorf("objects-priority-class", o.at("globalDefault"), "the PriorityClass %s would become the default of every pod of the cluster; set globalDefault to false", o.name)
+			l.errorf("objects-priority-class", o.at("globalDefault"),
+				"the PriorityClass %s would become the default of every pod of the cluster; set globalDefault to false",
+				o.name)
 		}
 	}
 }
@@ -76,12 +83,14 @@ func (l *linter) grants() []grant {
 	spec := l.csv.Spec.Install.Spec
 	for i, p := range spec.Permissions {
 		for j, r := range p.Rules {
-			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "permissions", nth(i), "rules", nth(j))})
+			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "permissions", nth(i), "rules",
+				nth(j))})
 		}
 	}
 	for i, p := range spec.ClusterPermissions {
 		for j, r := range p.Rules {
-			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "clusterPermissions", nth(i), "rules", nth(j))})
+			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "clusterPermissions", nth(i), "rules",
+				nth(j))})
 		}
 	}
 	return out
@@ -93,7 +102,8 @@ func (g grant) covers(group, resource string, verbs ...string) bool {
 }
 
 func hasAny(list []string, wanted ...string) bool {
-	return slices.Contains(list, "*") || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(list, w) })
+	return slices.Contains(list, "*") || slices.ContainsFunc(
+		wanted, func(w string) bool { return slices.Contains(list, w) })
 }
 
 // writing are the verbs that change what is there.
@@ -102,8 +112,9 @@ func writing() []string { return []string{"create", "update", "patch", "delete",
 // defaultConstraints are the SecurityContextConstraints that the platform brings.
 func defaultConstraints() []string {
 	return []string{
-		"anyuid", "hostaccess", "hostmount-anyuid", "hostmount-anyuid-v2", "hostnetwork", "hostnetwork-v2", "machine-api-termination-handler",
-		"nested-container", "node-exporter", "nonroot", "nonroot-v2", "privileged", "restricted", "restricted-v2", "restricted-v3",
+		"anyuid", "hostaccess", "hostmount-anyuid", "hostmount-anyuid-v2", "hostnetwork", "hostnetwork-v2",
+		"machine-api-termination-handler", "nested-container", "node-exporter", "nonroot", "nonroot-v2", "privileged",
+		"restricted", "restricted-v2", "restricted-v3",
 	}
 }
 
@@ -114,13 +125,19 @@ func (l *linter) rights() {
 		if g.covers(security, constraints, "update", "patch", "delete", "deletecollection") {
 			switch names := defaults(g.ResourceNames); {
 			case len(g.ResourceNames) == 0:
-				l.warnf("objects-rbac-scc", g.at, "the rule lets the operator change all SecurityContextConstraints, those of the platform included, on which everybody relies; name your own in resourceNames")
+				l.warnf("objects-rbac-scc", g.at,
+					"the rule lets the operator change all SecurityContextConstraints, those of the platform "+
+						"included, on which everybody relies; name your own in resourceNames")
 			case names != "":
-				l.errorf("objects-rbac-scc", g.at, "the rule lets the operator change SecurityContextConstraints of the platform (%s), on which everybody relies; bring your own, and name it in resourceNames", names)
+				l.errorf("objects-rbac-scc", g.at,
+					"the rule lets the operator change SecurityContextConstraints of the platform (%s), on which "+
+						"everybody relies; bring your own, and name it in resourceNames", names)
 			}
 		}
 		if g.covers("policy", "poddisruptionbudgets", writing()...) {
-			l.warnf("objects-rbac-pdb", g.at, "the rule lets the operator write PodDisruptionBudgets, by which it may keep nodes from being drained; bring them in the bundle, or make sure that they allow one pod to be away")
+			l.warnf("objects-rbac-pdb", g.at,
+				"the rule lets the operator write PodDisruptionBudgets, by which it may keep nodes from being "+
+					"drained; bring them in the bundle, or make sure that they allow one pod to be away")
 		}
 	}
 }

@@ -27,7 +27,12 @@ func removals() []removal {
 		{"networking.k8s.io/v1beta1", []string{"Ingress", "IngressClass"}, "1.22", "networking.k8s.io/v1"},
 		{"rbac.authorization.k8s.io/v1beta1", nil, "1.22", "rbac.authorization.k8s.io/v1"},
 		{"scheduling.k8s.io/v1beta1", nil, "1.22", "scheduling.k8s.io/v1"},
-		{"storage.k8s.io/v1beta1", []string{"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"}, "1.22", "storage.k8s.io/v1"},
+		{
+			"storage.k8s.io/v1beta1",
+			[]string{"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"},
+			"1.22",
+			"storage.k8s.io/v1",
+		},
 		{"batch/v1beta1", []string{"CronJob"}, "1.25", "batch/v1"},
 		{"discovery.k8s.io/v1beta1", []string{"EndpointSlice"}, "1.25", "discovery.k8s.io/v1"},
 		{"events.k8s.io/v1beta1", []string{"Event"}, "1.25", "events.k8s.io/v1"},
@@ -44,7 +49,8 @@ func (l *linter) removedAPIs() {
 	for _, o := range l.objects {
 		for _, r := range removals() {
 			if o.apiVersion == r.apiVersion && (r.kinds == nil || slices.Contains(r.kinds, o.kind)) {
-				l.warnf("other-removed-api", o.at("apiVersion"), "%s %s is of %s, which Kubernetes %s removed; use %s", o.kind, o.name, r.apiVersion, r.release, r.instead)
+				l.warnf("other-removed-api", o.at("apiVersion"), "%s %s is of %s, which Kubernetes %s removed; use %s",
+					o.kind, o.name, r.apiVersion, r.release, r.instead)
 			}
 		}
 	}
@@ -119,13 +125,16 @@ func (l *linter) imagePlatforms(image string, arches, systems []string) {
 			p := system + "/" + arch
 			promised = append(promised, p)
 			if !slices.Contains(there, p) {
-				l.warnf("other-platforms", at, "the labels promise %s, but the image %s does not run there: it has %s", p, image, strings.Join(there, ", "))
+				l.warnf("other-platforms", at, "the labels promise %s, but the image %s does not run there: it has %s",
+					p, image, strings.Join(there, ", "))
 			}
 		}
 	}
 	for _, p := range there {
 		if !slices.Contains(promised, p) {
-			l.warnf("other-platforms", at, "the image %s runs on %s, which no label says; add %s<arch>: %s and %s<os>: %s", image, p, labelArch, supported, labelOS, supported)
+			l.warnf("other-platforms", at,
+				"the image %s runs on %s, which no label says; add %s<arch>: %s and %s<os>: %s", image, p, labelArch,
+				supported, labelOS, supported)
 		}
 	}
 }

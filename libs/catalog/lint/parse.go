@@ -63,7 +63,8 @@ func (l *linter) parse() {
 	for _, f := range l.in.Manifests {
 		l.each(f, func(v docs.Value) {
 			o := object{file: f.Name, value: v}
-			o.apiVersion, o.kind, o.name = v.Child("apiVersion").Text(), v.Child("kind").Text(), v.Child("metadata").Child("name").Text()
+			o.apiVersion, o.kind, o.name = v.Child("apiVersion").Text(), v.Child("kind").Text(),
+				v.Child("metadata").Child("name").Text()
 			if o.apiVersion == "" || o.kind == "" || o.name == "" {
 				l.sick(f.Name, v.Line(), v.Column(), "an object needs apiVersion, kind and metadata.name")
 				return

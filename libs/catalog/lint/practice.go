@@ -19,13 +19,16 @@ func (l *linter) resourceRequests() {
 		base := []string{"spec", "install", "spec", "deployments", nth(i)}
 		spec, err := d.Typed()
 		if err != nil {
-			l.warnf("practice-resources", l.csvObject.at(base...), "the deployment %s does not have the right form: %v", d.Name, err)
+			l.warnf("practice-resources", l.csvObject.at(base...), "the deployment %s does not have the right form: %v",
+				d.Name, err)
 			continue
 		}
 		for j, c := range spec.Template.Spec.Containers {
 			if missing := withoutRequest(c); missing != "" {
 				at := l.csvObject.at(append(base, "spec", "template", "spec", "containers", nth(j))...)
-				l.warnf("practice-resources", at, "the container %s of deployment %s requests no %s, so that it is placed by chance and evicted first; set resources.requests", c.Name, d.Name, missing)
+				l.warnf("practice-resources", at,
+					"the container %s of deployment %s requests no %s, so that it is placed by chance and evicted "+
+						"first; set resources.requests", c.Name, d.Name, missing)
 			}
 		}
 	}
@@ -49,9 +52,11 @@ func (l *linter) channelNames() {
 	}
 	for c := range strings.SplitSeq(v.Text(), ",") {
 		c = strings.TrimSpace(c)
-		known := slices.ContainsFunc([]string{"candidate", "fast", "stable"}, func(p string) bool { return strings.HasPrefix(c, p) })
+		known := slices.ContainsFunc([]string{"candidate", "fast", "stable"},
+			func(p string) bool { return strings.HasPrefix(c, p) })
 		if c != "" && !known {
-			l.warnf("practice-channels", place{fileAnnotations, v.Line(), v.Column()}, "the channel %q tells nothing of its pace; begin its name with candidate, fast or stable", c)
+			l.warnf("practice-channels", place{fileAnnotations, v.Line(), v.Column()},
+				"the channel %q tells nothing of its pace; begin its name with candidate, fast or stable", c)
 		}
 	}
 }
@@ -62,7 +67,8 @@ func (l *linter) crdDescriptions() {
 	}
 	for i, c := range l.csv.Spec.CRDs.Owned {
 		if strings.TrimSpace(c.Description) == "" {
-			l.warnf("practice-crd-description", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)), "the CSV does not describe its CRD %s; say what it is for", c.Name)
+			l.warnf("practice-crd-description", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)),
+				"the CSV does not describe its CRD %s; say what it is for", c.Name)
 		}
 	}
 }
@@ -70,7 +76,8 @@ func (l *linter) crdDescriptions() {
 func (l *linter) crdRights() {
 	for _, g := range l.grants() {
 		if g.covers("apiextensions.k8s.io", "customresourcedefinitions", "create") {
-			l.warnf("practice-crd-rights", g.at, "the rule lets the operator create CRDs, which may replace those of others; bring them in the bundle")
+			l.warnf("practice-crd-rights", g.at,
+				"the rule lets the operator create CRDs, which may replace those of others; bring them in the bundle")
 		}
 	}
 }
@@ -86,5 +93,6 @@ func (l *linter) nameForm() {
 			return
 		}
 	}
-	l.warnf("practice-name", l.csvObject.at("metadata", "name"), "the name %q of the CSV should have the form <operator>.v<semantic version>", l.csv.Name)
+	l.warnf("practice-name", l.csvObject.at("metadata", "name"),
+		"the name %q of the CSV should have the form <operator>.v<semantic version>", l.csv.Name)
 }

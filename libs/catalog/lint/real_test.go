@@ -19,7 +19,10 @@ var update = flag.Bool("update", false, "write the golden file")
 
 // few chooses some packages: the race detector makes all of them take minutes.
 func few(path string) bool {
-	return slices.ContainsFunc([]string{"anzo-operator", "bookkeeper-operator", "kubecost-operator", "nutanixcsioperator", "nvidia-network-operator", "stackable-hdfs-operator", "k8s-triliovault"},
+	return slices.ContainsFunc([]string{
+		"anzo-operator", "bookkeeper-operator", "kubecost-operator",
+		"nutanixcsioperator", "nvidia-network-operator", "stackable-hdfs-operator", "k8s-triliovault",
+	},
 		func(p string) bool { return strings.Contains("/"+path, "/"+p+"/") })
 }
 

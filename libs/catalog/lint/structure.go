@@ -26,17 +26,20 @@ const kindPodMonitor = "PodMonitor"
 func optionalKinds() []string {
 	return []string{
 		"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin",
-		"ConsoleQuickStart", "ConsoleYAMLSample", "NetworkPolicy", "PodDisruptionBudget", kindPodMonitor, "PriorityClass",
-		"PrometheusRule", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
+		"ConsoleQuickStart", "ConsoleYAMLSample", "NetworkPolicy", "PodDisruptionBudget", kindPodMonitor,
+		"PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount",
+		"ServiceMonitor", "VerticalPodAutoscaler",
 	}
 }
 
 func (l *linter) directories() {
 	if len(l.in.Manifests) == 0 {
-		l.errorf("structure-directory", place{file: dirManifests}, "the bundle has no directory %s with files; put its ClusterServiceVersion and CRDs there", dirManifests)
+		l.errorf("structure-directory", place{file: dirManifests},
+			"the bundle has no directory %s with files; put its ClusterServiceVersion and CRDs there", dirManifests)
 	}
 	if len(l.in.Metadata) == 0 {
-		l.errorf("structure-directory", place{file: dirMetadata}, "the bundle has no directory %s with files; put annotations.yaml there", dirMetadata)
+		l.errorf("structure-directory", place{file: dirMetadata},
+			"the bundle has no directory %s with files; put annotations.yaml there", dirMetadata)
 	}
 }
 
@@ -49,7 +52,8 @@ func (l *linter) unreadable() {
 // requiredAnnotations holds the annotations that make a directory a bundle (R-CAT-55).
 func (l *linter) requiredAnnotations() {
 	if !slices.ContainsFunc(l.in.Metadata, func(f File) bool { return f.Name == fileAnnotations }) {
-		l.errorf("structure-annotations", place{file: fileAnnotations}, "the file is missing; it names package and channels of the bundle")
+		l.errorf("structure-annotations", place{file: fileAnnotations},
+			"the file is missing; it names package and channels of the bundle")
 		return
 	}
 	at := place{file: fileAnnotations}
@@ -61,11 +65,17 @@ func (l *linter) requiredAnnotations() {
 		good func(string) bool
 		form string
 	}{
-		{catalog.AnnotationMediaType, func(v string) bool { return v == catalog.MediaTypeRegistryV1 }, catalog.MediaTypeRegistryV1},
+		{
+			catalog.AnnotationMediaType, func(v string) bool { return v == catalog.MediaTypeRegistryV1 },
+			catalog.MediaTypeRegistryV1,
+		},
 		{catalog.AnnotationManifests, func(v string) bool { return path.Clean(v) == dirManifests }, dirManifests + "/"},
 		{catalog.AnnotationMetadata, func(v string) bool { return path.Clean(v) == dirMetadata }, dirMetadata + "/"},
 		{catalog.AnnotationPackage, func(v string) bool { return v != "" }, "the name of the package"},
-		{catalog.AnnotationChannels, func(v string) bool { return strings.Trim(v, ", ") != "" }, "the channels that the bundle joins, with commas between"},
+		{
+			catalog.AnnotationChannels, func(v string) bool { return strings.Trim(v, ", ") != "" },
+			"the channels that the bundle joins, with commas between",
+		},
 	} {
 		v, there := l.annotations[want.key]
 		switch {
@@ -73,7 +83,8 @@ func (l *linter) requiredAnnotations() {
 			l.errorf("structure-annotations", at, "the annotation %s is missing; set it to %s", want.key, want.form)
 		case !want.good(v):
 			value := l.annotated.Child(want.key)
-			l.errorf("structure-annotations", place{fileAnnotations, value.Line(), value.Column()}, "the annotation %s is %q; set it to %s", want.key, v, want.form)
+			l.errorf("structure-annotations", place{fileAnnotations, value.Line(), value.Column()},
+				"the annotation %s is %q; set it to %s", want.key, v, want.form)
 		}
 	}
 }
@@ -83,9 +94,11 @@ func (l *linter) kinds() {
 		switch {
 		case o.kind == bundle.KindCSV || o.kind == bundle.KindCRD:
 		case o.kind == kindPodMonitor:
-			l.warnf("structure-kind", o.at("kind"), "%s %s is refused at installation; use a ServiceMonitor", o.kind, o.name)
+			l.warnf("structure-kind", o.at("kind"), "%s %s is refused at installation; use a ServiceMonitor", o.kind,
+				o.name)
 		case !slices.Contains(optionalKinds(), o.kind):
-			l.errorf("structure-kind", o.at("kind"), "%s %s is of a kind that a bundle may not bring; let the operator create it", o.kind, o.name)
+			l.errorf("structure-kind", o.at("kind"),
+				"%s %s is of a kind that a bundle may not bring; let the operator create it", o.kind, o.name)
 		}
 	}
 }
@@ -105,9 +118,13 @@ func (l *linter) size() {
 	at := place{file: dirManifests}
 	switch packed := int64(n); {
 	case packed > maxPacked:
-		l.errorf("structure-size", at, "the manifests have %d bytes when packed by gzip, more than %d; shorten descriptions of CRDs, or split the operator", packed, int64(maxPacked))
+		l.errorf("structure-size", at,
+			"the manifests have %d bytes when packed by gzip, more than %d; shorten descriptions of CRDs, or split "+
+				"the operator", packed, int64(maxPacked))
 	case packed*100 >= maxPacked*fullPercent:
-		l.warnf("structure-size", at, "the manifests have %d bytes when packed by gzip, %d %% of the %d that there may be", packed, packed*100/maxPacked, int64(maxPacked))
+		l.warnf("structure-size", at,
+			"the manifests have %d bytes when packed by gzip, %d %% of the %d that there may be", packed,
+			packed*100/maxPacked, int64(maxPacked))
 	}
 }
 
@@ -123,9 +140,11 @@ var _ io.Writer = (*counter)(nil)
 func (l *linter) oneCSV() {
 	switch {
 	case len(l.csvs) == 0:
-		l.errorf("structure-csv", place{file: dirManifests}, "the bundle has no ClusterServiceVersion; it needs exactly one (R-CAT-51)")
+		l.errorf("structure-csv", place{file: dirManifests},
+			"the bundle has no ClusterServiceVersion; it needs exactly one (R-CAT-51)")
 	case len(l.csvs) > 1:
-		l.errorf("structure-csv", l.csvs[1].at(), "the bundle has %d ClusterServiceVersions; it needs exactly one (R-CAT-51)", len(l.csvs))
+		l.errorf("structure-csv", l.csvs[1].at(),
+			"the bundle has %d ClusterServiceVersions; it needs exactly one (R-CAT-51)", len(l.csvs))
 	}
 }
 
@@ -142,13 +161,16 @@ func (l *linter) ownedCRDs() {
 	}
 	for i, c := range l.csv.Spec.CRDs.Owned {
 		if !brought[c.Name] && !owned[c.Name] {
-			l.errorf("structure-owned-crd", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)), "the CSV owns the CRD %s, which is not in the bundle; add its manifest", c.Name)
+			l.errorf("structure-owned-crd", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)),
+				"the CSV owns the CRD %s, which is not in the bundle; add its manifest", c.Name)
 		}
 		owned[c.Name] = true
 	}
 	for _, o := range l.objects {
 		if o.kind == bundle.KindCRD && !owned[o.name] {
-			l.errorf("structure-owned-crd", o.at("metadata", "name"), "the CRD %s is in the bundle, but the CSV does not own it; add it to customresourcedefinitions.owned, or remove it", o.name)
+			l.errorf("structure-owned-crd", o.at("metadata", "name"),
+				"the CRD %s is in the bundle, but the CSV does not own it; add it to "+
+					"customresourcedefinitions.owned, or remove it", o.name)
 		}
 	}
 }
@@ -161,14 +183,16 @@ func (l *linter) duplicateCRDs() {
 			continue
 		}
 		if names[o.name] {
-			l.errorf("structure-duplicate-crd", o.at("metadata", "name"), "the bundle brings the CRD %s twice; keep one manifest", o.name)
+			l.errorf("structure-duplicate-crd", o.at("metadata", "name"),
+				"the bundle brings the CRD %s twice; keep one manifest", o.name)
 			continue
 		}
 		names[o.name] = true
 		spec := o.value.Child("spec")
 		kind := spec.Child("group").Text() + "/" + spec.Child("names").Child("kind").Text()
 		if kinds[kind] {
-			l.errorf("structure-duplicate-crd", o.at("spec", "names", "kind"), "two CRDs of the bundle define the kind %s; keep one", kind)
+			l.errorf("structure-duplicate-crd", o.at("spec", "names", "kind"),
+				"two CRDs of the bundle define the kind %s; keep one", kind)
 		}
 		kinds[kind] = true
 	}
@@ -179,7 +203,8 @@ func (l *linter) duplicateCRDs() {
 	for i, c := range l.csv.Spec.CRDs.Owned {
 		key := bundle.GVK{Group: c.Name, Version: c.Version, Kind: c.Kind}
 		if owned[key] {
-			l.errorf("structure-duplicate-crd", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)), "the CSV owns version %s of %s twice; keep one", c.Version, c.Name)
+			l.errorf("structure-duplicate-crd", l.csvObject.at("spec", "customresourcedefinitions", "owned", nth(i)),
+				"the CSV owns version %s of %s twice; keep one", c.Version, c.Name)
 		}
 		owned[key] = true
 	}

@@ -121,7 +121,8 @@ func (c *Catalog) looseBlobs(parts []part, groups map[string]*group) []Blob {
 			b := o.blob
 			if strings.HasPrefix(b.Schema, "olm.") {
 				c.Findings = append(c.Findings, o.In("schema").Finding(catalog.SeverityWarning, "R-CAT-7", b.Package,
-					"schema %q is kept, but the prefix olm. is reserved and this one is not known; use a prefix that you own, such as a domain", b.Schema))
+					"schema %q is kept, but the prefix olm. is reserved and this one is not known; use a prefix that "+
+						"you own, such as a domain", b.Schema))
 			}
 			g := groups[b.Package]
 			if b.Package == "" || g == nil {
@@ -162,7 +163,8 @@ func (g *group) build() (catalog.Package, digest.Digest, bool) {
 	p := g.document()
 	d, err := p.Digest()
 	if err != nil {
-		g.Addf(g.Packages[0].Place, catalog.SeverityError, "R-CAT-25", "package %q holds a value that has no canonical form: %v", g.Name, err)
+		g.Addf(g.Packages[0].Place, catalog.SeverityError, "R-CAT-25",
+			"package %q holds a value that has no canonical form: %v", g.Name, err)
 	}
 	return p, d, err == nil
 }
@@ -236,7 +238,8 @@ func (g *group) adopt() {
 		case wanted[name]:
 			g.Bundles = append(g.Bundles, dirs[name])
 		default:
-			g.Addf(dirs[name].Place, catalog.SeverityWarning, "R-CAT-29", "bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
+			g.Addf(dirs[name].Place, catalog.SeverityWarning, "R-CAT-29",
+				"bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
 		}
 	}
 }
@@ -246,7 +249,9 @@ func (g *group) sameBundle(first, second *validate.BundleDraft) {
 	if first.Bundle.Content == second.Bundle.Content {
 		return
 	}
-	g.Addf(second.In("name"), catalog.SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name; remove one, or name it anew", second.Bundle.Name, first.File)
+	g.Addf(second.In("name"), catalog.SeverityWarning, "R-CAT-24",
+		"bundle %q is left out: %s holds another one of the same name; remove one, or name it anew", second.Bundle.Name,
+		first.File)
 }
 
 func icon(b *validate.IconDraft) *catalog.Icon {

@@ -228,7 +228,8 @@ func BenchmarkReload(b *testing.B) {
 	for b.Loop() {
 		text, err := os.ReadFile(changed)
 		if err == nil {
-			err = os.WriteFile(changed, append(text, []byte("---\nschema: sea.test/note\npackage: package-7\nabout: "+strconv.Itoa(len(text))+"\n")...), 0o600)
+			err = os.WriteFile(changed, append(text, []byte("---\nschema: sea.test/note\npackage: package-7\nabout: "+
+				strconv.Itoa(len(text))+"\n")...), 0o600)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -29,7 +29,9 @@ type blob struct {
 func readBlob(file string, v docs.Value) (blob, *catalog.Finding) {
 	b := blob{Place: validate.Place{File: file, Line: v.Line(), Column: v.Column()}, value: v}
 	if v.Kind() != jsontree.Object {
-		f := b.Finding(catalog.SeverityError, "R-CAT-6", "", "a catalog document must be an object with a schema field; exclude the file in .indexignore if it is no catalog content")
+		f := b.Finding(catalog.SeverityError, "R-CAT-6", "",
+			"a catalog document must be an object with a schema field; exclude the file in .indexignore if it is no "+
+				"catalog content")
 		return b, &f
 	}
 	seen := map[string]string{}
@@ -42,26 +44,33 @@ func readBlob(file string, v docs.Value) (blob, *catalog.Finding) {
 		}
 		at := validate.Place{File: file, Line: k.Line(), Column: k.Column()}
 		if first, twice := seen[key]; twice {
-			f := at.Finding(catalog.SeverityError, "R-CAT-6", b.pkg, "duplicate keys for key %q: %q and %q; keep one", key, first, written)
+			f := at.Finding(catalog.SeverityError, "R-CAT-6", b.pkg, "duplicate keys for key %q: %q and %q; keep one",
+				key, first, written)
 			return b, &f
 		}
 		seen[key] = written
 		if v.Kind() != jsontree.String {
-			f := at.Finding(catalog.SeverityError, "R-CAT-6", b.pkg, "the value of %q must be a string; put it in quotes", written)
+			f := at.Finding(catalog.SeverityError, "R-CAT-6", b.pkg,
+				"the value of %q must be a string; put it in quotes", written)
 			return b, &f
 		}
 		*field = v.Text()
 		if key == "package" && *field == "" {
-			f := at.Finding(catalog.SeverityError, "R-CAT-6", "", "package must not be empty; name the package or leave the key out")
+			f := at.Finding(catalog.SeverityError, "R-CAT-6", "",
+				"package must not be empty; name the package or leave the key out")
 			return b, &f
 		}
 	}
 	if b.schema == "" && v.Child("packageName").Exists() && v.Child("channels").Exists() {
-		f := b.Finding(catalog.SeverityError, "R-CAT-76", "", "this is a package manifest, but no directories of its versions stand beside it; put them there, or write a file-based catalog")
+		f := b.Finding(catalog.SeverityError, "R-CAT-76", "",
+			"this is a package manifest, but no directories of its versions stand beside it; put them there, or "+
+				"write a file-based catalog")
 		return b, &f
 	}
 	if b.schema == "" {
-		f := b.Finding(catalog.SeverityError, "R-CAT-6", b.pkg, "the document is missing root schema field; add it, or exclude the file in .indexignore if it is no catalog content")
+		f := b.Finding(catalog.SeverityError, "R-CAT-6", b.pkg,
+			"the document is missing root schema field; add it, or exclude the file in .indexignore if it is no "+
+				"catalog content")
 		return b, &f
 	}
 	return b, nil
@@ -86,7 +95,8 @@ func (b blob) at(v docs.Value) validate.Place {
 // decode reads a value into a typed one by the rules of Go's JSON decoder.
 func (b blob) decode(v docs.Value, into any, rule, what string) *catalog.Finding {
 	if err := json.Unmarshal(v.JSON(), into); err != nil {
-		f := b.at(v).Finding(catalog.SeverityError, rule, b.owner(), "%s does not have the right form: %v", what, strings.TrimPrefix(err.Error(), "json: "))
+		f := b.at(v).Finding(catalog.SeverityError, rule, b.owner(), "%s does not have the right form: %v", what,
+			strings.TrimPrefix(err.Error(), "json: "))
 		return &f
 	}
 	return nil
@@ -98,12 +108,14 @@ func (b blob) faulty(faults []*docs.Error) []catalog.Finding {
 	var out []catalog.Finding
 	for _, field := range []struct{ key, text string }{{"schema", b.schema}, {"package", b.pkg}, {"name", b.name}} {
 		if why := value.Name(field.text, catalog.MaxBlobNameBytes); why != "" {
-			out = append(out, b.In(field.key).Finding(catalog.SeverityError, "R-CAT-6", b.owner(), "the value %.40q of %s %s", field.text, field.key, why))
+			out = append(out, b.In(field.key).Finding(catalog.SeverityError, "R-CAT-6", b.owner(),
+				"the value %.40q of %s %s", field.text, field.key, why))
 		}
 	}
 	for _, e := range faults {
 		at := validate.Place{File: b.File, Line: e.Line, Column: e.Column}
-		out = append(out, at.Finding(catalog.SeverityError, "R-CAT-1", b.owner(), "%s; mend it, the document cannot be used as it is", e.Text()))
+		out = append(out, at.Finding(catalog.SeverityError, "R-CAT-1", b.owner(),
+			"%s; mend it, the document cannot be used as it is", e.Text()))
 	}
 	return out
 }

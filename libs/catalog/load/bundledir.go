@@ -31,9 +31,14 @@ const (
 // bundleDir reads one directory {manifests,metadata} into a bundle. What makes no bundle is left out
 // of the catalog, which a warning says: one bad bundle of many does not take the others away. pkg is the
 // package of a directory of the legacy layout, which holds manifests alone.
-func bundleDir(fsys fs.FS, dir, pkg string, k *worker, m memory, keep keeper) (*validate.BundleDraft, []catalog.Finding) {
+func bundleDir(fsys fs.FS, dir, pkg string, k *worker, m memory, keep keeper) (
+	*validate.BundleDraft, []catalog.Finding,
+) {
 	d := &validate.BundleDraft{Place: validate.Place{File: dir}, Dir: dir}
-	r := &dirReader{dir: dir, draft: d, parser: &k.outer, space: &k.space, manifestsDir: dirManifests, metadataDir: dirMetadata}
+	r := &dirReader{
+		dir: dir, draft: d, parser: &k.outer, space: &k.space, manifestsDir: dirManifests,
+		metadataDir: dirMetadata,
+	}
 	if r.pkg = pkg; pkg != "" {
 		r.manifestsDir = "."
 	}
@@ -83,7 +88,9 @@ func (r *dirReader) decode(keep keeper) (*validate.BundleDraft, []catalog.Findin
 		return nil, r.findings
 	}
 	if why := value.Name(csv.Name, catalog.MaxNameBytes); why != "" {
-		return nil, append(r.findings, validate.ForAuthors(r.draft.Finding(r.single.severity(), "R-CAT-51", r.draft.Package, "%s: the name %.40q of its CSV %s", r.single.verdict(), csv.Name, why)))
+		return nil, append(r.findings, validate.ForAuthors(
+			r.draft.Finding(r.single.severity(), "R-CAT-51", r.draft.Package, "%s: the name %.40q of its CSV %s",
+				r.single.verdict(), csv.Name, why)))
 	}
 	r.single.found(csv)
 	r.draft.Bundle.Name, r.draft.CSV = csv.Name, factsOf(*csv)
@@ -104,7 +111,8 @@ func (r *dirReader) open(fsys fs.FS) bool {
 		}
 	}
 	r.others(fsys, &left)
-	if annotations := path.Join(r.metadataDir, fileAnnotations); r.files[annotations] == nil && len(r.unusual) == 0 && r.pkg == "" && !r.single.labelled() {
+	if annotations := path.Join(r.metadataDir, fileAnnotations); r.files[annotations] == nil && len(r.unusual) == 0 &&
+		r.pkg == "" && !r.single.labelled() {
 		return r.leaveOut(path.Join(r.dir, annotations), "R-CAT-51", fs.ErrNotExist)
 	}
 	if !r.single.place(r) {
@@ -142,10 +150,11 @@ func unusual(e fs.DirEntry) bool {
 		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name()))
 }
 
-// others reads what else lies in the metadata directory, where one of the usual names is missing: OLM's tools know the three
-// files apart by what they hold. What cannot be read says nothing.
+// others reads what else lies in the metadata directory, where one of the usual names is missing: OLM's tools know the
+// three files apart by what they hold. What cannot be read says nothing.
 func (r *dirReader) others(fsys fs.FS, left *int64) {
-	if !slices.ContainsFunc(usualMetadata(), func(n string) bool { return r.files[path.Join(r.metadataDir, n)] == nil }) || r.pkg != "" {
+	if !slices.ContainsFunc(usualMetadata(),
+		func(n string) bool { return r.files[path.Join(r.metadataDir, n)] == nil }) || r.pkg != "" {
 		return
 	}
 	entries, err := fs.ReadDir(fsys, path.Join(r.dir, r.metadataDir))
@@ -194,7 +203,8 @@ func (r *dirReader) key() digest.Digest {
 // leaveOut reports that the directory makes no bundle.
 func (r *dirReader) leaveOut(file, rule string, err error) bool {
 	at := validate.Place{File: file}
-	r.findings = append(r.findings, validate.ForAuthors(at.Finding(r.single.severity(), rule, r.draft.Package, "%s: %v", r.single.verdict(), err)))
+	r.findings = append(r.findings, validate.ForAuthors(
+		at.Finding(r.single.severity(), rule, r.draft.Package, "%s: %v", r.single.verdict(), err)))
 	return false
 }
 
@@ -204,10 +214,12 @@ func (r *dirReader) annotations() bool {
 	a := r.annotated()
 	r.draft.Package = a[catalog.AnnotationPackage]
 	if r.draft.Package == "" {
-		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("set the annotation %s to its package", catalog.AnnotationPackage))
+		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("set the annotation %s to its package",
+			catalog.AnnotationPackage))
 	}
 	if t := a[catalog.AnnotationMediaType]; t != "" && t != catalog.MediaTypeRegistryV1 {
-		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("its media type is %q, only %s can be installed", t, catalog.MediaTypeRegistryV1))
+		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("its media type is %q, only %s can be installed", t,
+			catalog.MediaTypeRegistryV1))
 	}
 	for c := range strings.SplitSeq(a[catalog.AnnotationChannels], ",") {
 		if c = strings.TrimSpace(c); c != "" {
@@ -241,8 +253,8 @@ func (r *dirReader) annotated() map[string]string {
 	return a
 }
 
-// read decodes one file of the metadata directory as OLM's tools do; one that is not there leaves into as it is. They pass over
-// a file that cannot be decoded, which a warning says: only without annotations is there no bundle.
+// read decodes one file of the metadata directory as OLM's tools do; one that is not there leaves into as it is. They
+// pass over a file that cannot be decoded, which a warning says: only without annotations is there no bundle.
 func (r *dirReader) read(name string, into any) {
 	n := path.Join(r.metadataDir, name)
 	data, there := r.files[n]
@@ -253,7 +265,9 @@ func (r *dirReader) read(name string, into any) {
 	key := strings.TrimSuffix(name, path.Ext(name)) // what the file holds
 	for _, n := range r.unusual {
 		if object, _, err := r.parser.Manifest(r.files[n], docLimits()); err == nil && has(object, key) {
-			r.findings = append(r.findings, validate.ForAuthors(r.at(n).Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package, "the file is read as %s, by what it holds; give it that name", name)))
+			r.findings = append(r.findings, validate.ForAuthors(
+				r.at(n).Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package,
+					"the file is read as %s, by what it holds; give it that name", name)))
 			r.decodeFile(n, r.files[n], into)
 			return
 		}
@@ -275,7 +289,8 @@ func (r *dirReader) decodeFile(name string, data []byte, into any) {
 	object, notes, err := r.parser.Manifest(data, docLimits())
 	for _, e := range notes {
 		there := validate.Place{File: at.File, Line: e.Line, Column: e.Column}
-		r.findings = append(r.findings, validate.ForAuthors(there.Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package, "%s", e.Text())))
+		r.findings = append(r.findings, validate.ForAuthors(
+			there.Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package, "%s", e.Text())))
 	}
 	if err == nil && object == nil {
 		err = errors.New("the file is empty")
@@ -284,12 +299,14 @@ func (r *dirReader) decodeFile(name string, data []byte, into any) {
 		err = json.Unmarshal(object, into)
 	}
 	if err != nil {
-		r.findings = append(r.findings, validate.ForAuthors(at.Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package, "the file is passed over, as OLM does: %v", err)))
+		r.findings = append(r.findings, validate.ForAuthors(
+			at.Finding(catalog.SeverityWarning, "R-CAT-55", r.draft.Package, "the file is passed over, as OLM does: %v",
+				err)))
 	}
 }
 
-// manifests returns the object of each manifest file as JSON, as OLM reads them: what it passes over is passed over, with a
-// warning.
+// manifests returns the object of each manifest file as JSON, as OLM reads them: what it passes over is passed over,
+// with a warning.
 func (r *dirReader) manifests() ([]manifestAt, bool) {
 	var out []manifestAt
 	for _, n := range r.names {
@@ -297,13 +314,16 @@ func (r *dirReader) manifests() ([]manifestAt, bool) {
 		object, notes, err := r.parser.Manifest(r.files[n], docLimits())
 		for _, e := range notes {
 			there := validate.Place{File: at.File, Line: e.Line, Column: e.Column}
-			r.findings = append(r.findings, validate.ForAuthors(there.Finding(catalog.SeverityWarning, "R-CAT-51", r.draft.Package, "%s", e.Text())))
+			r.findings = append(r.findings, validate.ForAuthors(
+				there.Finding(catalog.SeverityWarning, "R-CAT-51", r.draft.Package, "%s", e.Text())))
 		}
 		switch {
 		case err != nil && isLimit(err):
 			return nil, r.leaveOut(at.File, "R-CAT-51", err)
 		case err != nil:
-			r.findings = append(r.findings, validate.ForAuthors(at.Finding(catalog.SeverityWarning, "R-CAT-51", r.draft.Package, "the file is passed over, as OLM does: %v", err)))
+			r.findings = append(r.findings, validate.ForAuthors(
+				at.Finding(catalog.SeverityWarning, "R-CAT-51", r.draft.Package,
+					"the file is passed over, as OLM does: %v", err)))
 		case object != nil:
 			out = append(out, manifestAt{at, "the file", object})
 		}
@@ -315,7 +335,10 @@ func (r *dirReader) manifests() ([]manifestAt, bool) {
 func (r *dirReader) render(csv *bundle.CSV) bool {
 	d := r.draft
 	d.Bundle.Version, d.Bundle.Release = csv.Spec.Version, csv.Spec.Release
-	identity := mustJSON(catalog.PackageProperty{PackageName: d.Package, Version: csv.Spec.Version, Release: csv.Spec.Release})
+	identity := mustJSON(catalog.PackageProperty{
+		PackageName: d.Package, Version: csv.Spec.Version,
+		Release: csv.Spec.Release,
+	})
 	dependencies, ok1 := r.dependencies()
 	extra, ok2 := r.extraProperties(csv)
 	d.Bundle.Properties = sortProperties(slices.Concat(
@@ -345,7 +368,8 @@ func (r *dirReader) dependencies() ([]catalog.Property, bool) {
 				return nil, r.leaveOut(path.Join(r.dir, r.metadataDir, fileDependencies), "R-CAT-56", err)
 			}
 			out = append(out, catalog.Property{
-				Type: catalog.TypePackageRequired, Value: mustJSON(catalog.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version}),
+				Type: catalog.TypePackageRequired, Value: mustJSON(
+					catalog.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version}),
 			})
 		case catalog.TypeGVK:
 			out = append(out, catalog.Property{Type: catalog.TypeGVKRequired, Value: dep.Value})
@@ -366,7 +390,8 @@ func (r *dirReader) extraProperties(csv *bundle.CSV) ([]catalog.Property, bool) 
 	if text := csv.Annotations["olm.properties"]; text != "" {
 		var more []catalog.Property
 		if err := json.Unmarshal([]byte(text), &more); err != nil {
-			return nil, r.leaveOut(path.Join(r.dir, r.manifestsDir), "R-CAT-58", fmt.Errorf("the CSV annotation olm.properties: %w", err))
+			return nil, r.leaveOut(path.Join(r.dir, r.manifestsDir), "R-CAT-58",
+				fmt.Errorf("the CSV annotation olm.properties: %w", err))
 		}
 		out = append(out, more...)
 	}

@@ -41,7 +41,10 @@ func ReadBundle(fsys fs.FS, labels map[string]string, image string) (BundleFile,
 	d := &validate.BundleDraft{Place: validate.Place{File: "."}, Dir: "."}
 	d.Bundle.Image = image
 	one := &single{image: labels}
-	r := &dirReader{dir: ".", draft: d, parser: new(docs.Parser), space: new(space), single: one, manifestsDir: dirManifests, metadataDir: dirMetadata}
+	r := &dirReader{
+		dir: ".", draft: d, parser: new(docs.Parser), space: new(space), single: one,
+		manifestsDir: dirManifests, metadataDir: dirMetadata,
+	}
 	if !r.locate(&r.metadataDir, catalog.AnnotationMetadata, labels, ".") || !r.open(fsys) {
 		return BundleFile{}, catalog.Findings(r.findings).Report()
 	}

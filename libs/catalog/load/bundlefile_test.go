@@ -24,8 +24,11 @@ func annotation(key string) string { return "operators.operatorframework.io.bund
 func TestReadBundle(t *testing.T) {
 	t.Parallel()
 	in := files{
-		"manifests/csv.yaml":        strings.Replace(manifestCSV("buoy.v1.2.0", "1.2.0", "  replaces: buoy.v1.1.0\n  skips: [buoy.v1.1.1]\n"), "{name: buoy.v1.2.0}", "{name: buoy.v1.2.0, annotations: {olm.skipRange: '<1.2.0'}}", 1),
-		"metadata/annotations.yaml": "annotations:\n  " + annotation("package.v1") + ": buoy\n" + channels("steady, fast") + "  " + annotation("channel.default.v1") + ": fast\n",
+		"manifests/csv.yaml": strings.Replace(
+			manifestCSV("buoy.v1.2.0", "1.2.0", "  replaces: buoy.v1.1.0\n  skips: [buoy.v1.1.1]\n"),
+			"{name: buoy.v1.2.0}", "{name: buoy.v1.2.0, annotations: {olm.skipRange: '<1.2.0'}}", 1),
+		"metadata/annotations.yaml": "annotations:\n  " + annotation("package.v1") + ": buoy\n" +
+			channels("steady, fast") + "  " + annotation("channel.default.v1") + ": fast\n",
 	}
 	b, findings := load.ReadBundle(in.fs(), nil, bundleImage)
 	if len(findings) > 0 {
@@ -34,7 +37,8 @@ func TestReadBundle(t *testing.T) {
 	if b.Package != "buoy" || b.DefaultChannel != "fast" || !cmp.Equal(b.Channels, []string{"steady", "fast"}) {
 		t.Errorf("package %s, channels %v, default %s", b.Package, b.Channels, b.DefaultChannel)
 	}
-	if b.CSV.Spec.Replaces != "buoy.v1.1.0" || len(b.CSV.Spec.Skips) != 1 || b.SkipRange() != "<1.2.0" || len(b.Files) != 2 {
+	if b.CSV.Spec.Replaces != "buoy.v1.1.0" || len(b.CSV.Spec.Skips) != 1 || b.SkipRange() != "<1.2.0" ||
+		len(b.Files) != 2 {
 		t.Errorf("CSV %+v, %d files", b.CSV.Spec, len(b.Files))
 	}
 	want := []catalog.RelatedImage{{Image: bundleImage}, {Image: "registry.example.com/op:1"}}
@@ -52,7 +56,10 @@ func TestReadBundle(t *testing.T) {
 func TestReadBundleLabels(t *testing.T) {
 	t.Parallel()
 	csv := manifestCSV("buoy.v1.0.0", "1.0.0", "")
-	labels := map[string]string{annotation("package.v1"): "label", annotation("channels.v1"): "fast", annotation("manifests.v1"): "/deploy/", annotation("metadata.v1"): "about/"}
+	labels := map[string]string{
+		annotation("package.v1"): "label", annotation("channels.v1"): "fast",
+		annotation("manifests.v1"): "/deploy/", annotation("metadata.v1"): "about/",
+	}
 	for _, c := range []struct {
 		name     string
 		in       files
@@ -60,12 +67,36 @@ func TestReadBundleLabels(t *testing.T) {
 		pkg, err string
 	}{
 		{"labels alone", files{"deploy/csv.yaml": csv}, labels, "label", ""},
-		{"file wins", files{"manifests/csv.yaml": csv, "about/annotations.yaml": "annotations: {" + annotation("package.v1") + ": file, " + annotation("manifests.v1") + ": manifests/}\n"}, labels, "file", ""},
+		{
+			"file wins",
+			files{"manifests/csv.yaml": csv, "about/annotations.yaml": "annotations: {" +
+				annotation("package.v1") + ": file, " + annotation("manifests.v1") + ": manifests/}\n"},
+			labels, "file",
+			"",
+		},
 		{"neither", files{"manifests/csv.yaml": csv}, nil, "", "annotations.yaml"},
-		{"a way out", files{"manifests/csv.yaml": csv}, map[string]string{annotation("package.v1"): "x", annotation("manifests.v1"): "../.."}, "", "no directory of the bundle"},
-		{"a way out of metadata", files{"manifests/csv.yaml": csv}, map[string]string{annotation("package.v1"): "x", annotation("metadata.v1"): "a/../../b"}, "", "no directory of the bundle"},
-		{"broken file", files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["}, map[string]string{annotation("package.v1"): "x"}, "x", ""},
-		{"broken file alone", files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["}, nil, "", "set the annotation"},
+		{"a way out", files{"manifests/csv.yaml": csv}, map[string]string{
+			annotation("package.v1"): "x", annotation("manifests.v1"): "../..",
+		}, "", "no directory of the bundle"},
+		{
+			"a way out of metadata",
+			files{"manifests/csv.yaml": csv},
+			map[string]string{annotation("package.v1"): "x", annotation("metadata.v1"): "a/../../b"},
+			"",
+			"no directory of the bundle",
+		},
+		{
+			"broken file",
+			files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["},
+			map[string]string{annotation("package.v1"): "x"},
+			"x", "",
+		},
+		{
+			"broken file alone",
+			files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["},
+			nil, "",
+			"set the annotation",
+		},
 	} {
 		b, findings := load.ReadBundle(c.in.fs(), c.labels, "")
 		err := findings.Err()
@@ -81,7 +112,8 @@ func TestReadBundleLabels(t *testing.T) {
 // TestReadBundleRefuses proves that what makes no bundle is an error that names rule and file.
 func TestReadBundleRefuses(t *testing.T) {
 	t.Parallel()
-	annotations := files{"metadata/annotations.yaml": "annotations:\n  " + annotation("package.v1") + ": buoy\n" + channels("steady")}
+	annotations := files{"metadata/annotations.yaml": "annotations:\n  " + annotation("package.v1") + ": buoy\n" +
+		channels("steady")}
 	csv := manifestCSV("buoy.v1.0.0", "1.0.0", "")
 	for _, c := range []struct {
 		name string
@@ -91,18 +123,31 @@ func TestReadBundleRefuses(t *testing.T) {
 	}{
 		{"nothing", files{}, "R-CAT-51", "metadata/annotations.yaml"},
 		{"no manifests", annotations, "R-CAT-51", "manifests"},
-		{"no CSV", tree(annotations, files{"manifests/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"}), "R-CAT-51", "."},
+		{
+			"no CSV", tree(annotations, files{
+				"manifests/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n",
+			}),
+			"R-CAT-51", ".",
+		},
 		{"broken", tree(annotations, files{"manifests/a.yaml": "a: ["}), "R-CAT-51", "."},
 		{"version", tree(annotations, files{"manifests/a.yaml": manifestCSV("b", "one", "")}), "R-CAT-26", "."},
-		{"dependency", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]"}), "R-CAT-25", "."},
-		{"rule of a constraint", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.constraint, value: {cel: {rule: size(properties)}}}]"}), "R-CAT-25", "."},
+		{"dependency", tree(annotations, files{
+			"manifests/a.yaml":           csv,
+			"metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]",
+		}), "R-CAT-25", "."},
+		{"rule of a constraint", tree(annotations, files{
+			"manifests/a.yaml": csv,
+			"metadata/dependencies.yaml": "dependencies: [{type: olm.constraint, value: {cel: {rule: " +
+				"size(properties)}}}]",
+		}), "R-CAT-25", "."},
 	} {
 		_, findings := load.ReadBundle(c.in.fs(), nil, "")
 		if findings.Errors() == 0 || findings[0].Rule != c.rule || findings[0].File != c.file {
 			t.Errorf("%s: %v, want %s at %s", c.name, findings, c.rule, c.file)
 		}
 	}
-	_, findings := load.ReadBundle(tree(files{"manifests/a.yaml": csv, "metadata/annotations.yaml": "annotations: {" + annotation("package.v1") + ": buoy}"}).fs(), nil, "")
+	_, findings := load.ReadBundle(tree(files{"manifests/a.yaml": csv, "metadata/annotations.yaml": "annotations: {" +
+		annotation("package.v1") + ": buoy}"}).fs(), nil, "")
 	if findings.Err() != nil || len(findings) != 1 || findings[0].Rule != "R-CAT-52" {
 		t.Errorf("no channel: %v", findings)
 	}

@@ -1,5 +1,5 @@
-// Package load reads operator catalogs from a directory tree, an io/fs.FS, and joins what their files say of each package.
-// Package validate checks what was joined.
+// Package load reads operator catalogs from a directory tree, an io/fs.FS, and joins what their files say of each
+// package. Package validate checks what was joined.
 //
 // Every file is a stream of catalog documents, JSON or YAML (R-CAT-1 …
 // R-CAT-8), except what an .indexignore excludes and what belongs to a bundle directory, which is
@@ -20,8 +20,9 @@
 // that cannot be installed. A lenient load serves the packages that no error speaks of, and lists the
 // others as quarantined: see Catalog.Err and Quarantine.
 //
-// Where users install, a bundle is read as OLM's tools read it; where authors ask (catalog.Findings.Strict, "chandler catalog validate"),
-// each row is an error. libs/bundle.Gather and libs/catalog/internal/docs hold the rules of the first part, libs/render those of the plan.
+// Where users install, a bundle is read as OLM's tools read it; where authors ask (catalog.Findings.Strict, "chandler
+// catalog validate"), each row is an error. libs/bundle.Gather and libs/catalog/internal/docs hold the rules of the
+// first part, libs/render those of the plan.
 //
 //	rule                                               where users install            OLM
 //	a key twice in a manifest or metadata file         the last one, a warning        sigs.k8s.io/yaml: the last one

@@ -72,7 +72,10 @@ func draftDeprecations(b blob) (*validate.DeprecationsDraft, []catalog.Finding) 
 	}
 	d := &validate.DeprecationsDraft{Place: b.Place, Package: b.pkg}
 	for _, e := range body.Entries {
-		d.Entries = append(d.Entries, catalog.Deprecation{Schema: e.Reference.Schema, Name: e.Reference.Name, Message: e.Message})
+		d.Entries = append(d.Entries, catalog.Deprecation{
+			Schema: e.Reference.Schema, Name: e.Reference.Name,
+			Message: e.Message,
+		})
 	}
 	d.EntriesAt = b.places(len(body.Entries))
 	return d, nil
@@ -131,7 +134,8 @@ func (r *bundleReader) field(key string, into any) {
 func (r *bundleReader) property(i int, p propertyNode) {
 	typ, ok := p.typeName()
 	if !ok || !p.value.Exists() {
-		r.addf(p.at(r.blob), "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
+		r.addf(p.at(r.blob), "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1,
+			r.name)
 		return
 	}
 	if typ == catalog.TypeBundleObject {
@@ -159,7 +163,8 @@ func (r *bundleReader) property(i int, p propertyNode) {
 // metadata takes olm.csv.metadata; of several the last counts (R-CAT-18, R-CAT-25).
 func (r *bundleReader) metadata(raw json.RawMessage, at validate.Place) {
 	if r.draft.Bundle.Metadata != nil {
-		r.findings = append(r.findings, at.Finding(catalog.SeverityWarning, "R-CAT-18", r.pkg, "bundle %q has more than one olm.csv.metadata; keep one", r.name))
+		r.findings = append(r.findings, at.Finding(catalog.SeverityWarning, "R-CAT-18", r.pkg,
+			"bundle %q has more than one olm.csv.metadata; keep one", r.name))
 	}
 	r.draft.Bundle.Metadata = raw
 	for _, issue := range value.Property(catalog.TypeCSVMetadata, raw) {
@@ -219,9 +224,11 @@ func takeInline(d *validate.BundleDraft, raw [][]byte, parser *docs.Parser, keep
 		case err == nil:
 			manifests = append(manifests, manifestAt{d.Place, what, object})
 		case isLimit(err):
-			return unusable(d, "R-CAT-51", errs.New(errs.Invalid, "manifest is neither YAML nor JSON that can be used: %v", err).At(fmt.Sprintf("/%d", i), ""))
+			return unusable(d, "R-CAT-51", errs.New(errs.Invalid,
+				"manifest is neither YAML nor JSON that can be used: %v", err).At(fmt.Sprintf("/%d", i), ""))
 		default:
-			findings = append(findings, tolerated(d, "R-CAT-51", "%s is passed over, as OLM does: it is neither YAML nor JSON that can be used: %v", what, err))
+			findings = append(findings, tolerated(d, "R-CAT-51",
+				"%s is passed over, as OLM does: it is neither YAML nor JSON that can be used: %v", what, err))
 		}
 	}
 	_, more := takeManifests(d, manifests, keep)
@@ -251,7 +258,9 @@ func makeContent(d *validate.BundleDraft, manifests []manifestAt, keep keeper) (
 	var findings []catalog.Finding
 	for _, p := range passed {
 		m := manifests[p.Manifest]
-		findings = append(findings, validate.ForAuthors(m.Finding(catalog.SeverityWarning, "R-CAT-51", d.Package, "%s is passed over, as OLM does: %s", m.what, p.Message)))
+		findings = append(findings, validate.ForAuthors(
+			m.Finding(catalog.SeverityWarning, "R-CAT-51", d.Package, "%s is passed over, as OLM does: %s", m.what,
+				p.Message)))
 	}
 	csv, err := theCSV(objects)
 	if err != nil {
@@ -260,7 +269,8 @@ func makeContent(d *validate.BundleDraft, manifests []manifestAt, keep keeper) (
 	canonical, dg := bundle.Join(objects)
 	if missing := missingCRDs(objects, csv); len(missing) > 0 {
 		findings = append(findings, tolerated(d, "R-CAT-52",
-			"the CSV %s owns CRDs that are not in its bundle: %s; add their manifests", csv.Name, strings.Join(missing, ", ")))
+			"the CSV %s owns CRDs that are not in its bundle: %s; add their manifests", csv.Name,
+			strings.Join(missing, ", ")))
 	}
 	name := d.Bundle.Name
 	if name == "" {
@@ -282,7 +292,8 @@ func theCSV(objects []bundle.Object) (bundle.CSV, error) {
 		}
 	}
 	if len(found) != 1 {
-		return bundle.CSV{}, errs.New(errs.Invalid, "bundle has %d ClusterServiceVersions, want exactly 1", len(found)).At("", "R-CAT-51")
+		return bundle.CSV{}, errs.New(errs.Invalid, "bundle has %d ClusterServiceVersions, want exactly 1",
+			len(found)).At("", "R-CAT-51")
 	}
 	return bundle.ParseCSV(found[0].Raw)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
-// ExampleLoad validates a catalog. It is read from any io/fs.FS. Err says whether it may be served; Findings say all that is wrong with it, and where.
+// ExampleLoad validates a catalog. It is read from any io/fs.FS. Err says whether it may be served; Findings say all
+// that is wrong with it, and where.
 func ExampleLoad() {
 	files := fstest.MapFS{"catalog.yaml": {Data: []byte(`
 schema: olm.package
@@ -40,8 +41,8 @@ properties:
 	}
 	fmt.Println("may be served:", c.Err() == nil)
 
-	// Output:
-	// catalog.yaml:10:3 R-CAT-30 error no olm.bundle blobs found in package "harbor-master" for olm.channel entries of "stable": harbor-master.v1.0.0; add the bundles, or name them in replaces and skips only
-	// catalog.yaml:20:10 R-CAT-25 error property olm.package of bundle "harbor-master.v1.1.0": does not have the right form: cannot unmarshal number into Go struct field .Version of type string
-	// may be served: false
+	// Output: catalog.yaml:10:3 R-CAT-30 error no olm.bundle blobs found in package "harbor-master" for olm.channel
+	// entries of "stable": harbor-master.v1.0.0; add the bundles, or name them in replaces and skips only
+	// catalog.yaml:20:10 R-CAT-25 error property olm.package of bundle "harbor-master.v1.1.0": does not have the right
+	// form: cannot unmarshal number into Go struct field .Version of type string may be served: false
 }

@@ -18,14 +18,19 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(valid), []byte("*.md"), []byte(manifestCSV("buoy.v1.0.0", "1.0.0", "")))
 	f.Add([]byte(`{"schema":"olm.package","name":"a"}{"schema":"x"}`), []byte("**/*\n!*.yaml"), []byte("a: &a [*a]"))
 	f.Add([]byte("a: &a {<<: *a}\n--- !!binary x\n...\n%YAML 1.2\n---\n- b"), []byte("\\"), []byte("{"))
-	f.Add([]byte("schema: olm.channel\npackage: p\nname: c\nentries: [{name: a, replaces: a, skipRange: '>1 || x'}]"), []byte("[a-"), []byte(""))
-	f.Add([]byte("schema: olm.bundle\npackage: p\nname: b\nproperties: [{type: olm.bundle.object, value: {data: e30=}}]"), []byte("/"), []byte("[]"))
+	f.Add([]byte("schema: olm.channel\npackage: p\nname: c\nentries: [{name: a, replaces: a, skipRange: '>1 || x'}]"),
+		[]byte("[a-"), []byte(""))
+	f.Add(
+		[]byte("schema: olm.bundle\npackage: p\nname: b\nproperties: [{type: olm.bundle.object, value: {data: e30=}}]"),
+		[]byte("/"), []byte("[]"))
 	f.Fuzz(func(t *testing.T, file, ignore, manifest []byte) {
 		fsys := fstest.MapFS{
-			"a/catalog":                               {Data: file},
-			"a/.indexignore":                          {Data: ignore},
-			"b/1.0.0/manifests/x":                     {Data: manifest},
-			"b/1.0.0/metadata/annotations.yaml":       {Data: []byte("annotations: {operators.operatorframework.io.bundle.package.v1: b, operators.operatorframework.io.bundle.channels.v1: c}")},
+			"a/catalog":           {Data: file},
+			"a/.indexignore":      {Data: ignore},
+			"b/1.0.0/manifests/x": {Data: manifest},
+			"b/1.0.0/metadata/annotations.yaml": {Data: []byte(
+				"annotations: {operators.operatorframework.io.bundle.package.v1: b, " +
+					"operators.operatorframework.io.bundle.channels.v1: c}")},
 			"b/1.0.0/metadata/dependencies.yaml":      {Data: file},
 			"b/1.0.0/metadata/properties.yaml":        {Data: manifest},
 			"b/1.0.1/metadata/annotations.yaml":       {Data: file},
@@ -55,11 +60,17 @@ func FuzzLoad(f *testing.F) {
 // FuzzRange feeds arbitrary text as a range of versions: parsing ends, says the same twice, and alternatives
 // hold what one of them holds (R-CAT-17).
 func FuzzRange(f *testing.F) {
-	for _, s := range []string{">=1.0.0 <2.0.0 !1.2.1", "1.0.0 || >2.0.0", "<1.x", ">1", "!=1.0.0", "= 1.2.3-rc.1+b", "||", " ", "v1.0.0", "1.0.0||", ">=1.0.0, <2", "9999999999999999999.0.0", "<=1.2.3-alpha.1 >0.0.0-0"} {
+	for _, s := range []string{
+		">=1.0.0 <2.0.0 !1.2.1", "1.0.0 || >2.0.0", "<1.x", ">1", "!=1.0.0", "= 1.2.3-rc.1+b",
+		"||", " ", "v1.0.0", "1.0.0||", ">=1.0.0, <2", "9999999999999999999.0.0", "<=1.2.3-alpha.1 >0.0.0-0",
+	} {
 		f.Add(s, s)
 	}
 	var versions []semver.Version
-	for _, v := range []string{"0.0.0", "0.0.0-0", "1.0.0", "1.2.3", "1.2.3-rc.1", "2.0.0+b", "18446744073709551615.0.0"} {
+	for _, v := range []string{
+		"0.0.0", "0.0.0-0", "1.0.0", "1.2.3", "1.2.3-rc.1", "2.0.0+b",
+		"18446744073709551615.0.0",
+	} {
 		versions = append(versions, semver.MustParse(v))
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
@@ -89,8 +100,11 @@ func FuzzRange(f *testing.F) {
 func FuzzReadBundle(f *testing.F) {
 	about := []byte("annotations: {" + annotation("package.v1") + ": buoy, " + annotation("channels.v1") + ": steady}")
 	csv := []byte(manifestCSV("buoy.v1.0.0", "1.0.0", "  relatedImages: [{name: a, image: a.test/b:1}]\n"))
-	crd := []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n---\n{\"kind\":\"X\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"y\"}}")
-	f.Add(about, csv, crd, []byte("dependencies: [{type: olm.package, value: {packageName: x, version: '1.0.0'}}]"), "manifests/")
+	crd := []byte(
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " +
+			"a.b}\n---\n{\"kind\":\"X\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"y\"}}")
+	f.Add(about, csv, crd, []byte("dependencies: [{type: olm.package, value: {packageName: x, version: '1.0.0'}}]"),
+		"manifests/")
 	f.Add([]byte("{}"), csv, []byte(`{"a":1}{"b":2}`), []byte("properties: [{type: x, value: {a: 1.5}}]"), "/")
 	f.Add([]byte("annotations: {a: 1}"), []byte("a: &a [*a]"), []byte("--- |\n  x"), []byte("[]"), "../x")
 	f.Fuzz(func(t *testing.T, annotations, csv, manifest, metadata []byte, dir string) {

@@ -20,14 +20,23 @@ const goldenFindings = "testdata/findings.golden.md"
 // whyRight says of every rule that real catalogs break why its findings are right, and no noise.
 func whyRight() map[string]string {
 	return map[string]string{
-		"error R-CAT-6":    "The file is a list that the archive's makers added; it is an object without a schema, and every file of a tree is catalog content (R-CAT-1).",
-		"warning R-CAT-24": "Two directories hold different manifests under one CSV name. A bundle is one version and never changes (R-CAT-50), so only one can be served, and nobody but the author knows which is meant.",
-		"warning R-CAT-35": "The channel has more than one bundle that no other one replaces or skips: their authors keep the edges in templates that the tree does not hold. In documents that would be an error; here the bundles are joined in order of version, and whoever reads the list can give the edges instead.",
-		"warning R-CAT-36": "An entry of the channel is replaced, but by a bundle to which nothing leads from the head: only a skipRange, where one holds its version, brings on whoever has it installed.",
-		"warning R-CAT-37": "Two CSVs of the channel replace each other by way of others, so that there is no order; subscriptions to the channel say so and the package is served otherwise.",
-		"warning R-CAT-38": "The annotation olm.skipRange of the CSV is no range of versions (a name, or a version with a letter, stands there), so that nobody is ever updated by it.",
-		"warning R-CAT-42": "The name does not have the form <operator>.v<version>. It works, as the sources have it (BEHAVIOUR §22-29), and cannot be changed once it is published.",
-		"info R-CAT-4":     "The file or directory stands beside bundle directories and is none: templates and recipes of the publisher's pipeline, which are no catalog content.",
+		"error R-CAT-6": "The file is a list that the archive's makers added; it is an object without a schema, " +
+			"and every file of a tree is catalog content (R-CAT-1).",
+		"warning R-CAT-24": "Two directories hold different manifests under one CSV name. A bundle is one version " +
+			"and never changes (R-CAT-50), so only one can be served, and nobody but the author knows which is meant.",
+		"warning R-CAT-35": "The channel has more than one bundle that no other one replaces or skips: their authors " +
+			"keep the edges in templates that the tree does not hold. In documents that would be an error; here the " +
+			"bundles are joined in order of version, and whoever reads the list can give the edges instead.",
+		"warning R-CAT-36": "An entry of the channel is replaced, but by a bundle to which nothing leads from the " +
+			"head: only a skipRange, where one holds its version, brings on whoever has it installed.",
+		"warning R-CAT-37": "Two CSVs of the channel replace each other by way of others, so that there is no order; " +
+			"subscriptions to the channel say so and the package is served otherwise.",
+		"warning R-CAT-38": "The annotation olm.skipRange of the CSV is no range of versions (a name, or a version " +
+			"with a letter, stands there), so that nobody is ever updated by it.",
+		"warning R-CAT-42": "The name does not have the form <operator>.v<version>. It works, as the sources have it " +
+			"(BEHAVIOUR §22-29), and cannot be changed once it is published.",
+		"info R-CAT-4": "The file or directory stands beside bundle directories and is none: templates and recipes " +
+			"of the publisher's pipeline, which are no catalog content.",
 	}
 }
 
@@ -37,7 +46,8 @@ func TestFindingsOfRealCatalogs(t *testing.T) {
 	t.Parallel()
 	found := map[string][]string{}
 	for _, archive := range []string{
-		catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.CertifiedBundles420, catalogtest.InstallSet, catalogtest.Okderators,
+		catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.CertifiedBundles420,
+		catalogtest.InstallSet, catalogtest.Okderators,
 	} {
 		keep := func(path string) bool { return sampled(archive + "/" + path) }
 		c, err := load.Load(os.DirFS(catalogtest.Unpack(t, archive, keep)), load.Options{})
@@ -67,7 +77,8 @@ func TestFindingsOfRealCatalogs(t *testing.T) {
 	for rule, got := range found {
 		missing := without(want[rule], got)
 		if more := without(got, want[rule]); len(more)+len(missing) > 0 {
-			t.Errorf("%s\nfound and not listed:\n%s\nlisted and not found:\n%s", rule, strings.Join(more, "\n"), strings.Join(missing, "\n"))
+			t.Errorf("%s\nfound and not listed:\n%s\nlisted and not found:\n%s", rule, strings.Join(more, "\n"),
+				strings.Join(missing, "\n"))
 		}
 	}
 }
@@ -76,7 +87,9 @@ func TestFindingsOfRealCatalogs(t *testing.T) {
 func goldenList(t *testing.T, found map[string][]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	b.WriteString("# What is found in published catalogs, and why it is right\n\nWritten by the test TestFindingsOfRealCatalogs; see there.\n")
+	b.WriteString(
+		"# What is found in published catalogs, and why it is right\n\nWritten by the test " +
+			"TestFindingsOfRealCatalogs; see there.\n")
 	rules := make([]string, 0, len(found))
 	for rule := range found {
 		rules = append(rules, rule)

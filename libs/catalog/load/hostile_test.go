@@ -33,28 +33,34 @@ func bomb() string {
 func hostile() map[string]struct{ limit, text string } {
 	const head = "schema: sea.test/note\npackage: buoy\n"
 	return map[string]struct{ limit, text string }{
-		"alias bomb":               {"nodes", head + bomb()},
-		"alias of itself":          {"depth", head + "a: &a [*a]\n"},
-		"merge of itself":          {"nodes", head + "a: &a {<<: *a}\n"},
-		"alias of a long text":     {"expanded-bytes", head + "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 200) + "*a]\n"},
-		"deep JSON":                {"depth", `{"schema":"sea.test/note","a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"},
-		"deep flow YAML":           {"depth", head + "a: " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "\n"},
-		"deep YAML with an anchor": {"depth", head + "a: &x " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "\n"},
-		"deep block YAML":          {"depth", head + "a:\n" + ladder(300)},
-		"too many values":          {"nodes", head + "a:\n" + strings.Repeat("- 1\n", catalog.MaxNodes)},
-		"too many values in JSON":  {"nodes", `{"schema":"sea.test/note","a":[` + strings.Repeat("0,", catalog.MaxNodes) + "0]}"},
-		"dashes with an anchor":    {"nodes", "&x\n" + strings.Repeat(strings.Repeat("- ", 150)+"x\n", 10<<10)},
-		"31 MiB with an anchor":    {"bytes", "&x\n" + strings.Repeat(strings.Repeat("- ", 150)+"x\n", 100<<10)},
-		"a huge document":          {"document-bytes", head + "a: |\n" + strings.Repeat("  "+strings.Repeat("x", 1022)+"\n", 33<<10)},
-		"a huge line":              {"document-bytes", head + "a: " + strings.Repeat("x", 33<<20)},
-		"not UTF-8":                {"utf-8", head + "a: \xff\xfe\n"},
-		"JSON that is not UTF-8":   {"utf-8", "{\"schema\":\"sea.test/note\",\"a\":\"\xc3\x28\"}"},
-		"half a character":         {"utf-8", `{"schema":"sea.test/note","a":"\udc00"}`},
-		"a key twice":              {"duplicate-key", head + "a: {b: {c: 1, d: 2, c: 3}}\n"},
-		"a key twice in JSON":      {"duplicate-key", `{"schema":"sea.test/note","a":[{"b":1,"c":2,"b":3}]}`},
-		"a number out of range":    {"number-range", `{"schema":"sea.test/note","a":-1e999}`},
-		"an endless number":        {"number-range", `{"schema":"sea.test/note","a":` + strings.Repeat("9", 1000) + "}"},
-		"infinity":                 {"number-range", head + "a: .inf\n"},
+		"alias bomb":      {"nodes", head + bomb()},
+		"alias of itself": {"depth", head + "a: &a [*a]\n"},
+		"merge of itself": {"nodes", head + "a: &a {<<: *a}\n"},
+		"alias of a long text": {"expanded-bytes", head + "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" +
+			strings.Repeat("*a,", 200) + "*a]\n"},
+		"deep JSON": {"depth", `{"schema":"sea.test/note","a":` + strings.Repeat("[", 100_000) +
+			strings.Repeat("]", 100_000) + "}"},
+		"deep flow YAML": {"depth", head + "a: " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) +
+			"\n"},
+		"deep YAML with an anchor": {"depth", head + "a: &x " + strings.Repeat("[", 20_000) +
+			strings.Repeat("]", 20_000) + "\n"},
+		"deep block YAML": {"depth", head + "a:\n" + ladder(300)},
+		"too many values": {"nodes", head + "a:\n" + strings.Repeat("- 1\n", catalog.MaxNodes)},
+		"too many values in JSON": {"nodes", `{"schema":"sea.test/note","a":[` +
+			strings.Repeat("0,", catalog.MaxNodes) + "0]}"},
+		"dashes with an anchor": {"nodes", "&x\n" + strings.Repeat(strings.Repeat("- ", 150)+"x\n", 10<<10)},
+		"31 MiB with an anchor": {"bytes", "&x\n" + strings.Repeat(strings.Repeat("- ", 150)+"x\n", 100<<10)},
+		"a huge document": {"document-bytes", head + "a: |\n" +
+			strings.Repeat("  "+strings.Repeat("x", 1022)+"\n", 33<<10)},
+		"a huge line":            {"document-bytes", head + "a: " + strings.Repeat("x", 33<<20)},
+		"not UTF-8":              {"utf-8", head + "a: \xff\xfe\n"},
+		"JSON that is not UTF-8": {"utf-8", "{\"schema\":\"sea.test/note\",\"a\":\"\xc3\x28\"}"},
+		"half a character":       {"utf-8", `{"schema":"sea.test/note","a":"\udc00"}`},
+		"a key twice":            {"duplicate-key", head + "a: {b: {c: 1, d: 2, c: 3}}\n"},
+		"a key twice in JSON":    {"duplicate-key", `{"schema":"sea.test/note","a":[{"b":1,"c":2,"b":3}]}`},
+		"a number out of range":  {"number-range", `{"schema":"sea.test/note","a":-1e999}`},
+		"an endless number":      {"number-range", `{"schema":"sea.test/note","a":` + strings.Repeat("9", 1000) + "}"},
+		"infinity":               {"number-range", head + "a: .inf\n"},
 	}
 }
 
@@ -71,7 +77,8 @@ func ladder(n int) string {
 // that is allocated, so it runs alone.
 func TestHostileDocuments(t *testing.T) {
 	for name, c := range hostile() {
-		const most = raceFactor * 700 << 20 // the builder's memory for the largest document, doubled again and again as it grows
+		// the builder's memory for the largest document, doubled again and again as it grows
+		const most = raceFactor * 700 << 20
 		before, began := allocated(), time.Now()
 		got := loadFiles(t, files{"a.yaml": valid, "bad.yaml": c.text})
 		if spent := allocated() - before; spent > most {
@@ -80,7 +87,8 @@ func TestHostileDocuments(t *testing.T) {
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
-		if len(got.Findings) != 1 || got.Findings[0].File != "bad.yaml" || got.Findings[0].Line == 0 || got.Findings[0].Severity != catalog.SeverityError ||
+		if len(got.Findings) != 1 || got.Findings[0].File != "bad.yaml" || got.Findings[0].Line == 0 ||
+			got.Findings[0].Severity != catalog.SeverityError ||
 			!strings.Contains(got.Findings[0].Message, "limit "+c.limit) {
 			t.Errorf("%s: want the limit %s, got\n%s", name, c.limit, lines(got))
 		}
@@ -118,7 +126,8 @@ func TestHostileManifests(t *testing.T) {
 			continue // the limits on whole documents have their test
 		}
 		dir := directory("1.0.0", csv, channels("steady"), files{"manifests/bad.yaml": c.text})
-		if c.limit == "duplicate-key" || c.limit == "number-range" { // no bound: OLM takes the one and passes over the other
+		if c.limit == "duplicate-key" || c.limit == "number-range" {
+			// no bound: OLM takes the one and passes over the other
 			got := loadFiles(t, dir)
 			if len(got.Packages) != 1 || !strings.Contains(lines(got), "buoy/1.0.0/manifests/bad.yaml") {
 				t.Errorf("%s in a directory: %s", name, lines(got))
@@ -129,12 +138,16 @@ func TestHostileManifests(t *testing.T) {
 		if len(got.Packages) != 0 || !strings.Contains(lines(got), "limit "+c.limit) {
 			t.Errorf("%s in a directory: want the limit %s, got\n%s", name, c.limit, lines(got))
 		}
-		_, findings := load.ReadBundle(files{"manifests/csv.yaml": csv, "manifests/bad.yaml": c.text, "metadata/annotations.yaml": dir["buoy/1.0.0/metadata/annotations.yaml"]}.fs(), nil, "")
+		_, findings := load.ReadBundle(files{
+			"manifests/csv.yaml": csv, "manifests/bad.yaml": c.text,
+			"metadata/annotations.yaml": dir["buoy/1.0.0/metadata/annotations.yaml"],
+		}.fs(), nil, "")
 		if findings.Err() == nil || !strings.Contains(findings.Err().Error(), "limit "+c.limit) {
 			t.Errorf("%s in a bundle: %v", name, findings.Err())
 		}
 		got = loadFiles(t, files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", object(csv), object(c.text))})
-		if len(got.Packages) != 1 || got.Packages[0].Bundles[0].Content != "" || !strings.Contains(lines(got), "limit "+c.limit) {
+		if len(got.Packages) != 1 || got.Packages[0].Bundles[0].Content != "" ||
+			!strings.Contains(lines(got), "limit "+c.limit) {
 			t.Errorf("%s in a document: want the limit %s, got\n%s", name, c.limit, lines(got))
 		}
 	}
@@ -145,7 +158,8 @@ func TestHostileManifests(t *testing.T) {
 func TestLongIntegers(t *testing.T) {
 	t.Parallel()
 	const odd = "9223372036854775807"
-	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nz: 1.50\na: [" + odd + ", -9223372036854775808, 18446744073709551615]\n"
+	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nz: 1.50\na: [" + odd +
+		", -9223372036854775808, 18446744073709551615]\n"
 	want := `"a":[9223372036854775807,-9223372036854775808,18446744073709551615]`
 	csv := manifestCSV("buoy.v1.0.0", "1.0.0", "")
 	for name, in := range map[string]files{
@@ -156,7 +170,8 @@ func TestLongIntegers(t *testing.T) {
 	} {
 		var kept load.Content
 		c, err := load.Load(in.fs(), load.Options{Keep: func(c load.Content) error { kept = c; return nil }})
-		if err != nil || len(c.Packages) != 1 || !bytes.Contains(kept.Canonical, []byte(want)) || !bytes.Contains(kept.Canonical, []byte(`"z":1.5}`)) {
+		if err != nil || len(c.Packages) != 1 || !bytes.Contains(kept.Canonical, []byte(want)) ||
+			!bytes.Contains(kept.Canonical, []byte(`"z":1.5}`)) {
 			t.Errorf("%s: %v, %s\n%s", name, err, lines(c), kept.Canonical)
 			continue
 		}
@@ -168,7 +183,8 @@ func TestLongIntegers(t *testing.T) {
 			t.Errorf("%s: written again it is %s, %v, want %s", name, d, err, kept.Digest)
 		}
 	}
-	c := loadFiles(t, files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: sea.test/limit, value: "+odd+"}")})
+	c := loadFiles(t, files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: sea.test/limit, value: "+odd+
+		"}")})
 	raw, err := c.Packages[0].Canonical()
 	if err != nil || !bytes.Contains(raw, []byte(odd)) || !json.Valid(raw) {
 		t.Errorf("property: %s, %v", raw, err)
@@ -196,7 +212,8 @@ func TestLoops(t *testing.T) {
 	link("self", "self")
 	link("..", "buoy/parent")
 	link("/proc/self/environ", "buoy/out.yaml")
-	write("b/1.0.0/metadata/annotations.yaml", "annotations: {"+annotation("package.v1")+": b, "+annotation("channels.v1")+": c}")
+	write("b/1.0.0/metadata/annotations.yaml", "annotations: {"+annotation("package.v1")+": b, "+
+		annotation("channels.v1")+": c}")
 	link("..", "b/1.0.0/manifests")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -211,7 +228,10 @@ func TestLoops(t *testing.T) {
 	if err != nil || len(c.Packages) != 1 || c.Findings.Errors() != 2 {
 		t.Fatalf("%v, %d packages\n%s", err, len(c.Packages), lines(c))
 	}
-	for _, want := range []string{"self: error R-CAT-1", "buoy/out.yaml: error R-CAT-1", "buoy/parent: info R-CAT-1", "b/1.0.0: warning R-CAT-51"} {
+	for _, want := range []string{
+		"self: error R-CAT-1", "buoy/out.yaml: error R-CAT-1", "buoy/parent: info R-CAT-1",
+		"b/1.0.0: warning R-CAT-51",
+	} {
 		if !strings.Contains(lines(c), want) {
 			t.Errorf("want %q in\n%s", want, lines(c))
 		}
@@ -280,7 +300,8 @@ func TestGrowingFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.want == "" && (len(got.Packages) != 1 || got.Findings.Errors() > 0) || c.want != "" && !strings.Contains(lines(got), c.want) {
+		if c.want == "" && (len(got.Packages) != 1 || got.Findings.Errors() > 0) || c.want != "" &&
+			!strings.Contains(lines(got), c.want) {
 			t.Errorf("%s: %d packages, want %q in\n%s", c.name, len(got.Packages), c.want, lines(got))
 		}
 	}
@@ -291,11 +312,16 @@ func TestCycles(t *testing.T) {
 	t.Parallel()
 	bundles := another("buoy.v1.0.0", "1.0.0") + another("buoy.v1.1.0", "1.1.0") + another("buoy.v1.2.0", "1.2.0")
 	for name, c := range map[string]struct{ entries, rule string }{
-		"replaces itself":   {"{name: buoy.v1.0.0, replaces: buoy.v1.0.0}, {name: buoy.v1.1.0}, {name: buoy.v1.2.0, replaces: buoy.v1.1.0}", "R-CAT-3"},
-		"replaces in turn":  {"{name: buoy.v1.0.0, replaces: buoy.v1.1.0}, {name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.1.0}", "R-CAT-37"},
-		"all in a circle":   {"{name: buoy.v1.0.0, replaces: buoy.v1.2.0}, {name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.1.0}", "R-CAT-35"},
-		"skips in turn":     {"{name: buoy.v1.0.0, skips: [buoy.v1.1.0]}, {name: buoy.v1.1.0, skips: [buoy.v1.2.0]}, {name: buoy.v1.2.0, skips: [buoy.v1.0.0]}", "R-CAT-35"},
-		"skips and follows": {"{name: buoy.v1.0.0, skips: [buoy.v1.1.0]}, {name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.0.0, skips: [buoy.v1.2.0]}", "R-CAT-3"},
+		"replaces itself": {"{name: buoy.v1.0.0, replaces: buoy.v1.0.0}, {name: buoy.v1.1.0}, {name: buoy.v1.2.0, " +
+			"replaces: buoy.v1.1.0}", "R-CAT-3"},
+		"replaces in turn": {"{name: buoy.v1.0.0, replaces: buoy.v1.1.0}, {name: buoy.v1.1.0, replaces: " +
+			"buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.1.0}", "R-CAT-37"},
+		"all in a circle": {"{name: buoy.v1.0.0, replaces: buoy.v1.2.0}, {name: buoy.v1.1.0, replaces: " +
+			"buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.1.0}", "R-CAT-35"},
+		"skips in turn": {"{name: buoy.v1.0.0, skips: [buoy.v1.1.0]}, {name: buoy.v1.1.0, skips: [buoy.v1.2.0]}, " +
+			"{name: buoy.v1.2.0, skips: [buoy.v1.0.0]}", "R-CAT-35"},
+		"skips and follows": {"{name: buoy.v1.0.0, skips: [buoy.v1.1.0]}, {name: buoy.v1.1.0, replaces: " +
+			"buoy.v1.0.0}, {name: buoy.v1.2.0, replaces: buoy.v1.0.0, skips: [buoy.v1.2.0]}", "R-CAT-3"},
 	} {
 		got := loadFiles(t, files{"a": pkg + strings.Replace(channel, "{name: buoy.v1.0.0}", c.entries, 1) + bundles})
 		if len(got.Packages) != 0 || !strings.Contains(lines(got), "error "+c.rule) {

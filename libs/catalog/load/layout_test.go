@@ -48,7 +48,10 @@ func versionTree(ci string, bundles map[string]string) files {
 func TestGraphModes(t *testing.T) {
 	t.Parallel()
 	loose := map[string]string{"1.0.0": "a,b", "1.0.1": "a", "1.0.2": "a,b", "1.1.0": "a", "1.1.1": "a,b", "2.0.0": "a"}
-	linked := map[string]string{"1.0.0": "a", "1.1.0": "b|  replaces: buoy.v1.0.0\n", "1.2.0": "b|  replaces: buoy.v1.0.0\n  skips: [buoy.v1.1.0]\n"}
+	linked := map[string]string{
+		"1.0.0": "a", "1.1.0": "b|  replaces: buoy.v1.0.0\n",
+		"1.2.0": "b|  replaces: buoy.v1.0.0\n  skips: [buoy.v1.1.0]\n",
+	}
 	for _, c := range []struct {
 		name, ci string
 		bundles  map[string]string
@@ -56,21 +59,43 @@ func TestGraphModes(t *testing.T) {
 		warns    string
 	}{
 		{"absent means replaces", "", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", ""},
-		{"other keys", "reviewers: [a]\nfbc: {enabled: true}\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", ""},
+		{
+			"other keys", "reviewers: [a]\nfbc: {enabled: true}\n", linked, "1.0.0",
+			"1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", "",
+		},
 		{"replaces", "updateGraph: replaces-mode\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", ""},
 		{"null", "updateGraph:\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", ""},
-		{"semver", "---\nupdateGraph: semver-mode\n", loose, "1.0.0 1.0.1>1.0.0 1.0.2>1.0.1 1.1.0>1.0.2 1.1.1>1.1.0 2.0.0>1.1.1", "1.0.0 1.0.2>1.0.0 1.1.1>1.0.2", ""},
-		{"skippatch", "updateGraph: semver-skippatch-mode\n", loose, "1.0.0 1.0.1 1.0.2-1.0.1-1.0.0 1.1.0 1.1.1>1.0.2-1.1.0 2.0.0>1.1.1", "1.0.0 1.0.2-1.0.0 1.1.1>1.0.2", ""},
-		{"semver passes over what CSVs replace", "updateGraph: semver-mode\n", linked, "1.0.0", "1.1.0 1.2.0>1.1.0", ""},
+		{
+			"semver", "---\nupdateGraph: semver-mode\n", loose,
+			"1.0.0 1.0.1>1.0.0 1.0.2>1.0.1 1.1.0>1.0.2 1.1.1>1.1.0 2.0.0>1.1.1", "1.0.0 1.0.2>1.0.0 1.1.1>1.0.2", "",
+		},
+		{
+			"skippatch", "updateGraph: semver-skippatch-mode\n", loose,
+			"1.0.0 1.0.1 1.0.2-1.0.1-1.0.0 1.1.0 1.1.1>1.0.2-1.1.0 2.0.0>1.1.1", "1.0.0 1.0.2-1.0.0 1.1.1>1.0.2", "",
+		},
+		{
+			"semver passes over what CSVs replace", "updateGraph: semver-mode\n", linked, "1.0.0", "1.1.0 1.2.0>1.1.0",
+			"",
+		},
 		{
 			"pre-releases", "updateGraph: semver-skippatch-mode\n",
 			map[string]string{"1.0.0-rc.2": "a", "1.0.0-rc.10": "a", "1.0.0": "a", "0.9.0": "a"},
 			"0.9.0 1.0.0>0.9.0-1.0.0-rc.10-1.0.0-rc.2 1.0.0-rc.10 1.0.0-rc.2", "", "",
 		},
-		{"unknown", "\nupdateGraph: newest\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", "operators/buoy/ci.yaml:2:14: warning R-CAT-75"},
-		{"of another form", "updateGraph: [a]\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", "operators/buoy/ci.yaml:1:14: warning R-CAT-75"},
+		{
+			"unknown", "\nupdateGraph: newest\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0",
+			"operators/buoy/ci.yaml:2:14: warning R-CAT-75",
+		},
+		{
+			"of another form", "updateGraph: [a]\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0",
+			"operators/buoy/ci.yaml:1:14: warning R-CAT-75",
+		},
 		{"broken", "updateGraph: {\n", linked, "1.0.0", "1.0.0 1.1.0>1.0.0 1.2.0>1.0.0-1.1.0", "warning R-CAT-75"},
-		{"no order", "updateGraph: semver-mode\n", map[string]string{"1.0.0+a": "a", "1.0.0+b": "a"}, "1.0.0+a 1.0.0+b>1.0.0+a", "", "warning R-CAT-75: the versions of"},
+		{
+			"no order", "updateGraph: semver-mode\n",
+			map[string]string{"1.0.0+a": "a", "1.0.0+b": "a"},
+			"1.0.0+a 1.0.0+b>1.0.0+a", "", "warning R-CAT-75: the versions of",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +134,8 @@ func TestSkipPatchMovesEverybody(t *testing.T) {
 	if d := g.Dead(p.Versions()); len(d.Cut) > 0 || g.Head().Name != "buoy.v1.3.2" {
 		t.Errorf("head %s, dead ends %+v", g.Head().Name, d)
 	}
-	if w := g.NextPath("buoy.v1.0.1", "1.0.1", p.Versions()); !w.ReachesHead || names(w.Steps) != "buoy.v1.0.2 buoy.v1.1.2 buoy.v1.2.2 buoy.v1.3.2" {
+	if w := g.NextPath("buoy.v1.0.1", "1.0.1", p.Versions()); !w.ReachesHead ||
+		names(w.Steps) != "buoy.v1.0.2 buoy.v1.1.2 buoy.v1.2.2 buoy.v1.3.2" {
 		t.Errorf("path from 1.0.1: %+v", w)
 	}
 }
@@ -120,7 +146,9 @@ func legacyTree(manifest string, bundles map[string]string) files {
 	for version, spec := range bundles {
 		dir := "old/buoy/" + version + "/"
 		out[dir+"buoy.clusterserviceversion.yaml"] = manifestCSV("buoy.v"+version, version, spec)
-		out[dir+"buoys.crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buoys.sea.test}\n"
+		out[dir+
+			"buoys.crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " +
+			"{name: buoys.sea.test}\n"
 	}
 	return out
 }
@@ -129,10 +157,13 @@ func legacyTree(manifest string, bundles map[string]string) files {
 // differs there from OLM).
 func TestPackageManifests(t *testing.T) {
 	t.Parallel()
-	const manifest = "#! package-manifest\npackageName: buoy\nchannels:\n- name: fast\n  currentCSV: buoy.v1.2.0\n- {name: steady, currentCSV: buoy.v1.1.0}\ndefaultChannel: steady\n"
+	const manifest = "#! package-manifest\npackageName: buoy\nchannels:\n- name: fast\n  currentCSV: buoy.v1.2.0\n- " +
+		"{name: steady, currentCSV: buoy.v1.1.0}\ndefaultChannel: steady\n"
 	bundles := map[string]string{
-		"1.0.0": "", "1.1.0": "  replaces: buoy.v1.0.0\n  customresourcedefinitions: {owned: [{name: buoys.sea.test, version: v1, kind: Buoy}]}\n",
-		"1.1.1": "  replaces: buoy.v1.1.0\n", "1.2.0": "  replaces: buoy.v1.1.0\n  skips: [buoy.v1.1.1]\n",
+		"1.0.0": "",
+		"1.1.0": "  replaces: buoy.v1.0.0\n  customresourcedefinitions: {owned: [{name: buoys.sea.test, version: v1, " +
+			"kind: Buoy}]}\n", "1.1.1": "  replaces: buoy.v1.1.0\n",
+		"1.2.0": "  replaces: buoy.v1.1.0\n  skips: [buoy.v1.1.1]\n",
 	}
 	got := loadFiles(t, legacyTree(manifest, bundles))
 	if got.Err() != nil || len(got.Packages) != 1 || strings.Contains(lines(got), "warning") {
@@ -141,7 +172,8 @@ func TestPackageManifests(t *testing.T) {
 	p := got.Packages[0]
 	fast, _ := p.Channel("fast")
 	steady, _ := p.Channel("steady")
-	if p.DefaultChannel != "steady" || edges(fast) != "1.0.0 1.1.0>1.0.0 1.1.1>1.1.0 1.2.0>1.1.0-1.1.1" || edges(steady) != "1.0.0 1.1.0>1.0.0" {
+	if p.DefaultChannel != "steady" || edges(fast) != "1.0.0 1.1.0>1.0.0 1.1.1>1.1.0 1.2.0>1.1.0-1.1.1" ||
+		edges(steady) != "1.0.0 1.1.0>1.0.0" {
 		t.Errorf("default %s, fast %s, steady %s", p.DefaultChannel, edges(fast), edges(steady))
 	}
 	b, _ := p.Bundle("buoy.v1.1.0")
@@ -155,8 +187,11 @@ func TestPackageManifests(t *testing.T) {
 	dirs := files{}
 	joins := map[string]string{"1.0.0": "fast,steady", "1.1.0": "fast,steady", "1.1.1": "fast", "1.2.0": "fast"}
 	for v, spec := range bundles {
-		maps.Copy(dirs, directory(v, manifestCSV("buoy.v"+v, v, spec), channels(joins[v])+"  operators.operatorframework.io.bundle.channel.default.v1: steady\n", nil))
-		dirs["buoy/"+v+"/manifests/buoys.crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: buoys.sea.test}\n"
+		maps.Copy(dirs, directory(v, manifestCSV("buoy.v"+v, v, spec),
+			channels(joins[v])+"  operators.operatorframework.io.bundle.channel.default.v1: steady\n", nil))
+		dirs["buoy/"+v+
+			"/manifests/buoys.crd.yaml"] = "apiVersion: apiextensions.k8s.io/v1\nkind: " +
+			"CustomResourceDefinition\nmetadata: {name: buoys.sea.test}\n"
 	}
 	if a, b := digestOf(t, legacyTree(manifest, bundles)), digestOf(t, dirs); a != b {
 		t.Errorf("converted it is %s, as bundle directories %s", a, b)
@@ -168,17 +203,32 @@ func TestSickPackageManifests(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{"1.0.0": ""}
 	for _, c := range []struct{ name, manifest, says string }{
-		{"currentCSV of nobody", "packageName: buoy\nchannels:\n- {name: a, currentCSV: buoy.v1.0.0}\n- {name: b, currentCSV: buoy.v9.0.0}\n", "buoy.package.yaml:4:25: warning R-CAT-76: channel \"b\""},
-		{"channel without name", "packageName: buoy\nchannels:\n- {name: a, currentCSV: buoy.v1.0.0}\n- {currentCSV: buoy.v1.0.0}\n", "buoy.package.yaml:4:16: warning R-CAT-76: a channel"},
-		{"default channel of nobody", "packageName: buoy\ndefaultChannel: c\nchannels: [{name: a, currentCSV: buoy.v1.0.0}]\n", "buoy.package.yaml:2:17: warning R-CAT-31"},
+		{
+			"currentCSV of nobody",
+			"packageName: buoy\nchannels:\n- {name: a, currentCSV: buoy.v1.0.0}\n- {name: b, currentCSV: buoy.v9.0.0}\n", "buoy.package.yaml:4:25: warning R-CAT-76: channel \"b\"",
+		},
+		{
+			"channel without name",
+			"packageName: buoy\nchannels:\n- {name: a, currentCSV: buoy.v1.0.0}\n- {currentCSV: buoy.v1.0.0}\n",
+			"buoy.package.yaml:4:16: warning R-CAT-76: a channel",
+		},
+		{
+			"default channel of nobody",
+			"packageName: buoy\ndefaultChannel: c\nchannels: [{name: a, currentCSV: buoy.v1.0.0}]\n",
+			"buoy.package.yaml:2:17: warning R-CAT-31",
+		},
 	} {
 		got := loadFiles(t, legacyTree(c.manifest, good))
-		if got.Err() != nil || len(got.Packages) != 1 || len(got.Packages[0].Channels) != 1 || !strings.Contains(lines(got), c.says) {
+		if got.Err() != nil || len(got.Packages) != 1 || len(got.Packages[0].Channels) != 1 ||
+			!strings.Contains(lines(got), c.says) {
 			t.Errorf("%s: want %q, findings:\n%s", c.name, c.says, lines(got))
 		}
 	}
 	// What is no package manifest is read as any other file.
-	for _, manifest := range []string{"a: [\n", "schema: olm.package\nname: x\n", "packageName: buoy\n", "packageName: [buoy]\nchannels: [a]\n"} {
+	for _, manifest := range []string{
+		"a: [\n", "schema: olm.package\nname: x\n", "packageName: buoy\n",
+		"packageName: [buoy]\nchannels: [a]\n",
+	} {
 		if got := loadFiles(t, legacyTree(manifest, good)); got.Err() == nil {
 			t.Errorf("%q passes", manifest)
 		}

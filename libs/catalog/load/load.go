@@ -96,7 +96,9 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 		return nil, l.err
 	}
 	if files.Spent() {
-		w.unread(validate.ScopeAll, ".", "R-CAT-1", "the files of the catalog have more than %d bytes together; give a directory that holds the catalog alone, or divide it", most)
+		w.unread(validate.ScopeAll, ".", "R-CAT-1",
+			"the files of the catalog have more than %d bytes together; give a directory that holds the catalog "+
+				"alone, or divide it", most)
 	}
 	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings, notes: &w.notes}})
 	c := assemble(parts, o)
@@ -273,7 +275,8 @@ func failedFile(i int, file string, err error) part {
 	}
 	return part{
 		source: i, line: at.Line,
-		findings: []catalog.Finding{at.Finding(catalog.SeverityError, "R-CAT-1", "", "the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)},
+		findings: []catalog.Finding{at.Finding(catalog.SeverityError, "R-CAT-1", "",
+			"the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)},
 	}
 }
 
@@ -292,14 +295,15 @@ func (l *loader) do(j job, k *worker) part {
 		return l.document(j, k)
 	}
 	var other *part
-	d, findings := l.recall(func() digest.Digest { return digest.Bytes(j.chunk.Text()) }, validate.Place{File: j.path, Line: j.chunk.Line()}, func() (*validate.BundleDraft, []catalog.Finding, bool) {
-		p := l.document(j, k)
-		if len(p.bundles) != 1 {
-			other = &p
-			return nil, nil, false
-		}
-		return p.bundles[0], p.findings, true
-	})
+	d, findings := l.recall(func() digest.Digest { return digest.Bytes(j.chunk.Text()) },
+		validate.Place{File: j.path, Line: j.chunk.Line()}, func() (*validate.BundleDraft, []catalog.Finding, bool) {
+			p := l.document(j, k)
+			if len(p.bundles) != 1 {
+				other = &p
+				return nil, nil, false
+			}
+			return p.bundles[0], p.findings, true
+		})
 	if other != nil {
 		return *other
 	}
@@ -343,7 +347,11 @@ func looksLikeData(file string, c docs.Chunk) bool {
 // hint says what a file probably is, where its first bytes show it.
 func hint(err *docs.Error, c docs.Chunk) *docs.Error {
 	if bytes.HasPrefix(c.Text(), []byte("SQLite format 3")) {
-		return &docs.Error{Line: err.Line, Message: "it is an SQLite database, a format no longer in use; migrate it to a file-based catalog (R-CAT-75)"}
+		return &docs.Error{
+			Line: err.Line,
+			Message: "it is an SQLite database, a format no longer in use; migrate it to a file-based catalog " +
+				"(R-CAT-75)",
+		}
 	}
 	return err
 }
@@ -365,7 +373,9 @@ func (l *loader) decode(b blob, inner *docs.Parser, p *part) {
 		p.deprecations, p.findings = some(d), f
 	case isTemplate(b.schema):
 		p.envelope = true
-		p.findings = []catalog.Finding{b.Finding(catalog.SeverityWarning, "R-CAT-10", b.pkg, "a template (%s) is no catalog content and is passed over; expand it, or exclude the file in %s", b.schema, ignoreFile)}
+		p.findings = []catalog.Finding{b.Finding(catalog.SeverityWarning, "R-CAT-10", b.pkg,
+			"a template (%s) is no catalog content and is passed over; expand it, or exclude the file in %s", b.schema,
+			ignoreFile)}
 	default:
 		l.other(b, p)
 	}
@@ -380,7 +390,10 @@ func some[T any](d *T) []*T {
 
 func (l *loader) other(b blob, p *part) {
 	raw := bytes.Clone(b.value.JSON())
-	p.others = []otherDraft{{b.Place, Blob{Package: b.pkg, Schema: b.schema, Name: b.name, Digest: digest.Bytes(raw), Raw: raw}}}
+	p.others = []otherDraft{{b.Place, Blob{
+		Package: b.pkg, Schema: b.schema, Name: b.name, Digest: digest.Bytes(raw),
+		Raw: raw,
+	}}}
 }
 
 func docLimits() docs.Limits {

@@ -79,7 +79,8 @@ func locateInCSV(fsys fs.FS, f *catalog.Finding) {
 			continue
 		}
 		text, err := readFile(fsys, name, catalog.MaxBundleBytes)
-		if err != nil || !bytes.Contains(text, []byte("ClusterServiceVersion")) || bytes.Contains(text, []byte("CustomResourceDefinition\n")) {
+		if err != nil || !bytes.Contains(text, []byte("ClusterServiceVersion")) ||
+			bytes.Contains(text, []byte("CustomResourceDefinition\n")) {
 			continue
 		}
 		f.File = name

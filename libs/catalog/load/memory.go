@@ -58,7 +58,9 @@ type rememberedCSV struct {
 // recall returns what decode returns, from memory where it is there. keyOf digests the text, and at is
 // where it stands.
 // Decode says whether its outcome is all that there is to know of the text.
-func (m memory) recall(keyOf func() digest.Digest, at validate.Place, decode func() (*validate.BundleDraft, []catalog.Finding, bool)) (*validate.BundleDraft, []catalog.Finding) {
+func (m memory) recall(keyOf func() digest.Digest, at validate.Place,
+	decode func() (*validate.BundleDraft, []catalog.Finding, bool),
+) (*validate.BundleDraft, []catalog.Finding) {
 	if m.Memory == nil {
 		d, findings, _ := decode()
 		return d, findings
@@ -85,7 +87,10 @@ func (m memory) keep(key digest.Digest, at validate.Place, d *validate.BundleDra
 	var r remembered
 	var content digest.Digest
 	if d != nil {
-		r = remembered{Bundle: &d.Bundle, Package: d.Package, Line: d.Line - at.Line, Column: d.Column, Embedded: d.Embedded, Joins: d.Joins, Preferred: d.Preferred}
+		r = remembered{
+			Bundle: &d.Bundle, Package: d.Package, Line: d.Line - at.Line, Column: d.Column,
+			Embedded: d.Embedded, Joins: d.Joins, Preferred: d.Preferred,
+		}
 		content = d.Bundle.Content
 		if c := d.CSV; c != nil {
 			r.Facts = &rememberedCSV{c.Replaces, c.SkipRange, c.Description, c.Skips, c.Icon}
@@ -119,17 +124,24 @@ func (r remembered) restore(at validate.Place) (*validate.BundleDraft, []catalog
 		return nil, r.Findings
 	}
 	where := validate.Place{File: at.File, Line: at.Line + r.Line, Column: r.Column}
-	d := &validate.BundleDraft{Place: where, Package: r.Package, Bundle: *r.Bundle, Embedded: r.Embedded, Joins: r.Joins, Preferred: r.Preferred}
+	d := &validate.BundleDraft{
+		Place: where, Package: r.Package, Bundle: *r.Bundle, Embedded: r.Embedded,
+		Joins: r.Joins, Preferred: r.Preferred,
+	}
 	if at.Line == 0 {
 		d.Dir = at.File
 	}
 	if f := r.Facts; f != nil {
-		d.CSV = &validate.CSVFacts{Replaces: f.Replaces, SkipRange: f.SkipRange, Description: f.Description, Skips: f.Skips, Icon: f.Icon}
+		d.CSV = &validate.CSVFacts{
+			Replaces: f.Replaces, SkipRange: f.SkipRange, Description: f.Description,
+			Skips: f.Skips, Icon: f.Icon,
+		}
 	}
 	return d, r.Findings
 }
 
 // remembers reports whether a document of a file may be a bundle that is worth remembering.
 func (m memory) remembers(c docs.Chunk) bool {
-	return m.Memory != nil && c.Size() >= memorable && c.StartsLine() && bytes.Contains(c.Text(), []byte(catalog.TypeBundleObject))
+	return m.Memory != nil && c.Size() >= memorable && c.StartsLine() &&
+		bytes.Contains(c.Text(), []byte(catalog.TypeBundleObject))
 }

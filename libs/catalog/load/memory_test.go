@@ -47,18 +47,29 @@ func TestMemory(t *testing.T) {
 	long := "  description: " + strings.Repeat("x", 20<<10) + "\n"
 	crds := "  customresourcedefinitions: {owned: [{name: buoys.sea.test, version: v1, kind: Buoy}]}\n"
 	in := tree(
-		directory("1.0.0", manifestCSV("other.v1.0.0", "1.0.0", crds), channels("steady"), files{"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.package.v1: other, operators.operatorframework.io.bundle.channels.v1: 'a,b', operators.operatorframework.io.bundle.channel.default.v1: b}\n"}),
+		directory("1.0.0", manifestCSV("other.v1.0.0", "1.0.0", crds), channels("steady"),
+			files{
+				"metadata/annotations.yaml": "annotations: {operators.operatorframework.io.bundle.package.v1: other, " +
+					"operators.operatorframework.io.bundle.channels.v1: 'a,b', " +
+					"operators.operatorframework.io.bundle.channel.default.v1: b}\n",
+			}),
 		directory("2.0.0", manifestCSV("x", "two", ""), channels("steady"), nil),
 		directory("3.0.0", "a: [\n", channels("steady"), nil),
 		files{
-			"inline/catalog.yaml": pkg + channel + "\n# a comment\n" + another("buoy.v1.0.0", "1.0.0", object(manifestCSV("buoy.v1.0.0", "1.0.0", long+crds)), "{type: olm.gvk, value: {group: A_, version: v1, kind: K}}"),
-			"inline/chart.yaml":   "schema: sea.example.com/chart\npackage: buoy\nabout: olm.bundle " + strings.Repeat("x", 20<<10) + "\n",
+			"inline/catalog.yaml": pkg + channel + "\n# a comment\n" +
+				another("buoy.v1.0.0", "1.0.0", object(manifestCSV("buoy.v1.0.0", "1.0.0", long+crds)),
+					"{type: olm.gvk, value: {group: A_, version: v1, kind: K}}"),
+			"inline/chart.yaml": "schema: sea.example.com/chart\npackage: buoy\nabout: olm.bundle " +
+				strings.Repeat("x", 20<<10) + "\n",
 		},
 	)
 	n := &notebook{values: map[digest.Digest][]byte{}}
 	decode := func(workers int) (*load.Catalog, int) {
 		kept := 0
-		c, err := load.Load(in.fs(), load.Options{Workers: workers, Memory: n, Keep: func(load.Content) error { kept++; return nil }})
+		c, err := load.Load(in.fs(), load.Options{
+			Workers: workers, Memory: n,
+			Keep: func(load.Content) error { kept++; return nil },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,12 +100,16 @@ func TestMemoryOfRealCatalogs(t *testing.T) {
 	t.Parallel()
 	for _, archive := range []string{catalogtest.InstallSet, catalogtest.Okderators} {
 		n := &notebook{values: map[digest.Digest][]byte{}}
-		dir := os.DirFS(catalogtest.Unpack(t, archive, func(path string) bool { return archive == catalogtest.Okderators || fewPackages(path) }))
+		dir := os.DirFS(catalogtest.Unpack(t, archive,
+			func(path string) bool { return archive == catalogtest.Okderators || fewPackages(path) }))
 		first, err := load.Load(dir, load.Options{Memory: n})
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := load.Load(dir, load.Options{Memory: n, Keep: func(load.Content) error { return errors.New("decoded again") }})
+		second, err := load.Load(dir, load.Options{
+			Memory: n,
+			Keep:   func(load.Content) error { return errors.New("decoded again") },
+		})
 		if err != nil || n.hits == 0 {
 			t.Fatalf("%s: %v, %d hits", archive, err, n.hits)
 		}

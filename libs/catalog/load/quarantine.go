@@ -97,7 +97,10 @@ type speech struct {
 }
 
 func speechOf(parts []part, groups map[string]*group) *speech {
-	s := &speech{real: map[string]bool{}, files: map[string]string{}, dirs: map[string]string{}, of: map[string]map[string]bool{}}
+	s := &speech{
+		real: map[string]bool{}, files: map[string]string{}, dirs: map[string]string{},
+		of: map[string]map[string]bool{},
+	}
 	for name, g := range groups {
 		s.real[name] = name != "" && len(g.Packages) > 0
 	}

@@ -76,7 +76,10 @@ func TestRealCatalogs(t *testing.T) {
 // fewPackages chooses packages of the archives of v4.20: the race detector makes decoding an order of
 // magnitude slower, and the rest shows nothing more. The benchmarks take all of them.
 func fewPackages(path string) bool {
-	for _, p := range []string{"anzo-operator", "open-liberty-certified", "kubecost-operator", "nutanixcsioperator", "stackable-hdfs-operator", "stackable-listener-operator", "k8s-triliovault"} {
+	for _, p := range []string{
+		"anzo-operator", "open-liberty-certified", "kubecost-operator", "nutanixcsioperator",
+		"stackable-hdfs-operator", "stackable-listener-operator", "k8s-triliovault",
+	} {
 		if strings.Contains(path, "/"+p+"/") {
 			return true
 		}
@@ -123,9 +126,11 @@ func TestRealBundleDirectories(t *testing.T) {
 		t.Fatalf("%v, findings:\n%s", err, lines(alone))
 	}
 	if n := bundlesOf(alone); len(alone.Packages) != 6 || n != alone.Stats.BundleDirectories {
-		t.Errorf("%d packages, %d bundles of %d directories; findings:\n%s", len(alone.Packages), n, alone.Stats.BundleDirectories, lines(alone))
+		t.Errorf("%d packages, %d bundles of %d directories; findings:\n%s", len(alone.Packages), n,
+			alone.Stats.BundleDirectories, lines(alone))
 	}
-	for _, p := range alone.Packages { // authors leave edges to templates; what is published can be followed all the same
+	for _, p := range alone.Packages {
+		// authors leave edges to templates; what is published can be followed all the same
 		for _, c := range p.Channels {
 			if _, err := catalog.NewGraph(c); err != nil {
 				t.Errorf("package %s: %v", p.Name, err)

@@ -59,30 +59,62 @@ func TestNamesThatNobodyCanStore(t *testing.T) {
 		return files{"buoy/a": pkg + strings.Replace(channel, "{name: buoy.v1.0.0}", text, 1) + oneBundle}
 	}
 	csv := func(name, spec string) files {
-		return directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", spec), channels("steady"), files{"manifests/csv.yaml": strings.ReplaceAll(manifestCSV("NAME", "1.0.0", spec), "NAME", name)})
+		return directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", spec), channels("steady"),
+			files{"manifests/csv.yaml": strings.ReplaceAll(manifestCSV("NAME", "1.0.0", spec), "NAME", name)})
 	}
 	for name, c := range map[string]struct {
 		in   files
 		want string
 	}{
-		"a blob's name":              {files{"buoy/a": valid, "buoy/b": `{"schema":"sea.test/note","package":"buoy","name":` + nul + "}"}, "error R-CAT-6"},
-		"a blob's schema":            {files{"buoy/a": valid, "buoy/b": `{"schema":` + nul + `,"package":"buoy"}`}, "error R-CAT-6"},
-		"a blob's package":           {files{"buoy/a": valid, "buoy/b": `{"schema":"sea.test/note","package":` + nul + "}"}, "error R-CAT-6"},
-		"a long name":                {files{"buoy/a": valid, "buoy/b": `{"schema":"sea.test/note","package":"buoy","name":"` + long + `"}`}, "error R-CAT-6"},
-		"a long schema":              {files{"buoy/a": valid, "buoy/b": `{"schema":"` + long + `","package":"buoy"}`}, "error R-CAT-6"},
-		"a package":                  {files{"buoy/a": valid, "buoy/b": `{"schema":"olm.package","name":` + nul + "}"}, "error R-CAT-6"},
-		"a channel":                  {files{"buoy/a": valid, "buoy/b": `{"schema":"olm.channel","package":"buoy","name":` + nul + `,"entries":[{"name":"buoy.v1.0.0"}]}`}, "error R-CAT-6"},
-		"a bundle":                   {files{"buoy/a": valid, "buoy/b": `{"schema":"olm.bundle","package":"buoy","name":` + nul + "}"}, "error R-CAT-6"},
-		"what an entry replaces":     {entry(`{name: buoy.v1.0.0, replaces: "a\0"}`), "error R-CAT-23"},
-		"what an entry skips":        {entry(`{name: buoy.v1.0.0, skips: ["a\0"]}`), "error R-CAT-23"},
-		"the type of a property":     {files{"buoy/a": pkg + channel + another("buoy.v1.0.0", "1.0.0", `{type: "a\0", value: 1}`)}, "error R-CAT-25"},
-		"an entry without a bundle":  {entry(`{name: "a\0"}`), "error R-CAT-30"},
-		"a CSV":                      {csv(`"a\0"`, ""), "warning R-CAT-51"},
-		"what a CSV replaces":        {csv("buoy.v1.0.0", "  replaces: \"a\\0\"\n"), "warning R-CAT-23"},
-		"a channel of a directory":   {directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels(`"a\0"`), nil), "warning R-CAT-55"},
-		"a long channel":             {directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels(long), nil), "warning R-CAT-55"},
-		"a text that a finding says": {files{"buoy/b": valid, "buoy/a": "a: \"\\0\"\nschema: [\"\\0\"]\n\"\\0 \": 1\n\"\\0 \": 2\n"}, "error R-CAT-"},
-		"a file":                     {files{"buoy/a": valid, "buoy/bad\xff.yaml": "a"}, "error R-CAT-1"},
+		"a blob's name": {files{
+			"buoy/a": valid,
+			"buoy/b": `{"schema":"sea.test/note","package":"buoy","name":` + nul + "}",
+		}, "error R-CAT-6"},
+		"a blob's schema": {
+			files{"buoy/a": valid, "buoy/b": `{"schema":` + nul + `,"package":"buoy"}`},
+			"error R-CAT-6",
+		},
+		"a blob's package": {files{"buoy/a": valid, "buoy/b": `{"schema":"sea.test/note","package":` + nul +
+			"}"}, "error R-CAT-6"},
+		"a long name": {files{
+			"buoy/a": valid,
+			"buoy/b": `{"schema":"sea.test/note","package":"buoy","name":"` + long + `"}`,
+		}, "error R-CAT-6"},
+		"a long schema": {
+			files{"buoy/a": valid, "buoy/b": `{"schema":"` + long + `","package":"buoy"}`},
+			"error R-CAT-6",
+		},
+		"a package": {
+			files{"buoy/a": valid, "buoy/b": `{"schema":"olm.package","name":` + nul + "}"},
+			"error R-CAT-6",
+		},
+		"a channel": {files{
+			"buoy/a": valid,
+			"buoy/b": `{"schema":"olm.channel","package":"buoy","name":` + nul +
+				`,"entries":[{"name":"buoy.v1.0.0"}]}`,
+		}, "error R-CAT-6"},
+		"a bundle": {files{
+			"buoy/a": valid,
+			"buoy/b": `{"schema":"olm.bundle","package":"buoy","name":` + nul + "}",
+		}, "error R-CAT-6"},
+		"what an entry replaces": {entry(`{name: buoy.v1.0.0, replaces: "a\0"}`), "error R-CAT-23"},
+		"what an entry skips":    {entry(`{name: buoy.v1.0.0, skips: ["a\0"]}`), "error R-CAT-23"},
+		"the type of a property": {files{"buoy/a": pkg + channel +
+			another("buoy.v1.0.0", "1.0.0", `{type: "a\0", value: 1}`)}, "error R-CAT-25"},
+		"an entry without a bundle": {entry(`{name: "a\0"}`), "error R-CAT-30"},
+		"a CSV":                     {csv(`"a\0"`, ""), "warning R-CAT-51"},
+		"what a CSV replaces":       {csv("buoy.v1.0.0", "  replaces: \"a\\0\"\n"), "warning R-CAT-23"},
+		"a channel of a directory": {directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels(`"a\0"`),
+			nil), "warning R-CAT-55"},
+		"a long channel": {
+			directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels(long), nil),
+			"warning R-CAT-55",
+		},
+		"a text that a finding says": {files{
+			"buoy/b": valid,
+			"buoy/a": "a: \"\\0\"\nschema: [\"\\0\"]\n\"\\0 \": 1\n\"\\0 \": 2\n",
+		}, "error R-CAT-"},
+		"a file": {files{"buoy/a": valid, "buoy/bad\xff.yaml": "a"}, "error R-CAT-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,10 +133,12 @@ func TestNamesThatNobodyCanStore(t *testing.T) {
 			}
 		})
 	}
-	if found := loadFiles(t, files{"bad\xff.yaml": "a"}).Findings; len(found) == 0 || found[0].File != "bad\uFFFD.yaml" {
+	if found := loadFiles(t, files{"bad\xff.yaml": "a"}).Findings; len(found) == 0 ||
+		found[0].File != "bad\uFFFD.yaml" {
 		t.Errorf("a file name that is not UTF-8: %v", found)
 	}
-	if got := loadFiles(t, files{"a": strings.ReplaceAll(valid, "buoy.v1.0.0", strings.Repeat("b", 240)+".v1.0.0")}); len(got.Packages) != 1 {
+	if got := loadFiles(t, files{"a": strings.ReplaceAll(valid, "buoy.v1.0.0", strings.Repeat("b", 240)+
+		".v1.0.0")}); len(got.Packages) != 1 {
 		t.Errorf("a name as long as Kubernetes takes it:\n%s", lines(got))
 	}
 }
@@ -112,9 +146,11 @@ func TestNamesThatNobodyCanStore(t *testing.T) {
 // TestOneImageOfTwoBundles proves that bundles which name the same image are told, with both places (R-CAT-50).
 func TestOneImageOfTwoBundles(t *testing.T) {
 	t.Parallel()
-	two := pkg + strings.Replace(channel, "{name: buoy.v1.0.0}", "{name: buoy.v1.0.0}, {name: buoy.v2.0.0, replaces: buoy.v1.0.0}", 1)
+	two := pkg + strings.Replace(channel, "{name: buoy.v1.0.0}",
+		"{name: buoy.v1.0.0}, {name: buoy.v2.0.0, replaces: buoy.v1.0.0}", 1)
 	bundle := func(name, version, image string) string {
-		return "schema: olm.bundle\npackage: buoy\nname: " + name + "\nimage: " + image + "\nproperties: [{type: olm.package, value: {packageName: buoy, version: " + version + "}}]\n---\n"
+		return "schema: olm.bundle\npackage: buoy\nname: " + name + "\nimage: " + image +
+			"\nproperties: [{type: olm.package, value: {packageName: buoy, version: " + version + "}}]\n---\n"
 	}
 	first, second := bundle("buoy.v1.0.0", "1.0.0", "a.test/b:1"), bundle("buoy.v2.0.0", "2.0.0", "a.test/b:1")
 	one := pkg + channel + first
@@ -122,9 +158,15 @@ func TestOneImageOfTwoBundles(t *testing.T) {
 		in   files
 		want []string
 	}{
-		"of one package":  {files{"a": two + first, "b": second}, []string{"b:4:", "warning R-CAT-50", `"buoy.v2.0.0"`, `"buoy.v1.0.0"`, " a:", "a.test/b:1"}},
-		"of two packages": {files{"a": one, "b": strings.ReplaceAll(one, "buoy", "tide")}, []string{"b:", "warning R-CAT-50", `"tide.v1.0.0"`, `of package "buoy" at a:`}},
-		"none":            {files{"a": two + first + bundle("buoy.v2.0.0", "2.0.0", "a.test/b:2")}, nil},
+		"of one package": {
+			files{"a": two + first, "b": second},
+			[]string{"b:4:", "warning R-CAT-50", `"buoy.v2.0.0"`, `"buoy.v1.0.0"`, " a:", "a.test/b:1"},
+		},
+		"of two packages": {
+			files{"a": one, "b": strings.ReplaceAll(one, "buoy", "tide")},
+			[]string{"b:", "warning R-CAT-50", `"tide.v1.0.0"`, `of package "buoy" at a:`},
+		},
+		"none": {files{"a": two + first + bundle("buoy.v2.0.0", "2.0.0", "a.test/b:2")}, nil},
 	} {
 		got := loadFiles(t, c.in)
 		if len(got.Packages) == 0 || got.Findings.Errors() > 0 || len(got.Findings) != min(1, len(c.want)) {
@@ -144,8 +186,9 @@ func TestManyFiles(t *testing.T) {
 	t.Parallel()
 	in := files{
 		"a/a": valid, "b/b": named("tide"), "c/.indexignore": strings.Repeat("#", 1000),
-		"w/1/metadata/annotations.yaml": "annotations: {" + annotation("package.v1") + ": wave, " + annotation("channels.v1") + ": c}",
-		"w/1/manifests/csv.yaml":        manifestCSV("wave.v1.0.0", "1.0.0", ""),
+		"w/1/metadata/annotations.yaml": "annotations: {" + annotation("package.v1") + ": wave, " +
+			annotation("channels.v1") + ": c}",
+		"w/1/manifests/csv.yaml": manifestCSV("wave.v1.0.0", "1.0.0", ""),
 	}
 	size := int64(0)
 	for _, text := range in {
@@ -205,9 +248,10 @@ func TestStopInsideAFile(t *testing.T) {
 	t.Parallel()
 	text := append([]byte(valid), bytes.Repeat([]byte("# nothing but a comment\n"), 50_000)...)
 	for name, in := range map[string]fstest.MapFS{
-		"a":                                    {"a": {Data: text}},
-		"buoy/1.0.0/metadata/annotations.yaml": mapOf(directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil)),
-		"d/.indexignore":                       {"d/.indexignore": {Data: []byte("*.md\n")}, "d/a": {Data: []byte(valid)}},
+		"a": {"a": {Data: text}},
+		"buoy/1.0.0/metadata/annotations.yaml": mapOf(
+			directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil)),
+		"d/.indexignore": {"d/.indexignore": {Data: []byte("*.md\n")}, "d/a": {Data: []byte(valid)}},
 	} {
 		h := &halting{FS: in, name: name, stop: make(chan struct{})}
 		c, err := load.Load(h, load.Options{Stop: h.stop})
@@ -232,14 +276,16 @@ func mapOf(f files) fstest.MapFS {
 // that a tag means what it says (R-CAT-1, R-CAT-3).
 func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
-	tail := pkg + channel + strings.ReplaceAll(" "+strings.ReplaceAll(strings.TrimSuffix(oneBundle, "---\n"), "\n", "\n "), "\n \n", "\n")
+	tail := pkg + channel + strings.ReplaceAll(" "+strings.ReplaceAll(strings.TrimSuffix(oneBundle, "---\n"), "\n",
+		"\n "), "\n \n", "\n")
 	for name, text := range map[string]string{
 		"a key in the first column": strings.TrimRight(tail, " \n") + "\nrelatedImages: []\n",
 		"no YAML":                   strings.TrimRight(tail, " \n") + "\n{{ c : : [\n",
 		"old ends of lines":         strings.ReplaceAll(pkg+channel+oneBundle, "\n", "\r"),
 	} {
 		got := loadFiles(t, files{"a": text})
-		if len(got.Packages) != 0 || !strings.Contains(lines(got), "error R-CAT-1: the file cannot be loaded: not YAML: ") {
+		if len(got.Packages) != 0 || !strings.Contains(lines(got),
+			"error R-CAT-1: the file cannot be loaded: not YAML: ") {
 			t.Errorf("%s: %d packages\n%s", name, len(got.Packages), lines(got))
 		}
 	}

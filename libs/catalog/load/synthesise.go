@@ -27,7 +27,8 @@ import (
 func (g *group) synthesise() {
 	g.Severity = catalog.SeverityWarning
 	if !value.Label(g.Name) {
-		g.Addf(g.dirs[0].Place, catalog.SeverityWarning, "R-CAT-20", "bundles of package %q are left out: its name must be a DNS-1123 label", g.Name)
+		g.Addf(g.dirs[0].Place, catalog.SeverityWarning, "R-CAT-20",
+			"bundles of package %q are left out: its name must be a DNS-1123 label", g.Name)
 		return
 	}
 	byName := map[string]*validate.BundleDraft{}
@@ -67,7 +68,9 @@ func (g *group) synthesise() {
 // usable reports whether later steps can rely on the bundle; what they cannot take is left out.
 func (g *group) usable(d *validate.BundleDraft) bool {
 	if _, err := semver.Parse(d.Bundle.Version); err != nil {
-		g.Addf(d.In("version"), catalog.SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.Bundle.Name, d.Bundle.Version, err)
+		g.Addf(d.In("version"), catalog.SeverityWarning, "R-CAT-26",
+			"bundle %q is left out: version %q of its CSV is no semantic version: %v", d.Bundle.Name, d.Bundle.Version,
+			err)
 		return false
 	}
 	if why := validate.CheckEntryNames(catalog.Entry{Replaces: d.CSV.Replaces, Skips: d.CSV.Skips}); why != "" {
@@ -76,12 +79,14 @@ func (g *group) usable(d *validate.BundleDraft) bool {
 	}
 	for _, p := range d.Bundle.Properties {
 		if why := value.Name(p.Type, catalog.MaxBlobNameBytes); why != "" {
-			g.Addf(d.In("name"), catalog.SeverityWarning, "R-CAT-25", "bundle %q is left out: the type %.40q of a property %s", d.Bundle.Name, p.Type, why)
+			g.Addf(d.In("name"), catalog.SeverityWarning, "R-CAT-25",
+				"bundle %q is left out: the type %.40q of a property %s", d.Bundle.Name, p.Type, why)
 			return false
 		}
 		for _, issue := range g.Properties.Check(p.Type, p.Value) {
 			if !issue.Warning {
-				g.Addf(d.In(p.Type), catalog.SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.Bundle.Name, p.Type, issue.Text)
+				g.Addf(d.In(p.Type), catalog.SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s",
+					d.Bundle.Name, p.Type, issue.Text)
 				return false
 			}
 		}
@@ -144,7 +149,9 @@ func (g *group) mode() layout.Mode {
 		case first == "":
 			first, mode = dir, m
 		case m != mode:
-			g.Addf(validate.Place{File: dir}, catalog.SeverityWarning, "R-CAT-75", "bundles of package %q lie here with updateGraph %s, and in %s with %s, which counts; let %s say the same in both", g.Name, m, first, mode, layout.FileCI)
+			g.Addf(validate.Place{File: dir}, catalog.SeverityWarning, "R-CAT-75",
+				"bundles of package %q lie here with updateGraph %s, and in %s with %s, which counts; let %s say the "+
+					"same in both", g.Name, m, first, mode, layout.FileCI)
 			return mode
 		}
 	}
@@ -158,7 +165,8 @@ func (g *group) mode() layout.Mode {
 //	skippatch     the highest patch of a minor version skips the lower ones, and replaces the highest
 //	              patch of the minor version below: so whoever has an older patch moves at once
 func (g *group) semverEdges(c *validate.ChannelDraft, byName map[string]*validate.BundleDraft, skipPatch bool) {
-	version := func(e catalog.Entry) semver.Version { return semver.MustParse(byName[e.Name].Bundle.Version) } // checked by usable
+	// checked by usable
+	version := func(e catalog.Entry) semver.Version { return semver.MustParse(byName[e.Name].Bundle.Version) }
 	entries := c.Body.Entries
 	slices.SortFunc(entries, func(a, b catalog.Entry) int {
 		return cmp.Or(version(b).Compare(version(a)), cmp.Compare(b.Name, a.Name))
@@ -168,7 +176,9 @@ func (g *group) semverEdges(c *validate.ChannelDraft, byName map[string]*validat
 		c.Entries[i] = byName[e.Name].In("version")
 		e.Replaces, e.Skips = "", nil
 		if i > 0 && version(entries[i-1]).EQ(version(*e)) {
-			g.Addf(c.Entries[i], catalog.SeverityWarning, "R-CAT-75", "the versions of %q and %q have no order, which %s needs; give one another version", entries[i-1].Name, e.Name, layout.Semver)
+			g.Addf(c.Entries[i], catalog.SeverityWarning, "R-CAT-75",
+				"the versions of %q and %q have no order, which %s needs; give one another version", entries[i-1].Name,
+				e.Name, layout.Semver)
 		}
 	}
 	head := 0 // of the minor version that is looked at
@@ -197,17 +207,24 @@ func (g *group) joinByManifests(byName map[string]*validate.BundleDraft) {
 			d := byName[c.CurrentCSV]
 			switch {
 			case c.Name == "":
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76", "a channel of the package manifest is left out: it has no name")
+				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+					"a channel of the package manifest is left out: it has no name")
 			case value.Name(c.Name, catalog.MaxNameBytes) != "":
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76", "channel %.40q of the package manifest is left out: its name %s", c.Name, value.Name(c.Name, catalog.MaxNameBytes))
+				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+					"channel %.40q of the package manifest is left out: its name %s", c.Name,
+					value.Name(c.Name, catalog.MaxNameBytes))
 			case d == nil:
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76", "channel %q of the package manifest is left out: its currentCSV %q is in no directory beside it, or is left out itself", c.Name, c.CurrentCSV)
+				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+					"channel %q of the package manifest is left out: its currentCSV %q is in no directory beside it, "+
+						"or is left out itself", c.Name, c.CurrentCSV)
 			default:
 				d.Joins = append(d.Joins, c.Name)
 			}
 		}
 		if m.DefaultChannel != "" && !known[m.DefaultChannel] {
-			g.Addf(m.In("defaultChannel"), catalog.SeverityWarning, "R-CAT-31", "default channel %q of the package manifest is no channel of it; name one of: %s", m.DefaultChannel, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			g.Addf(m.In("defaultChannel"), catalog.SeverityWarning, "R-CAT-31",
+				"default channel %q of the package manifest is no channel of it; name one of: %s", m.DefaultChannel,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		for _, d := range g.dirs {
 			if path.Dir(d.Dir) == dir {
@@ -225,12 +242,16 @@ func (g *group) dropOutsiders(members map[string]map[string]bool) {
 				return false
 			}
 		}
-		g.Addf(d.Place, catalog.SeverityWarning, "R-CAT-52", "bundle %q is left out: it names no channel; set the annotation %s", d.Bundle.Name, catalog.AnnotationChannels)
+		g.Addf(d.Place, catalog.SeverityWarning, "R-CAT-52",
+			"bundle %q is left out: it names no channel; set the annotation %s", d.Bundle.Name,
+			catalog.AnnotationChannels)
 		return true
 	})
 }
 
-func channelOf(pkg, name string, members map[string]bool, byName map[string]*validate.BundleDraft) *validate.ChannelDraft {
+func channelOf(pkg, name string, members map[string]bool,
+	byName map[string]*validate.BundleDraft,
+) *validate.ChannelDraft {
 	c := &validate.ChannelDraft{Package: pkg}
 	c.Body.Name = name
 	for _, m := range slices.Sorted(maps.Keys(members)) {
@@ -270,7 +291,8 @@ func (g *group) describe() *validate.PackageDraft {
 	}
 	p.Place = g.Bundles[0].Place
 	for _, d := range newest {
-		if slices.ContainsFunc(known[p.Body.DefaultChannel].Body.Entries, func(e catalog.Entry) bool { return e.Name == d.Bundle.Name }) {
+		if slices.ContainsFunc(known[p.Body.DefaultChannel].Body.Entries,
+			func(e catalog.Entry) bool { return e.Name == d.Bundle.Name }) {
 			p.Body.Description = d.CSV.Description
 			p.Body.Icon = d.CSV.Icon
 			break
@@ -306,7 +328,9 @@ func (g *group) joinHeads(c *validate.ChannelDraft, byName map[string]*validate.
 	for _, h := range heads[1:] {
 		j.join(h)
 	}
-	g.Addf(byName[heads[0]].In("replaces"), catalog.SeverityWarning, "R-CAT-35", "channel %q had several heads, which were put in order of version: %s; let the newest replace or skip the others",
+	g.Addf(byName[heads[0]].In("replaces"), catalog.SeverityWarning, "R-CAT-35",
+		"channel %q had several heads, which were put in order of version: %s; let the newest replace or skip the "+
+			"others",
 		c.Body.Name, strings.Join(heads, ", "))
 }
 
@@ -341,7 +365,8 @@ func (j *joiner) join(head string) {
 		return
 	}
 	above.Skips = slices.Clone(above.Skips)
-	for e := j.entries[head]; e != nil && !slices.Contains(j.main, e.Name) && !slices.Contains(above.Skips, e.Name); e = j.entries[e.Replaces] {
+	for e := j.entries[head]; e != nil && !slices.Contains(j.main, e.Name) &&
+		!slices.Contains(above.Skips, e.Name); e = j.entries[e.Replaces] {
 		above.Skips = append(above.Skips, e.Name)
 	}
 }

@@ -165,7 +165,9 @@ func (d *visited) read() {
 		fail(*f, true)
 		return
 	case isTemplate(b.schema):
-		fail(b.Finding(catalog.SeverityWarning, "R-CAT-10", b.pkg, "a template (%s) is no catalog content and is passed over; expand it, or exclude the file in %s", b.schema, ignoreFile), true)
+		fail(b.Finding(catalog.SeverityWarning, "R-CAT-10", b.pkg,
+			"a template (%s) is no catalog content and is passed over; expand it, or exclude the file in %s", b.schema,
+			ignoreFile), true)
 		return
 	}
 	if faults := b.faulty(parser.Faults()); len(faults) > 0 {

@@ -58,7 +58,9 @@ func (w *walker) unread(scope, file, rule, format string, args ...any) {
 // walk reads a directory and descends. It returns false where a limit ends the whole walk.
 func (w *walker) walk(dir string, ig ignores, depth int) bool {
 	if depth > catalog.MaxDirectoryDepth {
-		w.unread(validate.ScopeAll, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", catalog.MaxDirectoryDepth, ignoreFile)
+		w.unread(validate.ScopeAll, dir, "R-CAT-1",
+			"directories nest more than %d deep; flatten the tree or exclude it in %s", catalog.MaxDirectoryDepth,
+			ignoreFile)
 		return false
 	}
 	entries, err := fs.ReadDir(w.fs, dir)
@@ -76,7 +78,9 @@ func (w *walker) walk(dir string, ig ignores, depth int) bool {
 		name := path.Join(dir, e.Name())
 		w.seen++
 		if w.seen > catalog.MaxFiles {
-			w.unread(validate.ScopeAll, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", catalog.MaxFiles)
+			w.unread(validate.ScopeAll, name, "R-CAT-1",
+				"the catalog has more than %d files and directories; give a directory that holds the catalog alone",
+				catalog.MaxFiles)
 			return false
 		}
 		switch {
@@ -109,7 +113,8 @@ func (w *walker) add(dir string, files, dirs, bundles []fs.DirEntry, ig ignores,
 	for _, e := range dirs {
 		name := path.Join(dir, e.Name())
 		if len(bundles) > 0 {
-			w.reportf(catalog.SeverityInfo, name, "R-CAT-4", "the directory is passed over: it stands beside bundle directories and is none itself")
+			w.reportf(catalog.SeverityInfo, name, "R-CAT-4",
+				"the directory is passed over: it stands beside bundle directories and is none itself")
 			continue
 		}
 		if !w.walk(name, ig, depth+1) {
@@ -134,7 +139,8 @@ func (w *walker) graphMode(dir, name string) bool {
 		}
 	}
 	if err != nil {
-		w.findings = append(w.findings, at.Finding(catalog.SeverityWarning, "R-CAT-75", "", "the file is left out, and edges come from the CSVs: %v", err))
+		w.findings = append(w.findings, at.Finding(catalog.SeverityWarning, "R-CAT-75", "",
+			"the file is left out, and edges come from the CSVs: %v", err))
 	}
 	if w.notes.modes == nil {
 		w.notes.modes = map[string]layout.Mode{}
@@ -167,7 +173,9 @@ func (w *walker) legacy(dir string, files, dirs []fs.DirEntry, ig ignores) bool 
 	if manifest == "" {
 		return false
 	}
-	w.reportf(catalog.SeverityInfo, manifest, "R-CAT-76", "the package-manifest format is read and converted; it is no longer in use: write bundle directories or a file-based catalog")
+	w.reportf(catalog.SeverityInfo, manifest, "R-CAT-76",
+		"the package-manifest format is read and converted; it is no longer in use: write bundle directories or a "+
+			"file-based catalog")
 	for _, e := range files {
 		if name := path.Join(dir, e.Name()); name != manifest {
 			w.file(name, true)
@@ -216,13 +224,15 @@ func (w *walker) file(name string, beside bool) {
 	info, err := fs.Stat(w.fs, name)
 	switch {
 	case err != nil:
-		w.reportf(catalog.SeverityError, name, "R-CAT-1", "the file cannot be read, or is a link that leaves the catalog: %v", err)
+		w.reportf(catalog.SeverityError, name, "R-CAT-1",
+			"the file cannot be read, or is a link that leaves the catalog: %v", err)
 	case info.IsDir():
 		w.reportf(catalog.SeverityInfo, name, "R-CAT-1", "a link to a directory is not followed")
 	case !info.Mode().IsRegular():
 		w.reportf(catalog.SeverityError, name, "R-CAT-1", "not a regular file; exclude it in %s", ignoreFile)
 	case info.Size() > catalog.MaxFileBytes:
-		w.reportf(catalog.SeverityError, name, "R-CAT-1", "the file has %d bytes, more than %d; split it", info.Size(), int64(catalog.MaxFileBytes))
+		w.reportf(catalog.SeverityError, name, "R-CAT-1", "the file has %d bytes, more than %d; split it", info.Size(),
+			int64(catalog.MaxFileBytes))
 	default:
 		w.sources = append(w.sources, source{path: name, beside: beside, size: info.Size()})
 	}
@@ -286,7 +296,8 @@ func (w *walker) passOver(parts []part) []part {
 		}
 		if !noted[p.source] {
 			noted[p.source] = true
-			w.reportf(catalog.SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
+			w.reportf(catalog.SeverityInfo, w.sources[p.source].path, "R-CAT-4",
+				"the file is passed over: it stands beside bundle directories and is no catalog content")
 		}
 	}
 	return out

@@ -75,7 +75,8 @@ func Parse(groups []events.WindowGroup) (Schedule, error) {
 		for i, w := range g.Windows {
 			sp, problems := read(w)
 			if len(problems) > 0 {
-				return Schedule{}, errs.New(errs.Invalid, "window %d of approval policy %s: %s", i+1, g.Policy, problems[0].Text).
+				return Schedule{}, errs.New(errs.Invalid, "window %d of approval policy %s: %s", i+1, g.Policy,
+					problems[0].Text).
 					At(fmt.Sprintf("windows.%d.%s", i, problems[0].Field), "window")
 			}
 			spans = append(spans, sp)
@@ -113,7 +114,8 @@ func read(w events.Window) (sp span, problems []Problem) {
 	}
 	sp.length = time.Duration(w.Minutes) * time.Minute
 	if sp.zone, err = zone(w.TimeZone); err != nil {
-		add("timeZone", "time zone %q is not known: want the name of an IANA time zone, such as Europe/Oslo or UTC", w.TimeZone)
+		add("timeZone", "time zone %q is not known: want the name of an IANA time zone, such as Europe/Oslo or UTC",
+			w.TimeZone)
 	}
 	return sp, problems
 }

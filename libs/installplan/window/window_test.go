@@ -51,21 +51,36 @@ func TestWindows(t *testing.T) {
 	}{
 		{"before, winter", sat, "2026-01-17T20:59:59Z", false, "2026-01-17T21:00:00Z", ""},
 		{"begins, winter", sat, "2026-01-17T21:00:00Z", true, "2026-01-17T21:00:00Z", "2026-01-18T01:00:00Z"},
-		{"beyond midnight it is still Saturday's", sat, "2026-01-18T00:59:59Z", true, "2026-01-18T00:59:59Z", "2026-01-18T01:00:00Z"},
+		{
+			"beyond midnight it is still Saturday's", sat, "2026-01-18T00:59:59Z", true, "2026-01-18T00:59:59Z",
+			"2026-01-18T01:00:00Z",
+		},
 		{"its end is outside", sat, "2026-01-18T01:00:00Z", false, "2026-01-24T21:00:00Z", ""},
 		{"begins, summer", sat, "2026-07-18T20:00:00Z", true, "2026-07-18T20:00:00Z", "2026-07-19T00:00:00Z"},
 
 		// On 29 March 2026 Berlin's clocks go from 02:00 to 03:00 at 01:00 UTC.
 		{"start that is skipped: at the change", gap, "2026-03-29T00:59:59Z", false, "2026-03-29T01:00:00Z", ""},
-		{"start that is skipped: its whole length", gap, "2026-03-29T01:59:59Z", true, "2026-03-29T01:59:59Z", "2026-03-29T02:00:00Z"},
-		{"over the change to summer time: minutes that pass", across, "2026-03-29T02:29:59Z", true, "2026-03-29T02:29:59Z", "2026-03-29T02:30:00Z"},
+		{
+			"start that is skipped: its whole length", gap, "2026-03-29T01:59:59Z", true, "2026-03-29T01:59:59Z",
+			"2026-03-29T02:00:00Z",
+		},
+		{
+			"over the change to summer time: minutes that pass", across, "2026-03-29T02:29:59Z", true,
+			"2026-03-29T02:29:59Z", "2026-03-29T02:30:00Z",
+		},
 		{"the week after", gap, "2026-03-29T02:00:00Z", false, "2026-04-05T00:30:00Z", ""},
 
 		// On 25 October 2026 they go from 03:00 to 02:00 at 01:00 UTC: 02:30 is at 00:30 and at 01:30 UTC.
 		{"start that comes twice: the first time", gap, "2026-10-25T00:29:59Z", false, "2026-10-25T00:30:00Z", ""},
-		{"start that comes twice: open from there", gap, "2026-10-25T00:30:00Z", true, "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+		{
+			"start that comes twice: open from there", gap, "2026-10-25T00:30:00Z", true, "2026-10-25T00:30:00Z",
+			"2026-10-25T01:30:00Z",
+		},
 		{"start that comes twice: not again", gap, "2026-10-25T01:30:00Z", false, "2026-11-01T01:30:00Z", ""},
-		{"over the change to winter time: minutes that pass", across, "2026-10-25T01:29:59Z", true, "2026-10-25T01:29:59Z", "2026-10-25T01:30:00Z"},
+		{
+			"over the change to winter time: minutes that pass", across, "2026-10-25T01:29:59Z", true,
+			"2026-10-25T01:29:59Z", "2026-10-25T01:30:00Z",
+		},
 
 		// Samoa had no 30 December 2011, and Lord Howe Island changes its clocks by half an hour.
 		{
@@ -123,7 +138,10 @@ func TestWindows(t *testing.T) {
 func TestGroupsAreOpenTogether(t *testing.T) {
 	t.Parallel()
 	nights := []events.Window{{Start: "22:00", Minutes: 480, TimeZone: "UTC"}}
-	weekend := []events.Window{{Days: []string{"Sat"}, Start: "00:00", Minutes: 1440, TimeZone: "UTC"}, {Days: []string{"Sun"}, Start: "00:00", Minutes: 1440, TimeZone: "UTC"}}
+	weekend := []events.Window{
+		{Days: []string{"Sat"}, Start: "00:00", Minutes: 1440, TimeZone: "UTC"},
+		{Days: []string{"Sun"}, Start: "00:00", Minutes: 1440, TimeZone: "UTC"},
+	}
 	both := schedule(t, nights, weekend)
 	thursday := at(t, "2026-05-07T23:00:00Z")
 	if both.Open(thursday) {
@@ -172,7 +190,8 @@ func TestCheck(t *testing.T) {
 		if len(p) != 1 || p[0].Field != strings.Trim(field, " .") || !strings.Contains(p[0].Text, c.says) {
 			t.Errorf("%s: %v", field, p)
 		}
-		if _, err := window.Parse([]events.WindowGroup{{Policy: "nights", Windows: []events.Window{w}}}); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "nights") {
+		if _, err := window.Parse([]events.WindowGroup{{Policy: "nights", Windows: []events.Window{w}}}); !errs.Is(
+			err, errs.Invalid) || !strings.Contains(err.Error(), "nights") {
 			t.Errorf("%s: parse gives %v", field, err)
 		}
 	}
@@ -186,18 +205,23 @@ func TestNextAndClosesAgreeWithOpen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		anyWindow := func() events.Window {
 			return events.Window{
-				Days:    rapid.SliceOfNDistinct(rapid.SampledFrom(window.Days()), 0, 3, rapid.ID).Draw(t, "days"),
-				Start:   rapid.SampledFrom([]string{"00:00", "02:15", "02:30", "13:45", "23:45"}).Draw(t, "start"),
-				Minutes: 15 * rapid.IntRange(1, 200).Draw(t, "quarters"), TimeZone: rapid.SampledFrom(zones).Draw(t, "zone"),
+				Days:     rapid.SliceOfNDistinct(rapid.SampledFrom(window.Days()), 0, 3, rapid.ID).Draw(t, "days"),
+				Start:    rapid.SampledFrom([]string{"00:00", "02:15", "02:30", "13:45", "23:45"}).Draw(t, "start"),
+				Minutes:  15 * rapid.IntRange(1, 200).Draw(t, "quarters"),
+				TimeZone: rapid.SampledFrom(zones).Draw(t, "zone"),
 			}
 		}
-		groups := []events.WindowGroup{{Windows: []events.Window{anyWindow(), anyWindow()}}, {Windows: []events.Window{anyWindow()}}}
+		groups := []events.WindowGroup{
+			{Windows: []events.Window{anyWindow(), anyWindow()}},
+			{Windows: []events.Window{anyWindow()}},
+		}
 		s, err := window.Parse(groups)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Near changes of the clocks, and anywhere.
-		now := time.Date(2026, time.Month(rapid.SampledFrom([]int{3, 4, 7, 10}).Draw(t, "month")), rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
+		now := time.Date(2026, time.Month(rapid.SampledFrom([]int{3, 4, 7, 10}).Draw(t, "month")),
+			rapid.IntRange(1, 31).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
 		looked := now
 		for !s.Open(looked) && looked.Sub(now) < 15*24*time.Hour {
 			looked = looked.Add(step)

@@ -50,13 +50,14 @@ var (
 	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// build returns the reader of a type, nil where this package has none: a type that holds itself, for instance. outer are
-// the types around it.
+// build returns the reader of a type, nil where this package has none: a type that holds itself, for instance. outer
+// are the types around it.
 func build(t reflect.Type, outer []reflect.Type) reader {
 	switch {
 	case t == timeType:
 		return readTime
-	case slices.Contains(outer, t), reflect.PointerTo(t).Implements(jsonReader), reflect.PointerTo(t).Implements(textReader):
+	case slices.Contains(outer, t), reflect.PointerTo(t).Implements(jsonReader),
+		reflect.PointerTo(t).Implements(textReader):
 		return nil
 	}
 	outer = append(outer, t)
@@ -108,7 +109,8 @@ func readTime(c *cursor, v reflect.Value) bool {
 	if !ok {
 		return false
 	}
-	return v.Addr().Interface().(*time.Time).UnmarshalText([]byte(s)) == nil //nolint:forcetypeassert // it is of that type
+	return v.Addr().Interface().(*time.Time).UnmarshalText(
+		[]byte(s)) == nil //nolint:forcetypeassert // it is of that type
 }
 
 func list(element reader) reader {

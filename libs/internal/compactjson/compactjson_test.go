@@ -45,12 +45,17 @@ func TestReadIsJSON(t *testing.T) {
 			text = rapid.String()
 		}
 		words := rapid.SliceOf(rapid.Map(text, func(s string) word { return word(s) }))
-		one := rapid.Custom(func(t *rapid.T) inner { return inner{text.Draw(t, "name"), rapid.Int8().Draw(t, "count")} })
+		one := rapid.Custom(func(t *rapid.T) inner {
+			return inner{
+				text.Draw(t, "name"), rapid.Int8().Draw(t, "count"),
+			}
+		})
 		s := sample{
-			Text: text.Draw(t, "text"), Word: word(text.Draw(t, "word")), Number: rapid.Int64().Draw(t, "number"), Is: rapid.Bool().Draw(t, "is"),
-			Time: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), 0).UTC(), One: one.Draw(t, "one"), Other: one.Draw(t, "other"),
-			Many: rapid.SliceOf(one).Draw(t, "many"), Words: words.Draw(t, "words"),
-			Labels: rapid.MapOf(text, text).Draw(t, "labels"), Plain: text.Draw(t, "plain"), Last: text.Draw(t, "last"),
+			Text: text.Draw(t, "text"), Word: word(text.Draw(t, "word")), Number: rapid.Int64().Draw(t, "number"),
+			Is: rapid.Bool().Draw(t, "is"), Time: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), 0).UTC(),
+			One: one.Draw(t, "one"), Other: one.Draw(t, "other"), Many: rapid.SliceOf(one).Draw(t, "many"),
+			Words: words.Draw(t, "words"), Labels: rapid.MapOf(text, text).Draw(t, "labels"),
+			Plain: text.Draw(t, "plain"), Last: text.Draw(t, "last"),
 		}
 		written, err := json.Marshal(s)
 		if err != nil {
@@ -157,6 +162,7 @@ func TestTypes(t *testing.T) {
 
 // FuzzRead holds any text against encoding/json.
 func FuzzRead(f *testing.F) {
-	f.Add(`{"text":"a","word":"b","number":-1,"is":true,"time":"2026-11-20T09:30:15Z","one":{"name":"a","count":1},"many":[{"name":"b"}],"words":["c"],"labels":{"d":"e"},"Plain":"f","last":"g"}`)
+	f.Add(
+		`{"text":"a","word":"b","number":-1,"is":true,"time":"2026-11-20T09:30:15Z","one":{"name":"a","count":1},"many":[{"name":"b"}],"words":["c"],"labels":{"d":"e"},"Plain":"f","last":"g"}`)
 	f.Fuzz(func(t *testing.T, text string) { same(t, text) })
 }

@@ -75,7 +75,10 @@ func (b *Builder) fail(line, column int, limit, format string, args ...any) bool
 
 func (b *Builder) fault(line, column int, limit, format string, args ...any) {
 	if len(b.tree.faults) < maxFaults {
-		b.tree.faults = append(b.tree.faults, &Error{Line: line, Column: column, Limit: limit, Message: fmt.Sprintf(format, args...)})
+		b.tree.faults = append(b.tree.faults, &Error{
+			Line: line, Column: column, Limit: limit,
+			Message: fmt.Sprintf(format, args...),
+		})
 	}
 }
 
@@ -83,10 +86,12 @@ func (b *Builder) fault(line, column int, limit, format string, args ...any) {
 func (b *Builder) begin(kind Kind, line, column int) bool {
 	b.left--
 	if b.left < 0 {
-		return b.fail(line, column, "nodes", "too many values: aliases expand without bound, or the document is too large")
+		return b.fail(line, column, "nodes",
+			"too many values: aliases expand without bound, or the document is too large")
 	}
 	if len(b.tree.json) > b.limits.Bytes {
-		return b.fail(line, column, "expanded-bytes", "a document of more than %d bytes with its aliases expanded", b.limits.Bytes)
+		return b.fail(line, column, "expanded-bytes", "a document of more than %d bytes with its aliases expanded",
+			b.limits.Bytes)
 	}
 	if n := len(b.open); n > 0 {
 		f := &b.open[n-1]
@@ -98,7 +103,10 @@ func (b *Builder) begin(kind Kind, line, column int) bool {
 		}
 	}
 	from := uint32(len(b.tree.json))
-	b.tree.nodes = append(b.tree.nodes, node{from: from, line: uint32(line), column: uint32(column), kind: kind, canonical: true})
+	b.tree.nodes = append(b.tree.nodes, node{
+		from: from, line: uint32(line), column: uint32(column), kind: kind,
+		canonical: true,
+	})
 	return true
 }
 
@@ -171,7 +179,8 @@ func (b *Builder) Key(text []byte, line, column int) {
 	quoted := t.json[from:]
 	i := uint32(len(t.nodes))
 	if f.sorted {
-		f.sorted = simpleKey(quoted) && (!f.filled || bytes.Compare(bytes.TrimSuffix(t.quoted(f.lastKey), []byte{'"'}), quoted[:len(quoted)-1]) < 0)
+		f.sorted = simpleKey(quoted) && (!f.filled || bytes.Compare(bytes.TrimSuffix(t.quoted(f.lastKey), []byte{'"'}),
+			quoted[:len(quoted)-1]) < 0)
 	}
 	f.lastKey, f.filled = i, true
 	t.nodes = append(t.nodes, node{

@@ -33,7 +33,8 @@ func TestCanonical(t *testing.T) {
 		`"\u0041\/\u001f\ud83d\ude00"`:               `"A/\u001f😀"`,
 		`{"\ue000":1,"😀":2}`:                         `{"😀":2,"` + "\ue000" + `":1}`,
 		`{"a\"b":1,"a":2,"a!":3}`:                    `{"a":2,"a!":3,"a\"b":1}`,
-		`[]`:                                         `[]`, `{}`: `{}`, `{"a":[],"A":{}}`: `{"A":{},"a":[]}`, `null`: `null`, `[true,false]`: `[true,false]`,
+		`[]`:                                         `[]`, `{}`: `{}`, `{"a":[],"A":{}}`: `{"A":{},"a":[]}`,
+		`null`: `null`, `[true,false]`: `[true,false]`,
 	} {
 		tree, err := read(in, wide)
 		if err != nil || len(tree.Faults()) > 0 {
@@ -73,7 +74,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%.40s: %+v, want %s at %d:%d", c.in, err, c.limit, c.line, c.column)
 		}
 	}
-	if _, err := read(`["`+strings.Repeat("x", 100)+`",1]`, jsontree.Limits{Depth: 5, Values: 5, Bytes: 50}); err == nil || err.Limit != "expanded-bytes" {
+	if _, err := read(`["`+strings.Repeat("x", 100)+`",1]`,
+		jsontree.Limits{Depth: 5, Values: 5, Bytes: 50}); err == nil || err.Limit != "expanded-bytes" {
 		t.Errorf("a long document: %v", err)
 	}
 }
@@ -104,7 +106,8 @@ func TestValues(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", `{"k":null}`}, got); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
 	}
-	if root.Child("none").Exists() || root.Child("A").Child("x").Exists() || (&jsontree.Tree{}).Root().Kind() != jsontree.Nothing {
+	if root.Child("none").Exists() || root.Child("A").Child("x").Exists() ||
+		(&jsontree.Tree{}).Root().Kind() != jsontree.Nothing {
 		t.Error("nothing exists")
 	}
 	for range root.Child("A").Items() {
@@ -130,7 +133,10 @@ func TestBuilderIsReused(t *testing.T) {
 // FuzzRead proves that the reader takes what encoding/json takes, means the same, and that the canonical
 // form is that of RFC 8785 but for long integers, and a fixed point.
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e3,"\u00e9\n"],"":{}}`, `[{"b":1,"a":null},true]`, `{"a":1,"a":2}`, `"\ud800"`, ` 01`, `[1,]`, "\"\xc3\x28\"", `-`, `1e5`, `[9007199254740993]`} {
+	for _, s := range []string{
+		`{"a":[1,-2.5e3,"\u00e9\n"],"":{}}`, `[{"b":1,"a":null},true]`, `{"a":1,"a":2}`,
+		`"\ud800"`, ` 01`, `[1,]`, "\"\xc3\x28\"", `-`, `1e5`, `[9007199254740993]`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

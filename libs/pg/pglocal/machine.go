@@ -37,7 +37,8 @@ func findAccount() (account, error) {
 			return account{root: true, uid: uid, gid: gid}, nil
 		}
 	}
-	return account{}, errs.New(errs.Unavailable, "PostgreSQL does not run as root, and there is neither an account postgres nor nobody: create one of them")
+	return account{}, errs.New(errs.Unavailable,
+		"PostgreSQL does not run as root, and there is neither an account postgres nor nobody: create one of them")
 }
 
 // attributes start a process as this account, in a group of its own so that Ctrl-C reaches only us.
@@ -122,7 +123,10 @@ func binaries() (string, error) {
 		}
 	}
 	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"} {
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
+		"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
+	} {
 		dirs, err := filepath.Glob(pattern)
 		if err != nil {
 			return "", fmt.Errorf("pattern %s: %w", pattern, err)
@@ -134,7 +138,9 @@ func binaries() (string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return "", errs.New(errs.Unavailable, "PostgreSQL's programs postgres and initdb are not on this machine: install them (Debian: apt-get install postgresql), or set CHANDLER_DATABASE_URL")
+		return "", errs.New(errs.Unavailable,
+			"PostgreSQL's programs postgres and initdb are not on this machine: install them (Debian: apt-get "+
+				"install postgresql), or set CHANDLER_DATABASE_URL")
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) }), nil
 }

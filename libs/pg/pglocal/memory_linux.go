@@ -5,8 +5,8 @@ import "syscall"
 const (
 	// memoryDir is where Linux has a file system in memory.
 	memoryDir = "/dev/shm"
-	// memoryFree is what has to be free there for the shared instance: the tests of all packages at once leave at most 1 GB of
-	// databases, and its write-ahead log may grow to 1 GB.
+	// memoryFree is what has to be free there for the shared instance: the tests of all packages at once leave at most
+	// 1 GB of databases, and its write-ahead log may grow to 1 GB.
 	memoryFree = 4 << 30
 	tmpfs      = 0x01021994 // TMPFS_MAGIC
 )

@@ -113,7 +113,8 @@ func (s *Server) markOrigin() error {
 		return err
 	}
 	if s.origin != s.dir {
-		note := "The database lies in " + s.dir + ", since the account that runs PostgreSQL cannot enter this directory.\n"
+		note := "The database lies in " + s.dir +
+			", since the account that runs PostgreSQL cannot enter this directory.\n"
 		if err := os.WriteFile(filepath.Join(s.origin, "LOCATION"), []byte(note), 0o644); err != nil {
 			return err
 		}

@@ -38,7 +38,10 @@ func TestMain(m *testing.M) {
 }
 
 func own(dir string) int {
-	s, err := pglocal.Start(context.Background(), pglocal.Options{Dir: strings.TrimPrefix(dir, "temporary"), Log: quiet})
+	s, err := pglocal.Start(context.Background(), pglocal.Options{
+		Dir: strings.TrimPrefix(dir, "temporary"),
+		Log: quiet,
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -232,7 +235,8 @@ func TestDirectoryOfRoot(t *testing.T) {
 	if strings.HasPrefix(s.DataDir(), closed) {
 		t.Errorf("its data is in %s", s.DataDir())
 	}
-	if note, err := os.ReadFile(filepath.Join(dir, "LOCATION")); err != nil || !strings.Contains(string(note), s.DataDir()) {
+	if note, err := os.ReadFile(filepath.Join(dir, "LOCATION")); err != nil ||
+		!strings.Contains(string(note), s.DataDir()) {
 		t.Errorf("where it is: %q %v", note, err)
 	}
 	if err := pglocal.Remove(dir); err != nil || !gone(s.PID()) {

@@ -158,7 +158,8 @@ func initdb(ctx context.Context, acc account, bin, dir string) error {
 // run starts the instance. On Linux the kernel interrupts it when the thread that started it ends, so
 // that thread is kept until the instance has ended; elsewhere the next Start stops what was left.
 func (s *Server) run(ctx context.Context, acc account, bin string, o Options) error {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, "postgres"), arguments(s.dir, s.socket, o.Durable)...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, "postgres"),
+		arguments(s.dir, s.socket, o.Durable)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if !o.Outlive {
 		endWithUs(cmd.SysProcAttr)
@@ -223,7 +224,8 @@ func (s *Server) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.done:
-			return errs.New(errs.Unavailable, "the private PostgreSQL in %s ended while it started: %s", s.dir, s.lastWords())
+			return errs.New(errs.Unavailable, "the private PostgreSQL in %s ended while it started: %s", s.dir,
+				s.lastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("the private PostgreSQL in %s does not answer: %w", s.dir, err)
 		case <-tick.C:

@@ -84,7 +84,10 @@ func startShared(ctx context.Context, acc account, bin string) (*Server, error) 
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
 	script := filepath.Join(dir, "keeper.sh")
-	for file, text := range map[string]string{filepath.Join(dir, "open"): "", filepath.Join(users, strconv.Itoa(os.Getpid())): "", script: keeper} {
+	for file, text := range map[string]string{
+		filepath.Join(dir, "open"):                      "",
+		filepath.Join(users, strconv.Itoa(os.Getpid())): "", script: keeper,
+	} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 		}
@@ -92,7 +95,8 @@ func startShared(ctx context.Context, acc account, bin string) (*Server, error) 
 	if err := initdb(ctx, acc, bin, s.dir); err != nil {
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{script, dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, false)...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh",
+		append([]string{script, dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, false)...)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if err := cmd.Start(); err != nil { // without our output: "go test" would wait for it to close
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)

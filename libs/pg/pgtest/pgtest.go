@@ -56,7 +56,10 @@ func database(tb testing.TB, from func(instance) string) *Database {
 	if err != nil {
 		tb.Fatalf("test database: %v", err)
 	}
-	d := &Database{Name: fmt.Sprintf("test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), serial.Add(1)), instance: in.url}
+	d := &Database{
+		Name:     fmt.Sprintf("test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), serial.Add(1)),
+		instance: in.url,
+	}
 	if err := in.exec("create database " + d.Name + from(in)); err != nil {
 		tb.Fatalf("test database: %v", err)
 	}

@@ -25,11 +25,12 @@ const (
 	templateLock = 0x7067746573740001
 )
 
-// firstStrategy is the version of PostgreSQL that can also log the pages of a template, and does unless it is told not to.
+// firstStrategy is the version of PostgreSQL that can also log the pages of a template, and does unless it is told not
+// to.
 const firstStrategy = 150000
 
-// prepare returns an instance with a migrated template database, which it makes if it is missing. A half-made one, whose
-// maker has died, is made anew: only a finished one is marked as a template.
+// prepare returns an instance with a migrated template database, which it makes if it is missing. A half-made one,
+// whose maker has died, is made anew: only a finished one is marked as a template.
 func prepare(ctx context.Context, admin string) (instance, error) {
 	in := instance{url: admin}
 	var err error

@@ -33,7 +33,9 @@ type Platform struct {
 
 // Open connects to Postgres and NATS, waiting for either while it is away, and listens for health and metrics. It
 // refuses a schema that does not fit this program. Options are those of the pool.
-func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.Telemetry, options ...pg.Option) (_ *Platform, err error) {
+func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.Telemetry, options ...pg.Option) (
+	_ *Platform, err error,
+) {
 	p := &Platform{Name: name, Config: cfg, Telemetry: tel}
 	defer func() {
 		if err != nil {

@@ -36,7 +36,8 @@ func TestOneLookThrough(t *testing.T) {
 	for range many {
 		layer = append(layer, link("opt", "x"))
 	}
-	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, layer...)), target(t, archive.Standard()), below), errs.Invalid, archive.RuleDuplicate)
+	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, layer...)), target(t, archive.Standard()), below),
+		errs.Invalid, archive.RuleDuplicate)
 
 	// The same once in each layer is what images do.
 	out := target(t, archive.Standard())
@@ -54,8 +55,12 @@ func TestOneLookThrough(t *testing.T) {
 // whiteouts beside the catalog included.
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
-	long := tar.Header{Name: strings.Repeat("d/", archive.MaxName/2) + ".wh.x", Typeflag: tar.TypeReg, Format: tar.FormatPAX}
-	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, long)), target(t, archive.Standard()), below), errs.TooLarge, archive.RuleName)
+	long := tar.Header{
+		Name: strings.Repeat("d/", archive.MaxName/2) + ".wh.x", Typeflag: tar.TypeReg,
+		Format: tar.FormatPAX,
+	}
+	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, long)), target(t, archive.Standard()), below),
+		errs.TooLarge, archive.RuleName)
 
 	few := archive.Standard()
 	few.Names = 1000
@@ -63,7 +68,8 @@ func TestNamesAreBounded(t *testing.T) {
 	for i := range 20 {
 		layer = append(layer, file(fmt.Sprintf("etc/%s/.wh.%d", strings.Repeat("n", 80), i), ""))
 	}
-	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, layer...)), target(t, few), below), errs.TooLarge, archive.RuleNames)
+	refused(t, archive.Extract(t.Context(), bytes.NewReader(pack(t, layer...)), target(t, few), below), errs.TooLarge,
+		archive.RuleNames)
 }
 
 // TestEndedInTheBuffer proves that a look that ended takes no more entries, though all of them have been
@@ -72,7 +78,10 @@ func TestEndedInTheBuffer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := target(t, archive.Standard())
-	r := &ending{Reader: bytes.NewReader(pack(t, file("a", "1"), file("b", "2"))), end: func() { cancel(errs.New(errs.Unavailable, "enough")) }}
+	r := &ending{
+		Reader: bytes.NewReader(pack(t, file("a", "1"), file("b", "2"))),
+		end:    func() { cancel(errs.New(errs.Unavailable, "enough")) },
+	}
 	if err := archive.Extract(ctx, r, out, archive.Options{}); err == nil || err.Error() != "enough" {
 		t.Errorf("a look that ended gives %v", err)
 	}

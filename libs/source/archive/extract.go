@@ -77,7 +77,8 @@ func (i *input) Read(p []byte) (int, error) {
 	i.n += int64(n)
 	i.t.compressed += int64(n)
 	if limit := i.t.limits.Compressed; i.t.compressed > limit {
-		err = errs.New(errs.TooLarge, "more than %d bytes are to be read; give a smaller catalog", limit).At("", RuleCompressed)
+		err = errs.New(errs.TooLarge, "more than %d bytes are to be read; give a smaller catalog", limit).At(
+			"", RuleCompressed)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		i.err = err
@@ -163,8 +164,10 @@ func decompress(r *bufio.Reader) (body io.Reader, end func(), err error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(r)
 		return z, func() {}, err
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}):
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) == 4 && magic[0]&0xf0 == 0x50 &&
+		bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}):
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -190,15 +193,20 @@ func (e *extractor) explain(err error) error {
 	case errors.As(err, &kind):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return errs.New(errs.TooLarge, "the archive asks for more than %d bytes of memory to be read; compress it with a window of at most 2^27 bytes", maxWindow).At("", RuleRatio)
+		return errs.New(errs.TooLarge,
+			"the archive asks for more than %d bytes of memory to be read; compress it with a window of at most 2^27 "+
+				"bytes", maxWindow).At("", RuleRatio)
 	case errors.Is(err, io.ErrUnexpectedEOF) && e.last == "":
 		return errs.New(errs.Invalid, "the archive is empty, or ends before its first entry").At("", RuleTruncated)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse(errs.Invalid, e.last, RuleTruncated, "is the last that can be read: the archive ends in the midst; make it again")
+		return refuse(errs.Invalid, e.last, RuleTruncated,
+			"is the last that can be read: the archive ends in the midst; make it again")
 	case e.last == "":
-		return errs.New(errs.Invalid, "this is neither a tar nor a tar.gz nor a tar.zst file: %s", err).At("", RuleFormat)
+		return errs.New(errs.Invalid, "this is neither a tar nor a tar.gz nor a tar.zst file: %s", err).At(
+			"", RuleFormat)
 	default:
-		return refuse(errs.Invalid, e.last, RuleFormat, "is the last that can be read, the archive is damaged after it: %s", err)
+		return refuse(errs.Invalid, e.last, RuleFormat,
+			"is the last that can be read, the archive is damaged after it: %s", err)
 	}
 }
 
@@ -239,7 +247,8 @@ func (e *extractor) entry(h *tar.Header, body io.Reader) error {
 		}
 		return e.t.AddHardLink(at, to)
 	default:
-		return refuse(errs.Invalid, name, RuleKind, "is a device, a pipe or a sparse file (type %q); a catalog has files, directories and links", h.Typeflag)
+		return refuse(errs.Invalid, name, RuleKind,
+			"is a device, a pipe or a sparse file (type %q); a catalog has files, directories and links", h.Typeflag)
 	}
 }
 
@@ -274,7 +283,8 @@ func (e *extractor) linked(name, to string) (string, error) {
 	clean := path.Clean(strings.TrimLeft(to, "/"))
 	at, _, ok := e.place(clean)
 	if !ok || strings.HasPrefix(to, "/") && !e.o.Layer || clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", refuse(errs.Invalid, name, RuleLink, "is a hard link to %q, which lies outside of the directory that is read", short(to))
+		return "", refuse(errs.Invalid, name, RuleLink,
+			"is a hard link to %q, which lies outside of the directory that is read", short(to))
 	}
 	return at, nil
 }

@@ -154,7 +154,10 @@ func (s Source) get(ctx context.Context, method string) (*http.Response, error) 
 	}
 	req.Close = true                              // one request is all that is asked
 	req.Header.Set("Accept-Encoding", "identity") // the archive as it is, not as a transport would unpack it
-	o := web.Options{Host: req.URL.Host, Insecure: s.Insecure, Limit: func(*http.Request) int64 { return s.Limits.Compressed }}
+	o := web.Options{
+		Host: req.URL.Host, Insecure: s.Insecure,
+		Limit: func(*http.Request) int64 { return s.Limits.Compressed },
+	}
 	shown := false
 	if c := s.Credentials; c != nil {
 		o.Pool = c.Pool()
@@ -178,9 +181,14 @@ func (s Source) get(ctx context.Context, method string) (*http.Response, error) 
 	_ = resp.Body.Close() // nothing of it is wanted
 	switch {
 	case kind == errs.Forbidden && shown:
-		return nil, s.about(errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source", resp.StatusCode))
+		return nil, s.about(
+			errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source",
+				resp.StatusCode))
 	case kind == errs.Forbidden:
-		return nil, s.about(errs.New(kind, "the server asks for a credential (status %d); name a secret of kind basic or token in the source", resp.StatusCode))
+		return nil, s.about(
+			errs.New(kind,
+				"the server asks for a credential (status %d); name a secret of kind basic or token in the source",
+				resp.StatusCode))
 	default:
 		return nil, s.about(errs.New(kind, "the server answers with status %d", resp.StatusCode))
 	}

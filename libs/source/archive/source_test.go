@@ -57,7 +57,8 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := opened(t, s)
-	if diff := cmp.Diff(map[string]string{"a": "1"}, read(t, tree.FS())); diff != "" || tree.Fingerprint != before || !strings.HasPrefix(tree.Digest, "sha256:") {
+	if diff := cmp.Diff(map[string]string{"a": "1"}, read(t, tree.FS())); diff != "" || tree.Fingerprint != before ||
+		!strings.HasPrefix(tree.Digest, "sha256:") {
 		t.Errorf("fingerprint %s of %s, digest %s; %s", tree.Fingerprint, before, tree.Digest, diff)
 	}
 	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
@@ -67,7 +68,8 @@ func TestFile(t *testing.T) {
 		t.Errorf("a file of another time has the same fingerprint (%v)", err)
 	}
 	s.Subdirectory = "none"
-	if _, err := archive.Open(t.Context(), s); !errs.Is(err, errs.NotFound) || !strings.Contains(err.Error(), `"none"`) {
+	if _, err := archive.Open(t.Context(), s); !errs.Is(err, errs.NotFound) ||
+		!strings.Contains(err.Error(), `"none"`) {
 		t.Errorf("a subdirectory that is not there: %v", err)
 	}
 	s.Path = t.TempDir()
@@ -98,7 +100,8 @@ func TestURL(t *testing.T) {
 		_, _ = w.Write(content)
 	})
 	mux.HandleFunc("/private", func(w http.ResponseWriter, r *http.Request) {
-		if name, password, _ := r.BasicAuth(); name+password != "meopen" && r.Header.Get("Authorization") != "Bearer open" {
+		if name, password, _ := r.BasicAuth(); name+password != "meopen" &&
+			r.Header.Get("Authorization") != "Bearer open" {
 			http.Error(w, "", http.StatusUnauthorized)
 			return
 		}
@@ -113,7 +116,10 @@ func TestURL(t *testing.T) {
 		_, _ = fmt.Sscan(r.PathValue("code"), &code)
 		http.Error(w, "", code)
 	})
-	mux.HandleFunc("/circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) })
+	mux.HandleFunc("/circle", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(
+			w, r, "/circle", http.StatusFound)
+	})
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
 	ca := caSecret(server)
@@ -144,17 +150,23 @@ func TestURL(t *testing.T) {
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
-			s := archive.Source{URL: server.URL + c.path + "?signature=hidden", Temp: t.TempDir(), Limits: archive.Standard(), Credentials: secrets(t, append(c.secrets, ca)...)}
+			s := archive.Source{
+				URL: server.URL + c.path + "?signature=hidden", Temp: t.TempDir(),
+				Limits: archive.Standard(), Credentials: secrets(t, append(c.secrets, ca)...),
+			}
 			probe, perr := archive.Probe(t.Context(), s)
 			tree, err := archive.Open(t.Context(), s)
-			if errs.KindOf(err) != c.kind || err != nil && (!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "hunter2")) {
+			if errs.KindOf(err) != c.kind || err != nil &&
+				(!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hidden") ||
+					strings.Contains(err.Error(), "hunter2")) {
 				t.Fatalf("Open: %v, want kind %q and %q", err, c.kind, c.says)
 			}
 			if c.kind != "" {
 				return
 			}
 			defer func() { _ = tree.Close() }()
-			if perr != nil || (probe != "") != c.probed || c.probed && probe != tree.Fingerprint || !c.probed && tree.Fingerprint != tree.Digest {
+			if perr != nil || (probe != "") != c.probed || c.probed && probe != tree.Fingerprint || !c.probed &&
+				tree.Fingerprint != tree.Digest {
 				t.Errorf("probe %q (%v), fingerprint %q, digest %q", probe, perr, tree.Fingerprint, tree.Digest)
 			}
 			if diff := cmp.Diff(map[string]string{"a": "1"}, read(t, tree.FS())); diff != "" {
@@ -165,5 +177,6 @@ func TestURL(t *testing.T) {
 }
 
 func caSecret(server *httptest.Server) source.Secret {
-	return source.Secret{Name: "ca", Kind: source.CA, Value: fmt.Appendf(nil, `{"certificates":%q}`, pemOf(server.Certificate().Raw))}
+	return source.Secret{Name: "ca", Kind: source.CA, Value: fmt.Appendf(
+		nil, `{"certificates":%q}`, pemOf(server.Certificate().Raw))}
 }

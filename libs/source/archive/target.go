@@ -52,7 +52,8 @@ func NewTarget(temp string, l Limits) (*Target, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, errors.Join(err, os.RemoveAll(dir)), "open the directory for what is unpacked")
+		return nil, errs.Wrap(errs.Internal, errors.Join(err, os.RemoveAll(dir)),
+			"open the directory for what is unpacked")
 	}
 	return &Target{dir: dir, root: root, limits: l, nodes: map[string]node{}}, nil
 }
@@ -110,9 +111,12 @@ func (t *Target) another(name string, added int) error {
 	t.names += int64(added)
 	switch {
 	case t.entries > t.limits.Entries:
-		return refuse(errs.TooLarge, name, RuleEntries, "is one too many: at most %d are read; give a directory that holds the catalog alone", t.limits.Entries)
+		return refuse(errs.TooLarge, name, RuleEntries,
+			"is one too many: at most %d are read; give a directory that holds the catalog alone", t.limits.Entries)
 	case t.names > t.limits.Names:
-		return refuse(errs.TooLarge, name, RuleNames, "brings the names of all entries to more than %d bytes; give a directory that holds the catalog alone", t.limits.Names)
+		return refuse(errs.TooLarge, name, RuleNames,
+			"brings the names of all entries to more than %d bytes; give a directory that holds the catalog alone",
+			t.limits.Names)
 	}
 	return nil
 }
@@ -187,7 +191,8 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 
 // full is the error for the entry with which all files are too large together.
 func (t *Target) full(name string) error {
-	return refuse(errs.TooLarge, name, RuleBytes, "brings all files to more than %d bytes; give a smaller catalog or a subdirectory", t.limits.Bytes)
+	return refuse(errs.TooLarge, name, RuleBytes,
+		"brings all files to more than %d bytes; give a smaller catalog or a subdirectory", t.limits.Bytes)
 }
 
 // AddLink takes a symbolic link whose target lies inside. Where layer is set, an absolute target begins
@@ -196,12 +201,14 @@ func (t *Target) AddLink(name, to string, layer bool, from string) error {
 	if path.IsAbs(to) && layer {
 		rel, ok := strings.CutPrefix(path.Clean(to)+"/", "/"+strings.TrimPrefix(from+"/", "./"))
 		if !ok {
-			return refuse(errs.Invalid, name, RuleLink, "is a link to %q, which lies outside of the directory that is read", short(to))
+			return refuse(errs.Invalid, name, RuleLink,
+				"is a link to %q, which lies outside of the directory that is read", short(to))
 		}
 		to = strings.Repeat("../", strings.Count(name, "/")) + strings.TrimSuffix(rel, "/")
 	}
 	if at := path.Join(path.Dir(name), to); to == "" || path.IsAbs(to) || at == ".." || strings.HasPrefix(at, "../") {
-		return refuse(errs.Invalid, name, RuleLink, "is a link to %q, which lies outside of the directory that is read", short(to))
+		return refuse(errs.Invalid, name, RuleLink, "is a link to %q, which lies outside of the directory that is read",
+			short(to))
 	}
 	if err := t.room(name); err != nil {
 		return err
@@ -212,7 +219,8 @@ func (t *Target) AddLink(name, to string, layer bool, from string) error {
 // AddHardLink takes another name for a file that was taken before.
 func (t *Target) AddHardLink(name, to string) error {
 	if t.nodes[to].kind != File {
-		return refuse(errs.Invalid, name, RuleLink, "is a hard link to %q, which is no file that stands before it in the directory that is read", short(to))
+		return refuse(errs.Invalid, name, RuleLink,
+			"is a hard link to %q, which is no file that stands before it in the directory that is read", short(to))
 	}
 	if name == to {
 		return refuse(errs.Invalid, name, RuleLink, "is a hard link to itself")

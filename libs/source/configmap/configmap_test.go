@@ -36,7 +36,10 @@ func dataOf(t *testing.T, c *load.Catalog, store *sourcetest.Store) map[string]s
 		for _, ch := range p.Channels {
 			channels = append(channels, map[string]any{"name": ch.Name, "currentCSV": catalog.Heads(ch)[0]})
 		}
-		packages = append(packages, map[string]any{"packageName": p.Name, "channels": channels, "defaultChannel": p.DefaultChannel})
+		packages = append(packages, map[string]any{
+			"packageName": p.Name, "channels": channels,
+			"defaultChannel": p.DefaultChannel,
+		})
 		for _, b := range p.Bundles {
 			raw, err := store.Content(b.Content)
 			if err != nil {
@@ -71,7 +74,10 @@ func dataOf(t *testing.T, c *load.Catalog, store *sourcetest.Store) map[string]s
 		}
 		return string(raw)
 	}
-	return map[string]string{keyCRDs: text(slices.Collect(maps.Values(crds))), keyCSVs: text(csvs), keyPackages: text(packages)}
+	return map[string]string{
+		keyCRDs: text(slices.Collect(maps.Values(crds))), keyCSVs: text(csvs),
+		keyPackages: text(packages),
+	}
 }
 
 // TestConvert: the config map holds the same catalog as the documents that it was made from, as far as a
@@ -117,7 +123,10 @@ const (
 )
 
 func small() map[string]string {
-	return map[string]string{keyCRDs: "[]", keyCSVs: "[" + csv1 + "," + csv2 + "]", keyPackages: "[{packageName: tide, channels: [{name: stable, currentCSV: tide.v2}]}]"}
+	return map[string]string{
+		keyCRDs: "[]", keyCSVs: "[" + csv1 + "," + csv2 + "]",
+		keyPackages: "[{packageName: tide, channels: [{name: stable, currentCSV: tide.v2}]}]",
+	}
 }
 
 // TestRefused: what is wrong with a config map is said by key and name.
@@ -126,15 +135,19 @@ func TestRefused(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
 	for i := 1; i < 10; i++ {
-		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10),
+			","))
 	}
 	for name, c := range map[string]struct{ key, value, says string }{
-		"no list":         {keyCRDs, "a: b", "key customResourceDefinitions"},
-		"an alias bomb":   {keyCSVs, bomb.String(), "key clusterServiceVersions"},
-		"no name":         {keyCSVs, "[{kind: ClusterServiceVersion}]", "object 1 of key clusterServiceVersions"},
-		"twice":           {keyCSVs, "[" + csv1 + "," + csv1 + "]", `holds "tide.v1" twice`},
-		"a broken CSV":    {keyCSVs, "[{metadata: {name: tide.v2}, spec: []}]", `CSV "tide.v2"`},
-		"no such CSV":     {keyPackages, "[{packageName: tide, channels: [{name: stable, currentCSV: tide.v9}]}]", `"tide.v9"`},
+		"no list":       {keyCRDs, "a: b", "key customResourceDefinitions"},
+		"an alias bomb": {keyCSVs, bomb.String(), "key clusterServiceVersions"},
+		"no name":       {keyCSVs, "[{kind: ClusterServiceVersion}]", "object 1 of key clusterServiceVersions"},
+		"twice":         {keyCSVs, "[" + csv1 + "," + csv1 + "]", `holds "tide.v1" twice`},
+		"a broken CSV":  {keyCSVs, "[{metadata: {name: tide.v2}, spec: []}]", `CSV "tide.v2"`},
+		"no such CSV": {
+			keyPackages, "[{packageName: tide, channels: [{name: stable, currentCSV: tide.v9}]}]",
+			`"tide.v9"`,
+		},
 		"a package twice": {keyPackages, "[{packageName: tide}, {packageName: tide}]", `"tide" twice`},
 		"no bundle":       {keyCSVs, "[{apiVersion: v1, kind: ConfigMap, metadata: {name: tide.v2}}]", `CSV "tide.v2"`},
 	} {
@@ -167,7 +180,8 @@ func fails(t *testing.T, data map[string]string, says string) {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	data := small()
-	data[keyCSVs] = "[" + strings.Replace(csv1, "version: 1.0.0", "version: 1.0.0, replaces: tide.v2", 1) + "," + csv2 + "]"
+	data[keyCSVs] = "[" + strings.Replace(csv1, "version: 1.0.0", "version: 1.0.0, replaces: tide.v2", 1) + "," + csv2 +
+		"]"
 	s, err := spool.New(t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +198,8 @@ func TestRing(t *testing.T) {
 // kubeconfig names a server with a token, and whatever else a test adds to its user.
 func kubeconfig(server *httptest.Server, user string) []byte {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
+	return fmt.Appendf(
+		nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
 clusters: [{name: x, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: x, user: {%s}}]}`, server.URL, base64Of(ca), user)
 }
 
@@ -199,7 +214,8 @@ func base64Of(b []byte) string {
 // TestGet: the one call, its credential, and every way in which it may fail.
 func TestGet(t *testing.T) {
 	t.Parallel()
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another server was asked") }))
+	other := httptest.NewServer(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) { t.Error("another server was asked") }))
 	t.Cleanup(other.Close)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer pass" {
@@ -229,14 +245,17 @@ func TestGet(t *testing.T) {
 		name, user string
 		kind       errs.Kind
 	}{
-		"there":             {"fleet", token, ""},
-		"not there":         {"none", token, errs.NotFound},
-		"a wrong token":     {"fleet", "token: other", errs.Forbidden},
-		"too large":         {"huge", token, errs.TooLarge},
-		"led away":          {"moved", token, errs.Unavailable},
-		"a broken server":   {"broken", token, errs.Unavailable},
-		"a path":            {"../secrets/x", token, errs.Invalid},
-		"a program":         {"fleet", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", errs.Forbidden},
+		"there":           {"fleet", token, ""},
+		"not there":       {"none", token, errs.NotFound},
+		"a wrong token":   {"fleet", "token: other", errs.Forbidden},
+		"too large":       {"huge", token, errs.TooLarge},
+		"led away":        {"moved", token, errs.Unavailable},
+		"a broken server": {"broken", token, errs.Unavailable},
+		"a path":          {"../secrets/x", token, errs.Invalid},
+		"a program": {
+			"fleet",
+			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", errs.Forbidden,
+		},
 		"a file":            {"fleet", "tokenFile: /etc/hostname", errs.Forbidden},
 		"a plugin":          {"fleet", "auth-provider: {name: oidc}", errs.Forbidden},
 		"a broken key":      {"fleet", "client-certificate-data: eA==, client-key-data: eA==", errs.Invalid},
@@ -253,7 +272,8 @@ func TestGet(t *testing.T) {
 				return
 			}
 			got, _ := sourcetest.Load(t, tree)
-			if len(got.Packages) != 1 || got.Packages[0].DefaultChannel != "stable" || len(got.Packages[0].Bundles) != 2 {
+			if len(got.Packages) != 1 || got.Packages[0].DefaultChannel != "stable" ||
+				len(got.Packages[0].Bundles) != 2 {
 				t.Errorf("got %+v", got.Packages)
 			}
 			if err := end(); err != nil {
@@ -278,16 +298,20 @@ func TestOpenKubeconfig(t *testing.T) {
 	t.Cleanup(secure.Close)
 	t.Cleanup(plain.Close)
 	for cluster, says := range map[string]string{
-		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true", secure.URL):                   "insecure-skip-tls-verify",
+		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true",
+			secure.URL): "insecure-skip-tls-verify",
 		fmt.Sprintf("server: %q, proxy-url: %q", secure.URL, plain.URL):                         "proxy-url",
 		fmt.Sprintf("server: %q", plain.URL):                                                    "https://",
 		fmt.Sprintf("server: %q", strings.TrimPrefix(plain.URL, "http://")):                     "https://",
 		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true, proxy-url: %q", plain.URL, ""): "https://",
 	} {
-		config := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
+		config := fmt.Appendf(
+			nil,
+			`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
 clusters: [{name: x, cluster: {%s}}], users: [{name: x, user: {token: pass}}]}`, cluster)
 		_, err := Probe(t.Context(), Options{Kubeconfig: config, Namespace: "catalogs", Name: "fleet"})
-		if !errs.Is(err, errs.Forbidden) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "pass") {
+		if !errs.Is(err, errs.Forbidden) || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "pass") {
 			t.Errorf("%s: %v, want %q", cluster, err, says)
 		}
 	}

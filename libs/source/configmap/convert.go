@@ -60,7 +60,8 @@ func convert(data map[string]string, s *spool.Spool) error {
 	names := map[string]bool{}
 	for _, p := range packages {
 		if p.PackageName == "" || names[p.PackageName] {
-			return errs.New(errs.Invalid, "key %s of the config map names package %q twice, or not at all", keyPackages, p.PackageName).At(keyPackages, "R-CAT-20")
+			return errs.New(errs.Invalid, "key %s of the config map names package %q twice, or not at all", keyPackages,
+				p.PackageName).At(keyPackages, "R-CAT-20")
 		}
 		names[p.PackageName] = true
 		if err := c.pkg(p, s); err != nil {
@@ -74,7 +75,8 @@ func convert(data map[string]string, s *spool.Spool) error {
 func list(data map[string]string, key string, into any) error {
 	text, ok := data[key]
 	if !ok {
-		return errs.New(errs.Invalid, "the config map has no key %s; give a list, [] where there is nothing", key).At(key, "R-CAT-84")
+		return errs.New(errs.Invalid, "the config map has no key %s; give a list, [] where there is nothing", key).At(
+			key, "R-CAT-84")
 	}
 	if err := yaml.Unmarshal([]byte(text), into); err != nil {
 		return errs.Wrap(errs.Invalid, err, "key %s of the config map is no list of such objects", key)
@@ -96,10 +98,12 @@ func objects(data map[string]string, key string) (map[string]json.RawMessage, er
 			} `json:"metadata"`
 		}
 		if err := json.Unmarshal(raw, &m); err != nil || m.Metadata.Name == "" {
-			return nil, errs.New(errs.Invalid, "object %d of key %s of the config map has no name", i+1, key).At(key, "R-CAT-51")
+			return nil, errs.New(errs.Invalid, "object %d of key %s of the config map has no name", i+1, key).At(
+				key, "R-CAT-51")
 		}
 		if out[m.Metadata.Name] != nil {
-			return nil, errs.New(errs.Invalid, "key %s of the config map holds %q twice; keep one", key, m.Metadata.Name).At(key, "R-CAT-51")
+			return nil, errs.New(errs.Invalid, "key %s of the config map holds %q twice; keep one", key,
+				m.Metadata.Name).At(key, "R-CAT-51")
 		}
 		out[m.Metadata.Name] = raw
 	}
@@ -117,7 +121,9 @@ func (c content) pkg(p manifest, s *spool.Spool) error {
 	for _, ch := range p.Channels {
 		entries := c.entries(ch.CurrentCSV)
 		if len(entries) == 0 {
-			return errs.New(errs.Invalid, "channel %q of package %q has the current CSV %q, which key %s of the config map does not hold", ch.Name, p.PackageName, ch.CurrentCSV, keyCSVs).At(keyPackages, "R-CAT-22")
+			return errs.New(errs.Invalid,
+				"channel %q of package %q has the current CSV %q, which key %s of the config map does not hold",
+				ch.Name, p.PackageName, ch.CurrentCSV, keyCSVs).At(keyPackages, "R-CAT-22")
 		}
 		for _, e := range entries {
 			joins[e.Name] = append(joins[e.Name], ch.Name)
@@ -125,7 +131,10 @@ func (c content) pkg(p manifest, s *spool.Spool) error {
 		if ch.Name == doc.DefaultChannel {
 			face(&doc, c.csvs[ch.CurrentCSV])
 		}
-		docs = append(docs, spool.Channel{Schema: catalog.SchemaChannel, Package: p.PackageName, Name: ch.Name, Entries: entries})
+		docs = append(docs, spool.Channel{
+			Schema: catalog.SchemaChannel, Package: p.PackageName, Name: ch.Name,
+			Entries: entries,
+		})
 	}
 	if err := s.Write(p.PackageName, append([]any{doc}, docs...)...); err != nil {
 		return err

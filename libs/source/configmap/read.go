@@ -74,7 +74,8 @@ func fingerprint(data map[string]string) string {
 // get asks the API server for the config map.
 func (o Options) get(ctx context.Context) (data map[string]string, err error) {
 	if len(validation.IsDNS1123Label(o.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(o.Name)) > 0 {
-		return nil, errs.New(errs.Invalid, "config map %q in namespace %q: one of the two is no name", o.Name, o.Namespace).At("configMap", "R-CAT-84")
+		return nil, errs.New(errs.Invalid, "config map %q in namespace %q: one of the two is no name", o.Name,
+			o.Namespace).At("configMap", "R-CAT-84")
 	}
 	client, request, err := o.request(ctx)
 	if err != nil {
@@ -96,7 +97,8 @@ func (o Options) get(ctx context.Context) (data map[string]string, err error) {
 	case err != nil:
 		return nil, web.About(web.Explain(err), "config map %s/%s", o.Namespace, o.Name)
 	case len(raw) > MaxBytes:
-		return nil, errs.New(errs.TooLarge, "config map %s/%s has more than %d bytes", o.Namespace, o.Name, MaxBytes).At("configMap", "configmap.MaxBytes")
+		return nil, errs.New(errs.TooLarge, "config map %s/%s has more than %d bytes", o.Namespace, o.Name,
+			MaxBytes).At("configMap", "configmap.MaxBytes")
 	}
 	var m corev1.ConfigMap
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -114,14 +116,17 @@ func (o Options) refused(code int) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		kind = errs.Forbidden
 	}
-	return errs.New(kind, "config map %s/%s: the API server answered %d %s", o.Namespace, o.Name, code, http.StatusText(code)).At("configMap", "R-CAT-84")
+	return errs.New(kind, "config map %s/%s: the API server answered %d %s", o.Namespace, o.Name, code,
+		http.StatusText(code)).At("configMap", "R-CAT-84")
 }
 
 // request makes the call and who makes it.
 func (o Options) request(ctx context.Context) (*http.Client, *http.Request, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(o.Kubeconfig)
 	if err != nil { // whose text could quote the credential
-		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s cannot be used: it names no server or no user", o.Namespace, o.Name).At("secrets", "R-DIS-4")
+		return nil, nil, errs.New(errs.Invalid,
+			"the kubeconfig for config map %s/%s cannot be used: it names no server or no user", o.Namespace,
+			o.Name).At("secrets", "R-DIS-4")
 	}
 	if err := errors.Join(refuseLocal(config), refuseOpen(config)); err != nil {
 		return nil, nil, err
@@ -129,16 +134,21 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 	config.Timeout = Timeout
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s cannot be used: its certificates or keys are broken", o.Namespace, o.Name).At("secrets", "R-DIS-4")
+		return nil, nil, errs.New(errs.Invalid,
+			"the kubeconfig for config map %s/%s cannot be used: its certificates or keys are broken", o.Namespace,
+			o.Name).At("secrets", "R-DIS-4")
 	}
 	// A credential is added to every request, so no answer may lead it to another server.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s names no usable server", o.Namespace, o.Name).At("secrets", "R-DIS-4")
+		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s names no usable server",
+			o.Namespace, o.Name).At("secrets", "R-DIS-4")
 	}
 	if server.Scheme != "https" {
-		return nil, nil, errs.New(errs.Forbidden, "the kubeconfig names a server without TLS (%s), where its credential could be read on the way; write https://", server.Scheme).At("secrets", "R-DIS-4")
+		return nil, nil, errs.New(errs.Forbidden,
+			"the kubeconfig names a server without TLS (%s), where its credential could be read on the way; write "+
+				"https://", server.Scheme).At("secrets", "R-DIS-4")
 	}
 	address := server.JoinPath("api/v1/namespaces", o.Namespace, "configmaps", o.Name)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
@@ -153,11 +163,15 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 func refuseLocal(c *rest.Config) error {
 	switch {
 	case c.ExecProvider != nil:
-		return errs.New(errs.Forbidden, "the kubeconfig would run a program (exec); give it a token or a certificate").At("secrets", "R-DIS-4")
+		return errs.New(errs.Forbidden,
+			"the kubeconfig would run a program (exec); give it a token or a certificate").At("secrets", "R-DIS-4")
 	case c.AuthProvider != nil:
-		return errs.New(errs.Forbidden, "the kubeconfig asks for an authentication plugin (auth-provider); give it a token or a certificate").At("secrets", "R-DIS-4")
+		return errs.New(errs.Forbidden,
+			"the kubeconfig asks for an authentication plugin (auth-provider); give it a token or a certificate").At(
+			"secrets", "R-DIS-4")
 	case c.BearerTokenFile != "" || c.CAFile != "" || c.CertFile != "" || c.KeyFile != "":
-		return errs.New(errs.Forbidden, "the kubeconfig refers to files; put their content into it").At("secrets", "R-DIS-4")
+		return errs.New(errs.Forbidden, "the kubeconfig refers to files; put their content into it").At(
+			"secrets", "R-DIS-4")
 	}
 	return nil
 }
@@ -166,9 +180,13 @@ func refuseLocal(c *rest.Config) error {
 func refuseOpen(c *rest.Config) error {
 	switch {
 	case c.Insecure:
-		return errs.New(errs.Forbidden, "the kubeconfig switches off the check of the certificate (insecure-skip-tls-verify); put the authority into certificate-authority-data").At("secrets", "R-DIS-4")
+		return errs.New(errs.Forbidden,
+			"the kubeconfig switches off the check of the certificate (insecure-skip-tls-verify); put the authority "+
+				"into certificate-authority-data").At("secrets", "R-DIS-4")
 	case c.Proxy != nil:
-		return errs.New(errs.Forbidden, "the kubeconfig names a proxy (proxy-url); leave it out, the indexer's own environment says which proxy there is").At("secrets", "R-DIS-4")
+		return errs.New(errs.Forbidden,
+			"the kubeconfig names a proxy (proxy-url); leave it out, the indexer's own environment says which proxy "+
+				"there is").At("secrets", "R-DIS-4")
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func Parse(list []source.Secret) (*Set, error) {
 	s := &Set{}
 	for _, secret := range list {
 		if len(secret.Value) > MaxValue {
-			return nil, errs.New(errs.TooLarge, "secret %q has %d bytes, more than %d", secret.Name, len(secret.Value), MaxValue)
+			return nil, errs.New(errs.TooLarge, "secret %q has %d bytes, more than %d", secret.Name, len(secret.Value),
+				MaxValue)
 		}
 		if err := s.add(secret); err != nil {
 			return nil, err
@@ -124,7 +125,8 @@ func decode(secret source.Secret, into any, complete func() bool) error {
 }
 
 func bad(secret source.Secret) error {
-	return errs.New(errs.Invalid, "secret %q of kind %s cannot be used: its value must be a JSON object with %s", secret.Name, secret.Kind, fields[secret.Kind])
+	return errs.New(errs.Invalid, "secret %q of kind %s cannot be used: its value must be a JSON object with %s",
+		secret.Name, secret.Kind, fields[secret.Kind])
 }
 
 func twice(secret source.Secret) error {

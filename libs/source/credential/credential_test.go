@@ -76,10 +76,12 @@ func TestParse(t *testing.T) {
 	quoted := func(s string) string { return fmt.Sprintf("{%q:%q}", "certificates", s) }
 	s, err := credential.Parse([]source.Secret{
 		secret(source.Basic, `{"username":"me","password":"hunter2"}`), secret(source.Token, `{"token":"hunter2"}`),
-		secret(source.SSH, `{"privateKey":"k","knownHosts":"h","passphrase":"hunter2"}`), secret(source.Kubeconfig, `{"kubeconfig":"hunter2"}`),
-		secret(source.CA, quoted(ca)), secret(source.CA, quoted(ca+ca)),
+		secret(source.SSH, `{"privateKey":"k","knownHosts":"h","passphrase":"hunter2"}`),
+		secret(source.Kubeconfig, `{"kubeconfig":"hunter2"}`), secret(source.CA, quoted(ca)),
+		secret(source.CA, quoted(ca+ca)),
 	})
-	if err != nil || s.Basic.Password != "hunter2" || s.Token != "hunter2" || s.SSH.Passphrase != "hunter2" || string(s.Kubeconfig) != "hunter2" || s.Pool() == nil || strings.Count(string(s.Certificates), "BEGIN") != 3 {
+	if err != nil || s.Basic.Password != "hunter2" || s.Token != "hunter2" || s.SSH.Passphrase != "hunter2" ||
+		string(s.Kubeconfig) != "hunter2" || s.Pool() == nil || strings.Count(string(s.Certificates), "BEGIN") != 3 {
 		t.Fatalf("Parse = %+v, %v", s, err)
 	}
 	if empty, err := credential.Parse(nil); err != nil || empty.Pool() != nil {
@@ -89,23 +91,42 @@ func TestParse(t *testing.T) {
 		list []source.Secret
 		kind errs.Kind
 	}{
-		"no JSON":                {[]source.Secret{secret(source.Basic, `hunter2`)}, errs.Invalid},
-		"no fields":              {[]source.Secret{secret(source.Basic, `{"hunter2":1}`)}, errs.Invalid},
-		"no token":               {[]source.Secret{secret(source.Token, `{"token":""}`)}, errs.Invalid},
-		"no known hosts":         {[]source.Secret{secret(source.SSH, `{"privateKey":"hunter2"}`)}, errs.Invalid},
-		"no auths":               {[]source.Secret{secret(source.DockerConfig, `{"credsStore":"hunter2"}`)}, errs.Invalid},
-		"auth that is no base64": {[]source.Secret{secret(source.DockerConfig, `{"auths":{"r.test":{"auth":"hunter2!"}}}`)}, errs.Invalid},
-		"auth without a colon":   {[]source.Secret{secret(source.DockerConfig, `{"auths":{"r.test":{"auth":"aHVudGVyMg=="}}}`)}, errs.Invalid},
-		"no certificate":         {[]source.Secret{secret(source.CA, quoted("hunter2"))}, errs.Invalid},
-		"a broken certificate":   {[]source.Secret{secret(source.CA, quoted("-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n"))}, errs.Invalid},
-		"half a certificate":     {[]source.Secret{secret(source.CA, quoted(ca+"-----BEGIN CERTIFICATE-----\nhunter2"))}, errs.Invalid},
-		"an empty kubeconfig":    {[]source.Secret{secret(source.Kubeconfig, `{}`)}, errs.Invalid},
-		"an unknown kind":        {[]source.Secret{secret("hunter", `hunter2`)}, errs.Invalid},
-		"two of one kind":        {[]source.Secret{secret(source.Token, `{"token":"hunter2"}`), secret(source.Token, `{"token":"x"}`)}, errs.Invalid},
-		"too large":              {[]source.Secret{secret(source.Token, strings.Repeat("hunter2", 200_000))}, errs.TooLarge},
+		"no JSON":        {[]source.Secret{secret(source.Basic, `hunter2`)}, errs.Invalid},
+		"no fields":      {[]source.Secret{secret(source.Basic, `{"hunter2":1}`)}, errs.Invalid},
+		"no token":       {[]source.Secret{secret(source.Token, `{"token":""}`)}, errs.Invalid},
+		"no known hosts": {[]source.Secret{secret(source.SSH, `{"privateKey":"hunter2"}`)}, errs.Invalid},
+		"no auths": {
+			[]source.Secret{secret(source.DockerConfig, `{"credsStore":"hunter2"}`)},
+			errs.Invalid,
+		},
+		"auth that is no base64": {[]source.Secret{
+			secret(source.DockerConfig, `{"auths":{"r.test":{"auth":"hunter2!"}}}`),
+		}, errs.Invalid},
+		"auth without a colon": {[]source.Secret{
+			secret(source.DockerConfig, `{"auths":{"r.test":{"auth":"aHVudGVyMg=="}}}`),
+		}, errs.Invalid},
+		"no certificate": {[]source.Secret{secret(source.CA, quoted("hunter2"))}, errs.Invalid},
+		"a broken certificate": {
+			[]source.Secret{
+				secret(source.CA, quoted("-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n")),
+			},
+			errs.Invalid,
+		},
+		"half a certificate": {
+			[]source.Secret{secret(source.CA, quoted(ca+"-----BEGIN CERTIFICATE-----\nhunter2"))},
+			errs.Invalid,
+		},
+		"an empty kubeconfig": {[]source.Secret{secret(source.Kubeconfig, `{}`)}, errs.Invalid},
+		"an unknown kind":     {[]source.Secret{secret("hunter", `hunter2`)}, errs.Invalid},
+		"two of one kind": {[]source.Secret{
+			secret(source.Token, `{"token":"hunter2"}`),
+			secret(source.Token, `{"token":"x"}`),
+		}, errs.Invalid},
+		"too large": {[]source.Secret{secret(source.Token, strings.Repeat("hunter2", 200_000))}, errs.TooLarge},
 	} {
 		_, err := credential.Parse(c.list)
-		if !errs.Is(err, c.kind) || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), `"dock-`) {
+		if !errs.Is(err, c.kind) || strings.Contains(err.Error(), "hunter2") ||
+			!strings.Contains(err.Error(), `"dock-`) {
 			t.Errorf("%s: %v, want %s", name, err, c.kind)
 		}
 	}

@@ -52,7 +52,8 @@ func (s *Set) addDocker(secret source.Secret) error {
 		if a.Auth != "" {
 			var ok bool
 			if l.Username, l.Password, ok = decodeAuth(a.Auth); !ok {
-				return errs.New(errs.Invalid, "secret %q: auth of %q is not the base64 form of name:password", secret.Name, key)
+				return errs.New(errs.Invalid, "secret %q: auth of %q is not the base64 form of name:password",
+					secret.Name, key)
 			}
 		}
 		if !slices.ContainsFunc(s.docker, func(o login) bool { return o.host == l.host && o.path == l.path }) {
@@ -103,7 +104,8 @@ func (s *Set) For(host, repository string) (Login, bool) {
 		if !fits(l.host, host) || l.path != "" && l.path != repository && !strings.HasPrefix(repository, l.path+"/") {
 			continue
 		}
-		if best == nil || len(l.path) > len(best.path) || len(l.path) == len(best.path) && l.host == host && best.host != host {
+		if best == nil || len(l.path) > len(best.path) || len(l.path) == len(best.path) && l.host == host &&
+			best.host != host {
 			best = l
 		}
 	}

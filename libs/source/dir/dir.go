@@ -24,7 +24,9 @@ func Resolve(root, path string) (string, error) {
 	case path == "":
 		return "", errs.New(errs.Invalid, "the catalog source has no path").At("/path", "required")
 	case root == "" && !filepath.IsAbs(path):
-		return "", errs.New(errs.Invalid, "path %q of the catalog source must be absolute, since no directory is set that sources lie in", path).At("/path", "path")
+		return "", errs.New(errs.Invalid,
+			"path %q of the catalog source must be absolute, since no directory is set that sources lie in", path).At(
+			"/path", "path")
 	case root == "":
 		return filepath.Clean(path), nil
 	case !filepath.IsAbs(path):
@@ -40,7 +42,8 @@ func Resolve(root, path string) (string, error) {
 func follow(root, path string) (string, error) {
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return "", errs.New(errs.NotFound, "the directory that catalogs may be read from cannot be opened: %s", Reason(err))
+		return "", errs.New(errs.NotFound, "the directory that catalogs may be read from cannot be opened: %s",
+			Reason(err))
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -58,7 +61,8 @@ func within(root, path string) bool {
 }
 
 func outside(path string) error {
-	return errs.New(errs.Forbidden, "catalog source %q lies outside of the directory that catalogs may be read from", path).At("/path", "path")
+	return errs.New(errs.Forbidden, "catalog source %q lies outside of the directory that catalogs may be read from",
+		path).At("/path", "path")
 }
 
 // Reason is the last part of a file system error: the path is said once, by the caller.
@@ -105,7 +109,9 @@ func (d *Dir) Fingerprint(ctx context.Context) (string, error) {
 		}
 		seen++
 		if seen > MaxEntries {
-			return errs.New(errs.TooLarge, "catalog directory %s has more than %d files and directories; give a directory that holds the catalog alone", d.path, MaxEntries)
+			return errs.New(errs.TooLarge,
+				"catalog directory %s has more than %d files and directories; give a directory that holds the "+
+					"catalog alone", d.path, MaxEntries)
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -113,7 +119,8 @@ func (d *Dir) Fingerprint(ctx context.Context) (string, error) {
 		}
 		b.WriteString(strconv.Quote(name))
 		if !entry.IsDir() { // a directory's own time also moves for what is not its content
-			b.WriteString(" " + strconv.FormatInt(info.Size(), 10) + " " + strconv.FormatInt(info.ModTime().UnixNano(), 10))
+			b.WriteString(" " + strconv.FormatInt(info.Size(), 10) + " " +
+				strconv.FormatInt(info.ModTime().UnixNano(), 10))
 		}
 		b.WriteString(" " + info.Mode().Type().String() + "\n")
 		return nil

@@ -102,7 +102,10 @@ func TestNoWayOut(t *testing.T) {
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "secret"), "schema: olm.package\nname: secret\n")
 	path := t.TempDir()
-	for name, target := range map[string]string{"absolute": filepath.Join(outside, "secret"), "up": "../" + filepath.Base(outside) + "/secret", "dir": outside} {
+	for name, target := range map[string]string{
+		"absolute": filepath.Join(outside, "secret"),
+		"up":       "../" + filepath.Base(outside) + "/secret", "dir": outside,
+	} {
 		if err := os.Symlink(target, filepath.Join(path, name)); err != nil {
 			t.Fatal(err)
 		}

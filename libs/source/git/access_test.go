@@ -49,7 +49,8 @@ func TestHTTP(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/fleet.git/", repo)
 	mux.Handle("/private/", http.StripPrefix("/private", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name, password, _ := r.BasicAuth(); name+password != "meopen" && r.Header.Get("Authorization") != "Bearer open" {
+		if name, password, _ := r.BasicAuth(); name+password != "meopen" &&
+			r.Header.Get("Authorization") != "Bearer open" {
 			http.Error(w, "", http.StatusUnauthorized)
 			return
 		}
@@ -62,7 +63,10 @@ func TestHTTP(t *testing.T) {
 		http.Redirect(w, r, thief.URL+strings.Replace(r.URL.String(), "/away", "", 1), http.StatusFound)
 	})
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") })
-	mux.HandleFunc("/broken/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusBadGateway) })
+	mux.HandleFunc("/broken/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(
+			w, "", http.StatusBadGateway)
+	})
 	mux.HandleFunc("/noise/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 		_, _ = io.WriteString(w, "001e# service=git-upload-pack\n0000zzzz")
@@ -89,18 +93,25 @@ func TestHTTP(t *testing.T) {
 		"moved":            {"/old/fleet.git", basic, "", ""},
 		"moved to another": {"/away/fleet.git", basic, "", ""},
 		"no credential":    {"/private/fleet.git", nil, errs.Forbidden, "asks for a credential"},
-		"a wrong one":      {"/private/fleet.git", secrets(t, source.Token, `{"token":"hunter2"}`), errs.Forbidden, "refuses the credential"},
-		"nothing there":    {"/none.git", nil, errs.NotFound, "status 404"},
-		"a page":           {"/page/fleet.git", nil, errs.Invalid, "smart protocol"},
-		"a fault":          {"/broken/fleet.git", nil, errs.Unavailable, "status 502"},
-		"no protocol":      {"/noise/fleet.git", nil, errs.Invalid, "git's protocol"},
-		"silence":          {"/silent/fleet.git", nil, errs.Unavailable, "silent for"},
+		"a wrong one": {
+			"/private/fleet.git", secrets(t, source.Token, `{"token":"hunter2"}`), errs.Forbidden,
+			"refuses the credential",
+		},
+		"nothing there": {"/none.git", nil, errs.NotFound, "status 404"},
+		"a page":        {"/page/fleet.git", nil, errs.Invalid, "smart protocol"},
+		"a fault":       {"/broken/fleet.git", nil, errs.Unavailable, "status 502"},
+		"no protocol":   {"/noise/fleet.git", nil, errs.Invalid, "git's protocol"},
+		"silence":       {"/silent/fleet.git", nil, errs.Unavailable, "silent for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := git.Source{URL: server.URL + c.path, Insecure: true, Credentials: c.secrets, Temp: t.TempDir(), Limits: archive.Standard(), Stall: time.Second}
+			s := git.Source{
+				URL: server.URL + c.path, Insecure: true, Credentials: c.secrets, Temp: t.TempDir(),
+				Limits: archive.Standard(), Stall: time.Second,
+			}
 			tree, err := git.Open(t.Context(), s)
-			if errs.KindOf(err) != c.kind || err != nil && (!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2")) {
+			if errs.KindOf(err) != c.kind || err != nil &&
+				(!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2")) {
 				t.Fatalf("%v, want %q with %q", err, c.kind, c.says)
 			}
 			if tree != nil {
@@ -138,15 +149,21 @@ func TestSSH(t *testing.T) {
 		kind    errs.Kind
 		says    string
 	}{
-		"right":          {good.Credentials, "", ""},
-		"no secret":      {nil, errs.Forbidden, "needs a secret of kind ssh"},
-		"another kind":   {secrets(t, source.Token, `{"token":"x"}`), errs.Forbidden, "needs a secret of kind ssh"},
-		"no key":         {with("x", hosts), errs.Invalid, "private key"},
-		"no hosts":       {with(key, "# none"), errs.Forbidden, "not among the known hosts"},
-		"broken hosts":   {with(key, "x"), errs.Invalid, "ssh-keyscan"},
-		"another host":   {with(key, knownhosts.Line([]string{"git.dock.test"}, other.PublicKey())), errs.Forbidden, "not among the known hosts"},
-		"a host key new": {with(key, knownhosts.Line([]string{knownhosts.Normalize(address)}, other.PublicKey())), errs.Forbidden, "another key"},
-		"a key refused":  {with(stranger, hosts), errs.Forbidden, "refuses the key"},
+		"right":        {good.Credentials, "", ""},
+		"no secret":    {nil, errs.Forbidden, "needs a secret of kind ssh"},
+		"another kind": {secrets(t, source.Token, `{"token":"x"}`), errs.Forbidden, "needs a secret of kind ssh"},
+		"no key":       {with("x", hosts), errs.Invalid, "private key"},
+		"no hosts":     {with(key, "# none"), errs.Forbidden, "not among the known hosts"},
+		"broken hosts": {with(key, "x"), errs.Invalid, "ssh-keyscan"},
+		"another host": {
+			with(key, knownhosts.Line([]string{"git.dock.test"}, other.PublicKey())), errs.Forbidden,
+			"not among the known hosts",
+		},
+		"a host key new": {
+			with(key, knownhosts.Line([]string{knownhosts.Normalize(address)}, other.PublicKey())),
+			errs.Forbidden, "another key",
+		},
+		"a key refused": {with(stranger, hosts), errs.Forbidden, "refuses the key"},
 	} {
 		s := good
 		s.Credentials, s.Temp = c.secrets, t.TempDir()
@@ -165,7 +182,8 @@ func TestSSH(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	s := good
 	s.URL, s.Stall = "ssh://"+l.Addr().String()+"/x", 50*time.Millisecond
-	if _, err := git.Probe(t.Context(), s); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "silent for 50ms") {
+	if _, err := git.Probe(t.Context(), s); !errs.Is(err, errs.Unavailable) ||
+		!strings.Contains(err.Error(), "silent for 50ms") {
 		t.Errorf("a host that says nothing: %v", err)
 	}
 }
@@ -210,17 +228,31 @@ func TestPacks(t *testing.T) {
 		kind errs.Kind
 		says string
 	}{
-		"a delta of a terabyte":        {packed(2, packedObject(blob, 1, nil, []byte("x")), packedObject(refDelta, uint64(len(delta)), make([]byte, 20), delta)), errs.TooLarge, "as a difference"},
-		"a blob of a terabyte":         {packed(1, packedObject(blob, 1<<40, nil, []byte("x"))), errs.TooLarge, "unfolds"},
-		"many that are large together": {packed(40, bytes.Repeat(packedObject(blob, 90_000, nil, make([]byte, 90_000)), 40)), errs.TooLarge, "unfolds"},
-		"a blob larger than it says":   {packed(1, packedObject(blob, 1, nil, make([]byte, 10_000))), errs.Invalid, "cannot be read"},
-		"a delta that is none":         {packed(1, packedObject(refDelta, 1, make([]byte, 20), []byte{0x80})), errs.Invalid, "has no size"},
-		"more objects than there are":  {packed(3, packedObject(blob, 1, nil, []byte("x"))), errs.Invalid, "cannot be read"},
-		"too many objects":             {packed(1 << 31), errs.TooLarge, "objects"},
-		"not what was asked for":       {packed(1, packedObject(blob, 1, nil, []byte("x"))), errs.NotFound, "no commit"},
-		"no pack":                      {[]byte("nothing of the kind, and long enough"), errs.Invalid, "cannot be read"},
-		"nothing":                      {nil, errs.Invalid, "cannot be read"},
-		"too large":                    {make([]byte, 2<<20), errs.TooLarge, "more than 1048576 bytes"},
+		"a delta of a terabyte": {packed(2, packedObject(blob, 1, nil, []byte("x")),
+			packedObject(refDelta, uint64(len(delta)), make([]byte, 20), delta)), errs.TooLarge, "as a difference"},
+		"a blob of a terabyte": {
+			packed(1, packedObject(blob, 1<<40, nil, []byte("x"))), errs.TooLarge,
+			"unfolds",
+		},
+		"many that are large together": {packed(40, bytes.Repeat(packedObject(blob, 90_000, nil, make([]byte, 90_000)),
+			40)), errs.TooLarge, "unfolds"},
+		"a blob larger than it says": {
+			packed(1, packedObject(blob, 1, nil, make([]byte, 10_000))), errs.Invalid,
+			"cannot be read",
+		},
+		"a delta that is none": {
+			packed(1, packedObject(refDelta, 1, make([]byte, 20), []byte{0x80})),
+			errs.Invalid, "has no size",
+		},
+		"more objects than there are": {
+			packed(3, packedObject(blob, 1, nil, []byte("x"))), errs.Invalid,
+			"cannot be read",
+		},
+		"too many objects":       {packed(1 << 31), errs.TooLarge, "objects"},
+		"not what was asked for": {packed(1, packedObject(blob, 1, nil, []byte("x"))), errs.NotFound, "no commit"},
+		"no pack":                {[]byte("nothing of the kind, and long enough"), errs.Invalid, "cannot be read"},
+		"nothing":                {nil, errs.Invalid, "cannot be read"},
+		"too large":              {make([]byte, 2<<20), errs.TooLarge, "more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,10 @@ func FuzzPack(f *testing.F) {
 	f.Add(pack)
 	f.Add(pack[:len(pack)/2])
 	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
-	limits := archive.Limits{Entries: 50, EntryBytes: 64 << 10, Bytes: 256 << 10, Compressed: 64 << 10, Depth: 5, Ratio: 50, RatioFree: 1 << 20}
+	limits := archive.Limits{
+		Entries: 50, EntryBytes: 64 << 10, Bytes: 256 << 10, Compressed: 64 << 10, Depth: 5,
+		Ratio: 50, RatioFree: 1 << 20,
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := Source{Temp: t.TempDir(), Limits: limits}
 		objects, done, err := s.store(t.Context(), bytes.NewReader(b))
@@ -76,7 +79,10 @@ func honestPack(f *testing.F) ([]byte, plumbing.Hash) {
 	}
 	text := bytes.Repeat([]byte("schema: olm.package\n"), 50)
 	one, two := blob(text), blob(append(text, 'x'))
-	tree := put((&object.Tree{Entries: []object.TreeEntry{{Name: "a", Mode: filemode.Regular, Hash: one}, {Name: "b", Mode: filemode.Regular, Hash: two}}}).Encode)
+	tree := put((&object.Tree{Entries: []object.TreeEntry{
+		{Name: "a", Mode: filemode.Regular, Hash: one},
+		{Name: "b", Mode: filemode.Regular, Hash: two},
+	}}).Encode)
 	who := object.Signature{Name: "x", Email: "x@dock.test", When: time.Unix(1, 0)}
 	commit := put((&object.Commit{TreeHash: tree, Author: who, Committer: who}).Encode)
 	var b bytes.Buffer

@@ -61,7 +61,9 @@ func (o *origin) commit(files map[string]string) string {
 	if err := w.AddWithOptions(&gogit.AddOptions{All: true}); err != nil {
 		o.t.Fatal(err)
 	}
-	h, err := w.Commit("x", &gogit.CommitOptions{Author: &object.Signature{Name: "x", Email: "x@dock.test", When: time.Unix(1, 0)}})
+	h, err := w.Commit("x", &gogit.CommitOptions{Author: &object.Signature{
+		Name: "x", Email: "x@dock.test", When: time.Unix(1, 0),
+	}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -77,7 +79,10 @@ func (o *origin) set(name plumbing.ReferenceName, commit string) {
 
 func (o *origin) tag(name, commit string) {
 	o.t.Helper()
-	_, err := o.repo.CreateTag(name, plumbing.NewHash(commit), &gogit.CreateTagOptions{Message: "x", Tagger: &object.Signature{Name: "x", Email: "x@dock.test", When: time.Unix(1, 0)}})
+	_, err := o.repo.CreateTag(name, plumbing.NewHash(commit),
+		&gogit.CreateTagOptions{Message: "x", Tagger: &object.Signature{
+			Name: "x", Email: "x@dock.test", When: time.Unix(1, 0),
+		}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -177,13 +182,19 @@ func transports() map[string]func(*testing.T, fixture) git.Source {
 			t.Helper()
 			server := httptest.NewServer(smart(t, f.dir))
 			t.Cleanup(server.Close)
-			return git.Source{URL: server.URL + "/fleet.git", Insecure: true, Temp: t.TempDir(), Limits: archive.Standard()}
+			return git.Source{
+				URL: server.URL + "/fleet.git", Insecure: true, Temp: t.TempDir(),
+				Limits: archive.Standard(),
+			}
 		},
 		"git over http": func(t *testing.T, f fixture) git.Source {
 			t.Helper()
 			server := httptest.NewServer(backend(t, f.dir))
 			t.Cleanup(server.Close)
-			return git.Source{URL: server.URL + "/fleet.git/", Insecure: true, Temp: t.TempDir(), Limits: archive.Standard()}
+			return git.Source{
+				URL: server.URL + "/fleet.git/", Insecure: true, Temp: t.TempDir(),
+				Limits: archive.Standard(),
+			}
 		},
 		"ssh": func(t *testing.T, f fixture) git.Source {
 			t.Helper()
@@ -224,7 +235,10 @@ func TestReferences(t *testing.T) {
 				kind errs.Kind
 				says string
 			}{
-				"v3":                          {errs.NotFound, "it has both, light, main, master, release/v2, same, v1"},
+				"v3": {
+					errs.NotFound,
+					"it has both, light, main, master, release/v2, same, v1",
+				},
 				"refs/heads/none":             {errs.NotFound, "no branch or tag"},
 				"both":                        {errs.Invalid, "both a branch and a tag"},
 				strings.Repeat("0", 39) + "1": {errs.NotFound, ""},
@@ -267,7 +281,8 @@ func TestSubdirectory(t *testing.T) {
 		t.Errorf("files: %v", files)
 	}
 	s.Subdirectory = "catalog/none"
-	if _, err := git.Open(t.Context(), s); !errs.Is(err, errs.NotFound) || !strings.Contains(err.Error(), `"catalog/none"`) {
+	if _, err := git.Open(t.Context(), s); !errs.Is(err, errs.NotFound) ||
+		!strings.Contains(err.Error(), `"catalog/none"`) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }
@@ -315,7 +330,10 @@ func (o *origin) blob(text string) plumbing.Hash {
 // point makes a commit of a tree, and HEAD of the commit.
 func (o *origin) point(tree plumbing.Hash) {
 	o.t.Helper()
-	c := &object.Commit{TreeHash: tree, Author: object.Signature{When: time.Unix(1, 0)}, Committer: object.Signature{When: time.Unix(1, 0)}}
+	c := &object.Commit{
+		TreeHash: tree, Author: object.Signature{When: time.Unix(1, 0)},
+		Committer: object.Signature{When: time.Unix(1, 0)},
+	}
 	e := o.repo.Storer.NewEncodedObject()
 	if err := c.Encode(e); err != nil {
 		o.t.Fatal(err)
@@ -339,7 +357,10 @@ func TestHostile(t *testing.T) {
 		rule string
 	}{
 		"up": {func(o *origin) plumbing.Hash {
-			return o.tree(object.TreeEntry{Name: "..", Mode: dir, Hash: o.tree(object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("x")})})
+			return o.tree(object.TreeEntry{
+				Name: "..", Mode: dir,
+				Hash: o.tree(object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("x")}),
+			})
 		}, errs.Invalid, archive.RuleName},
 		"a slash in a name": {func(o *origin) plumbing.Hash {
 			return o.tree(object.TreeEntry{Name: "a/b", Mode: file, Hash: o.blob("x")})
@@ -351,7 +372,8 @@ func TestHostile(t *testing.T) {
 			return o.tree(object.TreeEntry{Name: "l", Mode: link, Hash: o.blob("/etc/passwd")})
 		}, errs.Invalid, archive.RuleLink},
 		"a name twice": {func(o *origin) plumbing.Hash {
-			return o.tree(object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("1")}, object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("2")})
+			return o.tree(object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("1")},
+				object.TreeEntry{Name: "x", Mode: file, Hash: o.blob("2")})
 		}, errs.Invalid, ""},
 		"a file that is missing": {func(o *origin) plumbing.Hash {
 			return o.tree(object.TreeEntry{Name: "x", Mode: file, Hash: plumbing.NewHash(strings.Repeat("1", 40))})

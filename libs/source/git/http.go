@@ -66,7 +66,8 @@ func (h *overHTTP) advertisement(ctx context.Context) (io.ReadCloser, error) {
 	}
 	if t := resp.Header.Get("Content-Type"); t != "application/x-"+service+"-advertisement" {
 		_ = resp.Body.Close() // nothing of it is wanted
-		return nil, errs.New(errs.Invalid, "the server answers with %q, and so is none of git's smart protocol; look at the URL", cut(t))
+		return nil, errs.New(errs.Invalid,
+			"the server answers with %q, and so is none of git's smart protocol; look at the URL", cut(t))
 	}
 	// A repository that has moved is asked at its new place from here on.
 	if moved, ok := strings.CutSuffix(resp.Request.URL.Path, infoRefs); ok {
@@ -117,9 +118,12 @@ func (h *overHTTP) do(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close() // nothing of it is wanted
 	switch {
 	case kind == errs.Forbidden && h.shown:
-		return nil, errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source", resp.StatusCode)
+		return nil, errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source",
+			resp.StatusCode)
 	case kind == errs.Forbidden:
-		return nil, errs.New(kind, "the server asks for a credential (status %d); name a secret of kind basic or token in the source", resp.StatusCode)
+		return nil, errs.New(kind,
+			"the server asks for a credential (status %d); name a secret of kind basic or token in the source",
+			resp.StatusCode)
 	default:
 		return nil, errs.New(kind, "the server answers with status %d", resp.StatusCode)
 	}

@@ -61,7 +61,10 @@ type indexer struct {
 
 // index looks through a pack, and writes its index.
 func (s Source) index(ctx context.Context, pack, to *os.File) (plumbing.Hash, error) {
-	x := &indexer{s: s, scan: packfile.NewScanner(pack), named: map[plumbing.Hash][]*packed{}, bases: map[*packed][]byte{}}
+	x := &indexer{
+		s: s, scan: packfile.NewScanner(pack), named: map[plumbing.Hash][]*packed{},
+		bases: map[*packed][]byte{},
+	}
 	err := x.read(ctx)
 	var sum plumbing.Hash
 	if err == nil {
@@ -183,16 +186,21 @@ func (x *indexer) difference(ctx context.Context, o *packed, h *packfile.ObjectH
 		x.named[h.Reference] = append(x.named[h.Reference], o)
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(x.all, h.OffsetReference, func(p *packed, at int64) int { return cmp.Compare(p.offset, at) })
+	i, ok := slices.BinarySearchFunc(x.all, h.OffsetReference,
+		func(p *packed, at int64) int { return cmp.Compare(p.offset, at) })
 	if !ok {
-		return errs.New(errs.Invalid, "the server sends a pack that cannot be read: an object is a difference to what is none")
+		return errs.New(errs.Invalid,
+			"the server sends a pack that cannot be read: an object is a difference to what is none")
 	}
 	x.all[i].kids = append(x.all[i].kids, o)
 	return nil
 }
 
 func tooLargeADifference() error {
-	return errs.New(errs.TooLarge, "the pack stores an object of more than %d bytes as a difference, or as one to such an object; let git store large files by themselves (core.bigFileThreshold=16m in the server's repository, then git repack -a -d -F), or keep the catalog in an archive or an image", MaxResolved).At("", "git.MaxResolved")
+	return errs.New(errs.TooLarge,
+		"the pack stores an object of more than %d bytes as a difference, or as one to such an object; let git store "+
+			"large files by themselves (core.bigFileThreshold=16m in the server's repository, then git repack -a -d "+
+			"-F), or keep the catalog in an archive or an image", MaxResolved).At("", "git.MaxResolved")
 }
 
 // fits checks the size of an object, and adds it up.
@@ -202,10 +210,14 @@ func (x *indexer) fits(o *packed) error {
 	case o.size < 0:
 		return errs.New(errs.Invalid, "the server sends a pack that cannot be read: an object has no size")
 	case o.words == 0 && o.kind != plumbing.BlobObject && o.size > MaxResolved:
-		return errs.New(errs.TooLarge, "the pack has a %s of more than %d bytes; keep the catalog in a repository of its own", o.kind, MaxResolved).At("", "git.MaxResolved")
+		return errs.New(errs.TooLarge,
+			"the pack has a %s of more than %d bytes; keep the catalog in a repository of its own", o.kind,
+			MaxResolved).At("", "git.MaxResolved")
 	}
 	if x.total += o.size; o.size > l.EntryBytes || x.total > maxUnfolded*l.Bytes {
-		return errs.New(errs.TooLarge, "the pack unfolds to an object of more than %d bytes, or to more than %d in all; keep the catalog in a repository of its own", l.EntryBytes, maxUnfolded*l.Bytes)
+		return errs.New(errs.TooLarge,
+			"the pack unfolds to an object of more than %d bytes, or to more than %d in all; keep the catalog in a "+
+				"repository of its own", l.EntryBytes, maxUnfolded*l.Bytes)
 	}
 	return nil
 }
@@ -235,7 +247,8 @@ func (x *indexer) resolve(ctx context.Context) error {
 		}
 	}
 	if x.open > 0 {
-		return errs.New(errs.Invalid, "the server sends a pack that cannot be read: %d objects are differences to what it does not hold", x.open)
+		return errs.New(errs.Invalid,
+			"the server sends a pack that cannot be read: %d objects are differences to what it does not hold", x.open)
 	}
 	return nil
 }
@@ -247,7 +260,10 @@ func (x *indexer) name(ctx context.Context, o, base *packed) error {
 		return tooLargeADifference()
 	}
 	if o.chain > maxChain || o.depth > maxDepth {
-		return errs.New(errs.TooLarge, "the pack stores an object as a chain of differences of more than %d bytes, or of more than %d of them; let git repack -a -d -F --depth=50 make it again in the server's repository", maxChain, maxDepth).At("", "git.MaxResolved")
+		return errs.New(errs.TooLarge,
+			"the pack stores an object as a chain of differences of more than %d bytes, or of more than %d of them; "+
+				"let git repack -a -d -F --depth=50 make it again in the server's repository", maxChain, maxDepth).At(
+			"", "git.MaxResolved")
 	}
 	content, err := x.content(ctx, o)
 	if err != nil {
@@ -284,7 +300,8 @@ func (x *indexer) content(ctx context.Context, o *packed) ([]byte, error) {
 			return nil, err
 		}
 		if content, err = packfile.PatchDelta(content, words); err != nil {
-			return nil, errs.New(errs.Invalid, "the server sends a pack that cannot be read: a difference fits its object not: %s", err)
+			return nil, errs.New(errs.Invalid,
+				"the server sends a pack that cannot be read: a difference fits its object not: %s", err)
 		}
 	}
 	return content, nil

@@ -196,7 +196,8 @@ func TestDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tail := range map[string]string{"a": "", "b": "x", "c": "xy"} {
-		if got, err := fs.ReadFile(tree.FS(), name); err != nil || !bytes.Equal(got, slices.Concat(zero, []byte(tail))) {
+		if got, err := fs.ReadFile(tree.FS(), name); err != nil ||
+			!bytes.Equal(got, slices.Concat(zero, []byte(tail))) {
 			t.Errorf("%s has %d bytes, %v", name, len(got), err)
 		}
 	}
@@ -231,10 +232,22 @@ func TestHostilePacks(t *testing.T) {
 			at := p.object(plumbing.BlobObject, 4, nil, []byte("text"))
 			p.object(plumbing.OFSDeltaObject, MaxResolved+1, back(12+p.b.Len(), at), []byte{4, 4})
 		}, errs.TooLarge, "core.bigFileThreshold"},
-		"a large tree":    {func(p *packing) { p.object(plumbing.TreeObject, MaxResolved+1, nil) }, errs.TooLarge, "a tree of more than"},
-		"a large commit":  {func(p *packing) { p.object(plumbing.CommitObject, MaxResolved+1, nil) }, errs.TooLarge, "a commit of more than"},
-		"a large tag":     {func(p *packing) { p.object(plumbing.TagObject, MaxResolved+1, nil) }, errs.TooLarge, "a tag of more than"},
-		"a base not here": {func(p *packing) { p.object(plumbing.REFDeltaObject, 4, make([]byte, 20), again(4, "")) }, errs.Invalid, "cannot be read"},
+		"a large tree": {
+			func(p *packing) { p.object(plumbing.TreeObject, MaxResolved+1, nil) }, errs.TooLarge,
+			"a tree of more than",
+		},
+		"a large commit": {
+			func(p *packing) { p.object(plumbing.CommitObject, MaxResolved+1, nil) }, errs.TooLarge,
+			"a commit of more than",
+		},
+		"a large tag": {
+			func(p *packing) { p.object(plumbing.TagObject, MaxResolved+1, nil) }, errs.TooLarge,
+			"a tag of more than",
+		},
+		"a base not here": {
+			func(p *packing) { p.object(plumbing.REFDeltaObject, 4, make([]byte, 20), again(4, "")) },
+			errs.Invalid, "cannot be read",
+		},
 		"a base that is none": {func(p *packing) {
 			at := p.object(plumbing.BlobObject, 4, nil, []byte("text"))
 			p.differs(at+1, again(4, ""))

@@ -40,13 +40,16 @@ func openLocal(path string) (repository, error) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(path, "objects", "info", "alternates")); err == nil {
-		return nil, errs.New(errs.Invalid, "it borrows objects from another repository; repack it with git repack -a -d and remove objects/info/alternates")
+		return nil, errs.New(errs.Invalid,
+			"it borrows objects from another repository; repack it with git repack -a -d and remove "+
+				"objects/info/alternates")
 	}
 	return local{openStorage(path)}, nil
 }
 
 func openStorage(path string) *filesystem.Storage {
-	return filesystem.NewStorageWithOptions(osfs.New(path, osfs.WithBoundOS()), cache.NewObjectLRU(objectCache), filesystem.Options{LargeObjectThreshold: largeObject})
+	return filesystem.NewStorageWithOptions(osfs.New(path, osfs.WithBoundOS()), cache.NewObjectLRU(objectCache),
+		filesystem.Options{LargeObjectThreshold: largeObject})
 }
 
 func (l local) close() error { return l.Storage.Close() }

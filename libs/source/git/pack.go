@@ -64,7 +64,8 @@ func (s Source) unpack(ctx context.Context, at string, pack io.Reader) (err erro
 		return err
 	}
 	name := filepath.Join(filepath.Dir(at), "pack-"+sum.String())
-	return errs.Wrap(errs.Internal, errors.Join(os.Rename(at+".pack", name+".pack"), os.Rename(at+".idx", name+".idx")), "name a pack")
+	return errs.Wrap(errs.Internal, errors.Join(os.Rename(at+".pack", name+".pack"), os.Rename(at+".idx", name+".idx")),
+		"name a pack")
 }
 
 // receive writes a pack to disk, up to the limit.
@@ -76,7 +77,8 @@ func (s Source) receive(ctx context.Context, f *os.File, pack io.Reader) error {
 	case err != nil:
 		return protocol(err)
 	case n > s.Limits.Compressed:
-		return errs.New(errs.TooLarge, "the server sends more than %d bytes; keep the catalog in a repository of its own", s.Limits.Compressed)
+		return errs.New(errs.TooLarge,
+			"the server sends more than %d bytes; keep the catalog in a repository of its own", s.Limits.Compressed)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return errs.Wrap(errs.Internal, err, "read a pack")

@@ -32,7 +32,8 @@ func (r references) find(reference string) (pointer, error) {
 	switch {
 	case reference == "":
 		if r.head.IsZero() {
-			return pointer{}, errs.New(errs.NotFound, "it has no HEAD; name a branch or a tag in reference: %s", r.names())
+			return pointer{}, errs.New(errs.NotFound, "it has no HEAD; name a branch or a tag in reference: %s",
+				r.names())
 		}
 		return pointer{want: r.head, commit: r.head, advertised: true}, nil
 	case reCommit.MatchString(reference):
@@ -46,7 +47,8 @@ func (r references) find(reference string) (pointer, error) {
 		_, tag := r.hashes[tags+reference]
 		switch {
 		case branch && tag && r.named(branches+reference).commit != r.named(tags+reference).commit:
-			return pointer{}, errs.New(errs.Invalid, "reference %q is both a branch and a tag; write %s%s or %s%s", reference, branches, reference, tags, reference)
+			return pointer{}, errs.New(errs.Invalid, "reference %q is both a branch and a tag; write %s%s or %s%s",
+				reference, branches, reference, tags, reference)
 		case branch:
 			return r.named(branches + reference), nil
 		case tag:

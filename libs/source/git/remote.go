@@ -49,7 +49,8 @@ func (r *remote) find(ctx context.Context, reference string) (pointer, error) {
 	case err != nil:
 		return pointer{}, protocol(err)
 	case len(r.adv.References) > MaxReferences:
-		return pointer{}, errs.New(errs.TooLarge, "it has %d references, more than %d", len(r.adv.References), MaxReferences)
+		return pointer{}, errs.New(errs.TooLarge, "it has %d references, more than %d", len(r.adv.References),
+			MaxReferences)
 	}
 	refs := references{hashes: r.adv.References, peeled: r.adv.Peeled}
 	if r.adv.Head != nil {
@@ -61,7 +62,8 @@ func (r *remote) find(ctx context.Context, reference string) (pointer, error) {
 // objects fetches one commit, without its history where the server can do so.
 func (r *remote) objects(ctx context.Context, p pointer) (storer.EncodedObjectStorer, func() error, error) {
 	caps := r.adv.Capabilities
-	alone := p.advertised || caps.Supports(capability.AllowReachableSHA1InWant) || supports(caps, "allow-any-sha1-in-want")
+	alone := p.advertised || caps.Supports(capability.AllowReachableSHA1InWant) ||
+		supports(caps, "allow-any-sha1-in-want")
 	req := packp.NewUploadPackRequest()
 	for _, c := range []capability.Capability{capability.Sideband64k, capability.OFSDelta, capability.NoProgress} {
 		if caps.Supports(c) {
@@ -132,7 +134,8 @@ func serverError(text string) error {
 	kind := errs.Unavailable
 	lower := strings.ToLower(text)
 	switch {
-	case strings.Contains(lower, "not found"), strings.Contains(lower, "not our ref"), strings.Contains(lower, "does not exist"), strings.Contains(lower, "not appear to be a git repository"):
+	case strings.Contains(lower, "not found"), strings.Contains(lower, "not our ref"),
+		strings.Contains(lower, "does not exist"), strings.Contains(lower, "not appear to be a git repository"):
 		kind = errs.NotFound
 	case strings.Contains(lower, "denied"), strings.Contains(lower, "not authorized"):
 		kind = errs.Forbidden

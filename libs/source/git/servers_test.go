@@ -137,7 +137,10 @@ func overSSH(t *testing.T, dir string) git.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return git.Source{URL: "ssh://git@" + l.Addr().String() + "/srv/it's.git", Credentials: set, Temp: t.TempDir(), Limits: archive.Standard()}
+	return git.Source{
+		URL: "ssh://git@" + l.Addr().String() + "/srv/it's.git", Credentials: set, Temp: t.TempDir(),
+		Limits: archive.Standard(),
+	}
 }
 
 func newKey(t *testing.T) (ssh.Signer, string) {

@@ -130,7 +130,8 @@ func (s Source) dial(ctx context.Context) (repository, error) {
 	if !strings.Contains(s.URL, "://") {
 		m := reSCP.FindStringSubmatch(s.URL)
 		if m == nil {
-			return nil, errs.New(errs.Invalid, "the URL cannot be used; write https://host/path or ssh://user@host/path")
+			return nil, errs.New(errs.Invalid,
+				"the URL cannot be used; write https://host/path or ssh://user@host/path")
 		}
 		return s.dialSSH(ctx, m[1], m[2], m[3])
 	}

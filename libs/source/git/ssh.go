@@ -128,7 +128,8 @@ func clientConfig(secret *credential.SSH, user, host, temp string) (*ssh.ClientC
 	}
 	key, err := parse()
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "the private key of the secret of kind ssh cannot be read, or its passphrase is wrong")
+		return nil, errs.New(errs.Invalid,
+			"the private key of the secret of kind ssh cannot be read, or its passphrase is wrong")
 	}
 	check, err := knownHosts(secret.KnownHosts, temp)
 	if err != nil {
@@ -152,7 +153,8 @@ func knownHosts(text, temp string) (check ssh.HostKeyCallback, err error) {
 		return nil, errs.Wrap(errs.Internal, err, "write the known hosts")
 	}
 	if check, err = knownhosts.New(f.Name()); err != nil {
-		return nil, errs.New(errs.Invalid, "the known hosts of the secret of kind ssh cannot be read; they are lines as ssh-keyscan writes them")
+		return nil, errs.New(errs.Invalid,
+			"the known hosts of the secret of kind ssh cannot be read; they are lines as ssh-keyscan writes them")
 	}
 	return check, nil
 }
@@ -185,9 +187,13 @@ func sshError(err error) error {
 	var known *knownhosts.KeyError
 	switch {
 	case errors.As(err, &known) && len(known.Want) == 0:
-		return errs.New(errs.Forbidden, "the host is not among the known hosts of the secret of kind ssh; add the line that ssh-keyscan writes, once it is checked")
+		return errs.New(errs.Forbidden,
+			"the host is not among the known hosts of the secret of kind ssh; add the line that ssh-keyscan writes, "+
+				"once it is checked")
 	case errors.As(err, &known):
-		return errs.New(errs.Forbidden, "the host shows another key than the known hosts of the secret of kind ssh have; somebody may be between, or the host has a new key")
+		return errs.New(errs.Forbidden,
+			"the host shows another key than the known hosts of the secret of kind ssh have; somebody may be "+
+				"between, or the host has a new key")
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return errs.New(errs.Forbidden, "the server refuses the key of the secret of kind ssh")
 	default:

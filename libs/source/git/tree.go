@@ -20,7 +20,9 @@ import (
 const maxLink = archive.MaxName
 
 // checkout writes the files of a commit.
-func (s Source) checkout(ctx context.Context, objects storer.EncodedObjectStorer, p pointer) (*archive.Target, string, error) {
+func (s Source) checkout(ctx context.Context, objects storer.EncodedObjectStorer, p pointer) (
+	*archive.Target, string, error,
+) {
 	hash, err := peel(objects, p.want)
 	if err != nil {
 		return nil, "", err
@@ -92,7 +94,8 @@ func (c *checkout) tree(h plumbing.Hash, dir string) error {
 	}
 	for _, e := range tree.Entries {
 		if e.Name == "" || strings.Contains(e.Name, "/") || e.Name == "." {
-			return errs.New(errs.Invalid, "directory %q has an entry %q, which is no name", dir, e.Name).At(e.Name, archive.RuleName)
+			return errs.New(errs.Invalid, "directory %q has an entry %q, which is no name", dir, e.Name).At(
+				e.Name, archive.RuleName)
 		}
 		raw := e.Name
 		if dir != "." {
@@ -129,7 +132,8 @@ func (c *checkout) entry(e object.TreeEntry, name string) error {
 	case filemode.Submodule: // another repository; it is not followed
 		return nil
 	default:
-		return errs.New(errs.Invalid, "entry %q has the mode %s, which is none of a file, a directory or a link", name, e.Mode).At(name, archive.RuleKind)
+		return errs.New(errs.Invalid, "entry %q has the mode %s, which is none of a file, a directory or a link", name,
+			e.Mode).At(name, archive.RuleKind)
 	}
 }
 

@@ -42,7 +42,8 @@ func guarded(login string, token func() string) func(http.ResponseWriter, *http.
 			_, _ = io.WriteString(w, `{"token":"granted"}`)
 		case r.URL.Path == "/token":
 			w.WriteHeader(http.StatusUnauthorized)
-		case token != nil && r.Header.Get("Authorization") == "Bearer granted", token == nil && name+":"+password == login:
+		case token != nil && r.Header.Get("Authorization") == "Bearer granted", token == nil &&
+			name+":"+password == login:
 			return false
 		case token != nil:
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="hub"`, token()))
@@ -72,12 +73,27 @@ func TestCredentials(t *testing.T) {
 			kind    errs.Kind
 			says    string
 		}{
-			"none":              {nil, errs.Forbidden, "asks for a credential (status 401); store a docker configuration"},
-			"for another":       {[]source.Secret{docker("dock-pull", map[string]string{"other.test": "me:open"})}, errs.Forbidden, "secret dock-pull has none for " + h.host + "/ops/fleet"},
-			"wrong":             {[]source.Secret{docker("dock-pull", map[string]string{h.host: "me:hunter2"})}, errs.Forbidden, "refuses the credential of secret dock-pull"},
-			"right":             {[]source.Secret{docker("dock-pull", map[string]string{h.host: "me:open"})}, "", ""},
-			"the longest path":  {[]source.Secret{docker("a", map[string]string{h.host: "x:y", h.host + "/ops/fleets": "x:y"}), docker("b", map[string]string{"https://" + h.host + "/ops": "me:open"})}, "", ""},
-			"the first of both": {[]source.Secret{docker("a", map[string]string{h.host: "me:open"}), docker("b", map[string]string{h.host: "x:y"})}, "", ""},
+			"none": {
+				nil, errs.Forbidden,
+				"asks for a credential (status 401); store a docker configuration",
+			},
+			"for another": {
+				[]source.Secret{docker("dock-pull", map[string]string{"other.test": "me:open"})},
+				errs.Forbidden, "secret dock-pull has none for " + h.host + "/ops/fleet",
+			},
+			"wrong": {
+				[]source.Secret{docker("dock-pull", map[string]string{h.host: "me:hunter2"})},
+				errs.Forbidden, "refuses the credential of secret dock-pull",
+			},
+			"right": {[]source.Secret{docker("dock-pull", map[string]string{h.host: "me:open"})}, "", ""},
+			"the longest path": {[]source.Secret{
+				docker("a", map[string]string{h.host: "x:y", h.host + "/ops/fleets": "x:y"}),
+				docker("b", map[string]string{"https://" + h.host + "/ops": "me:open"}),
+			}, "", ""},
+			"the first of both": {[]source.Secret{
+				docker("a", map[string]string{h.host: "me:open"}),
+				docker("b", map[string]string{h.host: "x:y"}),
+			}, "", ""},
 		} {
 			s := h.source(t, "ops/fleet:v1")
 			s.Credentials = credentials(t, c.secrets...)
@@ -143,7 +159,8 @@ func TestRedirect(t *testing.T) {
 				return true
 			}
 			if strings.Contains(r.URL.Path, "/blobs/") {
-				http.Redirect(w, r, strings.Replace(storage.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusTemporaryRedirect)
+				http.Redirect(w, r, strings.Replace(storage.URL, "127.0.0.1", "localhost", 1)+r.URL.Path,
+					http.StatusTemporaryRedirect)
 				return true
 			}
 			return false
@@ -182,11 +199,16 @@ func TestHostile(t *testing.T) {
 	}
 	h := newHub(t)
 	sum := h.push(t, "ops/fleet:v1", fleet())
-	bomb := h.push(t, "ops/bomb:v1", imagetest.Image(nil, imagetest.Gzip(imagetest.Tar(imagetest.File("configs/x", strings.Repeat("x", 1<<20))))))
-	empty := h.push(t, "ops/empty:v1", imagetest.Image(configs("/catalog"), imagetest.Tar(imagetest.File("configs/x", ""))))
-	escaping := h.push(t, "ops/escape:v1", imagetest.Image(configs("/configs/../../etc"), imagetest.Tar(imagetest.File("etc/x", ""))))
-	hostile := h.push(t, "ops/hostile:v1", imagetest.Image(nil, imagetest.Tar(imagetest.Link("configs/x", "/etc/passwd"))))
-	big := h.push(t, "ops/big:v1", imagetest.Image(nil, imagetest.Tar(imagetest.File("configs/x", strings.Repeat("x", 3<<20)))))
+	bomb := h.push(t, "ops/bomb:v1", imagetest.Image(
+		nil, imagetest.Gzip(imagetest.Tar(imagetest.File("configs/x", strings.Repeat("x", 1<<20))))))
+	empty := h.push(t, "ops/empty:v1", imagetest.Image(configs("/catalog"),
+		imagetest.Tar(imagetest.File("configs/x", ""))))
+	escaping := h.push(t, "ops/escape:v1", imagetest.Image(configs("/configs/../../etc"),
+		imagetest.Tar(imagetest.File("etc/x", ""))))
+	hostile := h.push(t, "ops/hostile:v1", imagetest.Image(
+		nil, imagetest.Tar(imagetest.Link("configs/x", "/etc/passwd"))))
+	big := h.push(t, "ops/big:v1", imagetest.Image(
+		nil, imagetest.Tar(imagetest.File("configs/x", strings.Repeat("x", 3<<20)))))
 	limits := archive.Standard()
 	limits.Ratio, limits.RatioFree, limits.Compressed = 20, 1<<10, 2<<20
 	for name, c := range map[string]struct {
@@ -195,12 +217,21 @@ func TestHostile(t *testing.T) {
 		kind errs.Kind
 		says string
 	}{
-		"no such tag":                {":v2", nil, errs.NotFound, "does not have it"},
-		"a manifest that lies":       {"@" + sum, answer("/manifests/", `{}`, 200), errs.Invalid, "the manifest is not what it says"},
-		"a blob that lies":           {"@" + sum, flip(h), errs.Invalid, "a blob is not what it says"},
-		"a blob without end":         {"@" + sum, answer("/blobs/", strings.Repeat("x", 10_000), 200), errs.Invalid, "is larger than"},
-		"a blob that ends":           {"@" + sum, answer("/blobs/", "x", 200), errs.Unavailable, "ended after"},
-		"no manifest":                {":v1", answer("/manifests/", `{"x":1}`, 200), errs.Invalid, "no manifest of an image"},
+		"no such tag": {":v2", nil, errs.NotFound, "does not have it"},
+		"a manifest that lies": {
+			"@" + sum, answer("/manifests/", `{}`, 200), errs.Invalid,
+			"the manifest is not what it says",
+		},
+		"a blob that lies": {"@" + sum, flip(h), errs.Invalid, "a blob is not what it says"},
+		"a blob without end": {
+			"@" + sum, answer("/blobs/", strings.Repeat("x", 10_000), 200), errs.Invalid,
+			"is larger than",
+		},
+		"a blob that ends": {"@" + sum, answer("/blobs/", "x", 200), errs.Unavailable, "ended after"},
+		"no manifest": {
+			":v1", answer("/manifests/", `{"x":1}`, 200), errs.Invalid,
+			"no manifest of an image",
+		},
 		"no JSON":                    {":v1", answer("/manifests/", `x`, 200), errs.Invalid, "cannot be read"},
 		"a huge manifest":            {":v1", answer("/manifests/", long, 200), errs.TooLarge, "more than"},
 		"a fault of the server":      {":v1", answer("/manifests/", "", 500), errs.Unavailable, "status 500"},
@@ -224,7 +255,8 @@ func TestHostile(t *testing.T) {
 			s.Limits = limits
 			s.Insecure = !strings.HasPrefix(c.ref, "tls")
 			_, err := oci.Open(t.Context(), s)
-			if errs.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), s.Image) {
+			if errs.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), s.Image) {
 				t.Errorf("%v\nis %s, want %s with %q", err, errs.KindOf(err), c.kind, c.says)
 			}
 			if left, err := os.ReadDir(s.Temp); err != nil || len(left) != 0 {
@@ -257,7 +289,10 @@ func TestStall(t *testing.T) {
 	h.push(t, "ops/fleet:v1", fleet())
 	gone := make(chan struct{})
 	t.Cleanup(func() { close(gone) })
-	for name, part := range map[string]string{"at once": "/v2/", "at the manifest": "/manifests/", "within a blob": "/blobs/"} {
+	for name, part := range map[string]string{
+		"at once": "/v2/", "at the manifest": "/manifests/",
+		"within a blob": "/blobs/",
+	} {
 		h.set(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.Path, part) {
 				return false
@@ -274,7 +309,8 @@ func TestStall(t *testing.T) {
 		})
 		s := h.source(t, "ops/fleet:v1")
 		s.Stall = 50 * time.Millisecond
-		if _, err := oci.Open(t.Context(), s); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "silent for 50ms") {
+		if _, err := oci.Open(t.Context(), s); !errs.Is(err, errs.Unavailable) ||
+			!strings.Contains(err.Error(), "silent for 50ms") {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.Stall = time.Hour
@@ -303,7 +339,8 @@ func TestLayout(t *testing.T) {
 	}
 	add := func(img v1.Image, ref string) {
 		t.Helper()
-		if err := path.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": ref})); err != nil {
+		if err := path.AppendImage(img, layout.WithAnnotations(
+			map[string]string{"org.opencontainers.image.ref.name": ref})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -312,7 +349,8 @@ func TestLayout(t *testing.T) {
 	for _, ref := range []string{"", "v1", sum.String()} {
 		s.Reference = ref
 		tree := open(t, s)
-		if diff := cmp.Diff(fleetFiles, read(t, tree.FS())); diff != "" || tree.Digest != sum.String() || tree.Resolved != sum.String() {
+		if diff := cmp.Diff(fleetFiles, read(t, tree.FS())); diff != "" || tree.Digest != sum.String() ||
+			tree.Resolved != sum.String() {
 			t.Errorf("%q: %s, %s", ref, tree.Resolved, diff)
 		}
 		if got, _, err := oci.Probe(t.Context(), s); err != nil || got != sum.String() {
@@ -320,7 +358,10 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	add(imagetest.Image(nil, imagetest.Tar(imagetest.File("configs/a", "2"))), "registry.dock.test/fleet:v2")
-	for ref, want := range map[string]errs.Kind{"v2": "", "registry.dock.test/fleet:v2": "", "": errs.Invalid, "v3": errs.NotFound, "sha256:" + strings.Repeat("0", 64): errs.NotFound} {
+	for ref, want := range map[string]errs.Kind{
+		"v2": "", "registry.dock.test/fleet:v2": "", "": errs.Invalid,
+		"v3": errs.NotFound, "sha256:" + strings.Repeat("0", 64): errs.NotFound,
+	} {
 		s.Reference = ref
 		tree, err := oci.Open(t.Context(), s)
 		if errs.KindOf(err) != want {
@@ -335,10 +376,14 @@ func TestLayout(t *testing.T) {
 	if err := os.WriteFile(blob, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.Open(t.Context(), s); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "lies or is damaged") {
+	if _, err := oci.Open(t.Context(), s); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "lies or is damaged") {
 		t.Errorf("a blob that was changed: %v", err)
 	}
-	for name, file := range map[string]string{"no layout": "", "an old one": `{"imageLayoutVersion":"0.9"}`, "no JSON": "x"} {
+	for name, file := range map[string]string{
+		"no layout": "", "an old one": `{"imageLayoutVersion":"0.9"}`,
+		"no JSON": "x",
+	} {
 		s.Layout = t.TempDir()
 		if file != "" {
 			if err := os.WriteFile(filepath.Join(s.Layout, "oci-layout"), []byte(file), 0o600); err != nil {

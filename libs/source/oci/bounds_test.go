@@ -64,7 +64,8 @@ func TestTLSNearby(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.CloseIdleConnections()
-	value, err := json.Marshal(map[string]string{"certificates": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))})
+	value, err := json.Marshal(map[string]string{"certificates": string(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,10 @@ func TestTLSNearby(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, insecure := range []bool{false, true} {
-		tree := open(t, oci.Source{Image: at, Credentials: set, Insecure: insecure, Temp: t.TempDir(), Limits: archive.Standard()})
+		tree := open(t, oci.Source{
+			Image: at, Credentials: set, Insecure: insecure, Temp: t.TempDir(),
+			Limits: archive.Standard(),
+		})
 		if tree.Empty() {
 			t.Errorf("insecure %t: nothing was read", insecure)
 		}
@@ -102,10 +106,19 @@ func TestNamedByContent(t *testing.T) {
 	}{
 		"by an administrator":        {nil, ""},
 		"the registry of the source": {&oci.Named{Hosts: []string{"127.0.0.1"}, Origin: "127.0.0.1"}, ""},
-		"a mirror":                   {&oci.Named{Hosts: []string{"catalog.dock.test", "127.0.0.1"}, Origin: "catalog.dock.test"}, ""},
-		"a catalog of this machine":  {&oci.Named{}, ""},
-		"another host beside it":     {&oci.Named{Hosts: []string{"127.0.0.2"}, Origin: "127.0.0.2"}, "for its own host and its mirrors alone"},
-		"from far away":              {&oci.Named{Hosts: []string{"203.0.113.7"}, Origin: "203.0.113.7"}, "add a mirror for the image"},
+		"a mirror": {&oci.Named{
+			Hosts:  []string{"catalog.dock.test", "127.0.0.1"},
+			Origin: "catalog.dock.test",
+		}, ""},
+		"a catalog of this machine": {&oci.Named{}, ""},
+		"another host beside it": {
+			&oci.Named{Hosts: []string{"127.0.0.2"}, Origin: "127.0.0.2"},
+			"for its own host and its mirrors alone",
+		},
+		"from far away": {
+			&oci.Named{Hosts: []string{"203.0.113.7"}, Origin: "203.0.113.7"},
+			"add a mirror for the image",
+		},
 	} {
 		s := h.source(t, "ops/fleet:v1")
 		s.Named = c.named
@@ -113,7 +126,8 @@ func TestNamedByContent(t *testing.T) {
 		if tree != nil {
 			closing(t, tree)
 		}
-		if (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) || !errs.Is(err, errs.Invalid)) {
+		if (err == nil) != (c.says == "") || err != nil &&
+			(!strings.Contains(err.Error(), c.says) || !errs.Is(err, errs.Invalid)) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

@@ -124,12 +124,14 @@ func (s Source) catalogParts(labels map[string]string) (plan, error) {
 	case configs:
 	case database:
 		inside, err := inImage(LabelDatabase, db, defaultDatabase)
-		return plan{[]archive.Part{{From: inside, To: "index.db"}}, true, "the image has no file /" + inside + ", where its label " + LabelDatabase + " says that its database is"}, err
+		return plan{[]archive.Part{{From: inside, To: "index.db"}}, true, "the image has no file /" + inside +
+			", where its label " + LabelDatabase + " says that its database is"}, err
 	case labels[LabelManifests] != "":
 		return plan{}, errs.New(errs.Invalid, "this is the image of one bundle; a catalog names it in an olm.bundle")
 	}
 	inside, err := inImage(LabelConfigs, at, defaultConfigs)
-	return plan{parts: []archive.Part{{From: inside, To: "."}}, missing: "the image has no directory /" + inside + " with files, where its label " + LabelConfigs + " (or subdirectory) says that the catalog is"}, err
+	return plan{parts: []archive.Part{{From: inside, To: "."}}, missing: "the image has no directory /" + inside +
+		" with files, where its label " + LabelConfigs + " (or subdirectory) says that the catalog is"}, err
 }
 
 func bundleParts(labels map[string]string) (plan, error) {
@@ -186,7 +188,9 @@ func (p *picture) unpack(ctx context.Context, s Source, pl plan) (*archive.Targe
 	var total int64
 	for _, l := range p.layers {
 		if total += max(l.Size, 0); total > s.Limits.Compressed || l.Size < 0 {
-			return nil, content{errs.New(errs.TooLarge, "the layers of the image have more than %d bytes; give a smaller catalog", s.Limits.Compressed).At("", archive.RuleCompressed)}
+			return nil, content{errs.New(errs.TooLarge,
+				"the layers of the image have more than %d bytes; give a smaller catalog", s.Limits.Compressed).At(
+				"", archive.RuleCompressed)}
 		}
 	}
 	t, err := archive.NewTarget(s.Temp, s.Limits)
@@ -205,7 +209,8 @@ func (p *picture) unpack(ctx context.Context, s Source, pl plan) (*archive.Targe
 	}
 	switch {
 	case err != nil:
-	case pl.database && t.Has(pl.parts[0].To) != archive.File, !pl.database && pl.parts[0].To != "." && t.Has(pl.parts[0].To) != archive.Directory, t.Empty():
+	case pl.database && t.Has(pl.parts[0].To) != archive.File, !pl.database && pl.parts[0].To != "." &&
+		t.Has(pl.parts[0].To) != archive.Directory, t.Empty():
 		err = content{errs.New(errs.Invalid, "%s", pl.missing)}
 	}
 	if err != nil {

@@ -107,7 +107,8 @@ func (l *layout) head(_ context.Context, reference string) (string, error) {
 	var fits []string
 	for _, d := range l.index {
 		ref := d.Annotations[annotationRef]
-		if reference == "" || reference == d.Digest.String() || reference == ref || reference == d.Annotations[annotationName] || strings.HasSuffix(ref, ":"+reference) {
+		if reference == "" || reference == d.Digest.String() || reference == ref ||
+			reference == d.Annotations[annotationName] || strings.HasSuffix(ref, ":"+reference) {
 			fits = append(fits, d.Digest.String())
 		}
 	}
@@ -117,7 +118,8 @@ func (l *layout) head(_ context.Context, reference string) (string, error) {
 	case len(fits) == 1:
 		return fits[0], nil
 	case len(fits) > 1:
-		return "", errs.New(errs.Invalid, "it has %d images for the reference %q; choose one with reference: %s", len(fits), reference, l.names())
+		return "", errs.New(errs.Invalid, "it has %d images for the reference %q; choose one with reference: %s",
+			len(fits), reference, l.names())
 	case isDigest(reference): // one that only an index in it lists
 		if _, err := l.root.Stat(blobPath(reference)); err == nil {
 			return reference, nil

@@ -157,7 +157,8 @@ func configs(at string) map[string]string { return map[string]string{oci.LabelCo
 
 // fleet is a plain catalog image.
 func fleet() v1.Image {
-	return imagetest.Image(configs("/configs"), imagetest.Gzip(imagetest.Tar(imagetest.File("bin/opm", "x"))), imagetest.Gzip(imagetest.Tar(imagetest.File("configs/p/catalog.yaml", "schema: x\n"))))
+	return imagetest.Image(configs("/configs"), imagetest.Gzip(imagetest.Tar(imagetest.File("bin/opm", "x"))),
+		imagetest.Gzip(imagetest.Tar(imagetest.File("configs/p/catalog.yaml", "schema: x\n"))))
 }
 
 var fleetFiles = map[string]string{"p/catalog.yaml": "schema: x\n"}
@@ -175,11 +176,18 @@ func TestCatalog(t *testing.T) {
 		want  map[string]string
 	}{
 		{"a label", fleet(), "", fleetFiles},
-		{"no label", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"), file("other/b", "2"))), "", map[string]string{"a": "1"}},
-		{"another place", imagetest.Image(configs("/opt/catalog/"), imagetest.Tar(file("opt/catalog/a", "1"), file("opt/catalogue/b", "2"))), "", map[string]string{"a": "1"}},
-		{"a subdirectory", imagetest.Image(configs("/configs"), imagetest.Tar(file("configs/a", "1"), file("configs/b/c", "2"))), "configs/b", map[string]string{"c": "2"}},
-		{"whiteouts", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"), file("configs/b", "2")), zst(imagetest.Tar(file("configs/.wh.a", ""), file("configs/b", "3")))), "", map[string]string{"b": "3"}},
-		{"links", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"), imagetest.Link("configs/b", "/configs/a"))), "", map[string]string{"a": "1", "b": "1"}},
+		{
+			"no label", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"), file("other/b", "2"))), "",
+			map[string]string{"a": "1"},
+		},
+		{"another place", imagetest.Image(configs("/opt/catalog/"),
+			imagetest.Tar(file("opt/catalog/a", "1"), file("opt/catalogue/b", "2"))), "", map[string]string{"a": "1"}},
+		{"a subdirectory", imagetest.Image(configs("/configs"),
+			imagetest.Tar(file("configs/a", "1"), file("configs/b/c", "2"))), "configs/b", map[string]string{"c": "2"}},
+		{"whiteouts", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"), file("configs/b", "2")),
+			zst(imagetest.Tar(file("configs/.wh.a", ""), file("configs/b", "3")))), "", map[string]string{"b": "3"}},
+		{"links", imagetest.Image(nil, imagetest.Tar(file("configs/a", "1"),
+			imagetest.Link("configs/b", "/configs/a"))), "", map[string]string{"a": "1", "b": "1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +225,13 @@ func TestPlatforms(t *testing.T) {
 		want string
 	}{
 		{[]mutate.IndexAddendum{one("1", "linux", "s390x"), one("2", "linux", "amd64")}, "2"},
-		{[]mutate.IndexAddendum{one("1", "windows", "amd64"), one("2", "linux", "s390x"), one("3", "linux", "arm64")}, "2"},
+		{
+			[]mutate.IndexAddendum{
+				one("1", "windows", "amd64"), one("2", "linux", "s390x"),
+				one("3", "linux", "arm64"),
+			},
+			"2",
+		},
 		{[]mutate.IndexAddendum{one("1", "unknown", "unknown"), one("2", "windows", "amd64")}, "2"},
 		{[]mutate.IndexAddendum{one("1", "", ""), one("2", "", "")}, "1"},
 		{[]mutate.IndexAddendum{{Add: mutate.AppendManifests(empty.Index, one("nested", "linux", "amd64"))}}, "nested"},
@@ -245,7 +259,10 @@ func TestDatabase(t *testing.T) {
 	for at, c := range map[string]struct {
 		label string
 		fails bool
-	}{"default": {"", false}, "said": {"/database/index.db", false}, "missing": {"/db/index.db", true}, "escapes": {"../../x", true}} {
+	}{
+		"default": {"", false}, "said": {"/database/index.db", false}, "missing": {"/db/index.db", true},
+		"escapes": {"../../x", true},
+	} {
 		h.push(t, "db/"+at+":v1", imagetest.Image(map[string]string{oci.LabelDatabase: c.label}, file))
 		tree, err := oci.Open(t.Context(), h.source(t, "db/"+at+":v1"))
 		if c.fails {
@@ -268,25 +285,33 @@ func TestDatabase(t *testing.T) {
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	labels := map[string]string{oci.LabelManifests: "manifests/", oci.LabelMetadata: "metadata/", "operators.operatorframework.io.bundle.package.v1": "buoy"}
+	labels := map[string]string{
+		oci.LabelManifests: "manifests/", oci.LabelMetadata: "metadata/",
+		"operators.operatorframework.io.bundle.package.v1": "buoy",
+	}
 	sum := h.push(t, "ops/buoy:v1", imagetest.Image(labels,
-		imagetest.Gzip(imagetest.Tar(imagetest.File("manifests/csv.yaml", "1"))), imagetest.Gzip(imagetest.Tar(imagetest.File("metadata/annotations.yaml", "2"), imagetest.File("tests/x", "3")))))
+		imagetest.Gzip(imagetest.Tar(imagetest.File("manifests/csv.yaml", "1"))),
+		imagetest.Gzip(imagetest.Tar(imagetest.File("metadata/annotations.yaml", "2"),
+			imagetest.File("tests/x", "3")))))
 	tree, err := oci.Bundle(t.Context(), h.source(t, "ops/buoy@"+sum))
 	if err != nil {
 		t.Fatal(err)
 	}
 	closing(t, tree)
-	if diff := cmp.Diff(map[string]string{"manifests/csv.yaml": "1", "metadata/annotations.yaml": "2"}, read(t, tree.FS())); diff != "" {
+	if diff := cmp.Diff(map[string]string{"manifests/csv.yaml": "1", "metadata/annotations.yaml": "2"},
+		read(t, tree.FS())); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(labels, tree.Labels); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := oci.Open(t.Context(), h.source(t, "ops/buoy:v1")); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "one bundle") {
+	if _, err := oci.Open(t.Context(), h.source(t, "ops/buoy:v1")); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "one bundle") {
 		t.Errorf("a bundle image as a catalog: %v", err)
 	}
 	h.push(t, "ops/fleet:v1", fleet())
-	if _, err := oci.Bundle(t.Context(), h.source(t, "ops/fleet:v1")); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "/manifests") {
+	if _, err := oci.Bundle(t.Context(), h.source(t, "ops/fleet:v1")); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "/manifests") {
 		t.Errorf("a catalog image as a bundle: %v", err)
 	}
 }
@@ -332,10 +357,13 @@ func TestMirrors(t *testing.T) {
 	sum := own.push(t, "ops/fleet:v1", fleet())
 	far.push(t, "copy/fleet:v1", fleet())
 	s := own.source(t, "ops/fleet@"+sum)
-	s.Mirrors = [][]source.Mirror{{{Source: own.host + "/ops", Mirrors: []string{near.host + "/copy", far.host + "/copy"}}}}
+	s.Mirrors = [][]source.Mirror{
+		{{Source: own.host + "/ops", Mirrors: []string{near.host + "/copy", far.host + "/copy"}}},
+	}
 	own.set(nil)
 	tree := open(t, s)
-	if diff := cmp.Diff(fleetFiles, read(t, tree.FS())); diff != "" || len(own.asked("")) != 0 || len(near.asked("/manifests/")) != 1 {
+	if diff := cmp.Diff(fleetFiles, read(t, tree.FS())); diff != "" || len(own.asked("")) != 0 ||
+		len(near.asked("/manifests/")) != 1 {
 		t.Errorf("the far mirror was not taken after the near one: %s %v", diff, own.asked(""))
 	}
 	if tree.Resolved != own.host+"/ops/fleet@"+sum {
@@ -358,7 +386,8 @@ func TestMirrors(t *testing.T) {
 	far.set(flip(far))
 	s.Mirrors[0][0].Never = true
 	_, err := oci.Open(t.Context(), s)
-	if err == nil || !strings.Contains(err.Error(), near.host+"/copy/fleet@"+sum+": the registry does not have it") || !strings.Contains(err.Error(), far.host+"/copy/fleet@"+sum+": ") {
+	if err == nil || !strings.Contains(err.Error(), near.host+"/copy/fleet@"+sum+": the registry does not have it") ||
+		!strings.Contains(err.Error(), far.host+"/copy/fleet@"+sum+": ") {
 		t.Errorf("causes: %v", err)
 	}
 	if !errors.Is(err, oci.ErrMismatch) {

@@ -49,7 +49,10 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 		return nil, errs.New(errs.Invalid, "the name of the repository cannot be used: %s", err)
 	}
 	r := &registry{repo: repo, cache: s.Cache}
-	options := web.Options{Host: repo.RegistryStr(), TokenService: true, Insecure: plain, Stall: s.Stall, Limit: answerLimit(s.Limits.Compressed)}
+	options := web.Options{
+		Host: repo.RegistryStr(), TokenService: true, Insecure: plain, Stall: s.Stall,
+		Limit: answerLimit(s.Limits.Compressed),
+	}
 	if !own {
 		options.Content, options.Origin = true, s.Named.Origin
 	}
@@ -67,8 +70,10 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 	client := web.Client(options)
 	r.idle = (&http.Client{Transport: client.Transport}).CloseIdleConnections
 	// A registry behind a load balancer fails now and then for a moment; more is the next look's work.
-	client.Transport = transport.NewRetry(client.Transport, transport.WithRetryStatusCodes(http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
-	client.Transport, err = transport.NewWithContext(ctx, repo.Registry, auth, client.Transport, []string{repo.Scope(transport.PullScope)})
+	client.Transport = transport.NewRetry(client.Transport,
+		transport.WithRetryStatusCodes(http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
+	client.Transport, err = transport.NewWithContext(ctx, repo.Registry, auth, client.Transport,
+		[]string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		r.idle()
 		return nil, r.explain(err)
@@ -97,7 +102,8 @@ var acceptable = strings.Join([]string{
 }, ", ")
 
 func (r *registry) ask(ctx context.Context, method, kind, what string) (*http.Response, error) {
-	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: "/v2/" + r.repo.RepositoryStr() + "/" + kind + "/" + what}
+	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: "/v2/" + r.repo.RepositoryStr() + "/" +
+		kind + "/" + what}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), http.NoBody)
 	if err != nil {
 		return nil, r.explain(err)
@@ -154,7 +160,8 @@ func (r *registry) manifest(ctx context.Context, reference string) ([]byte, stri
 
 func (r *registry) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	fetch := func() (io.ReadCloser, error) {
-		resp, err := r.ask(ctx, http.MethodGet, "blobs", d.Digest.String()) //nolint:bodyclose // closed by who reads the blob
+		resp, err := r.ask(ctx, http.MethodGet, "blobs",
+			d.Digest.String()) //nolint:bodyclose // closed by who reads the blob
 		if err != nil {
 			return nil, err
 		}
@@ -189,15 +196,20 @@ func (r *registry) explain(err error) error {
 	}
 	switch kind := web.Status(status.StatusCode); {
 	case kind == errs.Forbidden && r.known:
-		return errs.New(kind, "the registry refuses the credential of secret %s (status %d)", r.login.Secret, status.StatusCode)
+		return errs.New(kind, "the registry refuses the credential of secret %s (status %d)", r.login.Secret,
+			status.StatusCode)
 	case kind == errs.Forbidden && r.names != "":
-		return errs.New(kind, "the registry asks for a credential (status %d), and secret %s has none for %s", status.StatusCode, r.names, r.repo.Name())
+		return errs.New(kind, "the registry asks for a credential (status %d), and secret %s has none for %s",
+			status.StatusCode, r.names, r.repo.Name())
 	case kind == errs.Forbidden:
-		return errs.New(kind, "the registry asks for a credential (status %d); store a docker configuration that has one as a secret, and name it in secrets", status.StatusCode)
+		return errs.New(kind,
+			"the registry asks for a credential (status %d); store a docker configuration that has one as a secret, "+
+				"and name it in secrets", status.StatusCode)
 	case kind == errs.NotFound:
 		return errs.New(kind, "the registry does not have it (status %d)", status.StatusCode)
 	case kind == "":
-		return errs.New(errs.Invalid, "the registry answers with status %d, which is none of its protocol", status.StatusCode)
+		return errs.New(errs.Invalid, "the registry answers with status %d, which is none of its protocol",
+			status.StatusCode)
 	default:
 		return errs.New(kind, "the registry answers with status %d", status.StatusCode)
 	}

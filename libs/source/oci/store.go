@@ -106,7 +106,8 @@ func (v *verified) Read(p []byte) (int, error) {
 	v.h.Write(p[:n])
 	switch {
 	case v.n > v.d.Size:
-		v.end = errs.Wrap(errs.Invalid, ErrMismatch, "blob %s is larger than the %d bytes that its manifest says", v.d.Digest, v.d.Size)
+		v.end = errs.Wrap(errs.Invalid, ErrMismatch, "blob %s is larger than the %d bytes that its manifest says",
+			v.d.Digest, v.d.Size)
 	case errors.Is(err, io.EOF) && v.n < v.d.Size:
 		v.end = errs.New(errs.Unavailable, "blob %s ended after %d of %d bytes", v.d.Digest, v.n, v.d.Size)
 	case errors.Is(err, io.EOF) && v.sum() != v.d.Digest.String():
@@ -189,7 +190,9 @@ type manifest struct {
 
 func readManifest(raw []byte, mediaType string) (*manifest, error) {
 	if t := types.MediaType(mediaType); t == types.DockerManifestSchema1 || t == types.DockerManifestSchema1Signed {
-		return nil, errs.New(errs.Invalid, "the image has a manifest of Docker's first schema; push it again with a tool of this decade (R-CAT-60: Docker v2-2 or OCI)")
+		return nil, errs.New(errs.Invalid,
+			"the image has a manifest of Docker's first schema; push it again with a tool of this decade (R-CAT-60: "+
+				"Docker v2-2 or OCI)")
 	}
 	var m manifest
 	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&m); err != nil {
@@ -203,7 +206,8 @@ func readManifest(raw []byte, mediaType string) (*manifest, error) {
 	case len(m.Layers) > MaxLayers:
 		return nil, errs.New(errs.TooLarge, "the image has %d layers, more than %d", len(m.Layers), MaxLayers)
 	case len(m.Manifests) == 0 && m.Config.Digest.Hex == "":
-		return nil, errs.New(errs.Invalid, "this is no manifest of an image (media type %q); R-CAT-60 asks for Docker v2-2 or OCI", mediaType)
+		return nil, errs.New(errs.Invalid,
+			"this is no manifest of an image (media type %q); R-CAT-60 asks for Docker v2-2 or OCI", mediaType)
 	}
 	return &m, nil
 }
@@ -254,7 +258,8 @@ func (m *manifest) picture(ctx context.Context, s store) (*picture, error) {
 	}
 	for _, l := range m.Layers {
 		if len(l.URLs) > 0 || !l.MediaType.IsDistributable() {
-			return nil, errs.New(errs.Invalid, "layer %s lies at another place than the image; a catalog image holds its own content", l.Digest)
+			return nil, errs.New(errs.Invalid,
+				"layer %s lies at another place than the image; a catalog image holds its own content", l.Digest)
 		}
 	}
 	return &picture{store: s, layers: m.Layers, labels: c.Config.Labels}, nil

@@ -43,7 +43,9 @@ func (o *Opener) imageSource(at scene, s source.Settings) (oci.Source, error) {
 		case err == nil && len(names) == 0:
 			image = s.Template
 		case image == "":
-			return oci.Source{}, errs.New(errs.Invalid, "the template %s of the catalog image was not resolved, and there is no image to fall back to", s.Template).At("/template", source.RuleTemplate)
+			return oci.Source{}, errs.New(errs.Invalid,
+				"the template %s of the catalog image was not resolved, and there is no image to fall back to",
+				s.Template).At("/template", source.RuleTemplate)
 		}
 	}
 	out := o.fromRegistry(at, image, s)
@@ -75,7 +77,10 @@ func (o *Opener) image(ctx context.Context, at scene, s source.Settings) (*Tree,
 }
 
 func unpacked(tree *oci.Tree) *Tree {
-	return &Tree{FS: tree.FS(), Fingerprint: tree.Digest, Resolved: tree.Resolved, Labels: tree.Labels, close: []func() error{tree.Close}}
+	return &Tree{
+		FS: tree.FS(), Fingerprint: tree.Digest, Resolved: tree.Resolved, Labels: tree.Labels,
+		close: []func() error{tree.Close},
+	}
 }
 
 func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {

@@ -53,7 +53,8 @@ func (o *Opener) credentials(ctx context.Context, names []string) (*credential.S
 	list := make([]source.Secret, 0, len(names))
 	for _, name := range names {
 		if o.Secrets == nil {
-			return nil, errs.New(errs.NotFound, "secret %q is named by the source, and there are no secrets here", name).At("/secrets", "R-DIS-4")
+			return nil, errs.New(errs.NotFound, "secret %q is named by the source, and there are no secrets here",
+				name).At("/secrets", "R-DIS-4")
 		}
 		secret, err := o.Secrets(ctx, name)
 		if err != nil {
@@ -198,7 +199,8 @@ func (o *Opener) gitSource(at scene, s source.Settings) (git.Source, error) {
 	if strings.HasPrefix(s.URL, "file:") {
 		u, err := url.Parse(s.URL)
 		if err != nil {
-			return out, errs.New(errs.Invalid, "the URL of the git repository cannot be used").At("/url", source.RuleURL)
+			return out, errs.New(errs.Invalid, "the URL of the git repository cannot be used").At(
+				"/url", source.RuleURL)
 		}
 		if out.Path, err = dir.Resolve(o.Root, u.Path); err != nil {
 			return out, err
@@ -216,16 +218,27 @@ func (o *Opener) git(ctx context.Context, at scene, s source.Settings) (*Tree, e
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{FS: tree.FS(), Fingerprint: tree.Fingerprint, Resolved: tree.Commit, close: []func() error{tree.Close}}, nil
+	return &Tree{
+		FS: tree.FS(), Fingerprint: tree.Fingerprint, Resolved: tree.Commit,
+		close: []func() error{tree.Close},
+	}, nil
 }
 
 func registryOptions(at scene, s source.Settings) registry.Options {
-	return registry.Options{Address: s.Address, Insecure: s.Insecure, CA: at.secrets.Certificates, Token: at.secrets.Token, Dir: at.temp}
+	return registry.Options{
+		Address: s.Address, Insecure: s.Insecure, CA: at.secrets.Certificates,
+		Token: at.secrets.Token, Dir: at.temp,
+	}
 }
 
 func configMapOptions(at scene, s source.Settings) (configmap.Options, error) {
 	if at.secrets.Kubeconfig == nil {
-		return configmap.Options{}, errs.New(errs.Invalid, "config map %s/%s needs a secret of kind kubeconfig for its cluster; name one in secrets", s.ConfigMap.Namespace, s.ConfigMap.Name).At("/secrets", source.RuleRequired)
+		return configmap.Options{}, errs.New(errs.Invalid,
+			"config map %s/%s needs a secret of kind kubeconfig for its cluster; name one in secrets",
+			s.ConfigMap.Namespace, s.ConfigMap.Name).At("/secrets", source.RuleRequired)
 	}
-	return configmap.Options{Kubeconfig: at.secrets.Kubeconfig, Namespace: s.ConfigMap.Namespace, Name: s.ConfigMap.Name, Dir: at.temp}, nil
+	return configmap.Options{
+		Kubeconfig: at.secrets.Kubeconfig, Namespace: s.ConfigMap.Namespace,
+		Name: s.ConfigMap.Name, Dir: at.temp,
+	}, nil
 }

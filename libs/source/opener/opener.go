@@ -92,22 +92,34 @@ func (o *Opener) Open(ctx context.Context, t source.Type, s source.Settings) (*T
 // source (R-DIS-4): the tree has manifests and metadata at its root. A reference by digest is verified
 // against it. An OCI layout that the catalog came from is looked into first.
 func (o *Opener) Bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
-	return within(ctx, s, "bundle image "+image, func(ctx context.Context) (*Tree, error) { return o.bundle(ctx, image, s) })
+	return within(ctx, s, "bundle image "+image, func(ctx context.Context) (
+		*Tree, error,
+	) {
+		return o.bundle(ctx, image, s)
+	})
 }
 
 // look runs one look at a source. Settings are checked again: they may be older than the rules.
-func look[T any](ctx context.Context, t source.Type, s source.Settings, do func(context.Context, source.Type, source.Settings) (T, error)) (T, error) {
+func look[T any](ctx context.Context, t source.Type, s source.Settings,
+	do func(context.Context, source.Type, source.Settings) (T, error),
+) (T, error) {
 	if v := source.Check(t, s); len(v) > 0 {
 		var none T
-		return none, errs.New(errs.Invalid, "settings of the catalog source: %s", v[0].Message).At(v[0].Field, v[0].Rule)
+		return none, errs.New(errs.Invalid, "settings of the catalog source: %s", v[0].Message).At(
+			v[0].Field, v[0].Rule)
 	}
 	return within(ctx, s, Name(t, s), func(ctx context.Context) (T, error) { return do(ctx, t, s) })
 }
 
 // within bounds a look by the timeout of the settings.
-func within[T any](ctx context.Context, s source.Settings, name string, do func(context.Context) (T, error)) (T, error) {
+func within[T any](ctx context.Context, s source.Settings, name string, do func(context.Context) (T, error)) (
+	T, error,
+) {
 	timeout := source.TimeoutOf(s)
-	bounded, cancel := context.WithTimeoutCause(ctx, timeout, errs.New(errs.Unavailable, "%s: the look did not end within %s; it is tried again, and timeout in the settings of the source gives it longer", name, timeout))
+	bounded, cancel := context.WithTimeoutCause(ctx, timeout,
+		errs.New(errs.Unavailable,
+			"%s: the look did not end within %s; it is tried again, and timeout in the settings of the source gives "+
+				"it longer", name, timeout))
 	defer cancel()
 	out, err := do(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {

@@ -92,12 +92,15 @@ func newSite(t *testing.T) *site {
 	s.files.StartTLS()
 	t.Cleanup(s.files.Close)
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.files.Certificate().Raw}))
-	s.Opener = &opener.Opener{Root: s.root, Cache: t.TempDir(), Secrets: func(_ context.Context, name string) (source.Secret, error) {
-		if name != "dock-ca" {
-			return source.Secret{}, errs.New(errs.NotFound, "there is no such secret")
-		}
-		return source.Secret{Name: name, Kind: source.CA, Value: fmt.Appendf(nil, `{"certificates":%q}`, ca)}, nil
-	}}
+	s.Opener = &opener.Opener{
+		Root: s.root, Cache: t.TempDir(),
+		Secrets: func(_ context.Context, name string) (source.Secret, error) {
+			if name != "dock-ca" {
+				return source.Secret{}, errs.New(errs.NotFound, "there is no such secret")
+			}
+			return source.Secret{Name: name, Kind: source.CA, Value: fmt.Appendf(nil, `{"certificates":%q}`, ca)}, nil
+		},
+	}
 	return s
 }
 
@@ -133,7 +136,9 @@ func (s *site) commit(t *testing.T, at string) {
 	w, err := repo.Worktree()
 	must(t, err)
 	must(t, w.AddWithOptions(&gogit.AddOptions{All: true}))
-	_, err = w.Commit("catalog", &gogit.CommitOptions{Author: &object.Signature{Name: "x", Email: "x@dock.test", When: time.Unix(1, 0)}})
+	_, err = w.Commit("catalog", &gogit.CommitOptions{
+		Author: &object.Signature{Name: "x", Email: "x@dock.test", When: time.Unix(1, 0)},
+	})
 	must(t, err)
 }
 
@@ -149,7 +154,8 @@ func TestSameContent(t *testing.T) {
 	s.write(t, "fleet.tar.gz", imagetest.Gzip(plain))
 	s.write(t, "fleet.tar.zst", zst(t, plain))
 	s.commit(t, "repo")
-	img := imagetest.Image(map[string]string{oci.LabelConfigs: "/configs"}, imagetest.Gzip(imagetest.Tar(imagetest.Tree(tree, "configs")...)))
+	img := imagetest.Image(map[string]string{oci.LabelConfigs: "/configs"},
+		imagetest.Gzip(imagetest.Tar(imagetest.Tree(tree, "configs")...)))
 	sum := s.push(t, "ops/fleet:v1", img)
 	path, err := layout.Write(filepath.Join(s.root, "layout"), empty.Index)
 	must(t, err)
@@ -159,17 +165,41 @@ func TestSameContent(t *testing.T) {
 		typ source.Type
 		set source.Settings
 	}{
-		"directory":                           {source.Directory, source.Settings{Path: "dir"}},
-		"tar":                                 {source.Archive, source.Settings{Path: "fleet.tar", Subdirectory: "fleet/catalog"}},
-		"tar.gz":                              {source.Archive, source.Settings{Path: "fleet.tar.gz"}},
-		"tar.zst":                             {source.Archive, source.Settings{Path: "fleet.tar.zst"}},
-		"tar.gz from a URL":                   {source.Archive, source.Settings{URL: s.files.URL + "/fleet.tar.gz", Secrets: []string{"dock-ca"}}},
-		"git":                                 {source.Git, source.Settings{URL: "file://" + s.root + "/repo", Subdirectory: "catalog"}},
-		"image by tag":                        {source.Image, source.Settings{Image: s.registry + "/ops/fleet:v1", Insecure: true}},
-		"image by digest":                     {source.Image, source.Settings{Image: s.registry + "/ops/fleet@" + sum, Insecure: true}},
-		"image by template without variables": {source.Image, source.Settings{Template: s.registry + "/ops/fleet:v1", Insecure: true}},
-		"image of a mirror":                   {source.Image, source.Settings{Image: "registry.dock.test/fleet@" + sum, Insecure: true, Mirrors: []source.Mirror{{Source: "registry.dock.test", Mirrors: []string{s.registry + "/ops"}, Never: true}}}},
-		"image in a layout":                   {source.Image, source.Settings{Path: "layout"}},
+		"directory": {source.Directory, source.Settings{Path: "dir"}},
+		"tar": {
+			source.Archive,
+			source.Settings{Path: "fleet.tar", Subdirectory: "fleet/catalog"},
+		},
+		"tar.gz":  {source.Archive, source.Settings{Path: "fleet.tar.gz"}},
+		"tar.zst": {source.Archive, source.Settings{Path: "fleet.tar.zst"}},
+		"tar.gz from a URL": {
+			source.Archive,
+			source.Settings{URL: s.files.URL + "/fleet.tar.gz", Secrets: []string{"dock-ca"}},
+		},
+		"git": {
+			source.Git,
+			source.Settings{URL: "file://" + s.root + "/repo", Subdirectory: "catalog"},
+		},
+		"image by tag": {
+			source.Image,
+			source.Settings{Image: s.registry + "/ops/fleet:v1", Insecure: true},
+		},
+		"image by digest": {
+			source.Image,
+			source.Settings{Image: s.registry + "/ops/fleet@" + sum, Insecure: true},
+		},
+		"image by template without variables": {
+			source.Image,
+			source.Settings{Template: s.registry + "/ops/fleet:v1", Insecure: true},
+		},
+		"image of a mirror": {source.Image, source.Settings{
+			Image: "registry.dock.test/fleet@" + sum, Insecure: true,
+			Mirrors: []source.Mirror{{
+				Source: "registry.dock.test", Mirrors: []string{s.registry + "/ops"},
+				Never: true,
+			}},
+		}},
+		"image in a layout": {source.Image, source.Settings{Path: "layout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +217,8 @@ func TestSameContent(t *testing.T) {
 					t.Errorf("package %s has digest %s, want %s", name, found[name], d)
 				}
 			}
-			if probe.Fingerprint == "" || probe.Fingerprint != tree.Fingerprint || probe.Resolved != "" && probe.Resolved != tree.Resolved {
+			if probe.Fingerprint == "" || probe.Fingerprint != tree.Fingerprint || probe.Resolved != "" &&
+				probe.Resolved != tree.Resolved {
 				t.Errorf("probe %+v, tree %s, %s", probe, tree.Fingerprint, tree.Resolved)
 			}
 			must(t, tree.Settled(t.Context()))
@@ -226,7 +257,8 @@ func TestBundle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	labels := map[string]string{oci.LabelManifests: "manifests/", oci.LabelMetadata: "metadata/"}
-	img := imagetest.Image(labels, imagetest.Gzip(imagetest.Tar(imagetest.Tree(os.DirFS(examples+"/buoy/0.9.1"), ".")...)))
+	img := imagetest.Image(labels, imagetest.Gzip(
+		imagetest.Tar(imagetest.Tree(os.DirFS(examples+"/buoy/0.9.1"), ".")...)))
 	sum := s.push(t, "ops/buoy:v1", img)
 	path, err := layout.Write(filepath.Join(s.root, "layout"), empty.Index)
 	must(t, err)
@@ -236,7 +268,8 @@ func TestBundle(t *testing.T) {
 		tree, err := s.Bundle(t.Context(), image, set)
 		must(t, err)
 		defer func() { must(t, tree.Close()) }()
-		if _, err := fs.Stat(tree.FS, "metadata/annotations.yaml"); err != nil || tree.Labels[oci.LabelManifests] != "manifests/" || tree.Fingerprint != sum {
+		if _, err := fs.Stat(tree.FS, "metadata/annotations.yaml"); err != nil ||
+			tree.Labels[oci.LabelManifests] != "manifests/" || tree.Fingerprint != sum {
 			t.Errorf("%s: %v, labels %v, %s", image, err, tree.Labels, tree.Fingerprint)
 		}
 		left, err := fs.Glob(tree.FS, "manifests/*")
@@ -253,12 +286,23 @@ func TestBundle(t *testing.T) {
 	}
 	read("registry.none.test/ops/buoy@"+sum, source.Settings{Path: "layout"}) // no network at all
 	far := source.Settings{URL: "https://203.0.113.7/fleet.git", Insecure: true}
-	if _, err := s.Bundle(t.Context(), s.registry+"/ops/buoy@"+sum, far); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "add a mirror") {
+	if _, err := s.Bundle(t.Context(), s.registry+"/ops/buoy@"+sum, far); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "add a mirror") {
 		t.Errorf("a catalog from far away leads to this machine: %v", err)
 	}
-	far.Mirrors = []source.Mirror{{Source: "registry.dock.test/ops", Mirrors: []string{s.registry + "/ops"}, Never: true}}
+	far.Mirrors = []source.Mirror{{
+		Source: "registry.dock.test/ops", Mirrors: []string{s.registry + "/ops"},
+		Never: true,
+	}}
 	read("registry.dock.test/ops/buoy@"+sum, far)
-	for _, near := range []source.Settings{{URL: "https://127.0.0.1/fleet.tar"}, {URL: "git@127.0.0.1:fleet"}, {Address: "127.0.0.1:50051"}, {Template: "127.0.0.1/fleet:v1"}, {Path: "catalog"}, {URL: "file:///fleet"}} {
+	for _, near := range []source.Settings{
+		{URL: "https://127.0.0.1/fleet.tar"},
+		{URL: "git@127.0.0.1:fleet"},
+		{Address: "127.0.0.1:50051"},
+		{Template: "127.0.0.1/fleet:v1"},
+		{Path: "catalog"},
+		{URL: "file:///fleet"},
+	} {
 		near.Insecure = true
 		read(s.registry+"/ops/buoy@"+sum, near)
 	}
@@ -273,7 +317,8 @@ func TestBundle(t *testing.T) {
 		s.registry + "/ops/buoy@sha256:" + strings.Repeat("0", 64): errs.NotFound,
 		"buoy:v1": errs.Invalid,
 	} {
-		if _, err := s.Bundle(t.Context(), image, inRegistry); !errs.Is(err, want) || !strings.Contains(err.Error(), image) {
+		if _, err := s.Bundle(t.Context(), image, inRegistry); !errs.Is(err, want) ||
+			!strings.Contains(err.Error(), image) {
 			t.Errorf("%s: %v, want %s", image, err, want)
 		}
 	}
@@ -284,30 +329,71 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write(t, "file", []byte(strings.Repeat("x", 1000)))
-	s.push(t, "ops/db:v1", imagetest.Image(map[string]string{oci.LabelDatabase: "/database/index.db"}, imagetest.Tar(imagetest.File("database/index.db", "no database"))))
+	s.push(t, "ops/db:v1", imagetest.Image(map[string]string{oci.LabelDatabase: "/database/index.db"},
+		imagetest.Tar(imagetest.File("database/index.db", "no database"))))
 	for name, c := range map[string]struct {
 		typ  source.Type
 		set  source.Settings
 		kind errs.Kind
 		says string
 	}{
-		"settings that break a rule":  {source.Directory, source.Settings{}, errs.Invalid, "/path must not be empty"},
-		"an unknown type":             {"ftp", source.Settings{}, errs.Invalid, "unknown"},
-		"outside of the root":         {source.Directory, source.Settings{Path: "/etc"}, errs.Forbidden, "outside"},
-		"an archive outside":          {source.Archive, source.Settings{Path: "/etc/x"}, errs.Forbidden, "outside"},
-		"a repository outside":        {source.Git, source.Settings{URL: "file:///etc"}, errs.Forbidden, "outside"},
-		"a directory that is a file":  {source.Directory, source.Settings{Path: "file"}, errs.NotFound, "cannot be opened"},
-		"an archive that is none":     {source.Archive, source.Settings{Path: "file"}, errs.Invalid, "neither a tar"},
-		"a layout that is none":       {source.Image, source.Settings{Path: "."}, errs.NotFound, "no OCI layout"},
-		"a database that is none":     {source.SQLite, source.Settings{Path: "file"}, errs.Invalid, "no SQLite database"},
-		"an image's database":         {source.Image, source.Settings{Image: s.registry + "/ops/db:v1", Insecure: true}, errs.Invalid, "no SQLite database"},
-		"a secret that is not there":  {source.Directory, source.Settings{Path: ".", Secrets: []string{"none"}}, errs.NotFound, `secret "none"`},
-		"a config map without secret": {source.ConfigMap, source.Settings{ConfigMap: &source.ConfigMapRef{Namespace: "a", Name: "b"}}, errs.Invalid, "kubeconfig"},
-		"an unresolved template":      {source.Image, source.Settings{Template: "r.test/f:v{kube_major_version}"}, errs.Invalid, "not resolved"},
-		"a server that is not there":  {source.GRPC, source.Settings{Address: "127.0.0.1:1", Insecure: true}, errs.Unavailable, "127.0.0.1:1"},
-		"a registry without an image": {source.Image, source.Settings{Image: s.registry + "/ops/none:v1", Insecure: true}, errs.NotFound, "/ops/none:v1"},
-		"a file that is not there":    {source.Archive, source.Settings{URL: s.files.URL + "/none", Secrets: []string{"dock-ca"}}, errs.NotFound, "status 404"},
-		"an unknown authority":        {source.Archive, source.Settings{URL: s.files.URL + "/file"}, errs.Invalid, "secret of kind ca"},
+		"settings that break a rule": {source.Directory, source.Settings{}, errs.Invalid, "/path must not be empty"},
+		"an unknown type":            {"ftp", source.Settings{}, errs.Invalid, "unknown"},
+		"outside of the root":        {source.Directory, source.Settings{Path: "/etc"}, errs.Forbidden, "outside"},
+		"an archive outside":         {source.Archive, source.Settings{Path: "/etc/x"}, errs.Forbidden, "outside"},
+		"a repository outside":       {source.Git, source.Settings{URL: "file:///etc"}, errs.Forbidden, "outside"},
+		"a directory that is a file": {
+			source.Directory,
+			source.Settings{Path: "file"},
+			errs.NotFound,
+			"cannot be opened",
+		},
+		"an archive that is none": {source.Archive, source.Settings{Path: "file"}, errs.Invalid, "neither a tar"},
+		"a layout that is none":   {source.Image, source.Settings{Path: "."}, errs.NotFound, "no OCI layout"},
+		"a database that is none": {
+			source.SQLite,
+			source.Settings{Path: "file"},
+			errs.Invalid,
+			"no SQLite database",
+		},
+		"an image's database": {
+			source.Image,
+			source.Settings{Image: s.registry + "/ops/db:v1", Insecure: true},
+			errs.Invalid, "no SQLite database",
+		},
+		"a secret that is not there": {
+			source.Directory,
+			source.Settings{Path: ".", Secrets: []string{"none"}},
+			errs.NotFound, `secret "none"`,
+		},
+		"a config map without secret": {
+			source.ConfigMap,
+			source.Settings{ConfigMap: &source.ConfigMapRef{Namespace: "a", Name: "b"}},
+			errs.Invalid, "kubeconfig",
+		},
+		"an unresolved template": {
+			source.Image,
+			source.Settings{Template: "r.test/f:v{kube_major_version}"},
+			errs.Invalid, "not resolved",
+		},
+		"a server that is not there": {
+			source.GRPC,
+			source.Settings{Address: "127.0.0.1:1", Insecure: true},
+			errs.Unavailable, "127.0.0.1:1",
+		},
+		"a registry without an image": {source.Image, source.Settings{
+			Image:    s.registry + "/ops/none:v1",
+			Insecure: true,
+		}, errs.NotFound, "/ops/none:v1"},
+		"a file that is not there": {source.Archive, source.Settings{
+			URL: s.files.URL + "/none", Secrets: []string{"dock-ca"},
+		}, errs.NotFound, "status 404"},
+		"an unknown authority": {
+			source.Archive,
+			source.Settings{URL: s.files.URL + "/file"},
+			errs.Invalid,
+			"secret of kind ca",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -315,12 +401,14 @@ func TestRefusals(t *testing.T) {
 			if !errs.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || tree != nil {
 				t.Errorf("Open = %v (%s), want %s with %q", err, errs.KindOf(err), c.kind, c.says)
 			}
-			if _, err := s.Probe(t.Context(), c.typ, c.set); err == nil && c.says != "neither a tar" && c.typ != source.Archive && c.typ != source.Image {
+			if _, err := s.Probe(t.Context(), c.typ, c.set); err == nil && c.says != "neither a tar" &&
+				c.typ != source.Archive && c.typ != source.Image {
 				t.Error("the probe finds nothing wrong")
 			}
 		})
 	}
-	if _, err := (&opener.Opener{}).Open(t.Context(), source.Directory, source.Settings{Path: s.root, Secrets: []string{"x"}}); !errs.Is(err, errs.NotFound) {
+	if _, err := (&opener.Opener{}).Open(t.Context(), source.Directory,
+		source.Settings{Path: s.root, Secrets: []string{"x"}}); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an opener without secrets: %v", err)
 	}
 }
@@ -338,16 +426,21 @@ func TestTimeout(t *testing.T) {
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(gone) })
 	s := newSite(t)
-	set := source.Settings{Image: strings.TrimPrefix(silent.URL, "http://") + "/ops/fleet:v1", Insecure: true, Timeout: "50ms"}
+	set := source.Settings{
+		Image: strings.TrimPrefix(silent.URL, "http://") + "/ops/fleet:v1", Insecure: true,
+		Timeout: "50ms",
+	}
 	_, err := s.Probe(t.Context(), source.Image, set)
-	if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "did not end within 50ms") || !strings.Contains(err.Error(), set.Image) {
+	if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "did not end within 50ms") ||
+		!strings.Contains(err.Error(), set.Image) {
 		t.Errorf("Probe = %v", err)
 	}
 	for typ, signed := range map[source.Type]string{
 		source.Archive: silent.URL + "/x.tar?signature=hunter2", source.Git: silent.URL + "/x.git?signature=hunter2",
 	} {
 		_, err := s.Probe(t.Context(), typ, source.Settings{URL: signed, Insecure: true, Timeout: "50ms"})
-		if short := silent.URL + "/x."; !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), short) || strings.Contains(err.Error(), "hunter2") {
+		if short := silent.URL + "/x."; !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), short) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want it to name %s and no signature", typ, err, short)
 		}
 	}

@@ -21,15 +21,21 @@ func TestMemory(t *testing.T) {
 		change func(*played, *Options)
 		rule   string
 	}{
-		"a long name":           {func(p *played, _ *Options) { p.packages[0].Name = long }, "MaxName"},
-		"a long channel":        {func(p *played, _ *Options) { p.packages[0].Channels[0].Name = long }, "MaxName"},
-		"a long head":           {func(p *played, _ *Options) { p.packages[0].Channels[0].CsvName = long }, "MaxName"},
-		"a long bundle":         {func(p *played, _ *Options) { p.bundles[0].CsvName = long }, "MaxName"},
-		"a long skip":           {func(p *played, _ *Options) { p.bundles[0].Skips = []string{"a", long} }, "MaxName"},
-		"a long range":          {func(p *played, _ *Options) { p.bundles[0].SkipRange = long }, "MaxName"},
-		"a huge name of a list": {func(p *played, _ *Options) { p.packages[0].Name = strings.Repeat("x", MaxPackageBytes) }, ""},
-		"many names":            {func(p *played, o *Options) { many(p); o.limits.facts = 1000 }, "MaxFacts"},
-		"many skips":            {func(p *played, o *Options) { p.bundles[0].Skips = make([]string, 100); o.limits.facts = 3000 }, "MaxFacts"},
+		"a long name":    {func(p *played, _ *Options) { p.packages[0].Name = long }, "MaxName"},
+		"a long channel": {func(p *played, _ *Options) { p.packages[0].Channels[0].Name = long }, "MaxName"},
+		"a long head":    {func(p *played, _ *Options) { p.packages[0].Channels[0].CsvName = long }, "MaxName"},
+		"a long bundle":  {func(p *played, _ *Options) { p.bundles[0].CsvName = long }, "MaxName"},
+		"a long skip":    {func(p *played, _ *Options) { p.bundles[0].Skips = []string{"a", long} }, "MaxName"},
+		"a long range":   {func(p *played, _ *Options) { p.bundles[0].SkipRange = long }, "MaxName"},
+		"a huge name of a list": {func(p *played, _ *Options) {
+			p.packages[0].Name = strings.Repeat(
+				"x", MaxPackageBytes)
+		}, ""},
+		"many names": {func(p *played, o *Options) { many(p); o.limits.facts = 1000 }, "MaxFacts"},
+		"many skips": {
+			func(p *played, o *Options) { p.bundles[0].Skips = make([]string, 100); o.limits.facts = 3000 },
+			"MaxFacts",
+		},
 		"a package of many words": {func(p *played, o *Options) {
 			p.packages[0].Deprecation = &api.Deprecation{Message: strings.Repeat("x", 3000)}
 			o.limits.facts = 3000
@@ -39,11 +45,20 @@ func TestMemory(t *testing.T) {
 			o.limits.facts = 3000
 		}, "MaxFacts"},
 		"a description too long": {func(p *played, o *Options) {
-			p.bundles[0].CsvJson = `{"metadata":{"name":"tide.v1"},"spec":{"description":"` + strings.Repeat("x", 3000) + `"}}`
+			p.bundles[0].CsvJson = `{"metadata":{"name":"tide.v1"},"spec":{"description":"` +
+				strings.Repeat("x", 3000) + `"}}`
 			o.limits.facts = 3000
 		}, "MaxFacts"},
-		"many parts":         {func(p *played, o *Options) { p.bundles[0].Skips = make([]string, 100); o.limits.fields = 50 }, "MaxFields"},
-		"many parts at once": {func(p *played, o *Options) { p.packages[0].Channels = make([]*api.Channel, 100); o.limits.fields = 50 }, "MaxFields"},
+		"many parts": {func(p *played, o *Options) {
+			p.bundles[0].Skips = make(
+				[]string, 100)
+			o.limits.fields = 50
+		}, "MaxFields"},
+		"many parts at once": {func(p *played, o *Options) {
+			p.packages[0].Channels = make(
+				[]*api.Channel, 100)
+			o.limits.fields = 50
+		}, "MaxFields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +93,10 @@ func TestLargeAlone(t *testing.T) {
 	p.bundles = nil
 	for i := range 2 * asking {
 		name := fmt.Sprintf("tide.v%d", i)
-		p.bundles = append(p.bundles, &api.Bundle{CsvName: name, PackageName: "tide", ChannelName: name, BundlePath: "registry.sea.test/tide:" + name, Version: fmt.Sprintf("%d.0.0", i+1)})
+		p.bundles = append(p.bundles, &api.Bundle{
+			CsvName: name, PackageName: "tide", ChannelName: name,
+			BundlePath: "registry.sea.test/tide:" + name, Version: fmt.Sprintf("%d.0.0", i+1),
+		})
 		p.packages[0].Channels = append(p.packages[0].Channels, &api.Channel{Name: name, CsvName: name})
 	}
 	p.packages[0].DefaultChannelName = "tide.v0"
@@ -86,7 +104,8 @@ func TestLargeAlone(t *testing.T) {
 	p.get = func(_ context.Context, q *api.GetBundleRequest) (*api.Bundle, error) {
 		calls.Add(1)
 		return &api.Bundle{
-			CsvName: q.GetCsvName(), PackageName: "tide", BundlePath: "registry.sea.test/tide:" + q.GetCsvName(), Version: strings.TrimPrefix(q.GetCsvName(), "tide.v") + ".0.0",
+			CsvName: q.GetCsvName(), PackageName: "tide", BundlePath: "registry.sea.test/tide:" + q.GetCsvName(),
+			Version: strings.TrimPrefix(q.GetCsvName(), "tide.v") + ".0.0",
 			CsvJson: `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"` + q.GetCsvName() + `"},"spec":{"description":"` + pages + `"}}`,
 		}, nil
 	}

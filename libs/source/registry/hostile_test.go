@@ -84,20 +84,25 @@ func (p *played) ListBundles(_ *api.ListBundlesRequest, s grpc.ServerStreamingSe
 // tide is a catalog of one package with one bundle, whose manifests come with GetBundle.
 func tide() *played {
 	b := &api.Bundle{
-		CsvName: "tide.v1", PackageName: "tide", ChannelName: "stable", BundlePath: "registry.sea.test/tide:1", Version: "1.0.0",
-		ProvidedApis: []*api.GroupVersionKind{{Group: "sea.test", Version: "v1", Kind: "Tide", Plural: "tides"}},
+		CsvName: "tide.v1", PackageName: "tide", ChannelName: "stable", BundlePath: "registry.sea.test/tide:1",
+		Version: "1.0.0", ProvidedApis: []*api.GroupVersionKind{
+			{Group: "sea.test", Version: "v1", Kind: "Tide", Plural: "tides"},
+		},
 		Dependencies: []*api.Dependency{
 			{Type: "olm.gvk", Value: `{"group":"sea.test","version":"v1","kind":"Moon"}`},
 			{Type: "olm.package", Value: `{"packageName":"moon","version":">=1.0.0"}`},
 		},
 	}
 	return &played{
-		packages: []*api.Package{{Name: "tide", DefaultChannelName: "stable", Channels: []*api.Channel{{Name: "stable", CsvName: "tide.v1"}}}},
-		bundles:  []*api.Bundle{b},
+		packages: []*api.Package{{
+			Name: "tide", DefaultChannelName: "stable",
+			Channels: []*api.Channel{{Name: "stable", CsvName: "tide.v1"}},
+		}},
+		bundles: []*api.Bundle{b},
 		get: func(context.Context, *api.GetBundleRequest) (*api.Bundle, error) {
 			return &api.Bundle{
-				CsvName: b.GetCsvName(), PackageName: b.GetPackageName(), BundlePath: b.GetBundlePath(), Version: b.GetVersion(),
-				ProvidedApis: b.GetProvidedApis(), Dependencies: b.GetDependencies(),
+				CsvName: b.GetCsvName(), PackageName: b.GetPackageName(), BundlePath: b.GetBundlePath(),
+				Version: b.GetVersion(), ProvidedApis: b.GetProvidedApis(), Dependencies: b.GetDependencies(),
 				CsvJson: `{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"tide.v1"},"spec":{"displayName":"Tide","description":"It rises","icon":[{"base64data":"PHN2Zy8+","mediatype":"image/svg+xml"}]}}`,
 			}, nil
 		},
@@ -185,11 +190,23 @@ func TestRefused(t *testing.T) {
 		kind   errs.Kind
 		says   string
 	}{
-		"half a stream":    {func(p *played, _ *Options) { p.ended = status.Error(codes.Aborted, "restarting") }, errs.Unavailable, "restarting"},
-		"an early end":     {func(p *played, _ *Options) { p.bundles = nil }, errs.Unavailable, "lists no bundle"},
-		"a stall":          {func(p *played, o *Options) { p.stall, o.Stall = make(chan struct{}), 50*time.Millisecond }, errs.Unavailable, "sent nothing for 50ms"},
-		"a stalled bundle": {func(p *played, o *Options) { p.get, o.Stall = waits, 50*time.Millisecond }, errs.Unavailable, "sent nothing for 50ms"},
-		"a repeated entry": {func(p *played, _ *Options) { p.bundles = append(p.bundles, p.bundles[0]) }, errs.Unavailable, "twice"},
+		"half a stream": {
+			func(p *played, _ *Options) { p.ended = status.Error(codes.Aborted, "restarting") },
+			errs.Unavailable, "restarting",
+		},
+		"an early end": {func(p *played, _ *Options) { p.bundles = nil }, errs.Unavailable, "lists no bundle"},
+		"a stall": {func(p *played, o *Options) {
+			p.stall, o.Stall = make(chan struct{}),
+				50*time.Millisecond
+		}, errs.Unavailable, "sent nothing for 50ms"},
+		"a stalled bundle": {
+			func(p *played, o *Options) { p.get, o.Stall = waits, 50*time.Millisecond },
+			errs.Unavailable, "sent nothing for 50ms",
+		},
+		"a repeated entry": {
+			func(p *played, _ *Options) { p.bundles = append(p.bundles, p.bundles[0]) },
+			errs.Unavailable, "twice",
+		},
 		"an unnamed package": {func(p *played, _ *Options) {
 			p.bundles = append(p.bundles, &api.Bundle{CsvName: "x", PackageName: "moon"})
 		}, errs.Unavailable, "did not name"},
@@ -202,22 +219,60 @@ func TestRefused(t *testing.T) {
 			p.packages = append(p.packages, &api.Package{Name: "moon"})
 			p.moved = p.packages[:1]
 		}, errs.Unavailable, "changed its catalog"},
-		"a forbidden call":   {func(p *played, _ *Options) { p.ended = status.Error(codes.PermissionDenied, "no") }, errs.Forbidden, "no"},
-		"no list of bundles": {func(p *played, _ *Options) { p.ended = status.Error(codes.Unimplemented, "unknown method") }, errs.Invalid, "before ListBundles"},
-		"a huge answer":      {func(_ *played, o *Options) { o.limits = limits{message: 100, packages: 9, entries: 9, bytes: 9999} }, errs.TooLarge, "more than 100 bytes"},
-		"many packages":      {func(_ *played, o *Options) { o.limits = limits{message: 9999, packages: 0, entries: 9, bytes: 9999} }, errs.TooLarge, "more than 0 packages"},
-		"many entries":       {func(_ *played, o *Options) { o.limits = limits{message: 9999, packages: 9, entries: 0, bytes: 9999} }, errs.TooLarge, "more than 0 channel entries"},
-		"many bytes":         {func(_ *played, o *Options) { o.limits = limits{message: 9999, packages: 9, entries: 9, bytes: 300} }, errs.TooLarge, "more than 300 bytes"},
+		"a forbidden call": {
+			func(p *played, _ *Options) { p.ended = status.Error(codes.PermissionDenied, "no") },
+			errs.Forbidden, "no",
+		},
+		"no list of bundles": {func(p *played, _ *Options) {
+			p.ended = status.Error(
+				codes.Unimplemented, "unknown method")
+		}, errs.Invalid, "before ListBundles"},
+		"a huge answer": {func(_ *played, o *Options) {
+			o.limits = limits{
+				message: 100, packages: 9, entries: 9,
+				bytes: 9999,
+			}
+		}, errs.TooLarge, "more than 100 bytes"},
+		"many packages": {func(_ *played, o *Options) {
+			o.limits = limits{
+				message: 9999, packages: 0, entries: 9,
+				bytes: 9999,
+			}
+		}, errs.TooLarge, "more than 0 packages"},
+		"many entries": {func(_ *played, o *Options) {
+			o.limits = limits{
+				message: 9999, packages: 9, entries: 0,
+				bytes: 9999,
+			}
+		}, errs.TooLarge, "more than 0 channel entries"},
+		"many bytes": {func(_ *played, o *Options) {
+			o.limits = limits{
+				message: 9999, packages: 9, entries: 9,
+				bytes: 300,
+			}
+		}, errs.TooLarge, "more than 300 bytes"},
 		"a broken property": {func(p *played, _ *Options) {
 			p.bundles[0].BundlePath, p.bundles[0].Properties = "", []*api.Property{{Type: "sea.test/x", Value: "{"}}
 		}, errs.Invalid, "no JSON"},
-		"a broken CSV":         {func(p *played, _ *Options) { p.bundles[0].CsvJson = "[]" }, errs.Invalid, "csvJson"},
-		"no port":              {func(_ *played, o *Options) { o.Address = "catalog.sea.test" }, errs.Invalid, "host:port"},
-		"a scheme":             {func(_ *played, o *Options) { o.Address = "unix:///run/x.sock" }, errs.Invalid, "host:port"},
+		"a broken CSV": {func(p *played, _ *Options) { p.bundles[0].CsvJson = "[]" }, errs.Invalid, "csvJson"},
+		"no port": {
+			func(_ *played, o *Options) { o.Address = "catalog.sea.test" }, errs.Invalid,
+			"host:port",
+		},
+		"a scheme": {
+			func(_ *played, o *Options) { o.Address = "unix:///run/x.sock" }, errs.Invalid,
+			"host:port",
+		},
 		"a token in the clear": {func(_ *played, o *Options) { o.Token = "x" }, errs.Invalid, "in the clear"},
-		"a CA that is none":    {func(_ *played, o *Options) { o.Insecure, o.CA = false, []byte("x") }, errs.Invalid, "PEM"},
-		"nobody there":         {func(_ *played, o *Options) { o.Address = "127.0.0.1:1" }, errs.Unavailable, "dialing: connect: connection refused"},
-		"no TLS":               {func(_ *played, o *Options) { o.Insecure = false }, errs.Invalid, "secret of kind ca"},
+		"a CA that is none": {
+			func(_ *played, o *Options) { o.Insecure, o.CA = false, []byte("x") }, errs.Invalid,
+			"PEM",
+		},
+		"nobody there": {
+			func(_ *played, o *Options) { o.Address = "127.0.0.1:1" }, errs.Unavailable,
+			"dialing: connect: connection refused",
+		},
+		"no TLS": {func(_ *played, o *Options) { o.Insecure = false }, errs.Invalid, "secret of kind ca"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,7 +313,10 @@ func TestEnd(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	p := tide()
-	p.bundles = append(p.bundles, &api.Bundle{CsvName: "tide.v0", PackageName: "tide", ChannelName: "stable", BundlePath: "registry.sea.test/tide:0"})
+	p.bundles = append(p.bundles, &api.Bundle{
+		CsvName: "tide.v0", PackageName: "tide", ChannelName: "stable",
+		BundlePath: "registry.sea.test/tide:0",
+	})
 	o := play(t, p)
 	probe := func() string {
 		f, err := Probe(t.Context(), o)
@@ -285,7 +343,10 @@ func TestSecure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -299,13 +360,17 @@ func TestSecure(t *testing.T) {
 	}
 	o := play(t, tide(),
 		grpc.Creds(credentials.NewServerTLSFromCert(&tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key})),
-		grpc.UnaryInterceptor(func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		grpc.UnaryInterceptor(func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (
+			any, error,
+		) {
 			if err := guard(ctx); err != nil {
 				return nil, err
 			}
 			return next(ctx, q)
 		}),
-		grpc.StreamInterceptor(func(s any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(s any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+			next grpc.StreamHandler,
+		) error {
 			if err := guard(stream.Context()); err != nil {
 				return err
 			}

@@ -32,7 +32,8 @@ func (r *reader) heads(ctx context.Context) (map[string]*api.Package, error) {
 	var names []string
 	err := stream(ctx, r, r.limits.pkg, r.api.ListPackages, &api.ListPackageRequest{}, func(p *api.PackageName) error {
 		if names = append(names, p.GetName()); len(names) > r.limits.packages {
-			return errs.New(errs.TooLarge, "catalog server %s names more than %d packages", r.address, r.limits.packages).At("address", "registry.MaxPackages")
+			return errs.New(errs.TooLarge, "catalog server %s names more than %d packages", r.address,
+				r.limits.packages).At("address", "registry.MaxPackages")
 		}
 		return r.remember(p.GetName())
 	})
@@ -75,14 +76,20 @@ func (r *reader) torn(format string, args ...any) error {
 }
 
 // list asks for every entry of packages, without manifests as a rule, and hands each out.
-func (r *reader) list(ctx context.Context, packages map[string]*api.Package, take func(*api.Bundle) error) (*listing, error) {
+func (r *reader) list(ctx context.Context, packages map[string]*api.Package, take func(*api.Bundle) error) (
+	*listing, error,
+) {
 	l := &listing{packages: packages, entries: map[place][]catalog.Entry{}}
 	seen := map[place]map[string]bool{}
 	err := stream(ctx, r, r.limits.listed, r.api.ListBundles, &api.ListBundlesRequest{}, func(b *api.Bundle) error {
 		if len(l.sums) >= r.limits.entries {
-			return errs.New(errs.TooLarge, "catalog server %s lists more than %d channel entries", r.address, r.limits.entries).At("address", "registry.MaxEntries")
+			return errs.New(errs.TooLarge, "catalog server %s lists more than %d channel entries", r.address,
+				r.limits.entries).At("address", "registry.MaxEntries")
 		}
-		names := append([]string{b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), b.GetReplaces(), b.GetSkipRange()}, b.GetSkips()...)
+		names := append([]string{
+			b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), b.GetReplaces(),
+			b.GetSkipRange(),
+		}, b.GetSkips()...)
 		if err := r.remember(names...); err != nil {
 			return err
 		}
@@ -121,7 +128,8 @@ func (l *listing) complete(r *reader, seen map[place]map[string]bool) error {
 			at := place{p.GetName(), c.GetName()}
 			known[at] = true
 			if !seen[at][c.GetCsvName()] {
-				return r.torn("lists no bundle %q, the head of channel %q of package %q", c.GetCsvName(), at.channel, at.pkg)
+				return r.torn("lists no bundle %q, the head of channel %q of package %q", c.GetCsvName(), at.channel,
+					at.pkg)
 			}
 		}
 	}

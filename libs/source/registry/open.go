@@ -90,7 +90,8 @@ func (r *reader) bundle(ctx context.Context, q *api.GetBundleRequest, take func(
 	case err != nil:
 		return err
 	case b.GetCsvName() != q.GetCsvName() || b.GetPackageName() != q.GetPkgName():
-		return r.torn("answered %q of package %q when asked for bundle %q of package %q", b.GetCsvName(), b.GetPackageName(), q.GetCsvName(), q.GetPkgName())
+		return r.torn("answered %q of package %q when asked for bundle %q of package %q", b.GetCsvName(),
+			b.GetPackageName(), q.GetCsvName(), q.GetPkgName())
 	}
 	return take(b)
 }

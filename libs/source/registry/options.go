@@ -89,8 +89,10 @@ func (l limits) orDefault() limits {
 // dial makes a client. It contacts nobody yet.
 func (o Options) dial() (*reader, error) {
 	host, port, err := net.SplitHostPort(o.Address)
-	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || host == "" || strings.ContainsAny(host, "/\\@?#") {
-		return nil, errs.New(errs.Invalid, "address %q of the catalog server is not host:port", o.Address).At("address", "R-CAT-70")
+	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || host == "" ||
+		strings.ContainsAny(host, "/\\@?#") {
+		return nil, errs.New(errs.Invalid, "address %q of the catalog server is not host:port", o.Address).At(
+			"address", "R-CAT-70")
 	}
 	secure, err := o.transport()
 	if err != nil {
@@ -123,7 +125,9 @@ func (o Options) dial() (*reader, error) {
 func (o Options) transport() (credentials.TransportCredentials, error) {
 	if o.Insecure {
 		if o.Token != "" {
-			return nil, errs.New(errs.Invalid, "a token for catalog server %s would be sent in the clear; use TLS, or leave the token out", o.Address).At("insecure", "R-DIS-4")
+			return nil, errs.New(errs.Invalid,
+				"a token for catalog server %s would be sent in the clear; use TLS, or leave the token out",
+				o.Address).At("insecure", "R-DIS-4")
 		}
 		return insecure.NewCredentials(), nil
 	}
@@ -134,7 +138,9 @@ func (o Options) transport() (credentials.TransportCredentials, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(o.CA) {
-			return nil, errs.New(errs.Invalid, "the CA certificates for catalog server %s hold no certificate in PEM form", o.Address).At("secrets", "R-DIS-4")
+			return nil, errs.New(errs.Invalid,
+				"the CA certificates for catalog server %s hold no certificate in PEM form", o.Address).At(
+				"secrets", "R-DIS-4")
 		}
 		c.RootCAs = pool
 	}

@@ -57,7 +57,8 @@ func (w *watch) stop() {
 // took counts an answer.
 func (r *reader) took(m proto.Message) error {
 	if r.bytes.Add(int64(proto.Size(m))) > r.limits.bytes {
-		return errs.New(errs.TooLarge, "catalog server %s sent more than %d bytes", r.address, r.limits.bytes).At("address", "registry.MaxBytes")
+		return errs.New(errs.TooLarge, "catalog server %s sent more than %d bytes", r.address, r.limits.bytes).At(
+			"address", "registry.MaxBytes")
 	}
 	return nil
 }
@@ -69,7 +70,8 @@ const overhead = 64
 func (r *reader) remember(names ...string) error {
 	for _, name := range names {
 		if len(name) > MaxName {
-			return errs.New(errs.TooLarge, "catalog server %s sends a name or a range of %d bytes, more than %d: %q…", r.address, len(name), MaxName, errtext.Clean(name[:40])).At("address", "registry.MaxName")
+			return errs.New(errs.TooLarge, "catalog server %s sends a name or a range of %d bytes, more than %d: %q…",
+				r.address, len(name), MaxName, errtext.Clean(name[:40])).At("address", "registry.MaxName")
 		}
 		if err := r.keep(len(name)); err != nil {
 			return err
@@ -81,13 +83,16 @@ func (r *reader) remember(names ...string) error {
 // keep counts bytes that are kept until the catalog was read.
 func (r *reader) keep(bytes int) error {
 	if r.facts.Add(int64(bytes)+overhead) > r.limits.facts {
-		return errs.New(errs.TooLarge, "catalog server %s says more than %d bytes beside manifests", r.address, r.limits.facts).At("address", "registry.MaxFacts")
+		return errs.New(errs.TooLarge, "catalog server %s says more than %d bytes beside manifests", r.address,
+			r.limits.facts).At("address", "registry.MaxFacts")
 	}
 	return nil
 }
 
 // ask makes one call, whose answer may have most bytes.
-func ask[Q any, A proto.Message](ctx context.Context, r *reader, most int, call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
+func ask[Q any, A proto.Message](ctx context.Context, r *reader, most int,
+	call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q,
+) (A, error) {
 	watched, w := r.watch(ctx)
 	defer w.stop()
 	a, err := call(watched, question, grpc.MaxCallRecvMsgSize(most))
@@ -101,7 +106,9 @@ func ask[Q any, A proto.Message](ctx context.Context, r *reader, most int, call 
 func stream[Q any, A any, P interface {
 	*A
 	proto.Message
-}](ctx context.Context, r *reader, most int, call func(context.Context, Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error), question Q, take func(P) error) error {
+}](ctx context.Context, r *reader, most int, call func(context.Context, Q, ...grpc.CallOption) (
+	grpc.ServerStreamingClient[A], error), question Q, take func(P) error,
+) error {
 	watched, w := r.watch(ctx)
 	defer w.stop()
 	s, err := call(watched, question, grpc.MaxCallRecvMsgSize(most))
@@ -146,13 +153,17 @@ func (r *reader) explain(ctx context.Context, most int, err error) error {
 	said := errtext.Clean(status.Convert(err).Message())
 	switch code := status.Code(err); {
 	case code == codes.Internal && r.crowded.Load():
-		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d parts", r.address, r.limits.fields).At("address", "registry.MaxFields")
+		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d parts", r.address,
+			r.limits.fields).At("address", "registry.MaxFields")
 	case code == codes.ResourceExhausted:
-		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d bytes, or is asked too much: %s", r.address, most, said)
+		return errs.New(errs.TooLarge,
+			"catalog server %s sent an answer of more than %d bytes, or is asked too much: %s", r.address, most, said)
 	case code == codes.Unimplemented:
 		return errs.New(errs.Invalid, "%s is no catalog server, or one from before ListBundles: %s", r.address, said)
 	case strings.Contains(said, "tls: ") || strings.Contains(said, "x509: "):
-		return errs.New(errs.Invalid, "catalog server %s: %s; set insecure for a server without TLS, or add its authority as a secret of kind ca", r.address, said)
+		return errs.New(errs.Invalid,
+			"catalog server %s: %s; set insecure for a server without TLS, or add its authority as a secret of kind ca",
+			r.address, said)
 	case kindOf[code] != "":
 		return errs.New(kindOf[code], "catalog server %s: %s", r.address, said)
 	}

@@ -80,7 +80,8 @@ func TestRoundTrip(t *testing.T) {
 		catalogtest.Okderators: func() string { return catalogtest.Unpack(t, catalogtest.Okderators, nil) },
 		// A part of the one with manifests inside: all of it takes a minute and a half under the race detector.
 		catalogtest.CertifiedFBC414: func() string {
-			return catalogtest.Unpack(t, catalogtest.CertifiedFBC414, func(path string) bool { return strings.Contains(path, "/n") })
+			return catalogtest.Unpack(t, catalogtest.CertifiedFBC414,
+				func(path string) bool { return strings.Contains(path, "/n") })
 		},
 		catalogtest.CertifiedFBC420: func() string { return catalogtest.Unpack(t, catalogtest.CertifiedFBC420, nil) },
 	} {
@@ -90,7 +91,8 @@ func TestRoundTrip(t *testing.T) {
 			address := serve(t, server.Loaded(want, store.Content))
 			got, fingerprint := read(t, registry.Options{Address: address})
 			changes := []func(*catalog.Package){uncarried}
-			if name == catalogtest.CertifiedFBC414 { // whose publisher lists more images than the CSVs do, and mended some
+			if name == catalogtest.CertifiedFBC414 {
+				// whose publisher lists more images than the CSVs do, and mended some
 				changes = append(changes, noImages)
 			}
 			sourcetest.Same(t, got, want, changes...)
@@ -109,7 +111,8 @@ func uncarried(p *catalog.Package) {
 		p.Channels[i].Properties = nil
 	}
 	for i, b := range p.Bundles {
-		p.Bundles[i].RelatedImages = slices.DeleteFunc(b.RelatedImages, func(r catalog.RelatedImage) bool { return r.Image == "" })
+		p.Bundles[i].RelatedImages = slices.DeleteFunc(b.RelatedImages,
+			func(r catalog.RelatedImage) bool { return r.Image == "" })
 	}
 }
 

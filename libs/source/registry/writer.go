@@ -36,7 +36,10 @@ type face struct {
 }
 
 func newWriter(s *spool.Spool, packages map[string]*api.Package, keep func(bytes int) error) *writer {
-	return &writer{packages: packages, keep: keep, met: map[[2]string]bool{}, deprecated: map[string]map[string]string{}, spool: s, faces: map[string]face{}}
+	return &writer{
+		packages: packages, keep: keep, met: map[[2]string]bool{},
+		deprecated: map[string]map[string]string{}, spool: s, faces: map[string]face{},
+	}
 }
 
 // entry takes one answer of ListBundles: a bundle is written at once where its manifests came along,
@@ -59,13 +62,19 @@ func (w *writer) entry(b *api.Bundle) error {
 	if b.GetBundlePath() == "" || b.GetCsvJson() != "" || len(b.GetObject()) > 0 {
 		return w.bundle(b)
 	}
-	w.wanted = append(w.wanted, &api.GetBundleRequest{PkgName: key[0], ChannelName: b.GetChannelName(), CsvName: key[1]})
+	w.wanted = append(w.wanted, &api.GetBundleRequest{
+		PkgName: key[0], ChannelName: b.GetChannelName(),
+		CsvName: key[1],
+	})
 	return nil
 }
 
 // bundle writes one bundle.
 func (w *writer) bundle(b *api.Bundle) error {
-	doc := spool.Bundle{Schema: catalog.SchemaBundle, Package: b.GetPackageName(), Name: b.GetCsvName(), Image: b.GetBundlePath()}
+	doc := spool.Bundle{
+		Schema: catalog.SchemaBundle, Package: b.GetPackageName(), Name: b.GetCsvName(),
+		Image: b.GetBundlePath(),
+	}
 	var err error
 	if doc.Properties, err = properties(b); err != nil {
 		return err
@@ -73,7 +82,8 @@ func (w *writer) bundle(b *api.Bundle) error {
 	csv, shown := bundle.CSV{}, false
 	if raw := b.GetCsvJson(); raw != "" {
 		if csv, err = bundle.ParseCSV(json.RawMessage(raw)); err != nil {
-			return errs.Wrap(errs.Invalid, err, "csvJson of bundle %q of package %q", b.GetCsvName(), b.GetPackageName())
+			return errs.Wrap(errs.Invalid, err, "csvJson of bundle %q of package %q", b.GetCsvName(),
+				b.GetPackageName())
 		}
 		shown = true
 	}
@@ -144,7 +154,8 @@ func properties(b *api.Bundle) ([]catalog.Property, error) {
 	hasPackage := false
 	for _, p := range b.GetProperties() {
 		if !json.Valid([]byte(p.GetValue())) {
-			return nil, errs.New(errs.Invalid, "property %q of bundle %q is no JSON", p.GetType(), b.GetCsvName()).At("", "R-CAT-25")
+			return nil, errs.New(errs.Invalid, "property %q of bundle %q is no JSON", p.GetType(), b.GetCsvName()).At(
+				"", "R-CAT-25")
 		}
 		hasPackage = hasPackage || p.GetType() == catalog.TypePackage
 		out = append(out, catalog.Property{Type: p.GetType(), Value: json.RawMessage(p.GetValue())})
@@ -152,13 +163,21 @@ func properties(b *api.Bundle) ([]catalog.Property, error) {
 	}
 	var err error
 	if !hasPackage {
-		err = add(catalog.TypePackage, catalog.PackageProperty{PackageName: b.GetPackageName(), Version: b.GetVersion()})
+		err = add(catalog.TypePackage, catalog.PackageProperty{
+			PackageName: b.GetPackageName(), Version: b.GetVersion(),
+		})
 	}
 	for _, g := range b.GetProvidedApis() {
-		err = cmp.Or(err, add(catalog.TypeGVK, catalog.GVK{Group: g.GetGroup(), Version: g.GetVersion(), Kind: g.GetKind()}))
+		err = cmp.Or(err, add(catalog.TypeGVK, catalog.GVK{
+			Group: g.GetGroup(), Version: g.GetVersion(),
+			Kind: g.GetKind(),
+		}))
 	}
 	for _, g := range b.GetRequiredApis() {
-		err = cmp.Or(err, add(catalog.TypeGVKRequired, catalog.GVK{Group: g.GetGroup(), Version: g.GetVersion(), Kind: g.GetKind()}))
+		err = cmp.Or(err, add(catalog.TypeGVKRequired, catalog.GVK{
+			Group: g.GetGroup(), Version: g.GetVersion(),
+			Kind: g.GetKind(),
+		}))
 	}
 	for _, d := range b.GetDependencies() {
 		err = cmp.Or(err, dependency(d, add))
@@ -199,7 +218,9 @@ func dependency(d *api.Dependency, add func(string, any) error) error {
 	case catalog.TypePackage:
 		var v catalog.PackageProperty
 		if err = json.Unmarshal([]byte(d.GetValue()), &v); err == nil {
-			err = add(catalog.TypePackageRequired, catalog.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version})
+			err = add(catalog.TypePackageRequired, catalog.PackageRequired{
+				PackageName: v.PackageName, VersionRange: v.Version,
+			})
 		}
 	}
 	return errs.Wrap(errs.Invalid, err, "dependency %q", d.GetType())
@@ -239,16 +260,21 @@ func (w *writer) pkg(p *api.Package, entries map[place][]catalog.Entry) error {
 	}}
 	deprecations := spool.Deprecations{Schema: catalog.SchemaDeprecations, Package: p.GetName()}
 	deprecate := func(schema, name, message string) {
-		deprecations.Entries = append(deprecations.Entries, spool.Deprecation{Reference: spool.Reference{Schema: schema, Name: name}, Message: message})
+		deprecations.Entries = append(deprecations.Entries,
+			spool.Deprecation{Reference: spool.Reference{Schema: schema, Name: name}, Message: message})
 	}
 	if d := p.GetDeprecation(); d != nil {
 		deprecate(catalog.SchemaPackage, "", d.GetMessage())
 	}
-	channels := slices.SortedFunc(slices.Values(p.GetChannels()), func(a, b *api.Channel) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	channels := slices.SortedFunc(slices.Values(p.GetChannels()),
+		func(a, b *api.Channel) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	for _, c := range channels {
 		list := entries[place{p.GetName(), c.GetName()}]
 		slices.SortFunc(list, func(a, b catalog.Entry) int { return cmp.Compare(a.Name, b.Name) })
-		docs = append(docs, spool.Channel{Schema: catalog.SchemaChannel, Package: p.GetName(), Name: c.GetName(), Entries: list})
+		docs = append(docs, spool.Channel{
+			Schema: catalog.SchemaChannel, Package: p.GetName(), Name: c.GetName(),
+			Entries: list,
+		})
 		if d := c.GetDeprecation(); d != nil {
 			deprecate(catalog.SchemaChannel, c.GetName(), d.GetMessage())
 		}

@@ -44,7 +44,8 @@ func (d *database) inspect(ctx context.Context) error {
 	}
 	for table, always := range wanted {
 		if always && d.tables[table] == nil {
-			return errs.New(errs.Invalid, "the database has no table %s: it is no index of operators", table).At("path", "R-CAT-75")
+			return errs.New(errs.Invalid, "the database has no table %s: it is no index of operators", table).At(
+				"path", "R-CAT-75")
 		}
 	}
 	return nil
@@ -88,7 +89,8 @@ func (d *database) rows(ctx context.Context, query string, columns int, take fun
 	}
 	for n := 0; rows.Next(); n++ {
 		if n >= d.limits.rows {
-			return errs.New(errs.TooLarge, "a table of the index database has more than %d rows", d.limits.rows).At("path", "sqlite.MaxRows")
+			return errs.New(errs.TooLarge, "a table of the index database has more than %d rows", d.limits.rows).At(
+				"path", "sqlite.MaxRows")
 		}
 		if err := rows.Scan(places...); err != nil {
 			return err
@@ -112,7 +114,8 @@ func (d *database) remember(v ...string) error {
 		d.facts += len(s)
 	}
 	if d.facts > d.limits.facts {
-		return errs.New(errs.TooLarge, "the index database says more than %d bytes beside manifests", d.limits.facts).At("path", "sqlite.MaxFacts")
+		return errs.New(errs.TooLarge, "the index database says more than %d bytes beside manifests",
+			d.limits.facts).At("path", "sqlite.MaxFacts")
 	}
 	return nil
 }

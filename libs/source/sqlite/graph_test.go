@@ -35,8 +35,8 @@ func TestManySkips(t *testing.T) {
 		return time.Since(began)
 	}
 	took(1000)
-	// Eight times as many took 64 times as long. A machine that is busy with something else in one of the two moments says
-	// nothing, so that one fair comparison of several is enough: a time that grows with the square never has one.
+	// Eight times as many took 64 times as long. A machine that is busy with something else in one of the two moments
+	// says nothing, so that one fair comparison of several is enough: a time that grows with the square never has one.
 	var seen []string
 	for range 8 {
 		few, many := took(5000), took(40_000)
@@ -53,7 +53,8 @@ func TestGraphEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if list, err := graph(ctx, fan(10), "head", map[string]bool{"b": true}); !errors.Is(err, context.Canceled) || list != nil {
+	if list, err := graph(ctx, fan(10), "head", map[string]bool{"b": true}); !errors.Is(err, context.Canceled) ||
+		list != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -35,10 +35,10 @@ type entry struct {
 // index reads every table but the bundles.
 func (d *database) index(ctx context.Context) (*index, error) {
 	x := &index{
-		defaults: map[string]string{}, heads: map[place]string{}, entries: map[place][]entry{}, packages: map[string][]string{},
-		properties: map[string][]catalog.Property{}, dependencies: map[string][]catalog.Property{},
-		provided: map[string][]catalog.GVK{}, required: map[string][]catalog.GVK{},
-		images: map[string][]string{}, deprecated: map[string]bool{},
+		defaults: map[string]string{}, heads: map[place]string{}, entries: map[place][]entry{},
+		packages: map[string][]string{}, properties: map[string][]catalog.Property{},
+		dependencies: map[string][]catalog.Property{}, provided: map[string][]catalog.GVK{},
+		required: map[string][]catalog.GVK{}, images: map[string][]string{}, deprecated: map[string]bool{},
 	}
 	err := d.inspect(ctx)
 	for _, step := range []func(context.Context, *database) error{x.readGraph, x.readProperties, x.readAPIs} {
@@ -84,7 +84,9 @@ func (x *index) readGraph(ctx context.Context, d *database) error {
 }
 
 func (x *index) readProperties(ctx context.Context, d *database) error {
-	for table, into := range map[string]map[string][]catalog.Property{"properties": x.properties, "dependencies": x.dependencies} {
+	for table, into := range map[string]map[string][]catalog.Property{
+		"properties": x.properties, "dependencies": x.dependencies,
+	} {
 		err := d.each(ctx, table, func(v []string) error {
 			into[v[0]] = append(into[v[0]], catalog.Property{Type: v[1], Value: []byte(v[2])})
 			return d.remember(v...)
@@ -109,7 +111,9 @@ func (x *index) readProperties(ctx context.Context, d *database) error {
 // readAPIs reads the tables of APIs where they name bundles. Before that they named channel entries, not
 // all of them, in databases that held the manifests of every bundle.
 func (x *index) readAPIs(ctx context.Context, d *database) error {
-	for table, into := range map[string]map[string][]catalog.GVK{"api_provider": x.provided, "api_requirer": x.required} {
+	for table, into := range map[string]map[string][]catalog.GVK{
+		"api_provider": x.provided, "api_requirer": x.required,
+	} {
 		if !d.has(table, "operatorbundle_name") {
 			continue
 		}

@@ -90,7 +90,8 @@ func Open(ctx context.Context, o Options) (tree fs.FS, fingerprint string, close
 func unchanged(file, fingerprint string) error {
 	now, err := inspect(file)
 	if err == nil && now != fingerprint {
-		err = errs.New(errs.Unavailable, "index database %s changed while it was read; it is read again at the next poll", file)
+		err = errs.New(errs.Unavailable,
+			"index database %s changed while it was read; it is read again at the next poll", file)
 	}
 	return err
 }
@@ -110,14 +111,19 @@ func inspect(file string) (fingerprint string, err error) {
 		return "", errs.Wrap(errs.Unavailable, err, "index database")
 	}
 	header := make([]byte, headerBytes)
-	if n, err := io.ReadFull(f, header); !st.Mode().IsRegular() || err != nil || !bytes.HasPrefix(header, []byte(magic)) {
-		return "", errs.New(errs.Invalid, "%s is no SQLite database (%d bytes of a header)", file, n).At("path", "R-CAT-75")
+	if n, err := io.ReadFull(f, header); !st.Mode().IsRegular() || err != nil ||
+		!bytes.HasPrefix(header, []byte(magic)) {
+		return "", errs.New(errs.Invalid, "%s is no SQLite database (%d bytes of a header)", file, n).At(
+			"path", "R-CAT-75")
 	}
 	if st.Size() > MaxFileBytes {
-		return "", errs.New(errs.TooLarge, "index database %s has %d bytes, more than %d", file, st.Size(), int64(MaxFileBytes)).At("path", "sqlite.MaxFileBytes")
+		return "", errs.New(errs.TooLarge, "index database %s has %d bytes, more than %d", file, st.Size(),
+			int64(MaxFileBytes)).At("path", "sqlite.MaxFileBytes")
 	}
 	if wal, err := os.Stat(file + "-wal"); err == nil && wal.Size() > 0 {
-		return "", errs.New(errs.Invalid, "index database %s has changes beside it, in %s; close the program that writes it, or run PRAGMA wal_checkpoint(TRUNCATE)", file, filepath.Base(file)+"-wal").At("path", "R-CAT-75")
+		return "", errs.New(errs.Invalid,
+			"index database %s has changes beside it, in %s; close the program that writes it, or run PRAGMA "+
+				"wal_checkpoint(TRUNCATE)", file, filepath.Base(file)+"-wal").At("path", "R-CAT-75")
 	}
 	sum := sha256.Sum256(fmt.Appendf(header, "%d %d", st.Size(), st.ModTime().UnixNano()))
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
@@ -130,7 +136,10 @@ func read(ctx context.Context, file string, l limits, s *spool.Spool) (err error
 		return errs.Wrap(errs.Unavailable, err, "index database")
 	}
 	// Immutable: no locks, no journal, no other file. Untrusted: no function of the schema may act.
-	name := url.URL{Scheme: "file", Path: absolute, RawQuery: "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=mmap_size(0)"}
+	name := url.URL{
+		Scheme: "file", Path: absolute,
+		RawQuery: "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=mmap_size(0)",
+	}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "index database %s", file)
@@ -162,7 +171,9 @@ func explain(ctx context.Context, file string, err error) error {
 		return ctx.Err()
 	}
 	if e := (*lite.Error)(nil); errors.As(err, &e) && e.Code() == code.SQLITE_TOOBIG {
-		return errs.New(errs.TooLarge, "index database %s has a value of more than %d bytes", file, MaxCellBytes).At("path", "sqlite.MaxCellBytes")
+		return errs.New(errs.TooLarge, "index database %s has a value of more than %d bytes", file, MaxCellBytes).At(
+			"path", "sqlite.MaxCellBytes")
 	}
-	return errs.New(errs.Invalid, "index database %s is broken, or no catalog: %s", file, errtext.Clean(err.Error())).At("path", "R-CAT-75")
+	return errs.New(errs.Invalid, "index database %s is broken, or no catalog: %s", file,
+		errtext.Clean(err.Error())).At("path", "R-CAT-75")
 }

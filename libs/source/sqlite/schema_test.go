@@ -125,15 +125,18 @@ func (b *builder) bundle(bun catalog.Bundle, store *sourcetest.Store, schema, im
 		b.Fatal(err)
 	}
 	if schema == first {
-		b.exec(`insert into operatorbundle(name, csv, bundle) values (?, ?, ?)`, bun.Name, []byte(csv.Raw), manifests.String())
+		b.exec(`insert into operatorbundle(name, csv, bundle) values (?, ?, ?)`, bun.Name, []byte(csv.Raw),
+			manifests.String())
 		return
 	}
 	var csvText, text any
 	if whole {
 		csvText, text = []byte(csv.Raw), []byte(manifests.String())
 	}
-	b.exec(`insert into operatorbundle(name, csv, bundle, bundlepath, version, skiprange, replaces, skips) values (?, ?, ?, ?, ?, ?, ?, ?)`,
-		bun.Name, csvText, text, image, bun.Version, csv.Annotations["olm.skipRange"], csv.Spec.Replaces, strings.Join(csv.Spec.Skips, ","))
+	b.exec(
+		`insert into operatorbundle(name, csv, bundle, bundlepath, version, skiprange, replaces, skips) values (?, ?, ?, ?, ?, ?, ?, ?)`,
+		bun.Name, csvText, text, image, bun.Version, csv.Annotations["olm.skipRange"], csv.Spec.Replaces,
+		strings.Join(csv.Spec.Skips, ","))
 	for _, i := range bun.RelatedImages {
 		if i.Image != image {
 			b.exec(`insert into related_image(image, operatorbundle_name) values (?, ?)`, i.Image, bun.Name)
@@ -159,7 +162,8 @@ func (b *builder) bundle(bun catalog.Bundle, store *sourcetest.Store, schema, im
 			if err := json.Unmarshal(q.Value, &g); err != nil {
 				b.Fatal(err)
 			}
-			b.exec(`insert into api_provider values (?, ?, ?, ?, ?, ?)`, g.Group, g.Version, g.Kind, bun.Name, bun.Version, image)
+			b.exec(`insert into api_provider values (?, ?, ?, ?, ?, ?)`, g.Group, g.Version, g.Kind, bun.Name,
+				bun.Version, image)
 		}
 		b.exec(`insert into `+table+` values (?, ?, ?, ?, ?)`, typ, value, bun.Name, bun.Version, image)
 	}
@@ -176,7 +180,9 @@ func (b *builder) channel(pkg string, ch catalog.Channel) {
 	head := g.Head().Name
 	b.exec(`insert into channel values (?, ?, ?)`, ch.Name, pkg, head)
 	row := func(name string, depth int) int64 {
-		return b.exec(`insert into channel_entry(channel_name, package_name, operatorbundle_name, depth) values (?, ?, ?, ?)`, ch.Name, pkg, name, depth)
+		return b.exec(
+			`insert into channel_entry(channel_name, package_name, operatorbundle_name, depth) values (?, ?, ?, ?)`,
+			ch.Name, pkg, name, depth)
 	}
 	replaces := func(id, by int64) { b.exec(`update channel_entry set replaces = ? where entry_id = ?`, id, by) }
 	depth := 0

@@ -127,7 +127,8 @@ func unnamed(p *catalog.Package) {
 		for j := range p.Bundles[i].RelatedImages {
 			p.Bundles[i].RelatedImages[j].Name = ""
 		}
-		slices.SortFunc(p.Bundles[i].RelatedImages, func(a, b catalog.RelatedImage) int { return strings.Compare(a.Image, b.Image) })
+		slices.SortFunc(p.Bundles[i].RelatedImages,
+			func(a, b catalog.RelatedImage) int { return strings.Compare(a.Image, b.Image) })
 	}
 }
 
@@ -136,11 +137,13 @@ func small(t *testing.T) *builder {
 	t.Helper()
 	b := newDatabase(t, last)
 	for _, v := range []string{"1", "2"} {
-		b.exec(`insert into operatorbundle(name, bundlepath, version) values (?, ?, ?)`, "tide.v"+v, "registry.sea.test/tide:"+v, v+".0.0")
+		b.exec(`insert into operatorbundle(name, bundlepath, version) values (?, ?, ?)`, "tide.v"+v,
+			"registry.sea.test/tide:"+v, v+".0.0")
 	}
 	b.exec(`insert into package values ('tide', 'stable')`)
 	b.exec(`insert into channel values ('stable', 'tide', 'tide.v2')`)
-	b.exec(`insert into channel_entry values (1, 'stable', 'tide', 'tide.v2', 2, 0), (2, 'stable', 'tide', 'tide.v1', null, 1)`)
+	b.exec(
+		`insert into channel_entry values (1, 'stable', 'tide', 'tide.v2', 2, 0), (2, 'stable', 'tide', 'tide.v1', null, 1)`)
 	return b
 }
 
@@ -149,7 +152,8 @@ func TestDeprecated(t *testing.T) {
 	t.Parallel()
 	b := small(t)
 	b.exec(`insert into deprecated values ('tide.v1')`)
-	b.exec(`insert into properties values ('olm.deprecated', '{}', 'tide.v2', '2.0.0', ''), ('olm.deprecated', '{ }', 'tide.v2', '2.0.0', '')`)
+	b.exec(
+		`insert into properties values ('olm.deprecated', '{}', 'tide.v2', '2.0.0', ''), ('olm.deprecated', '{ }', 'tide.v2', '2.0.0', '')`)
 	c := read(t, b.done())
 	if len(c.Packages) != 1 || len(c.Findings) > 0 {
 		t.Fatalf("%v", c.Findings)
@@ -168,7 +172,8 @@ func TestShared(t *testing.T) {
 	b.exec(`insert into package values ('moon', 'stable')`)
 	b.exec(`insert into channel values ('stable', 'moon', 'tide.v2')`)
 	b.exec(`insert into channel_entry values (3, 'stable', 'moon', 'tide.v2', null, 0)`)
-	b.exec(`insert into properties values ('olm.package', '{"packageName":"tide","version":"2.0.0"}', 'tide.v2', '2.0.0', ''), ('olm.package', '{"packageName":"moon","version":"2.0.0"}', 'tide.v2', '2.0.0', '')`)
+	b.exec(
+		`insert into properties values ('olm.package', '{"packageName":"tide","version":"2.0.0"}', 'tide.v2', '2.0.0', ''), ('olm.package', '{"packageName":"moon","version":"2.0.0"}', 'tide.v2', '2.0.0', '')`)
 	c := read(t, b.done())
 	if len(c.Packages) != 2 || c.Findings.Err() != nil { // that two packages share an image is a warning
 		t.Fatalf("%v", c.Findings)
@@ -191,7 +196,8 @@ func TestLeftOvers(t *testing.T) {
 	b := small(t)
 	b.exec(`insert into operatorbundle(version) values ('9.0.0')`)
 	b.exec(`insert into operatorbundle(name, version) values ('stranded', '9.0.0')`)
-	b.exec(`insert into channel_entry values (3, 'stable', 'tide', 'tide.v0', null, 2), (4, 'stable', 'tide', 'tide.v1', 3, 2)`)
+	b.exec(
+		`insert into channel_entry values (3, 'stable', 'tide', 'tide.v0', null, 2), (4, 'stable', 'tide', 'tide.v1', 3, 2)`)
 	b.exec(`insert into channel_entry values (5, 'stable', 'gone', 'tide.v1', null, 0)`)
 	c := read(t, b.done())
 	if len(c.Packages) != 1 || len(c.Findings) > 0 {
@@ -213,7 +219,8 @@ func TestHostile(t *testing.T) {
 	}{
 		"a view that never ends": {func(b *builder) {
 			b.exec(`alter table operatorbundle rename to o`)
-			b.exec(`create view operatorbundle as with recursive r(n) as (select 1 union all select n+1 from r) select cast(n as text) as name, '' as csv from r`)
+			b.exec(
+				`create view operatorbundle as with recursive r(n) as (select 1 union all select n+1 from r) select cast(n as text) as name, '' as csv from r`)
 		}, errs.Invalid, "no table operatorbundle"},
 		"a virtual table": {func(b *builder) {
 			b.exec(`drop table package`)
@@ -223,11 +230,26 @@ func TestHostile(t *testing.T) {
 		"a huge value": {func(b *builder) {
 			b.exec(`update operatorbundle set bundle = zeroblob(70000000) where name = 'tide.v1'`)
 		}, errs.TooLarge, "value"},
-		"broken manifests":    {func(b *builder) { b.exec(`update operatorbundle set bundle = '{"kind":'`) }, errs.Invalid, "manifest 1 of bundle"},
-		"many manifests":      {func(b *builder) { b.exec(`update operatorbundle set bundle = ?`, strings.Repeat("{}", 1001)) }, errs.TooLarge, "more than 1000 manifests"},
-		"a broken CSV":        {func(b *builder) { b.exec(`update operatorbundle set csv = '[]'`) }, errs.Invalid, "the CSV of bundle"},
-		"a broken property":   {func(b *builder) { b.exec(`insert into properties values ('olm.gvk', '{', 'tide.v1', '', '')`) }, errs.Invalid, "no JSON"},
-		"a broken dependency": {func(b *builder) { b.exec(`insert into dependencies values ('olm.gvk', '[]', 'tide.v1', '', '')`) }, errs.Invalid, "dependency olm.gvk"},
+		"broken manifests": {
+			func(b *builder) { b.exec(`update operatorbundle set bundle = '{"kind":'`) },
+			errs.Invalid, "manifest 1 of bundle",
+		},
+		"many manifests": {func(b *builder) {
+			b.exec(`update operatorbundle set bundle = ?`,
+				strings.Repeat("{}", 1001))
+		}, errs.TooLarge, "more than 1000 manifests"},
+		"a broken CSV": {
+			func(b *builder) { b.exec(`update operatorbundle set csv = '[]'`) }, errs.Invalid,
+			"the CSV of bundle",
+		},
+		"a broken property": {func(b *builder) {
+			b.exec(
+				`insert into properties values ('olm.gvk', '{', 'tide.v1', '', '')`)
+		}, errs.Invalid, "no JSON"},
+		"a broken dependency": {func(b *builder) {
+			b.exec(
+				`insert into dependencies values ('olm.gvk', '[]', 'tide.v1', '', '')`)
+		}, errs.Invalid, "dependency olm.gvk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,10 +299,13 @@ func TestFiles(t *testing.T) {
 		kind errs.Kind
 		says string
 	}{
-		"missing":        {filepath.Join(t.TempDir(), "no.db"), errs.NotFound, "not there"},
-		"a directory":    {t.TempDir(), errs.Invalid, "no SQLite database"},
-		"short":          {write([]byte("SQLite format 3\x00")), errs.Invalid, "no SQLite database"},
-		"text":           {write([]byte(strings.Repeat("schema: olm.package\n", 99))), errs.Invalid, "no SQLite database"},
+		"missing":     {filepath.Join(t.TempDir(), "no.db"), errs.NotFound, "not there"},
+		"a directory": {t.TempDir(), errs.Invalid, "no SQLite database"},
+		"short":       {write([]byte("SQLite format 3\x00")), errs.Invalid, "no SQLite database"},
+		"text": {
+			write([]byte(strings.Repeat("schema: olm.package\n", 99))), errs.Invalid,
+			"no SQLite database",
+		},
 		"cut":            {write(whole[:len(whole)/2]), errs.Invalid, "broken"},
 		"garbled":        {write(garbled), errs.Invalid, "broken"},
 		"changes beside": {wal, errs.Invalid, "wal_checkpoint"},
@@ -341,7 +366,8 @@ func TestFingerprint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(context.Background(), `update operatorbundle set version = '3.0.0' where name = 'tide.v2'`); err != nil {
+	if _, err := db.ExecContext(context.Background(),
+		`update operatorbundle set version = '3.0.0' where name = 'tide.v2'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -360,7 +386,8 @@ func TestFingerprint(t *testing.T) {
 func TestGarbled(t *testing.T) {
 	t.Parallel()
 	b := small(t)
-	b.exec(`insert into properties values ('olm.gvk', '{"group":"sea.test","version":"v1","kind":"Tide"}', 'tide.v1', '1.0.0', '')`)
+	b.exec(
+		`insert into properties values ('olm.gvk', '{"group":"sea.test","version":"v1","kind":"Tide"}', 'tide.v1', '1.0.0', '')`)
 	whole, err := os.ReadFile(b.done())
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,9 @@ func (x *index) write(ctx context.Context, d *database, s *spool.Spool) error {
 }
 
 // pkg makes the documents of a package and its channels. names are those of all known bundles.
-func (x *index) pkg(ctx context.Context, name string, channels []string, known map[string]seen, names map[string]bool) ([]any, error) {
+func (x *index) pkg(ctx context.Context, name string, channels []string, known map[string]seen, names map[string]bool) (
+	[]any, error,
+) {
 	face := known[x.heads[place{name, x.defaults[name]}]]
 	docs := []any{spool.Package{
 		Schema: catalog.SchemaPackage, Name: name, DefaultChannel: x.defaults[name],
@@ -152,7 +154,8 @@ func split(r row) ([][]byte, error) {
 			return nil, errs.Wrap(errs.Invalid, err, "manifest %d of bundle %q", len(out)+1, r.name)
 		}
 		if len(out) == bundle.MaxManifests {
-			return nil, errs.New(errs.TooLarge, "bundle %q has more than %d manifests", r.name, bundle.MaxManifests).At("", "bundle.MaxManifests")
+			return nil, errs.New(errs.TooLarge, "bundle %q has more than %d manifests", r.name, bundle.MaxManifests).At(
+				"", "bundle.MaxManifests")
 		}
 		out = append(out, m)
 	}
@@ -214,7 +217,8 @@ func related(images []string, csv *bundle.CSV) []catalog.RelatedImage {
 	}
 	var out []catalog.RelatedImage
 	for _, i := range slices.Sorted(slices.Values(images)) {
-		if i != "" && validate.CheckImage(i) == "" && !slices.ContainsFunc(out, func(r catalog.RelatedImage) bool { return r.Image == i }) {
+		if i != "" && validate.CheckImage(i) == "" && !slices.ContainsFunc(
+			out, func(r catalog.RelatedImage) bool { return r.Image == i }) {
 			out = append(out, catalog.RelatedImage{Name: names[i], Image: i})
 		}
 	}
@@ -233,7 +237,8 @@ func (p *properties) add(typ string, value []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil || typ == "" {
-		return errs.New(errs.Invalid, "a property %q of the index database is no JSON, or has no type", typ).At("", "R-CAT-25")
+		return errs.New(errs.Invalid, "a property %q of the index database is no JSON, or has no type", typ).At(
+			"", "R-CAT-25")
 	}
 	plain, err := json.Marshal(v)
 	if err != nil {
@@ -304,7 +309,9 @@ func (p *properties) dependency(d catalog.Property) error {
 		if err := json.Unmarshal(d.Value, &v); err != nil {
 			return errs.Wrap(errs.Invalid, err, "a dependency %s of the index database", d.Type)
 		}
-		return p.put(catalog.TypePackageRequired, catalog.PackageRequired{PackageName: v.PackageName, VersionRange: v.Version})
+		return p.put(catalog.TypePackageRequired, catalog.PackageRequired{
+			PackageName: v.PackageName, VersionRange: v.Version,
+		})
 	}
 	return p.add(d.Type, d.Value)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
-// Lines are the samples, each as its metric, the quoted values of its labels in brackets, and its value. One of a metric
-// that is not declared, or with another number of labels than is declared, fails the test.
+// Lines are the samples, each as its metric, the quoted values of its labels in brackets, and its value. One of a
+// metric that is not declared, or with another number of labels than is declared, fails the test.
 func Lines(tb testing.TB, declared []telemetry.Metric, samples []telemetry.Sample) []string {
 	tb.Helper()
 	labels := map[string]int{}

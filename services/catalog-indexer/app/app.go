@@ -121,14 +121,16 @@ func (a *App) clusters() *bus.Consumer {
 	return &bus.Consumer{
 		Name: "catalog-indexer.clusters", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
 		Types: []events.Type{
-			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(), events.ClusterRemoved{}.EventType(),
+			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(),
+			events.ClusterRemoved{}.EventType(),
 		},
 		Handle: a.handle(a.store.ApplyCluster), Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
 // handle marks in the consumer's transaction what an event makes worth a look.
-func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]store.Key, error)) func(context.Context, pgx.Tx, eventlog.Recorded) error {
+func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]store.Key, error)) func(
+	context.Context, pgx.Tx, eventlog.Recorded) error {
 	return func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 		keys, err := apply(ctx, tx, e)
 		if err != nil {
@@ -142,7 +144,10 @@ func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]s
 func scopes(keys []store.Key, cause, traceparent string) []bus.Scope {
 	out := make([]bus.Scope, 0, len(keys))
 	for _, k := range keys {
-		out = append(out, bus.Scope{Tenant: k.Tenant, Cluster: k.Stream, Namespace: k.Variant, Cause: cause, TraceParent: traceparent})
+		out = append(out, bus.Scope{
+			Tenant: k.Tenant, Cluster: k.Stream, Namespace: k.Variant, Cause: cause,
+			TraceParent: traceparent,
+		})
 	}
 	return out
 }

@@ -65,7 +65,8 @@ func TestRevisions(t *testing.T) {
 		t.Fatalf("facts after the first look: %v", first)
 	}
 	r1 := first[0].(events.CatalogRevisionPublished)
-	if r1.Previous != "" || r1.Packages != 1 || r1.Bundles != 1 || r1.Changes[0].Change != "added" || r1.Changes[0].Heads[0].To != "buoy.v1.0.0" {
+	if r1.Previous != "" || r1.Packages != 1 || r1.Bundles != 1 || r1.Changes[0].Change != "added" ||
+		r1.Changes[0].Heads[0].To != "buoy.v1.0.0" {
 		t.Errorf("first revision: %+v", r1)
 	}
 	b.must(b.lookAt(stream))
@@ -79,7 +80,8 @@ func TestRevisions(t *testing.T) {
 	b.must(b.lookAt(stream))
 	r2 := b.facts(stream)[1].(events.CatalogRevisionPublished)
 	c := r2.Changes[0]
-	if r2.Previous != r1.Revision || c.Change != "changed" || c.Heads[0] != (events.HeadMove{Channel: "steady", From: "buoy.v1.0.0", To: "buoy.v1.1.0"}) ||
+	if r2.Previous != r1.Revision || c.Change != "changed" ||
+		c.Heads[0] != (events.HeadMove{Channel: "steady", From: "buoy.v1.0.0", To: "buoy.v1.1.0"}) ||
 		len(c.BundlesAdded) != 1 || c.BundlesAdded[0] != "buoy.v1.1.0" {
 		t.Errorf("second revision: %+v", r2)
 	}
@@ -110,7 +112,8 @@ func TestRevisions(t *testing.T) {
 	if state, _, _ := b.state(stream); state != "Ready" || len(facts) != 4 {
 		t.Fatalf("the mended catalog is %s with facts %v", state, facts)
 	}
-	if again := facts[3].(events.CatalogRevisionPublished); again.Revision != r2.Revision || again.Previous != r2.Revision || len(again.Changes) != 0 || again.Packages != 1 {
+	if again := facts[3].(events.CatalogRevisionPublished); again.Revision != r2.Revision ||
+		again.Previous != r2.Revision || len(again.Changes) != 0 || again.Packages != 1 {
 		t.Errorf("the end of the failure is told as %+v", again)
 	}
 	b.intent("harbour", events.CatalogRefreshRequested{})
@@ -176,12 +179,14 @@ func TestPollLeavesAttempts(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "catalog.yaml", good)
 	stream := b.add("restless", dir)
-	_, err := b.Pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`, stream)
+	_, err := b.Pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`,
+		stream)
 	b.must(err)
 	b.due(stream)
 	b.must(b.markDue(t.Context()))
 	var attempts, generation int
-	b.must(b.Pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`, stream).Scan(&attempts, &generation))
+	b.must(b.Pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`,
+		stream).Scan(&attempts, &generation))
 	if attempts != 3 || generation != 5 {
 		t.Errorf("the poll marked a dirty catalog again: attempts %d, generation %d", attempts, generation)
 	}

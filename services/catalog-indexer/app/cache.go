@@ -44,8 +44,10 @@ func openCache(dir string) (*cache, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "look at the directory for what is fetched and unpacked")
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); dir == defaultCache() && (!info.IsDir() || !ok || int(owner.Uid) != os.Getuid()) {
-		return nil, errs.New(errs.Forbidden, "%s belongs to another user; name a directory in CHANDLER_CATALOG_CACHE", dir).At("catalog-cache", "")
+	if owner, ok := info.Sys().(*syscall.Stat_t); dir == defaultCache() &&
+		(!info.IsDir() || !ok || int(owner.Uid) != os.Getuid()) {
+		return nil, errs.New(errs.Forbidden, "%s belongs to another user; name a directory in CHANDLER_CATALOG_CACHE",
+			dir).At("catalog-cache", "")
 	}
 	f, err := os.OpenFile(filepath.Join(dir, cacheLock), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -69,7 +71,8 @@ func (c *cache) enter() error {
 	for { // who sweeps does so for a moment
 		err := syscall.Flock(int(c.lock.Fd()), syscall.LOCK_SH)
 		if err != syscall.EINTR {
-			return errs.Wrap(errs.Internal, err, "take a share of the lock of the directory for what is fetched and unpacked")
+			return errs.Wrap(errs.Internal, err,
+				"take a share of the lock of the directory for what is fetched and unpacked")
 		}
 	}
 }

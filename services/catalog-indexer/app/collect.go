@@ -24,7 +24,8 @@ const (
 // checkRetention refuses a retention that plans could not be made under.
 func checkRetention(d time.Duration) error {
 	if d < 0 || d > 0 && d < store.MinRetention {
-		return errs.New(errs.Invalid, "the catalog retention is %s; give at least %s, or 0 to keep everything", d, store.MinRetention).
+		return errs.New(errs.Invalid, "the catalog retention is %s; give at least %s, or 0 to keep everything", d,
+			store.MinRetention).
 			At("catalog-retention", "")
 	}
 	return nil
@@ -48,7 +49,8 @@ func (a *App) collect(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := a.collectOnce(ctx, count); err != nil && ctx.Err() == nil {
-			a.Telemetry.Log.WarnContext(ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
+			a.Telemetry.Log.WarnContext(
+				ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -64,7 +66,8 @@ func (a *App) collectOnce(ctx context.Context, count *collected) error {
 	c, err := a.store.Collect(ctx, a.cfg.Retention)
 	count.add(ctx, c)
 	for _, over := range c.PassedOver {
-		a.Telemetry.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may", "error", over)
+		a.Telemetry.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may",
+			"error", over)
 	}
 	if c.Total() > 0 {
 		args := []any{"bytes", c.Bytes, "took", a.now().Sub(began).Round(time.Millisecond).String()}
@@ -83,11 +86,13 @@ type collected struct{ rows, bytes metric.Int64Counter }
 
 func newCollected() (*collected, error) {
 	m := otel.Meter("github.com/chandler-fleet/chandler/services/catalog-indexer")
-	rows, err := m.Int64Counter("chandler.catalog.collected", metric.WithDescription("rows that nothing referred to any more, by kind"))
+	rows, err := m.Int64Counter("chandler.catalog.collected",
+		metric.WithDescription("rows that nothing referred to any more, by kind"))
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}
-	bytes, err := m.Int64Counter("chandler.catalog.collected.bytes", metric.WithUnit("By"), metric.WithDescription("bytes of these rows"))
+	bytes, err := m.Int64Counter("chandler.catalog.collected.bytes", metric.WithUnit("By"),
+		metric.WithDescription("bytes of these rows"))
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}

@@ -33,7 +33,8 @@ func TestCollectTurn(t *testing.T) {
 		t.Errorf("a turn within the retention: %+v, before %+v", now, both)
 	}
 	for _, sql := range []string{
-		`update catalog.revisions set created = created - interval '1 year'`, `update catalog.contents set touched = touched - interval '1 year'`,
+		`update catalog.revisions set created = created - interval '1 year'`,
+		`update catalog.contents set touched = touched - interval '1 year'`,
 		`update catalog.packages set touched = touched - interval '1 year'`,
 	} {
 		if _, err := b.Pool.Exec(t.Context(), sql); err != nil {
@@ -52,7 +53,10 @@ func TestCollectTurn(t *testing.T) {
 // and that none keeps everything.
 func TestRetentionIsChecked(t *testing.T) {
 	t.Parallel()
-	for d, ok := range map[time.Duration]bool{0: true, DefaultRetention: true, store.MinRetention: true, store.MinRetention - 1: false, -1: false} {
+	for d, ok := range map[time.Duration]bool{
+		0: true, DefaultRetention: true, store.MinRetention: true,
+		store.MinRetention - 1: false, -1: false,
+	} {
 		if err := checkRetention(d); (err == nil) != ok || err != nil && !errs.Is(err, errs.Invalid) {
 			t.Errorf("%s: %v", d, err)
 		}

@@ -45,14 +45,20 @@ type Config struct {
 // Settings declares the settings of the service.
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
-	s.String(&c.CatalogRoot, "catalog-root", "", "directory that all catalog directories must lie in; empty allows every absolute path")
-	s.String(&c.Cache, "catalog-cache", "", "directory for fetched layers and unpacked files; empty is one of its own in the system's for temporary files")
+	s.String(&c.CatalogRoot, "catalog-root", "",
+		"directory that all catalog directories must lie in; empty allows every absolute path")
+	s.String(&c.Cache, "catalog-cache", "",
+		"directory for fetched layers and unpacked files; empty is one of its own in the system's for temporary files")
 	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are looked at for changes")
-	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll, "how often other catalog sources are asked for changes, where a catalog says nothing")
+	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll,
+		"how often other catalog sources are asked for changes, where a catalog says nothing")
 	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
-	s.Duration(&c.Retention, "catalog-retention", DefaultRetention, "how long revisions are kept that no catalog serves any more; 0 keeps them for good")
-	s.Secret(&c.Identity, "catalog-credentials-identity", "age identity (AGE-SECRET-KEY-1…) that opens credentials of catalog sources")
-	s.String(&c.Mirrors, "catalog-mirrors", "", `mirrors for all catalogs as JSON: [{"source": "quay.test/x", "mirrors": ["local.test/x"], "neverContactSource": true}]`)
+	s.Duration(&c.Retention, "catalog-retention", DefaultRetention,
+		"how long revisions are kept that no catalog serves any more; 0 keeps them for good")
+	s.Secret(&c.Identity, "catalog-credentials-identity",
+		"age identity (AGE-SECRET-KEY-1…) that opens credentials of catalog sources")
+	s.String(&c.Mirrors, "catalog-mirrors", "",
+		`mirrors for all catalogs as JSON: [{"source": "quay.test/x", "mirrors": ["local.test/x"], "neverContactSource": true}]`)
 }
 
 func (c *Config) defaults() {
@@ -80,7 +86,8 @@ func (a *App) door() (func(tenant string) sources, error) {
 		var err error
 		if identity, err = age.ParseX25519Identity(id); err != nil {
 			// The cause would quote the secret.
-			return nil, errs.New(errs.Invalid, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
+			return nil, errs.New(errs.Invalid,
+				"CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
 		}
 	}
 	var err error
@@ -104,15 +111,18 @@ func (a *App) secret(ctx context.Context, identity age.Identity, tenant, name st
 		return source.Secret{}, err
 	}
 	if identity == nil {
-		return source.Secret{}, errs.New(errs.Forbidden, "catalog credential %q cannot be opened: the indexer has no CHANDLER_CATALOG_CREDENTIALS_IDENTITY", name)
+		return source.Secret{}, errs.New(errs.Forbidden,
+			"catalog credential %q cannot be opened: the indexer has no CHANDLER_CATALOG_CREDENTIALS_IDENTITY", name)
 	}
 	r, err := age.Decrypt(bytes.NewReader(ciphertext), identity)
 	if err != nil {
-		return source.Secret{}, errs.New(errs.Forbidden, "catalog credential %q cannot be opened with the indexer's identity; give it again", name)
+		return source.Secret{}, errs.New(errs.Forbidden,
+			"catalog credential %q cannot be opened with the indexer's identity; give it again", name)
 	}
 	value, err := io.ReadAll(io.LimitReader(r, maxSecretBytes+1))
 	if err != nil || len(value) > maxSecretBytes {
-		return source.Secret{}, errs.New(errs.Invalid, "catalog credential %q is damaged or has more than %d bytes", name, maxSecretBytes)
+		return source.Secret{}, errs.New(errs.Invalid, "catalog credential %q is damaged or has more than %d bytes",
+			name, maxSecretBytes)
 	}
 	return source.Secret{Name: name, Kind: kind, Value: value}, nil
 }

@@ -29,7 +29,10 @@ func (b *bench) begin(stream string) (*looking, *opener.Tree) {
 	c, err := b.store.Get(b.t.Context(), key(stream))
 	b.must(err)
 	l := &looking{catalog: c, from: b.open(c.Tenant), began: time.Now()}
-	l.out = store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: l.began}}
+	l.out = store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{
+		Tenant: c.Tenant, Source: events.Indexer,
+		Time: l.began,
+	}}
 	if found, err := b.prepare(b.t.Context(), l); err != nil || !found {
 		b.t.Fatalf("nothing to look at (%v)", err)
 	}
@@ -62,7 +65,8 @@ func TestEndedAnywhere(t *testing.T) {
 	// Ended inside the last transaction: it rolls back as a whole.
 	failing := errors.New("power is gone")
 	err := b.Pool.Tx(t.Context(), func(tx pgx.Tx) error {
-		if _, err := tx.Exec(t.Context(), `update catalog.catalogs set revision = 'half' where stream = $1`, stream); err != nil {
+		if _, err := tx.Exec(t.Context(), `update catalog.catalogs set revision = 'half' where stream = $1`,
+			stream); err != nil {
 			return err
 		}
 		return failing
@@ -78,7 +82,8 @@ func TestEndedAnywhere(t *testing.T) {
 	if len(facts) != 1 || facts[0].(events.CatalogRevisionPublished).Revision != string(out.out.Published.Revision) {
 		t.Errorf("facts: %v, want the revision %s", facts, out.out.Published.Revision)
 	}
-	if after := b.rows(); after.contents != before.contents || after.packages != before.packages || after.contents == 0 {
+	if after := b.rows(); after.contents != before.contents || after.packages != before.packages ||
+		after.contents == 0 {
 		t.Errorf("content was stored twice: %+v, then %+v", before, after)
 	}
 	// The outcome of the look that was interrupted comes late: it finds another state and writes nothing.
@@ -131,7 +136,10 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Config: service.Config{DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 5 * time.Second}, Cache: t.TempDir(), Poll: 20 * time.Millisecond}
+	cfg := Config{Config: service.Config{
+		DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(),
+		OpsListen: "127.0.0.1:0", Drain: 5 * time.Second,
+	}, Cache: t.TempDir(), Poll: 20 * time.Millisecond}
 	a, err := New(t.Context(), cfg, tel)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +184,10 @@ func TestRealCatalog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	few := func(path string) bool {
-		for _, p := range []string{"hulft", "stackable-hbase-operator", "kubecost-operator", "ako-operator", "hspc-operator"} {
+		for _, p := range []string{
+			"hulft", "stackable-hbase-operator", "kubecost-operator", "ako-operator",
+			"hspc-operator",
+		} {
 			if strings.Contains(path, p+"/") {
 				return true
 			}
@@ -197,11 +208,14 @@ func TestRealCatalog(t *testing.T) {
 		t.Errorf("%d bundles, %d contents", r.Bundles, stored.contents)
 	}
 	var raw, packed, documents int64
-	b.must(b.Pool.QueryRow(t.Context(), `select sum(size), (select sum(length(data)) from catalog.packs), (select sum(length(coalesce(document, recipe))) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
+	b.must(b.Pool.QueryRow(t.Context(), `select sum(size), (select sum(length(data))
+		from catalog.packs), (select sum(length(coalesce(document, recipe))) from catalog.packages)
+		from catalog.contents`).Scan(&raw, &packed, &documents))
 	began = time.Now()
 	b.intent("certified", events.CatalogRefreshRequested{})
 	b.must(b.lookAt(stream))
-	t.Logf("indexed in %s, again in %s; %d MB of manifests are stored in %d KB, documents in %d KB", took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), raw>>20, packed>>10, documents>>10)
+	t.Logf("indexed in %s, again in %s; %d MB of manifests are stored in %d KB, documents in %d KB",
+		took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), raw>>20, packed>>10, documents>>10)
 	if n := len(b.facts(stream)); n != 1 {
 		t.Errorf("%d facts after a second look", n)
 	}
@@ -213,10 +227,13 @@ func TestRealCatalog(t *testing.T) {
 	file := find(t, dir, "hulft/catalog.yaml")
 	text, err := os.ReadFile(file)
 	b.must(err)
-	write(t, filepath.Dir(file), "catalog.yaml", string(text)+"---\nschema: olm.deprecations\npackage: hulft\nentries: [{reference: {schema: olm.package}, message: at its end}]\n")
+	write(t, filepath.Dir(file), "catalog.yaml", string(text)+
+		"---\nschema: olm.deprecations\npackage: hulft\nentries: [{reference: {schema: olm.package}, message: at its "+
+		"end}]\n")
 	b.must(b.lookAt(stream))
 	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
-	if len(second.Changes) != 1 || second.Changes[0].Package != "hulft" || len(second.Changes[0].Heads) != 0 || b.rows() != (rows{stored.contents, stored.packages + 1}) {
+	if len(second.Changes) != 1 || second.Changes[0].Package != "hulft" || len(second.Changes[0].Heads) != 0 ||
+		b.rows() != (rows{stored.contents, stored.packages + 1}) {
 		t.Errorf("second revision: %+v; rows %+v", second.Changes, b.rows())
 	}
 }

@@ -61,7 +61,8 @@ func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
 		return err
 	}
 	for {
-		list, err := a.store.Unfetched(ctx, c, began, fetchBatch) // none where the catalog was removed or disabled meanwhile
+		// none where the catalog was removed or disabled meanwhile
+		list, err := a.store.Unfetched(ctx, c, began, fetchBatch)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -105,7 +106,8 @@ func (a *App) fetchBatch(ctx context.Context, c store.Catalog, settings source.S
 func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetched) error {
 	for _, f := range list {
 		if f.Content == "" && f.Reason != f.Image.Reason {
-			a.Telemetry.Log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject, "image", f.Image.Image, "reason", f.Reason, "error", f.Message)
+			a.Telemetry.Log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject,
+				"image", f.Image.Image, "reason", f.Reason, "error", f.Message)
 		}
 	}
 	m := events.Meta{Tenant: c.Tenant, Source: events.Indexer, TraceParent: telemetry.TraceParent(ctx), Time: a.now()}
@@ -121,7 +123,9 @@ func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetc
 }
 
 // fetchOne fetches one image. An error is the indexer's own trouble; what is wrong with the image is an outcome.
-func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Settings, image store.Image, keep *store.ContentWriter) (store.Fetched, error) {
+func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Settings, image store.Image,
+	keep *store.ContentWriter,
+) (store.Fetched, error) {
 	f := store.Fetched{Image: image, Mutable: !strings.Contains(image.Image, "@")}
 	if !f.Mutable {
 		content, resolved, err := a.store.Known(ctx, c.Tenant, image)
@@ -150,7 +154,9 @@ func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Set
 // ownError is trouble with the indexer's own parts.
 type ownError struct{ error }
 
-func (a *App) readImage(ctx context.Context, c store.Catalog, settings source.Settings, f *store.Fetched, keep *store.ContentWriter) (err error) {
+func (a *App) readImage(ctx context.Context, c store.Catalog, settings source.Settings, f *store.Fetched,
+	keep *store.ContentWriter,
+) (err error) {
 	tree, err := a.open(c.Tenant).Bundle(ctx, f.Image.Image, settings)
 	if err != nil {
 		return err
@@ -161,7 +167,8 @@ func (a *App) readImage(ctx context.Context, c store.Catalog, settings source.Se
 		return errs.Wrap(errs.Invalid, err, "bundle image %s", f.Image.Image)
 	}
 	if b.Package != f.Image.Package || b.Bundle.Name != f.Image.Bundle {
-		return errs.New(errs.Invalid, "bundle image %s holds %s of package %s; the catalog names it for %s of package %s",
+		return errs.New(errs.Invalid,
+			"bundle image %s holds %s of package %s; the catalog names it for %s of package %s",
 			f.Image.Image, b.Bundle.Name, b.Package, f.Image.Bundle, f.Image.Package)
 	}
 	if err := keep.Keep(b.Content); err != nil {

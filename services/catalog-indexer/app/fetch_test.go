@@ -54,7 +54,8 @@ func exampleBundle(t testing.TB, path string) fs.FS {
 // wants does as the resolver does for a subscription that waits for an image.
 func (b *bench) wants(catalog, image string) {
 	b.t.Helper()
-	_, err := b.db.Pool(b.t, "resolver").Exec(b.t.Context(), `insert into resolver.wanted_images (tenant, subject, image, package, bundle)
+	_, err := b.db.Pool(b.t, "resolver").Exec(b.t.Context(), `insert into resolver.wanted_images (tenant, subject,
+		image, package, bundle)
 		values ($1, $2, $3, 'lighthouse', 'lighthouse.v1.2.0') on conflict do nothing`, events.DefaultTenant, catalog, image)
 	b.must(err)
 	b.must(b.markDue(b.t.Context()))
@@ -105,7 +106,8 @@ type imageRow struct {
 
 func (b *bench) imageOf(stream, image string) (r imageRow) {
 	b.t.Helper()
-	b.must(b.gateway.QueryRow(b.t.Context(), `select content, resolved, reason, message, mutable, attempts, next_try from catalog_api.bundle_images
+	b.must(b.gateway.QueryRow(b.t.Context(), `select content, resolved, reason, message, mutable, attempts, next_try
+		from catalog_api.bundle_images
 		where catalog = $1 and image = $2`, stream, image).Scan(&r.Content, &r.Resolved, &r.Reason, &r.Message, &r.Mutable, &r.Attempts, &r.NextTry))
 	return r
 }
@@ -133,11 +135,13 @@ func TestBundleImageIsFetchedWhenNeeded(t *testing.T) {
 	}
 	told := b.fetched(stream)
 	row := b.imageOf(stream, digested)
-	if len(told) != 1 || told[0].Content == "" || told[0].Reason != "" || told[0].Bundle != "lighthouse.v1.2.0" || row.Content != told[0].Content || row.Mutable || row.Resolved == "" {
+	if len(told) != 1 || told[0].Content == "" || told[0].Reason != "" || told[0].Bundle != "lighthouse.v1.2.0" ||
+		row.Content != told[0].Content || row.Mutable || row.Resolved == "" {
 		t.Errorf("told %+v, row %+v", told, row)
 	}
 	var stored bool
-	b.must(b.gateway.QueryRow(t.Context(), `select exists (select from catalog_api.contents where digest = $1)`, row.Content).Scan(&stored))
+	b.must(b.gateway.QueryRow(t.Context(), `select exists (select from catalog_api.contents where digest = $1)`,
+		row.Content).Scan(&stored))
 	if !stored {
 		t.Error("the content is not stored")
 	}
@@ -148,7 +152,8 @@ func TestBundleImageIsFetchedWhenNeeded(t *testing.T) {
 	b.must(b.lookAt(other))
 	b.wants("other", digested)
 	b.must(b.fetchAll())
-	if told := b.fetched(other); len(told) != 1 || told[0].Content != row.Content || shelf.count("bundle "+digested) != 1 {
+	if told := b.fetched(other); len(told) != 1 || told[0].Content != row.Content ||
+		shelf.count("bundle "+digested) != 1 {
 		t.Errorf("told %+v after %d fetches", told, shelf.count("bundle "+digested))
 	}
 }
@@ -166,13 +171,14 @@ func TestTagIsPinned(t *testing.T) {
 	shelf.set(tagged, "sha256:second", exampleBundle(t, "lighthouse/1.2.0"))
 	b.wants("harbour", tagged)
 	b.must(b.fetchAll())
-	if row := b.imageOf(stream, tagged); !row.Mutable || row.Resolved != tagged+"@sha256:first" || len(b.fetched(stream)) != 1 {
+	if row := b.imageOf(stream, tagged); !row.Mutable || row.Resolved != tagged+"@sha256:first" ||
+		len(b.fetched(stream)) != 1 {
 		t.Errorf("row %+v, told %+v", row, b.fetched(stream))
 	}
 }
 
-// TestImageThatCannotBeHad proves that a failure is told once with its reason, tried again with back-off, and told again
-// when it is over or becomes another one.
+// TestImageThatCannotBeHad proves that a failure is told once with its reason, tried again with back-off, and told
+// again when it is over or becomes another one.
 func TestImageThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
@@ -187,7 +193,8 @@ func TestImageThatCannotBeHad(t *testing.T) {
 		after := b.clock()
 		row := b.imageOf(stream, digested)
 		if row.Attempts != i+1 || row.NextTry.Before(before.Add(want)) || row.NextTry.After(after.Add(want)) {
-			t.Errorf("attempt %d of %d between %v and %v is tried again at %v, want %s later", row.Attempts, i+1, before, after, row.NextTry, want)
+			t.Errorf("attempt %d of %d between %v and %v is tried again at %v, want %s later", row.Attempts, i+1,
+				before, after, row.NextTry, want)
 		}
 		b.again(stream)
 	}
@@ -195,12 +202,16 @@ func TestImageThatCannotBeHad(t *testing.T) {
 		err    error
 		reason string
 	}{
-		{errs.Wrap(errs.Invalid, oci.ErrMismatch, "a blob"), "DigestMismatch"}, {errs.New(errs.Forbidden, "no"), "Unauthorized"}, {errs.New(errs.NotFound, "no"), "NotFound"}, {errs.New(errs.TooLarge, "no"), "TooLarge"},
+		{errs.Wrap(errs.Invalid, oci.ErrMismatch, "a blob"), "DigestMismatch"},
+		{errs.New(errs.Forbidden, "no"), "Unauthorized"},
+		{errs.New(errs.NotFound, "no"), "NotFound"},
+		{errs.New(errs.TooLarge, "no"), "TooLarge"},
 	} {
 		shelf.fail(digested, c.err)
 		b.again(stream)
 		b.must(b.fetchAll())
-		if row := b.imageOf(stream, digested); row.Reason != c.reason || row.Message != c.err.Error() || (row.NextTry == nil) != (c.reason == "TooLarge") {
+		if row := b.imageOf(stream, digested); row.Reason != c.reason || row.Message != c.err.Error() ||
+			(row.NextTry == nil) != (c.reason == "TooLarge") {
 			t.Errorf("row %+v, want %s", row, c.reason)
 		}
 	}
@@ -265,7 +276,8 @@ func TestClockBehind(t *testing.T) {
 	before := b.clock()
 	b.must(b.fetchAll())
 	if row := b.imageOf(stream, digested); row.Attempts != 1 || row.NextTry.Before(before.Add(retryFirst)) {
-		t.Errorf("after %d attempts it is tried again at %v, which is not %s after %v", row.Attempts, row.NextTry, retryFirst, before)
+		t.Errorf("after %d attempts it is tried again at %v, which is not %s after %v", row.Attempts, row.NextTry,
+			retryFirst, before)
 	}
 }
 
@@ -288,13 +300,15 @@ func TestWrongBundle(t *testing.T) {
 	b.wants("harbour", digested)
 	b.must(b.fetchAll())
 	row := b.imageOf(stream, digested)
-	if row.Reason != "InvalidBundle" || row.Content != "" || !strings.Contains(row.Message, "tidegauge.v1.1.0 of package tidegauge; the catalog names it for lighthouse.v1.2.0") {
+	if row.Reason != "InvalidBundle" || row.Content != "" ||
+		!strings.Contains(row.Message,
+			"tidegauge.v1.1.0 of package tidegauge; the catalog names it for lighthouse.v1.2.0") {
 		t.Errorf("row %+v", row)
 	}
 }
 
-// TestFetchEndedAnywhere proves that a fetch which ends between any two writes leaves nothing that is told, and that the
-// next one comes to the same end.
+// TestFetchEndedAnywhere proves that a fetch which ends between any two writes leaves nothing that is told, and that
+// the next one comes to the same end.
 func TestFetchEndedAnywhere(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
@@ -334,8 +348,11 @@ func TestFetchEndedAnywhere(t *testing.T) {
 func TestPrefetch(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
-	text := strings.ReplaceAll(byImage(digested), "\nname: steady\nentries: [{name: lighthouse.v1.2.0}]", "\nname: steady\nentries: [{name: lighthouse.v1.3.0, replaces: lighthouse.v1.2.0}, {name: lighthouse.v1.2.0}]")
-	text += "---\nschema: olm.bundle\npackage: lighthouse\nname: lighthouse.v1.3.0\nimage: registry.test/lighthouse:1.3.0\nproperties:\n- {type: olm.package, value: {packageName: lighthouse, version: 1.3.0}}\n"
+	text := strings.ReplaceAll(byImage(digested), "\nname: steady\nentries: [{name: lighthouse.v1.2.0}]",
+		"\nname: steady\nentries: [{name: lighthouse.v1.3.0, replaces: lighthouse.v1.2.0}, {name: lighthouse.v1.2.0}]")
+	text += "---\nschema: olm.bundle\npackage: lighthouse\nname: lighthouse.v1.3.0\nimage: " +
+		"registry.test/lighthouse:1.3.0\nproperties:\n- {type: olm.package, value: {packageName: lighthouse, " +
+		"version: 1.3.0}}\n"
 	shelf.put("registry.test/c:1", "p1", text)
 	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
@@ -345,7 +362,8 @@ func TestPrefetch(t *testing.T) {
 	if told := b.fetched(stream); len(told) != 2 {
 		t.Errorf("told %+v", told)
 	}
-	if done, stuck := b.imageOf(stream, digested), b.imageOf(stream, "registry.test/lighthouse:1.3.0"); done.Content == "" || stuck.Reason != "NotFound" {
+	if done, stuck := b.imageOf(stream, digested), b.imageOf(
+		stream, "registry.test/lighthouse:1.3.0"); done.Content == "" || stuck.Reason != "NotFound" {
 		t.Errorf("rows %+v and %+v", done, stuck)
 	}
 	b.again(stream)

@@ -26,19 +26,25 @@ func TestHostileTexts(t *testing.T) {
 		return good + "---\nschema: harbour.notice\npackage: buoy\nname: \"" + name + "\"\n"
 	}
 	for name, text := range map[string]string{
-		"a document with NUL in its name":   document("a" + nul + "b"),
-		"a document with a long name":       document(long),
-		"wide names":                        good + "---\nschema: " + wide + "\npackage: " + wide + "\nname: " + wide + "\n",
-		"a document of a long schema":       good + "---\nschema: " + long + "\nname: " + long + "\n",
-		"an image with NUL in its name":     strings.ReplaceAll(good, "image: registry.example.com/harbour/buoy-bundle:1.0.0", `image: "registry.test/a`+nul+`:1"`),
-		"an image with a long name":         strings.ReplaceAll(good, "harbour/buoy", "harbour/"+long),
-		"a package with NUL in its name":    strings.ReplaceAll(good, "buoy\n", `"bu`+nul+`oy"`+"\n"),
-		"a package with a long name":        strings.ReplaceAll(good, "buoy\n", long+"\n"),
-		"a finding that quotes NUL":         "schema: olm.channel\npackage: \"a" + nul + "\"\nname: \"b" + nul + "\"\nentries: [{name: \"c" + nul + "\"}]\n",
-		"a finding that quotes no UTF-8":    "schema: olm.channel\npackage: \"a\xff\"\nname: b\nentries: []\n",
-		"a finding about a very long name":  "schema: olm.channel\npackage: " + long + "\nname: " + long + "\nentries: []\n",
-		"a channel with NUL in its name":    strings.ReplaceAll(good, "steady", `"st`+nul+`eady"`),
-		"a deprecation of NUL in a message": good + "---\nschema: olm.deprecations\npackage: buoy\nentries: [{reference: {schema: olm.package}, message: \"a" + nul + "\"}]\n",
+		"a document with NUL in its name": document("a" + nul + "b"),
+		"a document with a long name":     document(long),
+		"wide names": good + "---\nschema: " + wide + "\npackage: " + wide + "\nname: " + wide +
+			"\n",
+		"a document of a long schema": good + "---\nschema: " + long + "\nname: " + long + "\n",
+		"an image with NUL in its name": strings.ReplaceAll(
+			good, "image: registry.example.com/harbour/buoy-bundle:1.0.0", `image: "registry.test/a`+nul+`:1"`),
+		"an image with a long name":      strings.ReplaceAll(good, "harbour/buoy", "harbour/"+long),
+		"a package with NUL in its name": strings.ReplaceAll(good, "buoy\n", `"bu`+nul+`oy"`+"\n"),
+		"a package with a long name":     strings.ReplaceAll(good, "buoy\n", long+"\n"),
+		"a finding that quotes NUL": "schema: olm.channel\npackage: \"a" + nul + "\"\nname: \"b" + nul +
+			"\"\nentries: [{name: \"c" + nul + "\"}]\n",
+		"a finding that quotes no UTF-8": "schema: olm.channel\npackage: \"a\xff\"\nname: b\nentries: []\n",
+		"a finding about a very long name": "schema: olm.channel\npackage: " + long + "\nname: " + long +
+			"\nentries: []\n",
+		"a channel with NUL in its name": strings.ReplaceAll(good, "steady", `"st`+nul+`eady"`),
+		"a deprecation of NUL in a message": good +
+			"---\nschema: olm.deprecations\npackage: buoy\nentries: [{reference: {schema: olm.package}, message: \"a" +
+			nul + "\"}]\n",
 	} {
 		for _, mode := range []string{source.Strict, source.Lenient} {
 			t.Run(name+", "+mode, func(t *testing.T) {
@@ -51,7 +57,8 @@ func TestHostileTexts(t *testing.T) {
 				if name == "wide names" && s.State != store.Ready {
 					t.Errorf("status %+v", s)
 				}
-				if s.State != store.Ready && (s.State != store.Failed || s.Reason == "" || s.Message == "") || len(b.facts(stream)) != 1 {
+				if s.State != store.Ready && (s.State != store.Failed || s.Reason == "" || s.Message == "") ||
+					len(b.facts(stream)) != 1 {
 					t.Errorf("status %+v, facts %v", s, b.facts(stream))
 				}
 				b.must(b.markDue(t.Context()))
@@ -102,17 +109,20 @@ func TestOutcomeThatCannotBeStored(t *testing.T) {
 		b.must(b.lookAt(stream))
 		served := b.status(stream, "").Revision
 		admin := b.db.Pool(t, "admin")
-		_, err := admin.Exec(t.Context(), `create function catalog.refuse() returns trigger language plpgsql as $$ begin raise exception 'it is too much' using errcode = '`+code+`'; end $$;
+		_, err := admin.Exec(t.Context(),
+			`create function catalog.refuse() returns trigger language plpgsql as $$ begin raise exception 'it is too much' using errcode = '`+code+`'; end $$;
 			create trigger refuse before insert on catalog.revision_packages execute function catalog.refuse()`)
 		b.must(err)
 		shelf.put("registry.test/c:1", "p2", newer)
 		for range 2 {
 			b.must(b.lookAt(stream))
 		}
-		if s := b.status(stream, ""); s.State != store.Failed || s.Reason != reason || s.Revision != served || !strings.Contains(s.Message, "it is too much") || s.Errors != 1 {
+		if s := b.status(stream, ""); s.State != store.Failed || s.Reason != reason || s.Revision != served ||
+			!strings.Contains(s.Message, "it is too much") || s.Errors != 1 {
 			t.Errorf("%s: %+v", code, s)
 		}
-		if f, failed := b.facts(stream)[1].(events.CatalogLoadFailed); !failed || len(b.facts(stream)) != 2 || f.Reason != reason || shelf.count("open registry.test/c:1") != 2 {
+		if f, failed := b.facts(stream)[1].(events.CatalogLoadFailed); !failed || len(b.facts(stream)) != 2 ||
+			f.Reason != reason || shelf.count("open registry.test/c:1") != 2 {
 			t.Errorf("%s: facts %v after %d readings", code, b.facts(stream), shelf.count("open registry.test/c:1"))
 		}
 		_, err = admin.Exec(t.Context(), `drop trigger refuse on catalog.revision_packages`)

@@ -45,7 +45,8 @@ func TestForeignName(t *testing.T) {
 	b.must(b.lookAt(first))
 	b.ahead()
 	told := b.fetched(first)
-	if len(told) != 2 || told[0].Package != "lighthouse" || told[0].Content == "" || told[1].Package != "trawler" || told[1].Content != "" || told[1].Reason != "InvalidBundle" {
+	if len(told) != 2 || told[0].Package != "lighthouse" || told[0].Content == "" || told[1].Package != "trawler" ||
+		told[1].Content != "" || told[1].Reason != "InvalidBundle" {
 		t.Errorf("told %+v", told)
 	}
 }
@@ -104,8 +105,10 @@ func TestDisabledFetchesNothing(t *testing.T) {
 	c, err := b.store.Get(t.Context(), key(stream))
 	b.must(err)
 	list, err := b.store.Unfetched(t.Context(), c, b.clock(), fetchBatch)
-	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || shelf.count("bundle "+digested)+shelf.count("bundle "+tagged) != 0 {
-		t.Errorf("due %v (%v), %d rows, asked for %d and %d times", list, err, b.count("catalog.bundle_images"), shelf.count("bundle "+digested), shelf.count("bundle "+tagged))
+	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || shelf.count("bundle "+digested)+
+		shelf.count("bundle "+tagged) != 0 {
+		t.Errorf("due %v (%v), %d rows, asked for %d and %d times", list, err, b.count("catalog.bundle_images"),
+			shelf.count("bundle "+digested), shelf.count("bundle "+tagged))
 	}
 	b.intent("harbour", events.CatalogChanged{SourceType: "image", Spec: settings})
 	b.ahead()

@@ -18,7 +18,10 @@ import (
 // BenchmarkIndex indexes whole published catalogs into Postgres. It reports the first look, which
 // stores everything, and the second, after one file was touched, which reads and decodes nothing.
 func BenchmarkIndex(b *testing.B) {
-	for archive, packages := range map[string]int{catalogtest.CertifiedFBC414: 40, catalogtest.CertifiedBundles420: 59} {
+	for archive, packages := range map[string]int{
+		catalogtest.CertifiedFBC414:     40,
+		catalogtest.CertifiedBundles420: 59,
+	} {
 		b.Run(archive, func(b *testing.B) {
 			dir := catalogtest.Unpack(b, archive, nil)
 			var first, second time.Duration
@@ -32,7 +35,9 @@ func BenchmarkIndex(b *testing.B) {
 					b.Fatalf("%d facts: %v", len(r), r[0])
 				}
 				var raw, packed int64
-				x.must(x.Pool.QueryRow(b.Context(), `select sum(size), (select sum(length(data)) from catalog.packs) from catalog.contents`).Scan(&raw, &packed))
+				x.must(x.Pool.QueryRow(b.Context(),
+					`select sum(size), (select sum(length(data)) from catalog.packs) from catalog.contents`).Scan(
+					&raw, &packed))
 				b.ReportMetric(float64(packed)/float64(raw)*100, "%stored")
 				b.ReportMetric(float64(raw)/1e6, "MB")
 			}
@@ -70,7 +75,9 @@ func many(t testing.TB, dir string) {
 
 func manyVersions(name string, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "schema: olm.package\nname: %s\ndefaultChannel: steady\n---\nschema: olm.channel\npackage: %s\nname: steady\nentries:\n", name, name)
+	fmt.Fprintf(
+		&b, "schema: olm.package\nname: %s\ndefaultChannel: steady\n---\nschema: olm.channel\npackage: %s\nname: "+
+			"steady\nentries:\n", name, name)
 	for i := range n {
 		fmt.Fprintf(&b, "- {name: %s.v1.%d.0", name, i)
 		if i > 0 {
@@ -79,14 +86,17 @@ func manyVersions(name string, n int) string {
 		b.WriteString("}\n")
 	}
 	for i := range n {
-		fmt.Fprintf(&b, "---\nschema: olm.bundle\npackage: %s\nname: %s.v1.%d.0\nimage: registry.test/%s:1.%d.0\nproperties:\n- {type: olm.package, value: {packageName: %s, version: 1.%d.0}}\n- {type: olm.gvk, value: {group: %s.test, version: v1, kind: Thing}}\n",
-			name, name, i, name, i, name, i, name)
+		fmt.Fprintf(
+			&b,
+			"---\nschema: olm.bundle\npackage: %s\nname: %s.v1.%d.0\nimage: registry.test/%s:1.%d.0\nproperties:\n- "+
+				"{type: olm.package, value: {packageName: %s, version: 1.%d.0}}\n- {type: olm.gvk, value: {group: "+
+				"%s.test, version: v1, kind: Thing}}\n", name, name, i, name, i, name, i, name)
 	}
 	return b.String()
 }
 
-// BenchmarkOneChanged takes the time from a refresh of a catalog of 300 packages, of which one has changed, until the new
-// revision can be queried. What is asked of it is one second.
+// BenchmarkOneChanged takes the time from a refresh of a catalog of 300 packages, of which one has changed, until the
+// new revision can be queried. What is asked of it is one second.
 func BenchmarkOneChanged(b *testing.B) {
 	dir := b.TempDir()
 	many(b, dir)
@@ -109,7 +119,8 @@ func BenchmarkOneChanged(b *testing.B) {
 func (b *bench) queried(stream string, versions int) {
 	b.t.Helper()
 	var d digest.Digest
-	b.must(b.gateway.QueryRow(b.t.Context(), `select p.digest from catalog_api.catalogs c join catalog_api.revision_packages p using (tenant, revision)
+	b.must(b.gateway.QueryRow(b.t.Context(),
+		`select p.digest from catalog_api.catalogs c join catalog_api.revision_packages p using (tenant, revision)
 		where c.stream = $1 and p.package = 'p007'`, stream).Scan(&d))
 	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
@@ -118,8 +129,8 @@ func (b *bench) queried(stream string, versions int) {
 	}
 }
 
-// BenchmarkRestart takes the time from the start of the service to its first answer about a catalog of 300 packages: what
-// is served stands in Postgres, so that nothing is loaded.
+// BenchmarkRestart takes the time from the start of the service to its first answer about a catalog of 300 packages:
+// what is served stands in Postgres, so that nothing is loaded.
 func BenchmarkRestart(b *testing.B) {
 	dir := b.TempDir()
 	many(b, dir)
@@ -127,7 +138,10 @@ func BenchmarkRestart(b *testing.B) {
 	stream := x.add("certified", dir)
 	x.must(x.lookAt(stream))
 	nats := bustest.Start(b)
-	cfg := Config{Config: service.Config{DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: time.Second}, Cache: b.TempDir()}
+	cfg := Config{Config: service.Config{
+		DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(),
+		OpsListen: "127.0.0.1:0", Drain: time.Second,
+	}, Cache: b.TempDir()}
 	for b.Loop() {
 		a, err := New(b.Context(), cfg, x.Telemetry)
 		x.must(err)

@@ -23,7 +23,8 @@ func (a *App) load(ctx context.Context, l *looking, fsys fs.FS) error {
 		return err
 	}
 	c, err := load.Load(fsys, load.Options{
-		Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(), Lenient: l.settings.Mode == source.Lenient,
+		Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(),
+		Lenient: l.settings.Mode == source.Lenient,
 	})
 	if ferr := contents.Flush(); err == nil {
 		err = ferr
@@ -68,7 +69,8 @@ func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catal
 	}
 	out.Document, out.Message = document, f.Err().Error()
 	out.Failed = &events.CatalogLoadFailed{
-		Reason: reason, Rule: f[0].Rule, Findings: f.Errors(), Document: string(document), Input: string(input), Variant: out.Catalog.Variant,
+		Reason: reason, Rule: f[0].Rule, Findings: f.Errors(), Document: string(document), Input: string(input),
+		Variant: out.Catalog.Variant,
 	}
 	return nil
 }
@@ -92,10 +94,14 @@ func (a *App) publish(ctx context.Context, l *looking, c *load.Catalog) error {
 		return err
 	}
 	out.Message = summary(c)
-	out.Published = &store.Published{Revision: revision, Packages: digests, Bundles: bundles(c), Event: events.CatalogRevisionPublished{
-		Revision: string(revision), Previous: string(out.Catalog.Revision), Packages: len(digests), Bundles: bundles(c),
-		Variant: out.Catalog.Variant, Resolved: out.Report.Resolved, Quarantined: out.Report.Quarantined,
-	}}
+	out.Published = &store.Published{
+		Revision: revision, Packages: digests, Bundles: bundles(c),
+		Event: events.CatalogRevisionPublished{
+			Revision: string(revision), Previous: string(out.Catalog.Revision), Packages: len(digests),
+			Bundles: bundles(c), Variant: out.Catalog.Variant, Resolved: out.Report.Resolved,
+			Quarantined: out.Report.Quarantined,
+		},
+	}
 	out.Published.Images = unfetched(c)
 	if l.settings.Prefetch {
 		if err := a.store.Prefetch(ctx, out.Catalog, out.Published.Images); err != nil {
@@ -111,7 +117,9 @@ func (a *App) publish(ctx context.Context, l *looking, c *load.Catalog) error {
 // hold names the quarantined packages, and keeps those that the revision before had as they were there: as a
 // sick catalog does as a whole, a sick package stays at its last good state (DESIGN D3). One that never was
 // good is left out.
-func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before, digests map[string]digest.Digest) error {
+func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before,
+	digests map[string]digest.Digest,
+) error {
 	for _, q := range c.Quarantined {
 		out.Report.Quarantined = append(out.Report.Quarantined, store.Storable(q.Package))
 		d, had := before[q.Package]
@@ -129,7 +137,9 @@ func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before
 }
 
 // put stores what a revision is made of, and what differs from the one that is served.
-func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before, digests map[string]digest.Digest) error {
+func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before,
+	digests map[string]digest.Digest,
+) error {
 	if err := a.store.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
 		return err
 	}
@@ -137,7 +147,8 @@ func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before,
 		return err
 	}
 	for _, b := range c.Blobs {
-		out.Published.Blobs = append(out.Published.Blobs, store.BlobRef{Package: b.Package, Schema: b.Schema, Name: b.Name, Digest: b.Digest})
+		out.Published.Blobs = append(out.Published.Blobs,
+			store.BlobRef{Package: b.Package, Schema: b.Schema, Name: b.Name, Digest: b.Digest})
 	}
 	for _, p := range c.Packages {
 		if before[p.Name] != digests[p.Name] {
@@ -145,13 +156,19 @@ func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before,
 		}
 	}
 	var err error
-	out.Published.Event.Changes, out.Published.Event.All, err = a.changes(ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
+	out.Published.Event.Changes, out.Published.Event.All, err = a.changes(
+		ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
 	return err
 }
 
 // changes compares with the revision that is served.
-func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package, digests map[string]digest.Digest) ([]events.PackageChange, bool, error) {
-	in := index.Input{Before: before, After: digests, Old: map[string]catalog.Package{}, New: map[string]catalog.Package{}}
+func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package,
+	digests map[string]digest.Digest,
+) ([]events.PackageChange, bool, error) {
+	in := index.Input{
+		Before: before, After: digests, Old: map[string]catalog.Package{},
+		New: map[string]catalog.Package{},
+	}
 	for _, p := range changed {
 		in.New[p.Name] = p
 	}

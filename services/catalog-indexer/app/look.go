@@ -162,8 +162,11 @@ func (a *App) unstorable(ctx context.Context, l *looking, cause error) error {
 	if errs.Is(cause, errs.TooLarge) {
 		reason, kind = reasonTooLarge, errs.TooLarge
 	}
-	f := catalog.Findings{{Rule: "R-CAT-43", Severity: catalog.SeverityError, Message: "what the catalog holds cannot be stored: " + cause.Error() +
-		"; names must be UTF-8 without the character NUL and have at most some hundred bytes"}}
+	f := catalog.Findings{{
+		Rule: "R-CAT-43", Severity: catalog.SeverityError,
+		Message: "what the catalog holds cannot be stored: " + cause.Error() +
+			"; names must be UTF-8 without the character NUL and have at most some hundred bytes",
+	}}
 	out.Report.Severities = severities(f)
 	// Which of several faults is met first, may be another one each time.
 	if err := a.fail(ctx, l, reason, "unstorable: "+string(kind), f); err != nil {
@@ -235,7 +238,8 @@ func (a *App) refuse(ctx context.Context, l *looking, reason string, cause error
 	if errs.Is(cause, errs.TooLarge) {
 		reason = reasonTooLarge
 	}
-	if out.Report.NextLook.IsZero() && l.settings.Poll == "" { // what a digest names may appear, though it never changes
+	if out.Report.NextLook.IsZero() && l.settings.Poll == "" {
+		// what a digest names may appear, though it never changes
 		out.Report.NextLook = a.now().Add(source.FallbackPoll)
 	}
 	// What the attempts of an hour have in common; their texts may differ in an address or a time.
@@ -266,7 +270,8 @@ func (a *App) finish(ctx context.Context, out store.Look) error {
 		case err == nil && written:
 			return nil
 		case err == nil:
-			return errs.New(errs.Conflict, "catalog %s changed while it was looked at; looking again", out.Catalog.Subject)
+			return errs.New(errs.Conflict, "catalog %s changed while it was looked at; looking again",
+				out.Catalog.Subject)
 		case !errs.Is(err, errs.Conflict) || try == finishTries:
 			return err
 		}
@@ -281,11 +286,14 @@ func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
 	switch {
 	case out.Failed != nil:
 		a.count.looked(ctx, out.Catalog.Key, "failed", took)
-		log.WarnContext(ctx, "catalog cannot be served; the revision before stays", "reason", out.Failed.Reason, "errors", out.Failed.Findings, "first", out.Message)
+		log.WarnContext(ctx, "catalog cannot be served; the revision before stays", "reason", out.Failed.Reason,
+			"errors", out.Failed.Findings, "first", out.Message)
 	case out.Published.Revision != out.Catalog.Revision:
 		a.count.looked(ctx, out.Catalog.Key, "published", took)
-		log.InfoContext(ctx, "new catalog revision", "revision", out.Published.Revision.Short(), "packages", len(out.Published.Packages),
-			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes), "quarantined", len(out.Report.Quarantined))
+		log.InfoContext(ctx, "new catalog revision", "revision", out.Published.Revision.Short(), "packages",
+			len(out.Published.Packages),
+			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes), "quarantined",
+			len(out.Report.Quarantined))
 	default:
 		a.count.looked(ctx, out.Catalog.Key, "unchanged", took)
 		log.DebugContext(ctx, "catalog is as it was", "revision", out.Published.Revision.Short())

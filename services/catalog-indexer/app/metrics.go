@@ -29,7 +29,8 @@ func newMetrics() (*metrics, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}
-	contents, err := m.Int64Counter("chandler.catalog.contents.stored", metric.WithDescription("bundles stored, each content once"))
+	contents, err := m.Int64Counter("chandler.catalog.contents.stored",
+		metric.WithDescription("bundles stored, each content once"))
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}

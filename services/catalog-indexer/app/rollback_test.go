@@ -31,7 +31,9 @@ func TestRollback(t *testing.T) {
 	}
 	var fingerprint, revision string
 	var due bool
-	b.must(admin.QueryRow(t.Context(), `select fingerprint, revision, looked < wanted from catalog.catalogs where stream = $1`, stream).Scan(&fingerprint, &revision, &due))
+	b.must(admin.QueryRow(t.Context(),
+		`select fingerprint, revision, looked < wanted from catalog.catalogs where stream = $1`, stream).Scan(
+		&fingerprint, &revision, &due))
 	if n := b.count("catalog.packages"); fingerprint+revision != "" || !due || n != 0 {
 		t.Errorf("%d documents, fingerprint %q, revision %q, due %v", n, fingerprint, revision, due)
 	}

@@ -145,7 +145,8 @@ func (b *bench) settings(s source.Settings) string {
 	commitment := "c1:" + uuid.NewString()
 	raw, err := json.Marshal(s)
 	b.must(err)
-	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'catalog-source', 'salt', $3)`,
+	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+		values ($1, $2, 'catalog-source', 'salt', $3)`,
 		events.DefaultTenant, commitment, raw)
 	b.must(err)
 	return commitment
@@ -161,7 +162,10 @@ func (b *bench) lookAt(stream string) error {
 
 func (b *bench) lookAtVariant(stream, variant string, attempts int) error {
 	b.t.Helper()
-	err := b.look(b.t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream, Namespace: variant, Attempts: attempts})
+	err := b.look(b.t.Context(), bus.Scope{
+		Tenant: events.DefaultTenant, Cluster: stream, Namespace: variant,
+		Attempts: attempts,
+	})
 	b.positioned()
 	return err
 }
@@ -189,7 +193,9 @@ func (b *bench) facts(stream string) []events.Payload {
 
 func (b *bench) state(stream string) (state, reason, message string) {
 	b.t.Helper()
-	err := b.gateway.QueryRow(b.t.Context(), `select state, reason, message from catalog_api.catalogs where stream = $1`, stream).Scan(&state, &reason, &message)
+	err := b.gateway.QueryRow(b.t.Context(),
+		`select state, reason, message from catalog_api.catalogs where stream = $1`, stream).Scan(
+		&state, &reason, &message)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -218,12 +224,14 @@ func (b *bench) must(err error) {
 func (b *bench) servedIs(stream, revision string) {
 	b.t.Helper()
 	var now string
-	b.must(b.gateway.QueryRow(b.t.Context(), `select revision from catalog_api.catalogs where stream = $1`, stream).Scan(&now))
+	b.must(b.gateway.QueryRow(b.t.Context(), `select revision from catalog_api.catalogs where stream = $1`,
+		stream).Scan(&now))
 	if now != revision {
 		b.t.Errorf("served is %s, want %s", now, revision)
 	}
 	var d digest.Digest
-	b.must(b.gateway.QueryRow(b.t.Context(), `select p.digest from catalog_api.revision_packages r join catalog_api.packages p using (tenant, digest) where r.revision = $1`, revision).Scan(&d))
+	b.must(b.gateway.QueryRow(b.t.Context(), `select p.digest from catalog_api.revision_packages r
+		join catalog_api.packages p using (tenant, digest) where r.revision = $1`, revision).Scan(&d))
 	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
 	if got, err := p.Digest(); err != nil || got != d {
@@ -234,7 +242,8 @@ func (b *bench) servedIs(stream, revision string) {
 func (b *bench) findingsAre(document, rule string) {
 	b.t.Helper()
 	var f catalog.Findings
-	b.must(b.gateway.QueryRow(b.t.Context(), `select findings from catalog_api.findings where document = $1`, document).Scan(&f))
+	b.must(b.gateway.QueryRow(b.t.Context(), `select findings from catalog_api.findings where document = $1`,
+		document).Scan(&f))
 	if len(f) == 0 || f[0].Rule != rule || f[0].File != "buoy/catalog.yaml" || f[0].Line == 0 {
 		b.t.Errorf("findings: %v", f)
 	}
@@ -267,14 +276,16 @@ type rows struct{ contents, packages int }
 func (b *bench) rows() rows {
 	b.t.Helper()
 	var r rows
-	b.must(b.Pool.QueryRow(b.t.Context(), `select (select count(*) from catalog.contents), (select count(*) from catalog.packages)`).Scan(&r.contents, &r.packages))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select (select count(*) from catalog.contents), (select count(*)
+		from catalog.packages)`).Scan(&r.contents, &r.packages))
 	return r
 }
 
 func (b *bench) nothingTold(stream string) {
 	b.t.Helper()
 	var revision string
-	b.must(b.Pool.QueryRow(b.t.Context(), `select revision from catalog.catalogs where stream = $1`, stream).Scan(&revision))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select revision from catalog.catalogs where stream = $1`, stream).Scan(
+		&revision))
 	if revision != "" || len(b.facts(stream)) != 0 {
 		b.t.Errorf("served %q, told %v", revision, b.facts(stream))
 	}

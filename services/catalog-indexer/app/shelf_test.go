@@ -21,7 +21,10 @@ type shelf struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{trees: map[string]fs.FS{}, prints: map[string]string{}, faults: map[string]error{}, calls: map[string]int{}}
+	return &shelf{
+		trees: map[string]fs.FS{}, prints: map[string]string{}, faults: map[string]error{},
+		calls: map[string]int{},
+	}
 }
 
 // put makes a name hold one file, with a fingerprint.

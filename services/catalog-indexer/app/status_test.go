@@ -30,7 +30,10 @@ func shelved(t *testing.T) (*bench, *shelf) {
 // image gives the indexer a catalog image.
 func (b *bench) image(name string, s source.Settings) string {
 	b.t.Helper()
-	return b.intent(name, events.CatalogAdded{Name: name, SourceType: string(source.Image), Spec: b.settings(s), Templated: s.Template != ""})
+	return b.intent(name, events.CatalogAdded{
+		Name: name, SourceType: string(source.Image), Spec: b.settings(s),
+		Templated: s.Template != "",
+	})
 }
 
 // status is a row of catalog_api.catalog_status.
@@ -43,9 +46,11 @@ type status struct {
 
 func (b *bench) status(stream, variant string) (s status) {
 	b.t.Helper()
-	b.must(b.gateway.QueryRow(b.t.Context(), `select state, reason, message, connection, error, error_reason, reference, resolved, template, revision,
+	b.must(b.gateway.QueryRow(b.t.Context(),
+		`select state, reason, message, connection, error, error_reason, reference, resolved, template, revision,
 		connected, polled, next_look, quarantined, errors, warnings from catalog_api.catalog_status where catalog = $1 and variant = $2`, stream, variant).
-		Scan(&s.State, &s.Reason, &s.Message, &s.Connection, &s.Error, &s.ErrorReason, &s.Reference, &s.Resolved, &s.Template, &s.Revision,
+		Scan(&s.State, &s.Reason, &s.Message, &s.Connection, &s.Error, &s.ErrorReason, &s.Reference, &s.Resolved,
+			&s.Template, &s.Revision,
 			&s.Connected, &s.Polled, &s.NextLook, &s.Quarantined, &s.Errors, &s.Warnings))
 	return s
 }
@@ -64,7 +69,8 @@ func TestSourceAway(t *testing.T) {
 	}
 	b.must(b.lookAt(stream))
 	served := b.status(stream, "")
-	if served.State != "Ready" || served.Connection != "READY" || served.Resolved != "registry.test/c:1@p1" || served.Connected == nil || served.Polled == nil || served.NextLook == nil {
+	if served.State != "Ready" || served.Connection != "READY" || served.Resolved != "registry.test/c:1@p1" ||
+		served.Connected == nil || served.Polled == nil || served.NextLook == nil {
 		t.Errorf("after the first look: %+v", served)
 	}
 	shelf.fail("registry.test/c:1", errAway)
@@ -74,7 +80,8 @@ func TestSourceAway(t *testing.T) {
 		}
 	}
 	s := b.status(stream, "")
-	if s.State != "Ready" || s.Connection != "TRANSIENT_FAILURE" || s.Error != errAway.Error() || s.ErrorReason != "RegistryServerError" || s.Revision != served.Revision {
+	if s.State != "Ready" || s.Connection != "TRANSIENT_FAILURE" || s.Error != errAway.Error() ||
+		s.ErrorReason != "RegistryServerError" || s.Revision != served.Revision {
 		t.Errorf("while the source is away: %+v", s)
 	}
 	if n := len(b.facts(stream)); n != 1 {
@@ -97,7 +104,8 @@ func TestNeverServed(t *testing.T) {
 		if err := b.lookAtVariant(stream, "", attempts); !errors.Is(err, errAway) {
 			t.Fatalf("attempt %d ends with %v", attempts, err)
 		}
-		if s := b.status(stream, ""); s.State != "Failed" || s.Reason != "SourceUnreadable" || s.Connection != "TRANSIENT_FAILURE" {
+		if s := b.status(stream, ""); s.State != "Failed" || s.Reason != "SourceUnreadable" ||
+			s.Connection != "TRANSIENT_FAILURE" {
 			t.Errorf("attempt %d: %+v", attempts, s)
 		}
 		if n := len(b.facts(stream)); n != facts {
@@ -120,7 +128,8 @@ func TestPullOnlyWhatChanged(t *testing.T) {
 	for range 3 {
 		b.must(b.lookAt(stream))
 	}
-	if probes, opens := shelf.count("probe registry.test/c:1"), shelf.count("open registry.test/c:1"); probes != 3 || opens != 1 {
+	if probes, opens := shelf.count("probe registry.test/c:1"), shelf.count("open registry.test/c:1"); probes != 3 ||
+		opens != 1 {
 		t.Errorf("%d probes, %d pulls; want 3 and 1", probes, opens)
 	}
 }
@@ -148,7 +157,8 @@ func TestRefused(t *testing.T) {
 			if len(facts) != 1 || facts[0].(events.CatalogLoadFailed).Reason != c.reason {
 				t.Errorf("facts %v", facts)
 			}
-			if s := b.status(stream, ""); s.State != "Failed" || s.Error != c.err.Error() || s.ErrorReason != c.errorReason || s.NextLook == nil {
+			if s := b.status(stream, ""); s.State != "Failed" || s.Error != c.err.Error() ||
+				s.ErrorReason != c.errorReason || s.NextLook == nil {
 				t.Errorf("status %+v", s)
 			}
 		})
@@ -195,13 +205,15 @@ func TestIntervals(t *testing.T) {
 		{source.Settings{Image: digested, Poll: "2h"}, 2 * time.Hour, ""},
 	} {
 		shelf.put(c.settings.Image, "p", good)
-		stream := b.image("c"+strings.ReplaceAll(now.String()+c.settings.Poll+c.settings.Path, "/", "")+c.settings.Image[len(c.settings.Image)-3:], c.settings)
+		stream := b.image("c"+strings.ReplaceAll(now.String()+c.settings.Poll+c.settings.Path, "/", "")+
+			c.settings.Image[len(c.settings.Image)-3:], c.settings)
 		b.must(b.lookAt(stream))
 		s := b.status(stream, "")
 		switch {
 		case s.ErrorReason != c.notice || s.State != "Ready":
 			t.Errorf("%+v: status %+v", c.settings, s)
-		case c.want == 0 && s.NextLook != nil, c.want > 0 && (s.NextLook == nil || s.NextLook.Sub(now).Round(time.Second) != c.want):
+		case c.want == 0 && s.NextLook != nil, c.want > 0 &&
+			(s.NextLook == nil || s.NextLook.Sub(now).Round(time.Second) != c.want):
 			t.Errorf("%+v: next look %v, want in %s", c.settings, s.NextLook, c.want)
 		}
 	}
@@ -212,7 +224,10 @@ func TestIntervals(t *testing.T) {
 func TestLenient(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
-	tree := fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(good)}, "kelp/catalog.yaml": {Data: []byte("schema: olm.package\nname: kelp\ndefaultChannel: none\n")}}
+	tree := fstest.MapFS{
+		"buoy/catalog.yaml": {Data: []byte(good)},
+		"kelp/catalog.yaml": {Data: []byte("schema: olm.package\nname: kelp\ndefaultChannel: none\n")},
+	}
 	shelf.set("registry.test/c:1", "p1", tree)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Mode: source.Lenient})
 	b.must(b.lookAt(stream))
@@ -220,7 +235,8 @@ func TestLenient(t *testing.T) {
 	if !published || first.Packages != 1 || !slices.Equal(first.Quarantined, []string{"kelp"}) {
 		t.Fatalf("facts %v", b.facts(stream))
 	}
-	if s := b.status(stream, ""); s.State != "Ready" || !slices.Equal(s.Quarantined, []string{"kelp"}) || s.Errors == 0 || !strings.Contains(s.Message, "1 packages quarantined") {
+	if s := b.status(stream, ""); s.State != "Ready" || !slices.Equal(s.Quarantined, []string{"kelp"}) ||
+		s.Errors == 0 || !strings.Contains(s.Message, "1 packages quarantined") {
 		t.Errorf("status %+v", s)
 	}
 	shelf.put("registry.test/c:1", "p2", good)
@@ -240,28 +256,40 @@ func TestSickPackageStays(t *testing.T) {
 	kelp := func(text string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "buoy", "kelp"))}
 	}
-	shelf.set("registry.test/c:1", "p1", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(good)}, "kelp/catalog.yaml": kelp(good)})
+	shelf.set("registry.test/c:1", "p1", fstest.MapFS{
+		"buoy/catalog.yaml": {Data: []byte(good)},
+		"kelp/catalog.yaml": kelp(good),
+	})
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Mode: source.Lenient})
 	b.must(b.lookAt(stream))
 	first := b.facts(stream)[0].(events.CatalogRevisionPublished)
 
-	shelf.set("registry.test/c:1", "p2", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(newer)}, "kelp/catalog.yaml": kelp(sick)})
+	shelf.set("registry.test/c:1", "p2", fstest.MapFS{
+		"buoy/catalog.yaml": {Data: []byte(newer)},
+		"kelp/catalog.yaml": kelp(sick),
+	})
 	b.must(b.lookAt(stream))
 	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
-	if second.Packages != 2 || second.Bundles != first.Bundles+1 || !slices.Equal(second.Quarantined, []string{"kelp"}) ||
+	if second.Packages != 2 || second.Bundles != first.Bundles+1 ||
+		!slices.Equal(second.Quarantined, []string{"kelp"}) ||
 		len(second.Changes) != 1 || second.Changes[0].Package != "buoy" {
 		t.Errorf("with a sick kelp: %+v", second)
 	}
 
-	shelf.set("registry.test/c:1", "p3", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(newer)}, "kelp/catalog.yaml": kelp(newer)})
+	shelf.set("registry.test/c:1", "p3", fstest.MapFS{
+		"buoy/catalog.yaml": {Data: []byte(newer)},
+		"kelp/catalog.yaml": kelp(newer),
+	})
 	b.must(b.lookAt(stream))
 	third := b.facts(stream)[2].(events.CatalogRevisionPublished)
-	if third.Packages != 2 || len(third.Quarantined) != 0 || len(third.Changes) != 1 || third.Changes[0].Package != "kelp" || third.Changes[0].Change != index.Changed {
+	if third.Packages != 2 || len(third.Quarantined) != 0 || len(third.Changes) != 1 ||
+		third.Changes[0].Package != "kelp" || third.Changes[0].Change != index.Changed {
 		t.Errorf("with kelp mended: %+v", third)
 	}
 }
 
-// TestDisabled proves that a disabled catalog is not looked at, keeps what it has, and goes on when it is enabled (R-CFG-10).
+// TestDisabled proves that a disabled catalog is not looked at, keeps what it has, and goes on when it is enabled
+// (R-CFG-10).
 func TestDisabled(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
@@ -316,7 +344,10 @@ func TestOldRevisionServesMeanwhile(t *testing.T) {
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
 	b.must(b.lookAt(stream))
 	old := b.status(stream, "").Revision
-	slow := &blocking{FS: fstest.MapFS{"catalog.yaml": {Data: []byte(newer)}}, reached: make(chan struct{}, 1), free: make(chan struct{})}
+	slow := &blocking{
+		FS: fstest.MapFS{"catalog.yaml": {Data: []byte(newer)}}, reached: make(chan struct{}, 1),
+		free: make(chan struct{}),
+	}
 	shelf.set("registry.test/c:1", "p2", slow)
 	done := make(chan error, 1)
 	go func() {
@@ -352,7 +383,8 @@ func TestCredentials(t *testing.T) {
 	other, err := age.GenerateX25519Identity()
 	b.must(err)
 	for _, wrong := range []age.Identity{other, nil} {
-		if _, err := b.App.secret(t.Context(), wrong, events.DefaultTenant, "dock-pull"); !errs.Is(err, errs.Forbidden) || strings.Contains(err.Error(), "auths") {
+		if _, err := b.App.secret(t.Context(), wrong, events.DefaultTenant, "dock-pull"); !errs.Is(
+			err, errs.Forbidden) || strings.Contains(err.Error(), "auths") {
 			t.Errorf("with another identity: %v", err)
 		}
 	}

@@ -59,7 +59,8 @@ func (a *App) compareAll(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return err
 				}
-				a.Telemetry.Log.WarnContext(ctx, "cannot compare the upgrades of a package; trying again at the next turn",
+				a.Telemetry.Log.WarnContext(
+					ctx, "cannot compare the upgrades of a package; trying again at the next turn",
 					"tenant", r.Tenant, "package", r.Package, "document", r.Digest.Short(), "error", err)
 			}
 			last = r

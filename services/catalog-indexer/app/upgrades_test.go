@@ -21,14 +21,17 @@ import (
 func (b *bench) upgrade(stream, pkg, from, to string) *compare.Difference {
 	b.t.Helper()
 	var d digest.Digest
-	b.must(b.gateway.QueryRow(b.t.Context(), `select r.digest from catalog_api.catalogs c join catalog_api.revision_packages r using (tenant, revision)
+	b.must(b.gateway.QueryRow(b.t.Context(),
+		`select r.digest from catalog_api.catalogs c join catalog_api.revision_packages r using (tenant, revision)
 		where c.stream = $1 and r.package = $2`, stream, pkg).Scan(&d))
 	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
 	old, _ := p.Bundle(from)
 	now, _ := p.Bundle(to)
 	var packed []byte
-	rows, err := b.gateway.Query(b.t.Context(), `select difference from catalog_api.upgrades where from_content = $1 and to_content = $2`, old.Content, now.Content)
+	rows, err := b.gateway.Query(b.t.Context(),
+		`select difference from catalog_api.upgrades where from_content = $1 and to_content = $2`, old.Content,
+		now.Content)
 	b.must(err)
 	defer rows.Close()
 	if !rows.Next() {
@@ -60,7 +63,9 @@ func TestUpgradesAreCompared(t *testing.T) {
 	// The newest buoy loses a field and gains a right.
 	crd := find(t, dir, "buoy/0.9.1/manifests/buoys.sea.example.com.crd.yaml")
 	csv := find(t, dir, "buoy/0.9.1/manifests/buoy.clusterserviceversion.yaml")
-	before := edit(t, csv, "          rules:\n            - apiGroups", "          rules:\n            - {apiGroups: [''], resources: [secrets], verbs: [list]}\n            - apiGroups")
+	before := edit(t, csv, "          rules:\n            - apiGroups",
+		"          rules:\n            - {apiGroups: [''], resources: [secrets], verbs: [list]}\n            - "+
+			"apiGroups")
 	edit(t, crd, "scope: Namespaced", "scope: Cluster")
 	stream := b.add("examples", dir)
 	b.must(b.lookAt(stream))
@@ -77,7 +82,8 @@ func TestUpgradesAreCompared(t *testing.T) {
 		t.Errorf("rights gained: %+v", d.Gained)
 	}
 	compared := b.count("catalog.upgrades")
-	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 || compared < 2 {
+	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
+		compared < 2 {
 		t.Errorf("%d compared, left: %v (%v)", compared, left, err)
 	}
 
@@ -192,7 +198,8 @@ func buoys(t *testing.T) (*bench, *shelf, string) {
 	b.must(b.lookAt(stream))
 	b.ahead()
 	b.must(b.compareAll(t.Context()))
-	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 || b.count("catalog.upgrades") != 0 {
+	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
+		b.count("catalog.upgrades") != 0 {
 		t.Fatalf("left: %v (%v), %d differences of bundles without content", left, err, b.count("catalog.upgrades"))
 	}
 	for range cap(b.published) {
@@ -235,7 +242,8 @@ func TestFetchedWhileCompared(t *testing.T) {
 	shelf.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
 	b.again(stream)
 	b.must(b.fetchAll())
-	if noted, err := b.store.PutCompared(t.Context(), left[0], imagesOf(p), before); err != nil || noted || len(before) != 1 {
+	if noted, err := b.store.PutCompared(t.Context(), left[0], imagesOf(p), before); err != nil || noted ||
+		len(before) != 1 {
 		t.Errorf("noted as compared: %v (%v), with %v", noted, err, before)
 	}
 }
@@ -251,9 +259,11 @@ func TestForeignImagesAreNotCompared(t *testing.T) {
 	gone := b.intent("gone", events.CatalogAdded{Name: "gone", SourceType: "directory", Spec: b.body(t.TempDir())})
 	b.intent("gone", events.CatalogRemoved{})
 	var content string
-	b.must(b.Pool.QueryRow(t.Context(), `select digest from catalog.contents c where digest not in (select content from catalog.bundle_images) limit 1`).Scan(&content))
+	b.must(b.Pool.QueryRow(t.Context(),
+		`select digest from catalog.contents c where digest not in (select content from catalog.bundle_images) limit 1`).Scan(&content))
 	row := func(catalog, content string, mutable bool) {
-		_, err := b.Pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, mutable)
+		_, err := b.Pool.Exec(t.Context(),
+			`insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, mutable)
 			values ($1, $2, 'registry.test/buoy:0.9.1', 'buoy', 'buoy.v0.9.1', $3, $4)
 			on conflict (tenant, catalog, image, package, bundle) do update set content = excluded.content, mutable = excluded.mutable`, events.DefaultTenant, catalog, content, mutable)
 		b.must(err)

@@ -54,7 +54,8 @@ func (b *bench) secretIs(name, value string, to age.Recipient) {
 	_, err = w.Write([]byte(value))
 	b.must(err)
 	b.must(w.Close())
-	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt, ciphertext, updated)
+	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt,
+		ciphertext, updated)
 		values ($1, $2, 'dockerconfigjson', 'c1:x', 'salt', $3, now())`, events.DefaultTenant, name, sealed.Bytes())
 	b.must(err)
 }
@@ -71,7 +72,9 @@ func (b *bench) cluster(name, version string) {
 // runs says which version a cluster runs.
 func (b *bench) runs(name, version string) {
 	b.t.Helper()
-	b.tell(events.Installer, events.KindCluster, name, events.ClusterObserved{State: "Connected", KubernetesVersion: version})
+	b.tell(events.Installer, events.KindCluster, name, events.ClusterObserved{
+		State: "Connected", KubernetesVersion: version,
+	})
 }
 
 // lookAtAll looks at everything that is marked, until nothing is.
@@ -94,7 +97,8 @@ func (b *bench) lookAtAll() {
 
 func (b *bench) variants(stream string) []string {
 	b.t.Helper()
-	rows, err := b.gateway.Query(b.t.Context(), `select variant from catalog_api.catalog_status where catalog = $1 and variant <> '' order by 1`, stream)
+	rows, err := b.gateway.Query(b.t.Context(), `select variant from catalog_api.catalog_status
+		where catalog = $1 and variant <> '' order by 1`, stream)
 	b.must(err)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	b.must(err)
@@ -110,14 +114,18 @@ func TestTemplatedReference(t *testing.T) {
 	shelf.put("registry.test/c:v1.34", "p34", newer)
 	b.cluster("east", "v1.33.4")
 	b.cluster("west", "v1.33.9+k3s1")
-	stream := b.image("harbour", source.Settings{Template: "registry.test/c:v{kube_major_version}.{kube_minor_version}"})
+	stream := b.image("harbour", source.Settings{
+		Template: "registry.test/c:v{kube_major_version}.{kube_minor_version}",
+	})
 	b.lookAtAll()
 	s := b.status(stream, "1.33")
-	if s.State != "Ready" || s.Reference != "registry.test/c:v1.33" || s.Template != "AllTemplatesResolved" || s.Revision == "" {
+	if s.State != "Ready" || s.Reference != "registry.test/c:v1.33" || s.Template != "AllTemplatesResolved" ||
+		s.Revision == "" {
 		t.Fatalf("status %+v", s)
 	}
 	facts := b.facts(stream)
-	if p := facts[0].(events.CatalogRevisionPublished); len(facts) != 1 || p.Variant != "1.33" || p.Previous != "" || p.Resolved != "registry.test/c:v1.33@p33" {
+	if p := facts[0].(events.CatalogRevisionPublished); len(facts) != 1 || p.Variant != "1.33" || p.Previous != "" ||
+		p.Resolved != "registry.test/c:v1.33@p33" {
 		t.Errorf("facts %v", facts)
 	}
 	b.servedIs(stream, s.Revision) // without a cluster: that of the newest minor
@@ -142,7 +150,8 @@ func TestTemplatedReference(t *testing.T) {
 	b.runs("east", "v1.33.4")
 	b.lookAtAll()
 	facts = b.facts(stream)
-	if p := facts[len(facts)-1].(events.CatalogRevisionPublished); p.Variant != "1.33" || p.Previous != "" || p.Revision != s.Revision {
+	if p := facts[len(facts)-1].(events.CatalogRevisionPublished); p.Variant != "1.33" || p.Previous != "" ||
+		p.Revision != s.Revision {
 		t.Errorf("last fact %+v", p)
 	}
 	if n := shelf.count("open registry.test/c:v1.34"); n != 1 {
@@ -184,14 +193,17 @@ func TestFallback(t *testing.T) {
 	without := b.image("without", source.Settings{Template: template})
 	broken := b.image("broken", source.Settings{Template: "registry.test/c:{platform_version}"})
 	b.lookAtAll()
-	if s := b.status(with, ""); s.State != "Ready" || s.Reference != "registry.test/c:latest" || s.Template != "UnableToResolve" {
+	if s := b.status(with, ""); s.State != "Ready" || s.Reference != "registry.test/c:latest" ||
+		s.Template != "UnableToResolve" {
 		t.Errorf("with an image: %+v", s)
 	}
-	if s := b.status(without, ""); s.State == "Failed" || s.Message != settledMessage(nil) || len(b.facts(without)) != 0 {
+	if s := b.status(without, ""); s.State == "Failed" || s.Message != settledMessage(nil) ||
+		len(b.facts(without)) != 0 {
 		t.Errorf("without an image, nothing registered: %+v, facts %v", s, b.facts(without))
 	}
 	f, failed := b.facts(broken)[0].(events.CatalogLoadFailed)
-	if s := b.status(broken, ""); s.State != "Failed" || s.Template != "UnableToResolve" || !failed || f.Reason != "TemplateUnresolved" {
+	if s := b.status(broken, ""); s.State != "Failed" || s.Template != "UnableToResolve" || !failed ||
+		f.Reason != "TemplateUnresolved" {
 		t.Errorf("a variable that is unknown: %+v, facts %v", s, b.facts(broken))
 	}
 	// A cluster whose version is not known keeps the fallback in use; one that is known gets its own.
@@ -232,14 +244,18 @@ func TestNewVariantIsNoEmptyCatalog(t *testing.T) {
 	b.servedIs(stream, b.status(stream, "1.34").Revision)
 }
 
-// TestFallbackMended proves that the end of a failure is told, also where the image that failed was not used in between.
+// TestFallbackMended proves that the end of a failure is told, also where the image that failed was not used in
+// between.
 func TestFallbackMended(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
 	shelf.put("registry.test/c:latest", "p1", good)
 	shelf.put("registry.test/c:v1.33", "p33", newer)
 	b.cluster("east", "")
-	stream := b.image("harbour", source.Settings{Image: "registry.test/c:latest", Template: "registry.test/c:v1.{kube_minor_version}"})
+	stream := b.image("harbour", source.Settings{
+		Image:    "registry.test/c:latest",
+		Template: "registry.test/c:v1.{kube_minor_version}",
+	})
 	b.lookAtAll()
 	served := b.status(stream, "").Revision
 	shelf.put("registry.test/c:latest", "p2", "schema: olm.package\nname: broken\n")
@@ -265,8 +281,8 @@ func TestFallbackMended(t *testing.T) {
 	}
 }
 
-// TestLastRevisionOfAVariant proves that the revision of a variant which is gone is kept for the retention and collected
-// then, though no other one took its place.
+// TestLastRevisionOfAVariant proves that the revision of a variant which is gone is kept for the retention and
+// collected then, though no other one took its place.
 func TestLastRevisionOfAVariant(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
@@ -279,10 +295,12 @@ func TestLastRevisionOfAVariant(t *testing.T) {
 	b.must(err)
 	b.runs("east", "v1.34.1")
 	b.lookAtAll()
-	_, err = b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years' where variant = '1.34'`)
+	_, err = b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'
+		where variant = '1.34'`)
 	b.must(err)
 	for _, c := range []struct{ age, left int }{{399, 2}, {401, 1}} {
-		_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1) where variant = '1.33' and ended is not null`, c.age)
+		_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1)
+			where variant = '1.33' and ended is not null`, c.age)
 		b.must(err)
 		_, err = b.store.Collect(t.Context(), DefaultRetention)
 		b.must(err)

@@ -72,7 +72,10 @@ func Changes(in Input) (list []events.PackageChange, all bool, err error) {
 		if had && !gotOld || has && !gotNow {
 			return nil, false, fmt.Errorf("difference of package %s: its document is missing", name)
 		}
-		c := events.PackageChange{Package: name, Change: Changed, Digest: string(in.After[name]), Heads: moves(old, now)}
+		c := events.PackageChange{
+			Package: name, Change: Changed, Digest: string(in.After[name]),
+			Heads: moves(old, now),
+		}
 		switch {
 		case !had:
 			c.Change = Added

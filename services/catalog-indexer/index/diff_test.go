@@ -36,7 +36,10 @@ func pack(name string, channels map[string]string) catalog.Package {
 }
 
 func input(old, now []catalog.Package) index.Input {
-	in := index.Input{Before: index.Revision{}, After: index.Revision{}, Old: map[string]catalog.Package{}, New: map[string]catalog.Package{}}
+	in := index.Input{
+		Before: index.Revision{}, After: index.Revision{}, Old: map[string]catalog.Package{},
+		New: map[string]catalog.Package{},
+	}
 	put := func(r index.Revision, docs map[string]catalog.Package, ps []catalog.Package) {
 		for _, p := range ps {
 			r[p.Name] = digest.Bytes(fmt.Appendf(nil, "%v", p))
@@ -60,9 +63,16 @@ func TestChanges(t *testing.T) {
 	moved := pack("p", map[string]string{"s": "b a"})
 	moved.DefaultChannel = "s"
 	ended := pack("p", map[string]string{"s": "b a"})
-	ended.Deprecations = []catalog.Deprecation{{Schema: "olm.package", Message: "m"}, {Schema: "olm.bundle", Name: "a", Message: "m"}, {Schema: "olm.channel", Name: "s", Message: "m"}}
+	ended.Deprecations = []catalog.Deprecation{
+		{Schema: "olm.package", Message: "m"},
+		{Schema: "olm.bundle", Name: "a", Message: "m"},
+		{Schema: "olm.channel", Name: "s", Message: "m"},
+	}
 	other := pack("p", map[string]string{"s": "b a"})
-	other.Deprecations = []catalog.Deprecation{{Schema: "olm.bundle", Name: "b", Message: "m"}, {Schema: "olm.channel", Name: "s", Message: "other words"}}
+	other.Deprecations = []catalog.Deprecation{
+		{Schema: "olm.bundle", Name: "b", Message: "m"},
+		{Schema: "olm.channel", Name: "s", Message: "other words"},
+	}
 	was := []catalog.Package{pack("p", map[string]string{"s": "b a"})}
 	move := func(c, from, to string) []events.HeadMove { return []events.HeadMove{{Channel: c, From: from, To: to}} }
 	for _, c := range []struct {
@@ -71,12 +81,19 @@ func TestChanges(t *testing.T) {
 		want     []events.PackageChange
 	}{
 		{"nothing", was, was, []events.PackageChange{}},
-		{"first revision", nil, was, []events.PackageChange{{Package: "p", Change: "added", Heads: move("s", "", "b")}}},
-		{"package gone", was, nil, []events.PackageChange{{Package: "p", Change: "removed", Heads: move("s", "b", "")}}},
+		{"first revision", nil, was, []events.PackageChange{
+			{Package: "p", Change: "added", Heads: move("s", "", "b")},
+		}},
+		{"package gone", was, nil, []events.PackageChange{
+			{Package: "p", Change: "removed", Heads: move("s", "b", "")},
+		}},
 		{
 			"new head", was,
 			[]catalog.Package{pack("p", map[string]string{"s": "c b a"})},
-			[]events.PackageChange{{Package: "p", Change: "changed", Heads: move("s", "b", "c"), BundlesAdded: []string{"c"}}},
+			[]events.PackageChange{{
+				Package: "p", Change: "changed", Heads: move("s", "b", "c"),
+				BundlesAdded: []string{"c"},
+			}},
 		},
 		{
 			"new channel", was,
@@ -88,16 +105,29 @@ func TestChanges(t *testing.T) {
 			[]catalog.Package{pack("p", map[string]string{"s": "b"})},
 			[]events.PackageChange{{Package: "p", Change: "changed", BundlesRemoved: []string{"a"}}},
 		},
-		{"other content", was, []catalog.Package{mutated}, []events.PackageChange{{Package: "p", Change: "changed", BundlesMutated: []string{"b"}}}},
+		{
+			"other content", was,
+			[]catalog.Package{mutated},
+			[]events.PackageChange{{Package: "p", Change: "changed", BundlesMutated: []string{"b"}}},
+		},
 		{"other words", was, []catalog.Package{described}, []events.PackageChange{{Package: "p", Change: "changed"}}},
-		{"default channel", was, []catalog.Package{moved}, []events.PackageChange{{Package: "p", Change: "changed", DefaultChannelTo: "s"}}},
+		{
+			"default channel", was,
+			[]catalog.Package{moved},
+			[]events.PackageChange{{Package: "p", Change: "changed", DefaultChannelTo: "s"}},
+		},
 		{"deprecated", was, []catalog.Package{ended}, []events.PackageChange{
 			{Package: "p", Change: "changed", Deprecated: []string{"olm.bundle/a", "olm.channel/s", "olm.package"}},
 		}},
 		{"undeprecated", []catalog.Package{ended}, []catalog.Package{other}, []events.PackageChange{
-			{Package: "p", Change: "changed", Deprecated: []string{"olm.bundle/b"}, Undeprecated: []string{"olm.bundle/a", "olm.package"}},
+			{
+				Package: "p", Change: "changed", Deprecated: []string{"olm.bundle/b"},
+				Undeprecated: []string{"olm.bundle/a", "olm.package"},
+			},
 		}},
-		{"head lost", was, []catalog.Package{twoHeads}, []events.PackageChange{{Package: "p", Change: "changed", Heads: move("s", "b", "")}}},
+		{"head lost", was, []catalog.Package{twoHeads}, []events.PackageChange{
+			{Package: "p", Change: "changed", Heads: move("s", "b", "")},
+		}},
 	} {
 		in := input(c.old, c.now)
 		got, all, err := index.Changes(in)
@@ -165,7 +195,8 @@ func TestBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes (%v)", c.name, len(raw), err)
 		}
 		for _, one := range got {
-			if one.BundlesAdded != nil || (len(one.Heads) == 1) != c.heads || (one.Digest != "") != c.digest || one.Package == "" || one.Change == "" {
+			if one.BundlesAdded != nil || (len(one.Heads) == 1) != c.heads || (one.Digest != "") != c.digest ||
+				one.Package == "" || one.Change == "" {
 				t.Fatalf("%s: %+v", c.name, one)
 			}
 		}

@@ -116,10 +116,12 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
 		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Resolver: resolver, Installer: installer,
 		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions, Subscribers: reads.Subscriptions,
-		HookKey: a.cfg.HookKey, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals, GlobalCatalogNamespaces: p.catalogGlobals,
+		HookKey: a.cfg.HookKey, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
+		GlobalCatalogNamespaces: p.catalogGlobals,
 	})
 	a.api = api.New(api.Deps{
-		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver, Installer: installer,
+		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver,
+		Installer: installer,
 	})
 	return nil
 }

@@ -61,7 +61,8 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := b.do("GET", "/api/v1/clusters", nil)
-	if p := must[problem](b, http.StatusServiceUnavailable, a); p.Kind != "unavailable" || strings.Contains(p.Detail, "chandler_gateway") {
+	if p := must[problem](b, http.StatusServiceUnavailable, a); p.Kind != "unavailable" ||
+		strings.Contains(p.Detail, "chandler_gateway") {
 		t.Errorf("got %v", p)
 	}
 	if status, why := ready(); status != http.StatusServiceUnavailable || why == "ok" || why == "" {

@@ -70,10 +70,14 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 		tel.Log = slog.New(b.said)
 	}
 	cfg := app.Config{
-		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
-		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,
-		CatalogCredentialsRecipient: b.identity.Recipient().String(), HookKey: "a-hook-key-of-32-characters-or-more",
-		GlobalNamespaces: app.DefaultGlobalNamespaces, GlobalCatalogNamespaces: app.DefaultGlobalCatalogNamespaces,
+		Config: service.Config{
+			DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0",
+			Drain: 10 * time.Second,
+		},
+		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(),
+		TokenTo: io.Discard, CatalogCredentialsRecipient: b.identity.Recipient().String(),
+		HookKey: "a-hook-key-of-32-characters-or-more", GlobalNamespaces: app.DefaultGlobalNamespaces,
+		GlobalCatalogNamespaces: app.DefaultGlobalCatalogNamespaces,
 	}
 	if b.settings != nil {
 		b.settings(&cfg)
@@ -108,8 +112,8 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request with the admin token; body may be a string, nil or anything that is JSON. A read without minPosition
-// sees the writes before it: who asks for nothing is promised nothing, and a busy machine takes its time.
+// do sends a request with the admin token; body may be a string, nil or anything that is JSON. A read without
+// minPosition sees the writes before it: who asks for nothing is promised nothing, and a busy machine takes its time.
 func (b *bench) do(method, path string, body any) answer {
 	b.t.Helper()
 	return b.as(token, method, path, body)

@@ -51,7 +51,8 @@ func realPackages(tb testing.TB) (packages []libcatalog.Package, bundles int) {
 // offer puts packages into service under one catalog, a row at a time as the indexer does, in one transaction.
 func (b *bench) offer(name string, packages []libcatalog.Package) {
 	b.t.Helper()
-	c := must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: name, Source: model.CatalogSource{Type: "directory", Path: "/" + name}}))
+	c := must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: name, Source: model.CatalogSource{Type: "directory", Path: "/" + name}}))
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
 		b.t.Fatal(err)
@@ -75,18 +76,22 @@ func (b *bench) offer(name string, packages []libcatalog.Package) {
 			b.t.Fatal(err)
 		}
 		bundles += len(p.Bundles)
-		batch.Queue(`insert into catalog.packages (tenant, digest, package, document) values ('default', $1, $2, $3)`, d, p.Name, enc.EncodeAll(raw, nil))
-		batch.Queue(`insert into catalog.revision_packages (tenant, revision, package, digest) values ('default', $1, $2, $3)`, revision, p.Name, d)
+		batch.Queue(`insert into catalog.packages (tenant, digest, package, document) values ('default', $1, $2, $3)`,
+			d, p.Name, enc.EncodeAll(raw, nil))
+		batch.Queue(`insert into catalog.revision_packages (tenant, revision, package, digest)
+			values ('default', $1, $2, $3)`, revision, p.Name, d)
 		batch.Queue(insertSearch, d, p.Name, tile, p.Name+" "+strings.ReplaceAll(p.Name, "-", " ")+" "+card.DisplayName,
-			strings.Join(append(append([]string{card.Provider}, card.Keywords...), card.Categories...), " "), card.Summary,
-			m.Description[:min(len(m.Description), 4<<10)])
+			strings.Join(append(append([]string{card.Provider}, card.Keywords...), card.Categories...), " "),
+			card.Summary, m.Description[:min(len(m.Description), 4<<10)])
 	}
 	if err := b.pool("catalog-indexer").SendBatch(b.t.Context(), &batch).Close(); err != nil {
 		b.t.Fatal(err)
 	}
-	b.exec("catalog-indexer", `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, revision, state)
+	b.exec("catalog-indexer", `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority,
+		revision, state)
 		values ('default', $1, $2, 'directory', '', 0, $3, 'Ready')`, c.Stream, name, revision)
-	b.fact(events.Indexer, events.KindCatalog, name, name, events.CatalogRevisionPublished{Revision: revision, Packages: len(packages), Bundles: bundles})
+	b.fact(events.Indexer, events.KindCatalog, name, name,
+		events.CatalogRevisionPublished{Revision: revision, Packages: len(packages), Bundles: bundles})
 }
 
 // BenchmarkBrowse measures search and package queries over 10,000 bundles of real packages in four catalogs,
@@ -102,7 +107,10 @@ func BenchmarkBrowse(b *testing.B) {
 	}
 	g.exec("admin", "analyze")
 	g.search("minPosition=" + g.position)
-	largest := slices.MaxFunc(packages[:quarter], func(x, y libcatalog.Package) int { return len(x.Bundles) - len(y.Bundles) }).Name
+	largest := slices.MaxFunc(packages[:quarter], func(x, y libcatalog.Package) int {
+		return len(x.Bundles) - len(
+			y.Bundles)
+	}).Name
 	b.Logf("%d packages, %d bundles; the largest package has the name %s", len(packages), bundles, largest)
 	const shelf = "/api/v1/catalogs/shelf-1"
 	for _, r := range []struct{ name, path string }{

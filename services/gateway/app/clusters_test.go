@@ -17,9 +17,13 @@ import (
 func TestClusterFromRegisterToRemove(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig, Labels: map[string]string{"zone": "eu"}})
+	a := b.do("POST", "/api/v1/clusters", model.RegisterCluster{
+		Name: "spoke", Kubeconfig: kubeconfig,
+		Labels: map[string]string{"zone": "eu"},
+	})
 	c := must[model.Cluster](b, http.StatusCreated, a)
-	if c.Position == "" || a.header.Get("Chandler-Position") != c.Position || a.header.Get("Location") != "/api/v1/clusters/spoke" {
+	if c.Position == "" || a.header.Get("Chandler-Position") != c.Position ||
+		a.header.Get("Location") != "/api/v1/clusters/spoke" {
 		t.Errorf("position %q, headers %v", c.Position, a.header)
 	}
 	got := must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+c.Position, nil))
@@ -27,42 +31,54 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
-	b.fact(events.Installer, events.KindCluster, "spoke", "spoke", events.ClusterObserved{State: "Unreachable", Reason: "ConnectionRefused"})
-	b.exec("installer", `insert into installer.messages (tenant, subject, kind, message) values ('default', 'spoke', 'cluster', 'dial tcp: connection refused')`)
+	b.fact(events.Installer, events.KindCluster, "spoke", "spoke",
+		events.ClusterObserved{State: "Unreachable", Reason: "ConnectionRefused"})
+	b.exec("installer",
+		`insert into installer.messages (tenant, subject, kind, message) values ('default', 'spoke', 'cluster', 'dial tcp: connection refused')`)
 	got = must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/spoke"), nil))
 	if got.State != "Unreachable" || got.Message == "" {
 		t.Errorf("got %+v", got)
 	}
-	list := must[struct{ Items []model.Cluster }](b, 200, b.do("GET", "/api/v1/clusters?state=Unreachable&label=zone%3Deu", nil))
+	list := must[struct{ Items []model.Cluster }](b, 200,
+		b.do("GET", "/api/v1/clusters?state=Unreachable&label=zone%3Deu", nil))
 	if len(list.Items) != 1 || list.Items[0].Message == "" {
 		t.Errorf("got %+v", list)
 	}
 
-	set := must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke", model.ConfigureCluster{Drift: "report"}))
+	set := must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke",
+		model.ConfigureCluster{Drift: "report"}))
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
-	if want := (model.ClusterSettings{Mirror: "csv", Drift: "report", Optional: "monitoring.coreos.com", Events: "on"}); got.Settings != want || set.Settings != want {
+	if want := (model.ClusterSettings{
+		Mirror: "csv", Drift: "report", Optional: "monitoring.coreos.com",
+		Events: "on",
+	}); got.Settings != want || set.Settings != want {
 		t.Errorf("settings %+v, answered %+v, want %+v", got.Settings, set.Settings, want)
 	}
 	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"mirror": "some"}))
 	must[problem](b, 404, b.do("PATCH", "/api/v1/clusters/reef", model.ConfigureCluster{Drift: "report"}))
 
 	// Labels: some are set, null takes one away, others stay; lists by label follow.
-	set = must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke", map[string]any{"labels": map[string]any{"zone": nil, "stage": "test"}}))
+	set = must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke",
+		map[string]any{"labels": map[string]any{"zone": nil, "stage": "test"}}))
 	b.position = set.Position
 	got = must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/spoke"), nil))
-	if len(got.Labels) != 1 || got.Labels["stage"] != "test" || set.Labels["stage"] != "test" || got.Settings.Drift != "report" {
+	if len(got.Labels) != 1 || got.Labels["stage"] != "test" || set.Labels["stage"] != "test" ||
+		got.Settings.Drift != "report" {
 		t.Errorf("got %+v, answered %+v", got, set)
 	}
 	for label, want := range map[string]int{"zone": 0, "stage%3Dtest": 1} {
-		if list := must[struct{ Items []model.Cluster }](b, 200, b.do("GET", "/api/v1/clusters?label="+label, nil)); len(list.Items) != want {
+		if list := must[struct{ Items []model.Cluster }](
+			b, 200, b.do("GET", "/api/v1/clusters?label="+label, nil)); len(list.Items) != want {
 			t.Errorf("with the label %s: %d clusters, want %d", label, len(list.Items), want)
 		}
 	}
-	if p := must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]any{"labels": map[string]any{"a b": "c"}})); len(p.Errors) != 1 {
+	if p := must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke",
+		map[string]any{"labels": map[string]any{"a b": "c"}})); len(p.Errors) != 1 {
 		t.Errorf("got %+v", p)
 	}
 
-	must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials", model.ReplaceCredentials{Kubeconfig: kubeconfig}))
+	must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials",
+		model.ReplaceCredentials{Kubeconfig: kubeconfig}))
 	removed := must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil))
 	must[problem](b, 404, b.do("GET", "/api/v1/clusters/spoke?minPosition="+removed.Position, nil))
 	must[problem](b, 404, b.do("DELETE", "/api/v1/clusters/spoke", nil))
@@ -70,12 +86,16 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Errorf("%d credentials are left", n)
 	}
 	// A name can live again: the streams differ.
-	again := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
+	again := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters",
+		model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
 	if again.Stream == c.Stream {
 		t.Error("the second life has the stream of the first")
 	}
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+again.Position, nil))
-	if want := (model.ClusterSettings{Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com", Events: "on"}); got.Settings != want {
+	if want := (model.ClusterSettings{
+		Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com",
+		Events: "on",
+	}); got.Settings != want {
 		t.Errorf("the second life has the settings %+v", got.Settings)
 	}
 }
@@ -87,7 +107,8 @@ func TestKubeconfigIsReadableForTheInstallerOnly(t *testing.T) {
 	b := setup(t)
 	b.cluster("spoke")
 	var sealed []byte
-	if err := b.pool("installer").QueryRow(t.Context(), `select ciphertext from gateway_api.cluster_credentials where name = 'spoke'`).Scan(&sealed); err != nil {
+	if err := b.pool("installer").QueryRow(t.Context(),
+		`select ciphertext from gateway_api.cluster_credentials where name = 'spoke'`).Scan(&sealed); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(sealed, []byte("s3cr3t")) {
@@ -100,7 +121,8 @@ func TestKubeconfigIsReadableForTheInstallerOnly(t *testing.T) {
 	if plain, err := io.ReadAll(r); err != nil || string(plain) != kubeconfig {
 		t.Errorf("got %q, %v", plain, err)
 	}
-	if n := b.count(`select count(*) from eventlog.events where position(convert_to('s3cr3t', 'UTF8') in body) > 0`); n != 0 {
+	if n := b.count(
+		`select count(*) from eventlog.events where position(convert_to('s3cr3t', 'UTF8') in body) > 0`); n != 0 {
 		t.Error("an event holds the secret")
 	}
 	if a := b.do("GET", "/api/v1/clusters/spoke", nil); strings.Contains(string(a.body), "s3cr3t") {
@@ -120,7 +142,8 @@ func TestTwoRegistersOfOneName(t *testing.T) {
 	statuses := make([]int, contenders)
 	for i := range contenders {
 		wg.Go(func() {
-			statuses[i] = b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}).status
+			statuses[i] = b.do("POST", "/api/v1/clusters",
+				model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}).status
 		})
 	}
 	wg.Wait()

@@ -12,8 +12,8 @@ const DefaultListen = "127.0.0.1:8080"
 // DefaultGlobalNamespaces are the default global namespaces of OpenShift and of OLM elsewhere.
 const DefaultGlobalNamespaces = "openshift-operators,operators"
 
-// DefaultGlobalCatalogNamespaces are the global catalog namespaces of OpenShift and of OLM elsewhere, and the one of Chandler's own
-// examples.
+// DefaultGlobalCatalogNamespaces are the global catalog namespaces of OpenShift and of OLM elsewhere, and the one of
+// Chandler's own examples.
 const DefaultGlobalCatalogNamespaces = "openshift-marketplace,olm,catalogs"
 
 // Config is the configuration of the gateway.
@@ -33,8 +33,8 @@ type Config struct {
 	// GlobalNamespaces are namespaces, with commas, of every cluster in which the first subscription makes the operator
 	// group global-operators where there is none (R-OG-5).
 	GlobalNamespaces string
-	// GlobalCatalogNamespaces are namespaces, with commas, of every cluster whose catalogs the whole cluster sees, unless
-	// somebody says otherwise of one; a catalog of any other namespace is seen there alone (R-CAT-85).
+	// GlobalCatalogNamespaces are namespaces, with commas, of every cluster whose catalogs the whole cluster sees,
+	// unless somebody says otherwise of one; a catalog of any other namespace is seen there alone (R-CAT-85).
 	GlobalCatalogNamespaces string
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
@@ -45,10 +45,20 @@ func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	s.String(&c.Listen, "listen", DefaultListen, "address of the REST interface")
 	s.Secret(&c.AdminToken, "admin-token", "bearer token of the administrator; a new installation makes one without it")
-	s.String(&c.CredentialsRecipient, "credentials-recipient", "", "public age key (age1…) of the installer, which kubeconfigs are encrypted to")
-	s.String(&c.CatalogCredentialsRecipient, "catalog-credentials-recipient", "", "public age key (age1…) of the catalog-indexer, which credentials of catalog sources are encrypted to; none can be taken without it")
-	s.Secret(&c.HookKey, "hook-key", "32 or more random characters that the secrets of catalogs' hooks are derived from; there are no hooks without it")
-	s.String(&c.DefaultCatalogs, "default-catalogs", "", "YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
-	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces, "namespaces, with commas, of every cluster whose operators serve all namespaces: the first subscription makes the operator group global-operators there if there is no group; none where it is -")
-	s.String(&c.GlobalCatalogNamespaces, "global-catalog-namespaces", DefaultGlobalCatalogNamespaces, "namespaces, with commas, of every cluster whose catalogs the whole cluster sees; those of other namespaces are seen there alone, unless their visibility says otherwise; none where it is -")
+	s.String(&c.CredentialsRecipient, "credentials-recipient", "",
+		"public age key (age1…) of the installer, which kubeconfigs are encrypted to")
+	s.String(&c.CatalogCredentialsRecipient, "catalog-credentials-recipient", "",
+		"public age key (age1…) of the catalog-indexer, which credentials of catalog sources are encrypted to; none "+
+			"can be taken without it")
+	s.Secret(&c.HookKey, "hook-key",
+		"32 or more random characters that the secrets of catalogs' hooks are derived from; there are no hooks "+
+			"without it")
+	s.String(&c.DefaultCatalogs, "default-catalogs", "",
+		"YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
+	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces,
+		"namespaces, with commas, of every cluster whose operators serve all namespaces: the first subscription "+
+			"makes the operator group global-operators there if there is no group; none where it is -")
+	s.String(&c.GlobalCatalogNamespaces, "global-catalog-namespaces", DefaultGlobalCatalogNamespaces,
+		"namespaces, with commas, of every cluster whose catalogs the whole cluster sees; those of other namespaces "+
+			"are seen there alone, unless their visibility says otherwise; none where it is -")
 }

@@ -25,7 +25,9 @@ func TestChangesThatOvertakeEachOtherAreAllDecided(t *testing.T) {
 	statuses := make([]int, writers)
 	for i := range writers {
 		wg.Go(func() {
-			statuses[i] = b.do("PUT", path+"/g", model.OperatorGroupSpec{TargetNamespaces: []string{fmt.Sprintf("ns-%d", i)}}).status
+			statuses[i] = b.do("PUT", path+"/g", model.OperatorGroupSpec{
+				TargetNamespaces: []string{fmt.Sprintf("ns-%d", i)},
+			}).status
 		})
 	}
 	wg.Wait()
@@ -37,7 +39,8 @@ func TestChangesThatOvertakeEachOtherAreAllDecided(t *testing.T) {
 			t.Errorf("status %d", s)
 		}
 	}
-	if n := b.count(`select version from eventlog.streams where kind = 'operatorgroup'`); changed == 0 || n != 1+changed {
+	if n := b.count(`select version from eventlog.streams where kind = 'operatorgroup'`); changed == 0 ||
+		n != 1+changed {
 		t.Errorf("%d of %d changes were taken, the stream is at version %d", changed, writers, n)
 	}
 }
@@ -52,7 +55,8 @@ func TestApprovalsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if a := b.do("POST", "/api/v1/installplans/"+id+"/approve", model.ApprovePlan{Digest: p.Digest}); a.status != 200 {
+			if a := b.do("POST", "/api/v1/installplans/"+id+"/approve",
+				model.ApprovePlan{Digest: p.Digest}); a.status != 200 {
 				t.Errorf("%d %s", a.status, a.body)
 			}
 		})

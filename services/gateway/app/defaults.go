@@ -38,7 +38,8 @@ func readParts(cfg Config) (p parts, err error) {
 		return p, err
 	}
 	if cfg.HookKey != "" && len(cfg.HookKey) < cataloghook.MinKey {
-		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey), cataloghook.MinKey).At("hook-key", "min-length")
+		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey),
+			cataloghook.MinKey).At("hook-key", "min-length")
 	}
 	if p.globals, err = globalNamespaces("global-namespaces", cfg.GlobalNamespaces); err != nil {
 		return p, err
@@ -82,7 +83,8 @@ func readDefaults(path string) ([]model.AddCatalog, error) {
 		return nil, fmt.Errorf("setting default-catalogs: %w", err)
 	}
 	if info.Size() > maxDefaultsBytes {
-		return nil, errs.New(errs.TooLarge, "setting default-catalogs: %s has %d bytes, %d are allowed", path, info.Size(), maxDefaultsBytes)
+		return nil, errs.New(errs.TooLarge, "setting default-catalogs: %s has %d bytes, %d are allowed", path,
+			info.Size(), maxDefaultsBytes)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -108,10 +110,13 @@ func checkDefaults(path string, list []model.AddCatalog) error {
 		}
 		seen[d.Name] = true
 		if d.Cluster != "" || d.Namespace != "" || d.Visibility != "" {
-			v.Addf(at, rule.NotChangeable, "%s: a default catalog belongs to the whole fleet: leave out cluster, namespace and visibility", at)
+			v.Addf(at, rule.NotChangeable,
+				"%s: a default catalog belongs to the whole fleet: leave out cluster, namespace and visibility", at)
 		}
 		if d.Disabled {
-			v.Addf(at+".disabled", rule.NotChangeable, "%s: whether a default catalog is disabled is said by people: with PUT /api/v1/operatorhub, or apply of an OperatorHub", at)
+			v.Addf(at+".disabled", rule.NotChangeable,
+				"%s: whether a default catalog is disabled is said by people: with PUT /api/v1/operatorhub, or apply "+
+					"of an OperatorHub", at)
 		}
 		metadata.Check(&v, at, events.KindCatalog, d.Metadata)
 		for _, x := range source.Check(d.Source.Type, d.Source.Settings(d.Display)) {

@@ -19,7 +19,8 @@ func reported(t *testing.T) *bench {
 	b := setup(t)
 	b.cluster("spoke")
 	b.installed()
-	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, spokeID)
+	b.exec("installer",
+		`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, spokeID)
 	return b
 }
 
@@ -28,7 +29,8 @@ func reported(t *testing.T) *bench {
 func TestWhatIsLeftOutIsShown(t *testing.T) {
 	t.Parallel()
 	b := reported(t)
-	b.exec("installer", `insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, cut, updated) values ('default', $1, 'ops', $2,
+	b.exec("installer",
+		`insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, cut, updated) values ('default', $1, 'ops', $2,
 		'[{"kind": "Role", "name": "gauge", "reason": "the API server refuses trials", "since": "2031-02-03T04:05:06Z"}]', '[]', '{"components": 30}', now())`, spokeID, gauge)
 	details := func() model.OperatorDetails {
 		o := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
@@ -38,7 +40,8 @@ func TestWhatIsLeftOutIsShown(t *testing.T) {
 		return *o.Details
 	}
 	got := details()
-	if diff := cmp.Diff(&protocol.Cut{Components: 30}, got.LeftOut); diff != "" || len(got.Drift) != 1 || got.Drift[0].Reason != "the API server refuses trials" {
+	if diff := cmp.Diff(&protocol.Cut{Components: 30}, got.LeftOut); diff != "" || len(got.Drift) != 1 ||
+		got.Drift[0].Reason != "the API server refuses trials" {
 		t.Errorf("got %+v; (-want +got):\n%s", got, diff)
 	}
 	b.exec("installer", `update installer.operator_details set cut = null`)
@@ -47,12 +50,13 @@ func TestWhatIsLeftOutIsShown(t *testing.T) {
 	}
 }
 
-// TestOperatorConditions: R-CAT-53: that an operator runs without objects of optional kinds is a condition of it, in lists and in the
-// answer about it alone; an operator of which nothing is told has none.
+// TestOperatorConditions: R-CAT-53: that an operator runs without objects of optional kinds is a condition of it, in
+// lists and in the answer about it alone; an operator of which nothing is told has none.
 func TestOperatorConditions(t *testing.T) {
 	t.Parallel()
 	b := reported(t)
-	b.exec("installer", `insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, conditions, updated) values ('default', $1, 'ops', $2,
+	b.exec("installer",
+		`insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, conditions, updated) values ('default', $1, 'ops', $2,
 		'[]', '[]', '[{"type": "OptionalKindsNotServed", "status": "True", "reason": "APINotServed", "message": "m", "lastTransitionTime": "2031-02-03T04:05:06Z"}]', now())`, spokeID, gauge)
 	one := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
 	list := must[struct{ Items []model.Operator }](b, 200, b.do("GET", b.seen("/api/v1/operators"), nil)).Items
@@ -63,7 +67,10 @@ func TestOperatorConditions(t *testing.T) {
 			t.Errorf("%s has no list of conditions", o.Name)
 		case o.Name == gauge:
 			found = true
-			want := []model.Condition{{Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed", Message: "m", Since: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}}
+			want := []model.Condition{{
+				Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed",
+				Message: "m", Since: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC),
+			}}
 			if diff := cmp.Diff(want, o.Conditions); diff != "" {
 				t.Error(diff)
 			}

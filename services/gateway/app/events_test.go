@@ -35,7 +35,8 @@ func TestEventsAreListedAndFiltered(t *testing.T) {
 	b.cluster("spoke")
 	b.cluster("other")
 	b.catalog("fleet")
-	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", model.CreateOperatorGroup{Name: "g"}))
+	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups",
+		model.CreateOperatorGroup{Name: "g"}))
 	last := must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe("tidegauge", "tidegauge")))
 	b.until(func() bool {
 		return strings.Contains(string(b.do("GET", "/api/v1/events", nil).body), "subscription.created.v1")
@@ -137,7 +138,10 @@ func TestStreamResumesWithoutGaps(t *testing.T) {
 	go func() {
 		defer close(appended)
 		for i := range total {
-			b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: fmt.Sprintf("spoke-%d", i), Kubeconfig: kubeconfig})
+			b.do("POST", "/api/v1/clusters", model.RegisterCluster{
+				Name:       fmt.Sprintf("spoke-%d", i),
+				Kubeconfig: kubeconfig,
+			})
 		}
 	}()
 	last, seen := "1-0", 0

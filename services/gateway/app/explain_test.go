@@ -37,7 +37,10 @@ func resolver(b *bench, url string) (asked <-chan map[string]string) {
 	}
 	questions := make(chan map[string]string, 100)
 	done := make(chan error, 2)
-	for subject, answer := range map[string]string{"chandler.ask.resolver.explain": "", "chandler.ask.resolver.why": ledger} {
+	for subject, answer := range map[string]string{
+		"chandler.ask.resolver.explain": "",
+		"chandler.ask.resolver.why":     ledger,
+	} {
 		go func() {
 			done <- conn.Serve(ctx, subject, func(_ context.Context, q json.RawMessage) (any, error) {
 				var m map[string]string
@@ -70,26 +73,30 @@ func resolver(b *bench, url string) (asked <-chan map[string]string) {
 	return questions
 }
 
-// TestExplanations: the API asks the resolver why, in the caller's tenant, and says so clearly while it is away; what is not
-// there is not asked about.
+// TestExplanations: the API asks the resolver why, in the caller's tenant, and says so clearly while it is away; what
+// is not there is not asked about.
 func TestExplanations(t *testing.T) {
 	t.Parallel()
 	var nats string
 	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
 	b.cluster("spoke")
 	b.catalog("fleet")
-	b.position = must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe("tidegauge", "tidegauge"))).Position
+	b.position = must[model.Subscription](b, 201, b.do("POST", subscriptions,
+		subscribe("tidegauge", "tidegauge"))).Position
 	plan := uuid.NewString()
-	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
+	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa",
+		proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
 	b.do("GET", b.seen("/api/v1/installplans"), nil)
 	const operator = "/api/v1/clusters/spoke/namespaces/ops/operators/tidegauge/why"
 	away := b.do("GET", b.seen(subscriptions+"/tidegauge/explanation"), nil)
-	if p := must[problem](b, 503, away); !strings.HasPrefix(p.Detail, "the resolver does not answer at the moment") || away.header.Get("Retry-After") == "" {
+	if p := must[problem](b, 503, away); !strings.HasPrefix(p.Detail, "the resolver does not answer at the moment") ||
+		away.header.Get("Retry-After") == "" {
 		t.Errorf("while the resolver is away: %+v, %v", p, away.header)
 	}
 	asked := resolver(b, nats)
 	b.until(func() bool { return b.do("GET", operator, nil).status == 200 })
-	if q := <-asked; q["tenant"] != "default" || q["cluster"] != "spoke" || q["namespace"] != "ops" || q["operator"] != "tidegauge" {
+	if q := <-asked; q["tenant"] != "default" || q["cluster"] != "spoke" || q["namespace"] != "ops" ||
+		q["operator"] != "tidegauge" {
 		t.Errorf("asked %v", q)
 	}
 	w := must[model.OperatorReasoning](b, 200, b.do("GET", operator, nil))
@@ -98,12 +105,15 @@ func TestExplanations(t *testing.T) {
 	}
 	b.until(func() bool { return b.do("GET", subscriptions+"/tidegauge/explanation", nil).status == 200 })
 	d := must[model.Decision](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge/explanation"), nil))
-	if !d.Agrees || d.Subscription != "tidegauge" || d.Class != "unsatisfiable" || strings.Join(d.Conflict, " ") != "subscription/tidegauge subscription/rival operator/old.v1" ||
-		len(d.Statements) != 1 || d.Statements[0].Other != "b" || len(d.Remedies) != 1 || d.Remedies[0].Target != "subscription/rival" || string(d.Again) != `{"name":"tidegauge"}` {
+	if !d.Agrees || d.Subscription != "tidegauge" || d.Class != "unsatisfiable" ||
+		strings.Join(d.Conflict, " ") != "subscription/tidegauge subscription/rival operator/old.v1" ||
+		len(d.Statements) != 1 || d.Statements[0].Other != "b" || len(d.Remedies) != 1 ||
+		d.Remedies[0].Target != "subscription/rival" || string(d.Again) != `{"name":"tidegauge"}` {
 		t.Errorf("explanation %+v", d)
 	}
 	d = must[model.Decision](b, 200, b.do("GET", "/api/v1/installplans/"+plan+"/explanation", nil))
-	if d.Agrees || d.PlanName != "install-aaaaa" || d.Cluster != "spoke" || d.Namespace != "ops" || d.Differences[0].What != "digest" || d.Bundles[0].CSV != "tidegauge.v1.1.0" {
+	if d.Agrees || d.PlanName != "install-aaaaa" || d.Cluster != "spoke" || d.Namespace != "ops" ||
+		d.Differences[0].What != "digest" || d.Bundles[0].CSV != "tidegauge.v1.1.0" {
 		t.Errorf("explanation of the plan %+v", d)
 	}
 	must[problem](b, 404, b.do("GET", subscriptions+"/none/explanation", nil))

@@ -20,39 +20,48 @@ func TestOperatorGroupInItsCluster(t *testing.T) {
 	b := setup(t)
 	b.cluster("spoke")
 	const path, subject = "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", "spoke/ops/coast"
-	in := model.CreateOperatorGroup{Name: "coast", OperatorGroupSpec: model.OperatorGroupSpec{Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}}}}
+	in := model.CreateOperatorGroup{Name: "coast", OperatorGroupSpec: model.OperatorGroupSpec{
+		Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}},
+	}}
 	made := must[model.OperatorGroup](b, 201, b.do("POST", path, in))
 	if made.Targets == nil || len(made.Targets) != 0 || made.Spec.Selector.MatchLabels["sea"] != "north" {
 		t.Errorf("made %+v", made)
 	}
 	b.position = made.Position
 	b.fact(events.Installer, events.KindOperatorGroup, subject, subject, events.OperatorGroupObserved{
-		Targets: []string{"a", "b"}, ProvidedAPIs: []string{"Gauge.v1.sea.test"}, Conditions: []string{protocol.GroupServiceAccount},
+		Targets: []string{"a", "b"}, ProvidedAPIs: []string{"Gauge.v1.sea.test"},
+		Conditions: []string{protocol.GroupServiceAccount},
 	})
-	b.exec("installer", `insert into installer.messages (tenant, subject, kind, message) values ('default', $1, 'operatorgroup', 'no such account')`,
+	b.exec("installer",
+		`insert into installer.messages (tenant, subject, kind, message) values ('default', $1, 'operatorgroup', 'no such account')`,
 		subject+"/"+protocol.GroupServiceAccount)
 	get := func() model.OperatorGroup {
 		return must[model.OperatorGroup](b, 200, b.do("GET", b.seen(path+"/coast"), nil))
 	}
 	got := get()
-	if !slices.Equal(got.Targets, []string{"a", "b"}) || !slices.Equal(got.ProvidedAPIs, []string{"Gauge.v1.sea.test"}) || len(got.Conditions) != 1 {
+	if !slices.Equal(got.Targets, []string{"a", "b"}) ||
+		!slices.Equal(got.ProvidedAPIs, []string{"Gauge.v1.sea.test"}) || len(got.Conditions) != 1 {
 		t.Fatalf("got %+v", got)
 	}
-	if c := got.Conditions[0]; c.Reason != "ServiceAccountNotFound" || c.Message != "no such account" || c.Event == "" || c.Status != "True" {
+	if c := got.Conditions[0]; c.Reason != "ServiceAccountNotFound" || c.Message != "no such account" ||
+		c.Event == "" || c.Status != "True" {
 		t.Errorf("condition %+v", c)
 	}
 	// Other targets keep the condition's event; the end of the condition takes it away.
 	event := got.Conditions[0].Event
-	b.fact(events.Installer, events.KindOperatorGroup, subject, subject, events.OperatorGroupObserved{Targets: []string{"c"}, Conditions: []string{protocol.GroupServiceAccount}})
+	b.fact(events.Installer, events.KindOperatorGroup, subject, subject,
+		events.OperatorGroupObserved{Targets: []string{"c"}, Conditions: []string{protocol.GroupServiceAccount}})
 	if got = get(); got.Conditions[0].Event != event || !slices.Equal(got.Targets, []string{"c"}) {
 		t.Errorf("got %+v", got)
 	}
-	b.fact(events.Installer, events.KindOperatorGroup, subject, subject, events.OperatorGroupObserved{Targets: []string{"c"}})
+	b.fact(events.Installer, events.KindOperatorGroup, subject, subject,
+		events.OperatorGroupObserved{Targets: []string{"c"}})
 	if got = get(); len(got.Conditions) != 0 {
 		t.Errorf("got %+v", got)
 	}
 	// What an intent says of targets holds at once; what a selector chooses stands until the cluster has told.
-	b.position = must[model.OperatorGroup](b, 200, b.do("PUT", path+"/coast", model.OperatorGroupSpec{TargetNamespaces: []string{"d"}})).Position
+	b.position = must[model.OperatorGroup](b, 200, b.do("PUT", path+"/coast",
+		model.OperatorGroupSpec{TargetNamespaces: []string{"d"}})).Position
 	if got = get(); !slices.Equal(got.Targets, []string{"d"}) {
 		t.Errorf("targets %v", got.Targets)
 	}
@@ -71,14 +80,18 @@ func TestGlobalGroup(t *testing.T) {
 	b.cluster("other")
 	subscribe := func(cluster, ns, name string) model.Subscription {
 		t.Helper()
-		s := must[model.Subscription](b, 201, b.do("POST", "/api/v1/clusters/"+cluster+"/namespaces/"+ns+"/subscriptions",
-			model.CreateSubscription{Name: name, SubscriptionSpec: model.SubscriptionSpec{Package: name, Catalog: "fleet"}}))
+		s := must[model.Subscription](b, 201, b.do("POST", "/api/v1/clusters/"+cluster+"/namespaces/"+ns+
+			"/subscriptions",
+			model.CreateSubscription{Name: name, SubscriptionSpec: model.SubscriptionSpec{
+				Package: name, Catalog: "fleet",
+			}}))
 		b.position = s.Position
 		return s
 	}
 	groups := func(cluster, ns string) (names []string) {
 		t.Helper()
-		list := must[struct{ Items []model.OperatorGroup }](b, 200, b.do("GET", b.seen("/api/v1/clusters/"+cluster+"/namespaces/"+ns+"/operatorgroups"), nil))
+		list := must[struct{ Items []model.OperatorGroup }](
+			b, 200, b.do("GET", b.seen("/api/v1/clusters/"+cluster+"/namespaces/"+ns+"/operatorgroups"), nil))
 		for _, g := range list.Items {
 			names = append(names, g.Name)
 			if len(g.Spec.TargetNamespaces) > 0 {
@@ -87,7 +100,9 @@ func TestGlobalGroup(t *testing.T) {
 		}
 		return names
 	}
-	b.position = must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/operators/operatorgroups", model.CreateOperatorGroup{Name: "mine"})).Position
+	b.position = must[model.OperatorGroup](b, 201,
+		b.do("POST", "/api/v1/clusters/spoke/namespaces/operators/operatorgroups",
+			model.CreateOperatorGroup{Name: "mine"})).Position
 	for _, c := range []struct {
 		cluster, ns string
 		want        []string
@@ -100,7 +115,11 @@ func TestGlobalGroup(t *testing.T) {
 	} {
 		for i, name := range []string{"tide", "buoy"} {
 			s := subscribe(c.cluster, c.ns, name)
-			if said := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "global-operators was made in namespace "+c.ns) }); said != (c.warned && i == 0) {
+			if said := slices.ContainsFunc(s.Warnings,
+				func(w string) bool {
+					return strings.Contains(
+						w, "global-operators was made in namespace "+c.ns)
+				}); said != (c.warned && i == 0) {
 				t.Errorf("subscription %d of %s in %s is answered with %q", i+1, c.ns, c.cluster, s.Warnings)
 			}
 		}
@@ -109,7 +128,8 @@ func TestGlobalGroup(t *testing.T) {
 		}
 	}
 	var actor string
-	if err := b.pool("gateway").QueryRow(t.Context(), `select convert_from(body, 'utf8')::jsonb ->> 'authid' from eventlog.events where type = 'operatorgroup.created.v1'
+	if err := b.pool("gateway").QueryRow(t.Context(),
+		`select convert_from(body, 'utf8')::jsonb ->> 'authid' from eventlog.events where type = 'operatorgroup.created.v1'
 		and convert_from(body, 'utf8')::jsonb ->> 'subject' = 'spoke/openshift-operators/global-operators'`).Scan(&actor); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +137,10 @@ func TestGlobalGroup(t *testing.T) {
 		t.Errorf("the group was made by %q", actor)
 	}
 	// What is refused leaves nothing behind.
-	if r := b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions", model.CreateSubscription{Name: "tide", SubscriptionSpec: model.SubscriptionSpec{Package: "tide", Catalog: "fleet"}}); r.status != 409 {
+	if r := b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions",
+		model.CreateSubscription{Name: "tide", SubscriptionSpec: model.SubscriptionSpec{
+			Package: "tide", Catalog: "fleet",
+		}}); r.status != 409 {
 		t.Errorf("a second one of its name: %d", r.status)
 	}
 }
@@ -131,8 +154,10 @@ func TestGlobalGroupIsForeseen(t *testing.T) {
 	b.catalog("fleet")
 	in := subscribe("tidegauge", "tidegauge")
 	in.Config = json.RawMessage(`{"env": [{"name": "A", "value": "b"}]}`)
-	p := must[model.Preview](b, 200, b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions?dryRun=true", in))
-	if list := o.last().Hypotheses; len(list) != 2 || list[0].Subject != "spoke/openshift-operators/global-operators" || !p.Applicable {
+	p := must[model.Preview](b, 200, b.do("POST",
+		"/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions?dryRun=true", in))
+	if list := o.last().Hypotheses; len(list) != 2 || list[0].Subject != "spoke/openshift-operators/global-operators" ||
+		!p.Applicable {
 		t.Fatalf("supposed %+v, applicable %v", list, p.Applicable)
 	}
 	done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil))
@@ -144,8 +169,8 @@ func TestGlobalGroupIsForeseen(t *testing.T) {
 	}
 }
 
-// TestOperatorsOfANamespace: "which operators serve my namespace", for which OLM copies ClusterServiceVersions (R-OG-25,
-// R-CFG-3).
+// TestOperatorsOfANamespace: "which operators serve my namespace", for which OLM copies ClusterServiceVersions
+// (R-OG-25, R-CFG-3).
 func TestOperatorsOfANamespace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -153,11 +178,16 @@ func TestOperatorsOfANamespace(t *testing.T) {
 	operator := func(ns string) {
 		name := ns + ".v1"
 		subject := "spoke/" + ns + "/" + name
-		b.fact(events.Installer, events.KindCSV, subject, subject, events.CSVPhaseChanged{Cluster: "spoke", Namespace: ns, Name: name, Package: ns, Version: "1.0.0", Phase: "Succeeded"})
+		b.fact(events.Installer, events.KindCSV, subject, subject,
+			events.CSVPhaseChanged{
+				Cluster: "spoke", Namespace: ns, Name: name, Package: ns, Version: "1.0.0",
+				Phase: "Succeeded",
+			})
 	}
 	group := func(ns, name string, spec model.OperatorGroupSpec) {
-		b.position = must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/"+ns+"/operatorgroups",
-			model.CreateOperatorGroup{Name: name, OperatorGroupSpec: spec})).Position
+		b.position = must[model.OperatorGroup](b, 201,
+			b.do("POST", "/api/v1/clusters/spoke/namespaces/"+ns+"/operatorgroups",
+				model.CreateOperatorGroup{Name: name, OperatorGroupSpec: spec})).Position
 	}
 	for _, ns := range []string{"all", "own", "many", "chosen", "torn", "bare"} {
 		operator(ns)
@@ -165,14 +195,19 @@ func TestOperatorsOfANamespace(t *testing.T) {
 	group("all", "og", model.OperatorGroupSpec{})
 	group("own", "og", model.OperatorGroupSpec{TargetNamespaces: []string{"own"}})
 	group("many", "og", model.OperatorGroupSpec{TargetNamespaces: []string{"north", "baltic"}})
-	group("chosen", "og", model.OperatorGroupSpec{Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "baltic"}}})
-	b.fact(events.Installer, events.KindOperatorGroup, "spoke/chosen/og", "spoke/chosen/og", events.OperatorGroupObserved{Targets: []string{"baltic"}})
+	group("chosen", "og", model.OperatorGroupSpec{Selector: events.LabelSelector{
+		MatchLabels: map[string]string{"sea": "baltic"},
+	}})
+	b.fact(events.Installer, events.KindOperatorGroup, "spoke/chosen/og", "spoke/chosen/og",
+		events.OperatorGroupObserved{Targets: []string{"baltic"}})
 	group("torn", "one", model.OperatorGroupSpec{})
 	group("torn", "two", model.OperatorGroupSpec{})
 	for ns, want := range map[string][]string{
-		"north": {"all.v1", "many.v1"}, "baltic": {"all.v1", "chosen.v1", "many.v1"}, "own": {"all.v1", "own.v1"}, "nort": {"all.v1"},
+		"north": {"all.v1", "many.v1"}, "baltic": {"all.v1", "chosen.v1", "many.v1"}, "own": {"all.v1", "own.v1"},
+		"nort": {"all.v1"},
 	} {
-		list := must[struct{ Items []model.Operator }](b, 200, b.do("GET", b.seen("/api/v1/operators")+"&cluster=spoke&serves="+ns, nil))
+		list := must[struct{ Items []model.Operator }](b, 200,
+			b.do("GET", b.seen("/api/v1/operators")+"&cluster=spoke&serves="+ns, nil))
 		var got []string
 		for _, o := range list.Items {
 			got = append(got, o.Name)

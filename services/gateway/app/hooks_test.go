@@ -49,16 +49,19 @@ func TestPushes(t *testing.T) {
 	b.cluster("spoke")
 	in := model.CatalogSource{Type: source.Directory, Path: "/a"}
 	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Source: in}))
-	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Cluster: "spoke", Namespace: "olm", Source: in}))
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: "fleet", Cluster: "spoke", Namespace: "olm", Source: in}))
 	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/fleet/hook", nil))
 	before := must[model.CatalogHook](b, 200, b.do("POST", "/api/v1/catalogs/fleet/hook", nil))
 	hook := must[model.CatalogHook](b, 200, b.do("POST", "/api/v1/catalogs/fleet/hook", nil))
 	path := hook.Path
 	own := must[model.CatalogHook](b, 200, b.do("POST", "/api/v1/catalogs/fleet/hook?cluster=spoke&namespace=olm", nil))
-	if got := must[model.CatalogHook](b, 200, b.do("GET", "/api/v1/catalogs/fleet/hook", nil)); got.Secret != "" || got.Path != path {
+	if got := must[model.CatalogHook](b, 200, b.do("GET", "/api/v1/catalogs/fleet/hook", nil)); got.Secret != "" ||
+		got.Path != path {
 		t.Errorf("got %+v", got)
 	}
-	if n := b.count(`select count(*) from gateway.catalog_hooks where position(convert_to('chh_', 'UTF8') in nonce) > 0`); n != 0 {
+	if n := b.count(
+		`select count(*) from gateway.catalog_hooks where position(convert_to('chh_', 'UTF8') in nonce) > 0`); n != 0 {
 		t.Error("a secret is stored")
 	}
 	bearer := func(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
@@ -77,7 +80,8 @@ func TestPushes(t *testing.T) {
 		"a signature, no hook":   {"/api/v1/hooks/catalogs/fleet", signed(hook.Secret, "{}")},
 		"another hook's address": {own.Path, signed(hook.Secret, "{}")},
 		"a token and a wrong signature": {path, http.Header{
-			"Authorization": {"Bearer " + hook.Secret}, "X-Hub-Signature-256": signed(own.Secret, "{}")["X-Hub-Signature-256"],
+			"Authorization": {"Bearer " + hook.Secret}, "X-Hub-Signature-256": signed(
+				own.Secret, "{}")["X-Hub-Signature-256"],
 		}},
 	} {
 		if got := b.push(c.path, "{}", c.header); got != http.StatusUnauthorized {
@@ -94,7 +98,8 @@ func TestPushes(t *testing.T) {
 			t.Errorf("signed: %d", got)
 		}
 	}
-	if got := b.push("/api/v1/hooks/catalogs/fleet", "", http.Header{"X-Gitlab-Token": {hook.Secret}}); got != http.StatusAccepted {
+	if got := b.push("/api/v1/hooks/catalogs/fleet", "",
+		http.Header{"X-Gitlab-Token": {hook.Secret}}); got != http.StatusAccepted {
 		t.Errorf("token: %d", got)
 	}
 	if got := b.push(own.Path, "", bearer(own.Secret)); got != http.StatusAccepted {
@@ -105,7 +110,8 @@ func TestPushes(t *testing.T) {
 			t.Fatal("the stream ended")
 		}
 	}
-	got := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=catalog.refresh-requested.v1", nil)).Items
+	got := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=catalog.refresh-requested.v1",
+		nil)).Items
 	if len(got) != 2 || got[0].Subject == got[1].Subject {
 		t.Errorf("want one look for each catalog: %+v", got)
 	}
@@ -113,7 +119,8 @@ func TestPushes(t *testing.T) {
 	if got := b.push(path, "{}", signed(hook.Secret, "{}")); got != http.StatusAccepted {
 		t.Errorf("again: %d", got)
 	}
-	if n := b.count(`select count(*) from gateway.catalog_hooks where subject = 'fleet' and due > last + interval '9 seconds'`); n != 1 {
+	if n := b.count(
+		`select count(*) from gateway.catalog_hooks where subject = 'fleet' and due > last + interval '9 seconds'`); n != 1 {
 		t.Error("the next look is not put off to where it may be")
 	}
 
@@ -148,14 +155,20 @@ func (b *bench) streamed(path string, body io.Reader, header http.Header) (statu
 func TestPushesTellNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Source: model.CatalogSource{Type: source.Directory, Path: "/a"}}))
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: "fleet", Source: model.CatalogSource{Type: source.Directory, Path: "/a"}}))
 	hook := must[model.CatalogHook](b, 200, b.do("POST", "/api/v1/catalogs/fleet/hook", nil))
 	large := strings.Repeat("a", 1<<20+1)
-	for _, path := range []string{hook.Path, "/api/v1/hooks/catalogs/fleet", "/api/v1/hooks/catalogs/none", strings.Replace(hook.Path, "fleet", "none", 1)} {
+	for _, path := range []string{
+		hook.Path, "/api/v1/hooks/catalogs/fleet", "/api/v1/hooks/catalogs/none",
+		strings.Replace(hook.Path, "fleet", "none", 1),
+	} {
 		for what, header := range map[string]http.Header{
-			"signature": signed("guessed", large), "token": {"Authorization": {"Bearer guessed"}}, "gitlab": {"X-Gitlab-Token": {"chh_guessed"}},
+			"signature": signed("guessed", large), "token": {"Authorization": {"Bearer guessed"}},
+			"gitlab": {"X-Gitlab-Token": {"chh_guessed"}},
 		} {
-			if got, err := b.streamed(path, io.MultiReader(strings.NewReader(large)), header); err != nil || got != http.StatusUnauthorized {
+			if got, err := b.streamed(path, io.MultiReader(strings.NewReader(large)), header); err != nil ||
+				got != http.StatusUnauthorized {
 				t.Errorf("%s of a large body to %s: %d %v", what, path, got, err)
 			}
 		}
@@ -163,7 +176,10 @@ func TestPushesTellNothing(t *testing.T) {
 	// A token is held against the secret before the body is looked at: this one never comes.
 	never, end := io.Pipe()
 	defer func() { _ = end.CloseWithError(errors.New("the test is over")) }()
-	both := http.Header{"Authorization": {"Bearer guessed"}, "X-Hub-Signature-256": signed("guessed", "")["X-Hub-Signature-256"]}
+	both := http.Header{
+		"Authorization":       {"Bearer guessed"},
+		"X-Hub-Signature-256": signed("guessed", "")["X-Hub-Signature-256"],
+	}
 	if got, err := b.streamed(hook.Path, never, both); err != nil || got != http.StatusUnauthorized {
 		t.Errorf("a wrong token with a body that does not come: %d %v", got, err)
 	}
@@ -175,7 +191,8 @@ func TestSlowPushesHoldUpNobodyElse(t *testing.T) {
 	b := setup(t)
 	hooks := map[string]model.CatalogHook{}
 	for _, name := range []string{"slow", "other"} {
-		must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: name, Source: model.CatalogSource{Type: source.Directory, Path: "/a"}}))
+		must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+			model.AddCatalog{Name: name, Source: model.CatalogSource{Type: source.Directory, Path: "/a"}}))
 		hooks[name] = must[model.CatalogHook](b, 200, b.do("POST", "/api/v1/catalogs/"+name+"/hook", nil))
 	}
 	const senders, turnedAway = 20, 4

@@ -48,7 +48,8 @@ func TestNothingSaidOfDefaultCatalogsIsLost(t *testing.T) {
 	wg.Wait()
 	for range rounds {
 		wg.Go(func() {
-			b.do("PUT", "/api/v1/operatorhub", `{"sources": [{"name": "d0", "disabled": true}, {"name": "d1", "disabled": false}]}`)
+			b.do("PUT", "/api/v1/operatorhub",
+				`{"sources": [{"name": "d0", "disabled": true}, {"name": "d1", "disabled": false}]}`)
 		})
 		wg.Go(func() { b.do("PATCH", "/api/v1/catalogs/d0", `{"disabled": false}`) })
 		wg.Go(func() { b.do("PATCH", "/api/v1/catalogs/d1", `{"disabled": true}`) })
@@ -64,8 +65,8 @@ func TestNothingSaidOfDefaultCatalogsIsLost(t *testing.T) {
 	}
 }
 
-// TestDefaultCatalogsTakeNothingAway proves R-CAT-110 beside what tenants have: a catalog of one's own under the name of
-// a default one stays, is no default one, and hinders nobody else; a tenant that comes later has its defaults.
+// TestDefaultCatalogsTakeNothingAway proves R-CAT-110 beside what tenants have: a catalog of one's own under the name
+// of a default one stays, is no default one, and hinders nobody else; a tenant that comes later has its defaults.
 func TestDefaultCatalogsTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -75,17 +76,21 @@ func TestDefaultCatalogsTakeNothingAway(t *testing.T) {
 	b.settings = withDefaults(t, defaultCatalogs)
 	b.url, b.stop = b.gateway(token)
 	hub := must[model.OperatorHub](b, 200, b.do("GET", "/api/v1/operatorhub", nil))
-	if s := hub.Status[0]; s.Name != "certified" || s.Status != "Error" || !strings.Contains(s.Message, "of your own") || hub.Status[1].Status != "Success" {
+	if s := hub.Status[0]; s.Name != "certified" || s.Status != "Error" ||
+		!strings.Contains(s.Message, "of your own") || hub.Status[1].Status != "Success" {
 		t.Errorf("got %+v", hub.Status)
 	}
 	must[model.OperatorHub](b, 200, b.do("PUT", "/api/v1/operatorhub", `{"disableAllDefaultSources": true}`))
 	b.until(func() bool {
-		return must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/certified", nil)).Name != "" && b.do("GET", "/api/v1/catalogs/community", nil).status == 200
+		return must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/certified", nil)).Name != "" &&
+			b.do("GET", "/api/v1/catalogs/community", nil).status == 200
 	})
-	if c := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/certified", nil)); c.Source.Path != "/mine" || c.Disabled || c.Default {
+	if c := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/certified", nil)); c.Source.Path != "/mine" ||
+		c.Disabled || c.Default {
 		t.Errorf("a catalog of the tenant's own was taken: %+v", c)
 	}
-	if c := must[model.Catalog](b, 200, b.do("PATCH", "/api/v1/catalogs/certified", `{"priority": 4}`)); c.Priority != 4 || c.Default {
+	if c := must[model.Catalog](b, 200, b.do("PATCH", "/api/v1/catalogs/certified",
+		`{"priority": 4}`)); c.Priority != 4 || c.Default {
 		t.Errorf("got %+v", c)
 	}
 
@@ -94,7 +99,9 @@ func TestDefaultCatalogsTakeNothingAway(t *testing.T) {
 	if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), b.pool("gateway"), "other", made, other); err != nil {
 		t.Fatal(err)
 	}
-	if p := must[problem](b, 409, b.as(other, "POST", "/api/v1/catalogs", model.AddCatalog{Name: "certified", Source: own})); p.Errors[0].Rule != "default-catalog" && p.Kind != "already-exists" {
+	if p := must[problem](b, 409, b.as(other, "POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: "certified", Source: own})); p.Errors[0].Rule != "default-catalog" &&
+		p.Kind != "already-exists" {
 		t.Errorf("got %v", p)
 	}
 	b.until(func() bool { return b.as(other, "GET", "/api/v1/catalogs/certified", nil).status == 200 })
@@ -117,12 +124,17 @@ func TestOneTenantsTroubleIsItsOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, tenant := range []string{"aaa", "zzz"} { // before and behind the tenant of the tests
-		made := model.Token{ID: "token-" + tenant, Actor: "token-" + tenant, Role: model.RoleAdmin, CreatedAt: time.Now()}
-		if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), b.pool("gateway"), tenant, made, "the-token-of-tenant-"+tenant); err != nil {
+		made := model.Token{
+			ID: "token-" + tenant, Actor: "token-" + tenant, Role: model.RoleAdmin,
+			CreatedAt: time.Now(),
+		}
+		if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), b.pool("gateway"), tenant, made,
+			"the-token-of-tenant-"+tenant); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.exec("gateway", `insert into gateway.operatorhub (tenant, disable_all, sources, updated) values ('aaa', false, '["not a map"]', now())`)
+	b.exec("gateway",
+		`insert into gateway.operatorhub (tenant, disable_all, sources, updated) values ('aaa', false, '["not a map"]', now())`)
 	b.stop()
 	var said bytes.Buffer
 	b.settings, b.said = withDefaults(t, defaultCatalogs), slog.NewTextHandler(&said, nil)

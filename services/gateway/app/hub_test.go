@@ -39,7 +39,8 @@ func TestDefaultCatalogs(t *testing.T) {
 		t.Helper()
 		out := map[string]model.Catalog{}
 		b.until(func() bool {
-			for _, c := range must[struct{ Items []model.Catalog }](b, 200, b.do("GET", "/api/v1/catalogs", nil)).Items {
+			for _, c := range must[struct{ Items []model.Catalog }](
+				b, 200, b.do("GET", "/api/v1/catalogs", nil)).Items {
 				out[c.Name] = c
 			}
 			return len(out) == 2
@@ -47,7 +48,8 @@ func TestDefaultCatalogs(t *testing.T) {
 		return out
 	}
 	all := list()
-	if c := all["certified"]; !c.Default || c.Disabled || c.Priority != 5 || c.Source.Poll != "30m" || c.Display.Publisher != "Dock" {
+	if c := all["certified"]; !c.Default || c.Disabled || c.Priority != 5 || c.Source.Poll != "30m" ||
+		c.Display.Publisher != "Dock" {
 		t.Errorf("got %+v", c)
 	}
 
@@ -56,7 +58,8 @@ func TestDefaultCatalogs(t *testing.T) {
 		b.do("PATCH", "/api/v1/catalogs/certified", `{"priority": 9}`),
 		b.do("PUT", "/api/v1/catalogs/certified", `{"source": {"type": "directory", "path": "/mine"}}`),
 	} {
-		if p := must[problem](b, 409, a); p.Errors[0].Rule != "default-catalog" || !strings.Contains(p.Detail, `"certified"`) || !strings.Contains(p.Detail, "disable it") {
+		if p := must[problem](b, 409, a); p.Errors[0].Rule != "default-catalog" ||
+			!strings.Contains(p.Detail, `"certified"`) || !strings.Contains(p.Detail, "disable it") {
 			t.Errorf("got %v", p)
 		}
 	}
@@ -72,7 +75,8 @@ func TestDefaultCatalogs(t *testing.T) {
 	if len(hub.Status) != 3 || hub.Status[0].Disabled || !hub.Status[1].Disabled || hub.Status[2].Status != "Error" {
 		t.Errorf("got %+v", hub)
 	}
-	must[problem](b, 400, b.do("PUT", "/api/v1/operatorhub", `{"sources": [{"name": "a", "disabled": false}, {"name": "a", "disabled": true}]}`))
+	must[problem](b, 400, b.do("PUT", "/api/v1/operatorhub",
+		`{"sources": [{"name": "a", "disabled": false}, {"name": "a", "disabled": true}]}`))
 
 	b.stop()
 	b.settings = withDefaults(t, strings.Replace(defaultCatalogs, "certified:v1", "certified:v2", 1))
@@ -102,8 +106,14 @@ func TestDefaultCatalogsAreChecked(t *testing.T) {
 		{"no YAML", "catalogs: [", "default-catalogs"},
 		{"an unknown field", "catalogs: [{name: a, sauce: b}]", "sauce"},
 		{"a bad source", "catalogs: [{name: a, source: {type: directory}}]", "catalogs[0]"},
-		{"twice", "catalogs: [{name: a, source: {type: directory, path: /a}}, {name: a, source: {type: directory, path: /a}}]", "twice"},
-		{"of a cluster", "catalogs: [{name: a, cluster: c, namespace: n, source: {type: directory, path: /a}}]", "whole fleet"},
+		{
+			"twice",
+			"catalogs: [{name: a, source: {type: directory, path: /a}}, {name: a, source: {type: directory, path: /a}}]", "twice",
+		},
+		{
+			"of a cluster", "catalogs: [{name: a, cluster: c, namespace: n, source: {type: directory, path: /a}}]",
+			"whole fleet",
+		},
 		{"disabled", "catalogs: [{name: a, disabled: true, source: {type: directory, path: /a}}]", "operatorhub"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,13 +145,15 @@ func TestCatalogHealth(t *testing.T) {
 	if h := must[model.CatalogHealth](b, 200, b.do("GET", "/api/v1/cataloghealth", nil)); h.Mode != "Independent" {
 		t.Errorf("the hub's changed with a namespace's: %+v", h)
 	}
-	e := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=policy.catalog-health-set.v1", nil)).Items
+	e := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=policy.catalog-health-set.v1",
+		nil)).Items
 	if len(e) != 1 || e[0].Subject != "catalog-health/spoke/olm" {
 		t.Errorf("got %+v", e)
 	}
 	must[problem](b, 400, b.do("PUT", "/api/v1/cataloghealth?cluster=spoke", model.SetCatalogHealth{Mode: "Strict"}))
 	must[problem](b, 400, b.do("PUT", "/api/v1/cataloghealth", model.SetCatalogHealth{Mode: "Lax"}))
-	if a := b.do("PUT", "/api/v1/cataloghealth?cluster=none&namespace=olm", model.SetCatalogHealth{Mode: "Strict"}); a.status != http.StatusNotFound {
+	if a := b.do("PUT", "/api/v1/cataloghealth?cluster=none&namespace=olm",
+		model.SetCatalogHealth{Mode: "Strict"}); a.status != http.StatusNotFound {
 		t.Errorf("got %d", a.status)
 	}
 }

@@ -65,7 +65,8 @@ func BenchmarkReadYourWrite(b *testing.B) {
 		if a.status != http.StatusCreated {
 			b.Fatalf("%d %s", a.status, a.body)
 		}
-		if a := g.do("GET", subscriptions+"/"+name+"?minPosition="+a.header.Get("Chandler-Position"), nil); a.status != http.StatusOK {
+		if a := g.do("GET", subscriptions+"/"+name+"?minPosition="+a.header.Get("Chandler-Position"),
+			nil); a.status != http.StatusOK {
 			b.Fatalf("%d %s", a.status, a.body)
 		}
 		writes, reads = append(writes, written.Sub(begin)), append(reads, time.Since(written))

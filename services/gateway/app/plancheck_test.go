@@ -13,25 +13,38 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestPlanCheck is R-IP-41 and R-CRD: what stands in the way of a plan is asked of its cluster before anybody approves it,
-// and is told in full.
+// TestPlanCheck is R-IP-41 and R-CRD: what stands in the way of a plan is asked of its cluster before anybody approves
+// it, and is told in full.
 func TestPlanCheck(t *testing.T) {
 	t.Parallel()
 	var nats string
 	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
 	b.cluster("spoke")
 	plan, over := uuid.NewString(), uuid.NewString()
-	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb", proposed(over, "install-bbbbb", "tidegauge.v1.0.0", "tidegauge"))
-	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb", events.InstallPlanSuperseded{By: plan})
-	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
+	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb",
+		proposed(over, "install-bbbbb", "tidegauge.v1.0.0", "tidegauge"))
+	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb",
+		events.InstallPlanSuperseded{By: plan})
+	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa",
+		proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
 	b.do("GET", b.seen("/api/v1/installplans"), nil)
 	path := "/api/v1/installplans/" + plan + "/check"
-	if p := must[problem](b, 503, b.do("GET", path, nil)); !strings.Contains(p.Detail, `cluster "spoke" cannot be asked about install plan install-aaaaa`) {
+	if p := must[problem](b, 503, b.do("GET", path, nil)); !strings.Contains(
+		p.Detail, `cluster "spoke" cannot be asked about install plan install-aaaaa`) {
 		t.Errorf("while nobody can look: %+v", p)
 	}
-	missing := protocol.MissingPermission{User: "system:serviceaccount:ops:installer", Verb: "create", Resource: "services", Namespace: "ops", For: "Service ops/web"}
-	verdict := protocol.CRDVerdict{CRD: "gauges.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}}
-	answer := protocol.PlanCheck{Account: missing.User, Permissions: []protocol.MissingPermission{missing}, CRDs: []protocol.CRDVerdict{verdict}}
+	missing := protocol.MissingPermission{
+		User: "system:serviceaccount:ops:installer", Verb: "create",
+		Resource: "services", Namespace: "ops", For: "Service ops/web",
+	}
+	verdict := protocol.CRDVerdict{
+		CRD: "gauges.sea.test", Safe: true,
+		Irreversible: []string{"objects are stored as v2"},
+	}
+	answer := protocol.PlanCheck{
+		Account: missing.User, Permissions: []protocol.MissingPermission{missing},
+		CRDs: []protocol.CRDVerdict{verdict},
+	}
 	asked := answering(b, nats, protocol.AskInstallerCheck, func(protocol.LivePlanQuestion) any { return answer })
 	b.until(func() bool { return b.do("GET", path, nil).status == 200 })
 	if q := <-asked; q.Tenant != "default" || q.Plan != plan {
@@ -45,7 +58,8 @@ func TestPlanCheck(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	must[problem](b, 404, b.do("GET", "/api/v1/installplans/"+uuid.NewString()+"/check", nil))
-	if p := must[problem](b, 409, b.do("GET", "/api/v1/installplans/"+over+"/check", nil)); !strings.Contains(p.Detail, "install-bbbbb is Superseded") {
+	if p := must[problem](b, 409, b.do("GET", "/api/v1/installplans/"+over+"/check", nil)); !strings.Contains(
+		p.Detail, "install-bbbbb is Superseded") {
 		t.Errorf("of a plan that has ended: %+v", p)
 	}
 	must[problem](b, 401, b.as("no token of anybody", "GET", path, nil))
@@ -58,11 +72,14 @@ func TestReady(t *testing.T) {
 		check protocol.PlanCheck
 		want  bool
 	}{
-		"nothing":                 {protocol.PlanCheck{}, true},
-		"a safe definition":       {protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}}}, true},
-		"a definition of several": {protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}, {}, {Safe: true}}}, false},
-		"a right":                 {protocol.PlanCheck{Permissions: []protocol.MissingPermission{{}}}, false},
-		"an obstacle":             {protocol.PlanCheck{Obstacles: []protocol.Obstacle{{}}}, false},
+		"nothing":           {protocol.PlanCheck{}, true},
+		"a safe definition": {protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}}}, true},
+		"a definition of several": {
+			protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}, {}, {Safe: true}}},
+			false,
+		},
+		"a right":     {protocol.PlanCheck{Permissions: []protocol.MissingPermission{{}}}, false},
+		"an obstacle": {protocol.PlanCheck{Obstacles: []protocol.Obstacle{{}}}, false},
 	} {
 		if got := model.CheckOf(c.check).Ready; got != c.want {
 			t.Errorf("%s: ready is %t", name, got)

@@ -23,9 +23,15 @@ func (b *bench) write(method, path string, body any) answer {
 
 func productionPolicy() model.ApprovalPolicySpec {
 	return model.ApprovalPolicySpec{
-		Selector: model.PolicySelector{ClusterLabels: map[string]string{"stage": "production"}, Packages: []string{"tidegauge"}},
-		Versions: model.PolicyVersions{Ceiling: "1.9.9"}, Rules: []model.ApprovalRule{{Change: "Patch", Mode: "Automatic"}, {Change: "Any", Mode: "Manual"}},
-		Approvers: 2, Windows: []model.MaintenanceWindow{{Days: []string{"Sun"}, Start: "02:00", Minutes: 120, TimeZone: "Europe/Oslo"}},
+		Selector: model.PolicySelector{
+			ClusterLabels: map[string]string{"stage": "production"},
+			Packages:      []string{"tidegauge"},
+		},
+		Versions:  model.PolicyVersions{Ceiling: "1.9.9"},
+		Rules:     []model.ApprovalRule{{Change: "Patch", Mode: "Automatic"}, {Change: "Any", Mode: "Manual"}},
+		Approvers: 2, Windows: []model.MaintenanceWindow{
+			{Days: []string{"Sun"}, Start: "02:00", Minutes: 120, TimeZone: "Europe/Oslo"},
+		},
 	}
 }
 
@@ -44,7 +50,8 @@ func TestApprovalPolicies(t *testing.T) {
 		t.Errorf("the same policy again made version %d", again.Version)
 	}
 	got := must[model.ApprovalPolicy](b, 200, b.do("GET", b.seen(path), nil))
-	if got.Spec.Versions.Ceiling != "1.9.9" || len(got.Spec.Rules) != 2 || got.Spec.Windows[0].TimeZone != "Europe/Oslo" || got.CreatedAt.IsZero() {
+	if got.Spec.Versions.Ceiling != "1.9.9" || len(got.Spec.Rules) != 2 ||
+		got.Spec.Windows[0].TimeZone != "Europe/Oslo" || got.CreatedAt.IsZero() {
 		t.Errorf("got %+v", got)
 	}
 	changed := productionPolicy()
@@ -58,7 +65,8 @@ func TestApprovalPolicies(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].Name != "edge" || list.Next == "" {
 		t.Errorf("got %+v", list)
 	}
-	rest := must[struct{ Items []model.ApprovalPolicy }](b, 200, b.do("GET", "/api/v1/approvalpolicies?cursor="+list.Next, nil))
+	rest := must[struct{ Items []model.ApprovalPolicy }](
+		b, 200, b.do("GET", "/api/v1/approvalpolicies?cursor="+list.Next, nil))
 	if len(rest.Items) != 1 || rest.Items[0].Spec.Approvers != 3 || !rest.Items[0].CreatedAt.Equal(got.CreatedAt) {
 		t.Errorf("got %+v", rest)
 	}
@@ -74,7 +82,8 @@ func TestApprovalPolicies(t *testing.T) {
 	must[problem](b, 404, b.write("DELETE", path, nil))
 	must[problem](b, 404, b.do("GET", b.seen(path), nil))
 	anew := must[model.ApprovalPolicy](b, 200, b.write("PUT", path, productionPolicy()))
-	if got = must[model.ApprovalPolicy](b, 200, b.do("GET", b.seen(path), nil)); got.Stream != anew.Stream || !got.CreatedAt.After(set.CreatedAt) {
+	if got = must[model.ApprovalPolicy](b, 200, b.do("GET", b.seen(path), nil)); got.Stream != anew.Stream ||
+		!got.CreatedAt.After(set.CreatedAt) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -84,20 +93,24 @@ func TestApprovalPolicies(t *testing.T) {
 func TestTwoApprovers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role) values ('default', 'token-second', sha256('second-token-0123456789'), 'admin')`)
+	b.exec("gateway",
+		`insert into gateway.tokens (tenant, id, hash, role) values ('default', 'token-second', sha256('second-token-0123456789'), 'admin')`)
 	id := uuid.NewString()
 	const subject = "spoke/ops/install-aaaaa"
 	p := proposed(id, "install-aaaaa", "tidegauge.v1.0.0", "tidegauge")
-	p.Policies, p.ManualReasons, p.Approvers, p.ApprovalSeconds = []string{"production"}, []string{"MajorUpgrade"}, 2, 3600
+	p.Policies, p.ManualReasons, p.Approvers, p.ApprovalSeconds = []string{"production"}, []string{"MajorUpgrade"}, 2,
+		3600
 	b.fact(events.Resolver, events.KindInstallPlan, id, subject, p)
 	path := "/api/v1/installplans/" + id
 	read := func() model.InstallPlan { return must[model.InstallPlan](b, 200, b.do("GET", b.seen(path), nil)) }
 	got := read()
-	if got.MissingApprovals != 2 || got.Approvers != 2 || got.WaitsFor != "Approval" || got.ManualReasons[0] != "MajorUpgrade" || got.Policies[0] != "production" || got.ApprovalSeconds != 3600 {
+	if got.MissingApprovals != 2 || got.Approvers != 2 || got.WaitsFor != "Approval" ||
+		got.ManualReasons[0] != "MajorUpgrade" || got.Policies[0] != "production" || got.ApprovalSeconds != 3600 {
 		t.Errorf("got %+v", got.PlanTerms)
 	}
 	first := must[model.InstallPlan](b, 200, b.write("POST", path+"/approve", model.ApprovePlan{Digest: p.Digest}))
-	if first.Phase != "RequiresApproval" || first.MissingApprovals != 1 || len(first.Approvals) != 1 || first.Approvals[0].By != "token-admin" {
+	if first.Phase != "RequiresApproval" || first.MissingApprovals != 1 || len(first.Approvals) != 1 ||
+		first.Approvals[0].By != "token-admin" {
 		t.Errorf("got %+v", first)
 	}
 	if d := time.Until(first.Approvals[0].Expires); d > time.Hour || d < 59*time.Minute {
@@ -107,15 +120,19 @@ func TestTwoApprovers(t *testing.T) {
 	if same.MissingApprovals != 1 || same.Version != first.Version {
 		t.Errorf("one person counts twice: %+v", same)
 	}
-	if got = read(); got.MissingApprovals != 1 || got.Approved != nil || len(got.Approvals) != 1 || got.Approvals[0].By != "token-admin" {
+	if got = read(); got.MissingApprovals != 1 || got.Approved != nil || len(got.Approvals) != 1 ||
+		got.Approvals[0].By != "token-admin" {
 		t.Errorf("got %+v", got.PlanTerms)
 	}
-	second := must[model.InstallPlan](b, 200, b.as("second-token-0123456789", "POST", path+"/approve", model.ApprovePlan{Digest: p.Digest}))
+	second := must[model.InstallPlan](b, 200, b.as("second-token-0123456789", "POST", path+"/approve",
+		model.ApprovePlan{Digest: p.Digest}))
 	b.position = second.Position
-	if second.Phase != "Installing" || second.MissingApprovals != 0 || len(second.Approvals) != 2 || second.Approved.By != "token-second" {
+	if second.Phase != "Installing" || second.MissingApprovals != 0 || len(second.Approvals) != 2 ||
+		second.Approved.By != "token-second" {
 		t.Errorf("got %+v", second)
 	}
-	if got = read(); got.Phase != "Installing" || got.WaitsFor != "" || len(got.Approvals) != 2 || !got.Approvals[1].Expires.Equal(got.Approvals[0].Expires) {
+	if got = read(); got.Phase != "Installing" || got.WaitsFor != "" || len(got.Approvals) != 2 ||
+		!got.Approvals[1].Expires.Equal(got.Approvals[0].Expires) {
 		t.Errorf("got %+v", got.PlanTerms)
 	}
 
@@ -123,7 +140,9 @@ func TestTwoApprovers(t *testing.T) {
 	next.Base.Policy = "another"
 	b.fact(events.Resolver, events.KindInstallPlan, next.Plan, "spoke/ops/install-bbbbb", next)
 	b.fact(events.Resolver, events.KindInstallPlan, id, subject, events.InstallPlanSuperseded{By: next.Plan})
-	if e := must[problem](b, 409, b.write("POST", path+"/approve", model.ApprovePlan{Digest: p.Digest})); !strings.Contains(e.Detail, "install-bbbbb") || !strings.Contains(e.Detail, "approval policy changed") {
+	if e := must[problem](b, 409, b.write("POST", path+"/approve",
+		model.ApprovePlan{Digest: p.Digest})); !strings.Contains(e.Detail, "install-bbbbb") ||
+		!strings.Contains(e.Detail, "approval policy changed") {
 		t.Errorf("the refusal must name what changed: %v", e)
 	}
 }
@@ -136,15 +155,19 @@ func TestPlanShowsItsWindow(t *testing.T) {
 	p := proposed(id, "install-aaaaa", "tidegauge.v1.0.0", "tidegauge")
 	p.Approval = "Automatic"
 	tomorrow := time.Now().UTC().AddDate(0, 0, 2)
-	p.Windows = []events.WindowGroup{{Policy: "nights", Windows: []events.Window{{Days: []string{tomorrow.Format("Mon")}, Start: "02:00", Minutes: 60, TimeZone: "UTC"}}}}
+	p.Windows = []events.WindowGroup{{Policy: "nights", Windows: []events.Window{
+		{Days: []string{tomorrow.Format("Mon")}, Start: "02:00", Minutes: 60, TimeZone: "UTC"},
+	}}}
 	b.fact(events.Resolver, events.KindInstallPlan, id, "spoke/ops/install-aaaaa", p)
 	got := must[model.InstallPlan](b, 200, b.do("GET", b.seen("/api/v1/installplans/"+id), nil))
 	want := time.Date(tomorrow.Year(), tomorrow.Month(), tomorrow.Day(), 2, 0, 0, 0, time.UTC)
-	if got.Phase != "Installing" || got.WaitsFor != "Window" || got.NextOpening == nil || !got.NextOpening.Equal(want) || got.Windows[0].Policy != "nights" || got.Approvers != 0 {
+	if got.Phase != "Installing" || got.WaitsFor != "Window" || got.NextOpening == nil ||
+		!got.NextOpening.Equal(want) || got.Windows[0].Policy != "nights" || got.Approvers != 0 {
 		t.Errorf("got %s, %+v", got.Phase, got.PlanTerms)
 	}
 	b.fact(events.Installer, events.KindInstallPlan, id, "spoke/ops/install-aaaaa", events.InstallPlanStarted{Steps: 3})
-	if got = must[model.InstallPlan](b, 200, b.do("GET", b.seen("/api/v1/installplans/"+id), nil)); got.WaitsFor != "" || got.NextOpening != nil {
+	if got = must[model.InstallPlan](b, 200, b.do("GET", b.seen("/api/v1/installplans/"+id),
+		nil)); got.WaitsFor != "" || got.NextOpening != nil {
 		t.Errorf("begun: %+v", got.PlanTerms)
 	}
 }

@@ -64,7 +64,9 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	serve(previewapi.ReadSubject, func(_ context.Context, raw json.RawMessage) (any, error) {
 		var r previewapi.PageRequest
 		err := json.Unmarshal(raw, &r)
-		return previewapi.Page{ID: r.ID, Scopes: []previewapi.ScopePreview{{Cluster: r.After.Cluster, Namespace: r.After.Namespace}}}, err
+		return previewapi.Page{ID: r.ID, Scopes: []previewapi.ScopePreview{
+			{Cluster: r.After.Cluster, Namespace: r.After.Namespace},
+		}}, err
 	})
 	serve(previewapi.CheckSubject, func(context.Context, json.RawMessage) (any, error) {
 		o.mu.Lock()
@@ -76,8 +78,10 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	})
 	t.Cleanup(func() { cancel(); done.Wait(); conn.Close() })
 	b.until(func() bool { // until the subjects are known to the server
-		return conn.Ask(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil && conn.Ask(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
-			conn.Ask(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil && conn.Ask(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
+		return conn.Ask(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
+			conn.Ask(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
+			conn.Ask(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
+			conn.Ask(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
 	})
 	return b, o
 }
@@ -91,15 +95,22 @@ func (o *oracle) preview(_ context.Context, raw json.RawMessage) (any, error) {
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, q)
 	return previewapi.Page{
-		ID: q.ID, Totals: previewapi.Totals{Scopes: 1, Plans: 1}, Next: &previewapi.Scope{Cluster: "spoke", Namespace: "ops"},
-		Scopes: []previewapi.ScopePreview{{Cluster: "spoke", Namespace: "ops", Plans: []previewapi.PreviewPlan{{Component: "tidegauge", Digest: "sha256:d", Document: o.document}}}},
+		ID: q.ID, Totals: previewapi.Totals{Scopes: 1, Plans: 1},
+		Next: &previewapi.Scope{Cluster: "spoke", Namespace: "ops"},
+		Scopes: []previewapi.ScopePreview{{
+			Cluster: "spoke", Namespace: "ops",
+			Plans: []previewapi.PreviewPlan{{Component: "tidegauge", Digest: "sha256:d", Document: o.document}},
+		}},
 	}, nil
 }
 
 // written counts events and bodies.
 func (b *bench) written() [2]int {
 	b.t.Helper()
-	return [2]int{b.count(`select count(*) from eventlog.events`) + b.count(`select count(*) from eventlog.appended`), b.count(`select count(*) from gateway.bodies`)}
+	return [2]int{
+		b.count(`select count(*) from eventlog.events`) + b.count(`select count(*) from eventlog.appended`),
+		b.count(`select count(*) from gateway.bodies`),
+	}
 }
 
 // TestDryRunIsTheWriteWithoutIt: the same checks, the events that the write would append, and none of them in the
@@ -121,7 +132,8 @@ func TestDryRunIsTheWriteWithoutIt(t *testing.T) {
 		t.Fatalf("events and bodies: %v, before %v; want one body that is kept for the preview", after, before)
 	}
 	q := o.last()
-	if len(q.Hypotheses) != 1 || !q.Single() || q.Cluster != "spoke" || q.ID.String() != p.ID || q.Hypotheses[0].Incarnation != 1 {
+	if len(q.Hypotheses) != 1 || !q.Single() || q.Cluster != "spoke" || q.ID.String() != p.ID ||
+		q.Hypotheses[0].Incarnation != 1 {
 		t.Fatalf("the resolver was asked %+v", q)
 	}
 	supposed := q.Hypotheses[0]
@@ -134,7 +146,8 @@ func TestDryRunIsTheWriteWithoutIt(t *testing.T) {
 	if diff := cmp.Diff(first, again); diff != "" || len(first.Writes) != 1 || first.Position == "" {
 		t.Errorf("applied %+v; again (-first +again):\n%s", first, diff)
 	}
-	events := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=subscription.created.v1", nil)).Items
+	events := must[struct{ Items []model.Event }](b, 200,
+		b.do("GET", "/api/v1/events?type=subscription.created.v1", nil)).Items
 	if len(events) != 1 {
 		t.Fatalf("%d subscriptions were created", len(events))
 	}
@@ -160,7 +173,10 @@ func TestDryRunIsTheWriteWithoutIt(t *testing.T) {
 		status             int
 	}{
 		{"POST", subscriptions, "", in, 409},
-		{"POST", subscriptions, "channel-in-package", func() any { x := subscribe("other", "tidegauge"); x.Channel = "none"; return x }(), 422},
+		{
+			"POST", subscriptions, "channel-in-package",
+			func() any { x := subscribe("other", "tidegauge"); x.Channel = "none"; return x }(), 422,
+		},
 		{"PUT", subscriptions + "/none", "", in.SubscriptionSpec, 404},
 		{"DELETE", subscriptions + "/none", "", nil, 404},
 		{"POST", strings.Replace(subscriptions, "spoke", "nowhere", 1), "cluster-registered", in, 404},
@@ -182,7 +198,8 @@ func TestDryRunIsTheWriteWithoutIt(t *testing.T) {
 		t.Errorf("who asked: %+v, then %+v", newest, rest)
 	}
 	must[problem](b, 400, b.do("GET", "/api/v1/questions?cursor=WyJ4Il0", nil))
-	if n := b.count(`select count(*) from gateway.read_audit where action = 'preview' and actor = 'token-admin' and about = 'create subscription spoke/ops/tidegauge' and preview is not null`); n != 1 {
+	if n := b.count(
+		`select count(*) from gateway.read_audit where action = 'preview' and actor = 'token-admin' and about = 'create subscription spoke/ops/tidegauge' and preview is not null`); n != 1 {
 		t.Errorf("%d records of the question, want 1: refused ones asked nothing", n)
 	}
 	if n := b.count(`select count(*) from gateway.read_audit where action = 'preview.apply'`); n != 2 {
@@ -203,8 +220,10 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 	manual.Approval = "Manual"
 
 	p := must[model.Preview](b, 200, b.do("PUT", subscriptions+"/tidegauge?dryRun=true", manual))
-	o.void(previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "catalog fleet"}, previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "operator x.v1"})
-	if x := must[problem](b, 409, apply(p)); len(x.Errors) != 2 || !strings.Contains(x.Errors[0].Message, "catalog fleet of spoke/ops") || x.Errors[1].Rule != "preview-holds" {
+	o.void(previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "catalog fleet"},
+		previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "operator x.v1"})
+	if x := must[problem](b, 409, apply(p)); len(x.Errors) != 2 ||
+		!strings.Contains(x.Errors[0].Message, "catalog fleet of spoke/ops") || x.Errors[1].Rule != "preview-holds" {
 		t.Errorf("got %v", x)
 	}
 	o.void()
@@ -222,8 +241,14 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 
 	// A group and a subscription are applied together.
 	both := model.AskPreview{Changes: []model.PreviewChange{
-		{OperatorGroup: &model.PreviewOperatorGroup{Cluster: "spoke", Namespace: "ops", Name: "og", Action: "apply", Spec: &model.OperatorGroupSpec{}}},
-		{Subscription: &model.PreviewSubscription{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Action: "apply", Spec: &manual}},
+		{OperatorGroup: &model.PreviewOperatorGroup{
+			Cluster: "spoke", Namespace: "ops", Name: "og", Action: "apply",
+			Spec: &model.OperatorGroupSpec{},
+		}},
+		{Subscription: &model.PreviewSubscription{
+			Cluster: "spoke", Namespace: "ops", Name: "tidegauge",
+			Action: "apply", Spec: &manual,
+		}},
 	}}
 	p = must[model.Preview](b, 200, b.do("POST", previews, both))
 	if q := o.last(); len(q.Hypotheses) != 2 || q.Hypotheses[1].Incarnation != 2 || q.Cluster != "" {
@@ -242,7 +267,10 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 
 	supposed := []any{
 		model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Revision: "sha256:r"}},
-		model.PreviewChange{Operator: &model.PreviewOperator{Cluster: "spoke", Namespace: "ops", Name: "tidegauge.v1.0.0"}},
+		model.PreviewChange{Operator: &model.PreviewOperator{
+			Cluster: "spoke", Namespace: "ops",
+			Name: "tidegauge.v1.0.0",
+		}},
 	}
 	for _, c := range supposed {
 		p = must[model.Preview](b, 200, b.do("POST", previews, map[string]any{"changes": []any{c}}))
@@ -261,9 +289,19 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 		{`[{}]`, "body.changes[0]", "exactly one object"},
 		{`[` + gone + `{"catalog": {"name": "fleet"}}]`, "body.changes[1].catalog", "fleet"},
 		{`[` + gone + `{"approvalPolicy": {"name": "x"}}]`, "body.changes[1].approvalPolicy", "x"},
-		{`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "create"}}]`, "body.changes[1].subscription.spec", "is to be created,"},
-		{`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "replace"}}]`, "body.changes[1].subscription.spec", "is to be replaced,"},
-		{`[` + gone + `{"operatorGroup": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "apply"}}]`, "body.changes[1].operatorGroup.spec", "is to be created or replaced,"},
+		{
+			`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "create"}}]`,
+			"body.changes[1].subscription.spec", "is to be created,",
+		},
+		{
+			`[` + gone +
+				`{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "replace"}}]`,
+			"body.changes[1].subscription.spec", "is to be replaced,",
+		},
+		{
+			`[` + gone + `{"operatorGroup": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "apply"}}]`,
+			"body.changes[1].operatorGroup.spec", "is to be created or replaced,",
+		},
 	} {
 		x := must[problem](b, 400, b.do("POST", previews, `{"changes": `+c.changes+`}`))
 		if len(x.Errors) != 1 || x.Errors[0].Location != c.at || !strings.Contains(x.Errors[0].Message, c.says) {
@@ -281,10 +319,16 @@ func TestNarrowedPreviewIsNotAppliedBeyondIt(t *testing.T) {
 	b, _ := setupOracle(t)
 	b.cluster("spoke")
 	b.catalog("fleet")
-	yes, careful := true, model.PreviewPolicy{Name: "careful", Spec: &model.ApprovalPolicySpec{Rules: []model.ApprovalRule{{Change: "Any", Mode: "Manual"}}}}
+	yes, careful := true, model.PreviewPolicy{
+		Name: "careful",
+		Spec: &model.ApprovalPolicySpec{Rules: []model.ApprovalRule{{Change: "Any", Mode: "Manual"}}},
+	}
 	catalog := model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Disabled: &yes}}
 	policy := model.PreviewChange{ApprovalPolicy: &careful}
-	group := model.PreviewChange{OperatorGroup: &model.PreviewOperatorGroup{Cluster: "spoke", Namespace: "ops", Name: "og", Action: "apply", Spec: &model.OperatorGroupSpec{}}}
+	group := model.PreviewChange{OperatorGroup: &model.PreviewOperatorGroup{
+		Cluster: "spoke", Namespace: "ops",
+		Name: "og", Action: "apply", Spec: &model.OperatorGroupSpec{},
+	}}
 	for _, c := range []struct {
 		change             model.PreviewChange
 		cluster, namespace string
@@ -323,13 +367,17 @@ func TestConfigurationsOfOnePreviewAreKeptApart(t *testing.T) {
 	change := func(value string) model.PreviewChange {
 		spec := subscribe("tidegauge", "tidegauge").SubscriptionSpec
 		spec.Config = json.RawMessage(`{"env": [{"name": "A", "value": "` + value + `"}]}`)
-		return model.PreviewChange{Subscription: &model.PreviewSubscription{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Action: "apply", Spec: &spec}}
+		return model.PreviewChange{Subscription: &model.PreviewSubscription{
+			Cluster: "spoke", Namespace: "ops",
+			Name: "tidegauge", Action: "apply", Spec: &spec,
+		}}
 	}
 	priority := int32(7)
 	p := must[model.Preview](b, 200, b.do("POST", previews, model.AskPreview{Changes: []model.PreviewChange{
 		change("first"), {Catalog: &model.PreviewCatalog{Name: "fleet", Priority: &priority}}, change("second"),
 	}}))
-	if done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil)); len(done.Writes) != 3 {
+	if done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil)); len(
+		done.Writes) != 3 {
 		t.Errorf("applied %+v", done)
 	}
 	for i, typ := range []string{"subscription.created.v1", "catalog.changed.v1", "subscription.changed.v1"} {
@@ -342,14 +390,16 @@ func TestConfigurationsOfOnePreviewAreKeptApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want, got any
-		if err := errors.Join(json.Unmarshal(o.last().Hypotheses[i].Data, &want), json.Unmarshal(raw, &got)); err != nil {
+		if err := errors.Join(json.Unmarshal(o.last().Hypotheses[i].Data, &want),
+			json.Unmarshal(raw, &got)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s is not what was announced (-announced +recorded):\n%s", typ, diff)
 		}
 	}
-	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); !strings.Contains(string(s.Spec.Config), "second") {
+	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); !strings.Contains(
+		string(s.Spec.Config), "second") {
 		t.Errorf("the configuration is %s", s.Spec.Config)
 	}
 }
@@ -361,18 +411,20 @@ func TestPreviewsOfATenantAreBounded(t *testing.T) {
 	b, _ := setupOracle(t)
 	b.cluster("spoke")
 	b.catalog("fleet")
-	b.exec("gateway", `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes, not_applicable, bodies)
+	b.exec("gateway",
+		`insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes, not_applicable, bodies)
 		select 'default', gen_random_uuid(), 'x', now(), now() + interval '1 hour', '{}', '', '[]', '', '{}' from generate_series(1, $1)`, previewapi.MaxAlive)
 	x := must[problem](b, 409, b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge")))
 	if len(x.Errors) != 1 || x.Errors[0].Rule != "previews-kept" || !strings.Contains(x.Detail, "1000 previews") {
 		t.Errorf("got %v", x)
 	}
-	b.exec("gateway", `update gateway.previews set expires = now() - interval '1 second' where id = (select min(id::text)::uuid from gateway.previews)`)
+	b.exec("gateway",
+		`update gateway.previews set expires = now() - interval '1 second' where id = (select min(id::text)::uuid from gateway.previews)`)
 	must[model.Preview](b, 200, b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge")))
 }
 
-// TestDryRunOfGroupsAndCatalogs: every write that previews can suppose has a dry run, after the checks of the write; what
-// another source offers cannot be tried (P19).
+// TestDryRunOfGroupsAndCatalogs: every write that previews can suppose has a dry run, after the checks of the write;
+// what another source offers cannot be tried (P19).
 func TestDryRunOfGroupsAndCatalogs(t *testing.T) {
 	t.Parallel()
 	b, o := setupOracle(t)
@@ -396,7 +448,8 @@ func TestDryRunOfGroupsAndCatalogs(t *testing.T) {
 	run := func(x try) {
 		p := must[model.Preview](b, 200, b.do(x.method, x.path+"?dryRun=true", x.body))
 		q := o.last()
-		if len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != x.want.EventType() || q.Single() != x.single || !p.Applicable {
+		if len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != x.want.EventType() || q.Single() != x.single ||
+			!p.Applicable {
 			t.Errorf("%s %s: the resolver was asked %+v; %+v", x.method, x.path, q, p)
 		}
 	}
@@ -405,7 +458,8 @@ func TestDryRunOfGroupsAndCatalogs(t *testing.T) {
 	}
 	must[problem](b, 404, b.do("DELETE", groups+"/og?dryRun=true", nil))
 	must[problem](b, 404, b.do("PATCH", "/api/v1/catalogs/none?dryRun=true", map[string]any{"priority": 7}))
-	if x := must[problem](b, 422, b.do("PATCH", "/api/v1/catalogs/fleet?dryRun=true", map[string]any{"source": map[string]any{"path": "/x"}})); !strings.Contains(x.Detail, "source") {
+	if x := must[problem](b, 422, b.do("PATCH", "/api/v1/catalogs/fleet?dryRun=true",
+		map[string]any{"source": map[string]any{"path": "/x"}})); !strings.Contains(x.Detail, "source") {
 		t.Errorf("got %v", x)
 	}
 	must[problem](b, 400, b.do("PATCH", "/api/v1/catalogs/fleet?dryRun=true", map[string]any{"priority": "high"}))
@@ -413,7 +467,12 @@ func TestDryRunOfGroupsAndCatalogs(t *testing.T) {
 		t.Errorf("written %v, before %v", after, before)
 	}
 	must[model.OperatorGroup](b, 201, b.do("POST", groups, group))
-	run(try{"PUT", groups + "/og", model.OperatorGroupSpec{TargetNamespaces: []string{"ops"}}, events.OperatorGroupChanged{}, true})
+	run(try{
+		"PUT", groups + "/og",
+		model.OperatorGroupSpec{TargetNamespaces: []string{"ops"}},
+		events.OperatorGroupChanged{},
+		true,
+	})
 	run(try{"DELETE", groups + "/og", nil, events.OperatorGroupDeleted{}, true})
 }
 
@@ -424,9 +483,13 @@ func TestPreviewOfACatalog(t *testing.T) {
 	b.catalog("fleet")
 	yes := true
 	before := b.written()
-	p := must[model.Preview](b, 200, b.do("POST", previews, model.AskPreview{Changes: []model.PreviewChange{{Catalog: &model.PreviewCatalog{Name: "fleet", Disabled: &yes}}}}))
+	p := must[model.Preview](b, 200, b.do("POST", previews,
+		model.AskPreview{Changes: []model.PreviewChange{
+			{Catalog: &model.PreviewCatalog{Name: "fleet", Disabled: &yes}},
+		}}))
 	q := o.last()
-	if len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != (events.CatalogChanged{}).EventType() || !strings.Contains(string(q.Hypotheses[0].Data), `"disabled":true`) {
+	if len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != (events.CatalogChanged{}).EventType() ||
+		!strings.Contains(string(q.Hypotheses[0].Data), `"disabled":true`) {
 		t.Errorf("the resolver was asked %+v", q)
 	}
 	if after := b.written(); after != before {
@@ -437,7 +500,8 @@ func TestPreviewOfACatalog(t *testing.T) {
 		t.Errorf("the cursor was read as %+v", page.Items)
 	}
 	must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil))
-	if e := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=catalog.changed.v1", nil)).Items; len(e) != 1 || e[0].Subject != "fleet" {
+	if e := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type=catalog.changed.v1",
+		nil)).Items; len(e) != 1 || e[0].Subject != "fleet" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -479,7 +543,8 @@ func TestPreviewWithoutResolver(t *testing.T) {
 	b.cluster("spoke")
 	b.catalog("fleet")
 	a := b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge"))
-	if p := must[problem](b, http.StatusServiceUnavailable, a); !strings.Contains(p.Detail, "the resolver does not answer") || a.header.Get("Retry-After") == "" {
+	if p := must[problem](b, http.StatusServiceUnavailable, a); !strings.Contains(
+		p.Detail, "the resolver does not answer") || a.header.Get("Retry-After") == "" {
 		t.Errorf("got %v %v", p, a.header)
 	}
 	if n := b.count(`select count(*) from eventlog.streams where kind = 'subscription'`); n != 0 {
@@ -498,7 +563,8 @@ func TestPreviewOfAPolicy(t *testing.T) {
 		t.Errorf("the resolver was asked %+v", q)
 	}
 	must[problem](b, 404, b.do("DELETE", path+"?dryRun=true", nil))
-	must[problem](b, 400, b.do("PUT", path+"?dryRun=true", model.ApprovalPolicySpec{Versions: model.PolicyVersions{Range: "newer"}}))
+	must[problem](b, 400, b.do("PUT", path+"?dryRun=true",
+		model.ApprovalPolicySpec{Versions: model.PolicyVersions{Range: "newer"}}))
 	must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil))
 	must[model.Preview](b, 200, b.do("DELETE", path+"?dryRun=true", nil))
 	if n := b.count(`select count(*) from eventlog.streams where kind = 'policy'`); n != 1 {
@@ -511,15 +577,21 @@ func TestPreviewOfAPolicy(t *testing.T) {
 func TestShadowIsCheckedAndRecorded(t *testing.T) {
 	t.Parallel()
 	b, _ := setupOracle(t)
-	p := must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow", model.AskShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1"}))
+	p := must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow",
+		model.AskShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1"}))
 	if p.Same != 3 || p.Next != "1-9" {
 		t.Errorf("got %+v", p)
 	}
-	must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow", model.AskShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1", Cursor: p.Next}))
-	if n := b.count(`select count(*) from gateway.read_audit where action = 'shadow' and about = 'decisions fleet sha256:r' and preview is null`); n != 2 {
+	must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow",
+		model.AskShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1", Cursor: p.Next}))
+	if n := b.count(
+		`select count(*) from gateway.read_audit where action = 'shadow' and about = 'decisions fleet sha256:r' and preview is null`); n != 2 {
 		t.Errorf("%d records, want 2", n)
 	}
-	for _, in := range []string{`{"from": "yesterday"}`, `{"approvalPolicy": {"name": "x"}}`, `{"approvalPolicy": {"name": "x", "spec": {"versions": {"range": "newer"}}}}`} {
+	for _, in := range []string{
+		`{"from": "yesterday"}`, `{"approvalPolicy": {"name": "x"}}`,
+		`{"approvalPolicy": {"name": "x", "spec": {"versions": {"range": "newer"}}}}`,
+	} {
 		must[problem](b, 400, b.do("POST", "/api/v1/shadow", in))
 	}
 }

@@ -26,7 +26,8 @@ func (b *bench) installed() {
 	b.t.Helper()
 	const subject = "spoke/ops/" + gauge
 	b.fact(events.Installer, events.KindCSV, subject, subject, events.CSVPhaseChanged{
-		Cluster: "spoke", Namespace: "ops", Name: gauge, Package: "tidegauge", Version: "1.0.0", Phase: "Succeeded", Reason: "InstallSucceeded",
+		Cluster: "spoke", Namespace: "ops", Name: gauge, Package: "tidegauge", Version: "1.0.0", Phase: "Succeeded",
+		Reason: "InstallSucceeded",
 	})
 }
 
@@ -34,13 +35,22 @@ func (b *bench) installed() {
 func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 	b.t.Helper()
 	return answering(b, url, protocol.AskInstallerRemoval, func(q protocol.OperatorQuestion) any {
-		crd := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: gaugeCRD}
-		p := protocol.RemovalPreview{RemovalPlan: protocol.RemovalPlan{CSV: gauge, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}}, Digest: "sha256:shown"}
+		crd := protocol.ObjectRef{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+			Name: gaugeCRD,
+		}
+		p := protocol.RemovalPreview{RemovalPlan: protocol.RemovalPlan{
+			CSV: gauge, Steps: []protocol.RemovalStep{},
+			Stays: []protocol.Leftover{},
+		}, Digest: "sha256:shown"}
 		if len(q.CRDs) == 0 {
 			p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: crd, Reason: protocol.LeftNotAsked})
 			return p
 		}
-		p.Steps = append(p.Steps, protocol.RemovalStep{Action: protocol.RemovalCRDs, Objects: []protocol.ObjectRef{crd}})
+		p.Steps = append(p.Steps, protocol.RemovalStep{
+			Action:  protocol.RemovalCRDs,
+			Objects: []protocol.ObjectRef{crd},
+		})
 		p.Losses = []protocol.Loss{{CRD: gaugeCRD, Objects: 3, Sample: []string{"ops/north"}}}
 		return p
 	})
@@ -50,9 +60,13 @@ func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 func dependants(b *bench, url string, of ...previewapi.Dependant) (asked <-chan previewapi.RemovalQuestion) {
 	b.t.Helper()
 	return answering(b, url, previewapi.RemovalSubject, func(q previewapi.RemovalQuestion) any {
-		out := previewapi.RemovalPreview{Dependants: of, After: previewapi.ScopePreview{Cluster: q.Cluster, Namespace: q.Namespace}}
+		out := previewapi.RemovalPreview{Dependants: of, After: previewapi.ScopePreview{
+			Cluster: q.Cluster, Namespace: q.Namespace,
+		}}
 		for range of {
-			out.After.Plans = append(out.After.Plans, previewapi.PreviewPlan{Approval: "Automatic", Bundles: []events.PlannedBundle{{CSV: q.CSV, Reason: "RequiredPackage"}}})
+			out.After.Plans = append(out.After.Plans, previewapi.PreviewPlan{
+				Approval: "Automatic", Bundles: []events.PlannedBundle{{CSV: q.CSV, Reason: "RequiredPackage"}},
+			})
 		}
 		return out
 	})
@@ -102,7 +116,8 @@ func TestUninstall(t *testing.T) {
 	b.installed()
 	b.do("GET", b.seen("/api/v1/subscriptions"), nil)
 
-	if p := must[problem](b, 503, b.do("DELETE", gaugePath, nil)); !strings.Contains(p.Detail, "the resolver does not answer") {
+	if p := must[problem](b, 503, b.do("DELETE", gaugePath, nil)); !strings.Contains(
+		p.Detail, "the resolver does not answer") {
 		t.Errorf("while nobody says who depends on it: %+v", p)
 	}
 	dependants(b, nats)
@@ -121,15 +136,18 @@ func TestUninstall(t *testing.T) {
 		shown = must[model.RemovalPlan](b, 200, a)
 		return true
 	})
-	if shown.Digest != "sha256:shown" || len(shown.Losses) != 1 || shown.Losses[0].Objects != 3 || !slices.Equal(shown.Subscriptions, []string{"tides"}) {
+	if shown.Digest != "sha256:shown" || len(shown.Losses) != 1 || shown.Losses[0].Objects != 3 ||
+		!slices.Equal(shown.Subscriptions, []string{"tides"}) {
 		t.Errorf("shown %+v", shown)
 	}
-	if q := <-asked; q.Tenant != events.DefaultTenant || q.Cluster != "spoke" || q.Namespace != "ops" || q.CSV != gauge || !slices.Equal(q.CRDs, []string{"*"}) {
+	if q := <-asked; q.Tenant != events.DefaultTenant || q.Cluster != "spoke" || q.Namespace != "ops" ||
+		q.CSV != gauge || !slices.Equal(q.CRDs, []string{"*"}) {
 		t.Errorf("asked %+v", q)
 	}
 
 	p := must[problem](b, 409, b.do("DELETE", gaugePath, nil))
-	if p.Errors[0].Rule != "no-subscription-wants-it" || !strings.Contains(p.Detail, "subscription tides wants operator "+gauge) {
+	if p.Errors[0].Rule != "no-subscription-wants-it" ||
+		!strings.Contains(p.Detail, "subscription tides wants operator "+gauge) {
 		t.Errorf("a subscription wants it: %+v", p)
 	}
 	if after := b.count(`select count(*) from eventlog.events`); after != before {
@@ -137,12 +155,15 @@ func TestUninstall(t *testing.T) {
 	}
 	must[problem](b, 400, b.do("DELETE", gaugePath+"?crds=Not%20a%20name&subscriptions=delete", nil))
 
-	made := must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath+"?crds=*&subscriptions=delete&plan=sha256:shown", nil))
-	if made.Removal == "" || !slices.Equal(made.CRDs, []string{gaugeCRD}) || !slices.Equal(made.Subscriptions, []string{"tides"}) || made.Plan != "sha256:shown" {
+	made := must[model.RemovalRequested](b, 202, b.do("DELETE",
+		gaugePath+"?crds=*&subscriptions=delete&plan=sha256:shown", nil))
+	if made.Removal == "" || !slices.Equal(made.CRDs, []string{gaugeCRD}) ||
+		!slices.Equal(made.Subscriptions, []string{"tides"}) || made.Plan != "sha256:shown" {
 		t.Errorf("got %+v", made)
 	}
 	b.position = made.Position
-	if list := must[struct{ Items []model.Subscription }](b, 200, b.do("GET", b.seen("/api/v1/subscriptions"), nil)); len(list.Items) != 0 {
+	if list := must[struct{ Items []model.Subscription }](
+		b, 200, b.do("GET", b.seen("/api/v1/subscriptions"), nil)); len(list.Items) != 0 {
 		t.Errorf("the subscription is still there: %+v", list)
 	}
 	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalAsked, Plan: "sha256:shown"})
@@ -174,11 +195,16 @@ func TestRemovalIsShown(t *testing.T) {
 	b.position = made.Position
 	const subject = "spoke/ops/" + gauge
 	fact := func(p events.Payload) { b.fact(events.Installer, events.KindCSV, subject, subject, p) }
-	b.exec("installer", `insert into installer.messages (tenant, subject, kind, message) values ('default', $1, 'removal', 'why')`, subject)
+	b.exec("installer",
+		`insert into installer.messages (tenant, subject, kind, message) values ('default', $1, 'removal', 'why')`,
+		subject)
 	fact(events.CSVRemovalStarted{Removal: made.Removal})
 	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalStarted, Message: "why"})
 	fact(events.CSVRemovalBlocked{Removal: made.Removal, Class: "transient", Reason: "FinalizersPending"})
-	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalBlocked, Class: "transient", Reason: "FinalizersPending", Message: "why"})
+	b.removalIs(model.Removal{
+		ID: made.Removal, Phase: model.RemovalBlocked, Class: "transient",
+		Reason: "FinalizersPending", Message: "why",
+	})
 	fact(events.CSVRemovalRefused{Removal: made.Removal, Reason: "PlanChanged"})
 	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalRefused, Reason: "PlanChanged", Message: "why"})
 	made = must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath, nil))
@@ -187,8 +213,10 @@ func TestRemovalIsShown(t *testing.T) {
 
 	fact(events.CSVRemoved{Reason: "Uninstalled", Removal: made.Removal})
 	must[problem](b, 404, b.do("GET", b.seen(gaugePath), nil))
-	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', '11111111-1111-5111-8111-111111111111', '', '')`)
-	b.exec("installer", `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
+	b.exec("installer",
+		`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', '11111111-1111-5111-8111-111111111111', '', '')`)
+	b.exec("installer",
+		`insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
 		select 'default', '11111111-1111-5111-8111-111111111111', 'ops', 'tidegauge.v' || n, 'tidegauge', 'r', '[{"kind": "CustomResourceDefinition", "name": "gauges.example.com", "reason": "NotAsked"}]', 5, now()
 		from generate_series(1, 3) n`)
 	type page struct {
@@ -196,10 +224,12 @@ func TestRemovalIsShown(t *testing.T) {
 		Next  string
 	}
 	first := must[page](b, 200, b.do("GET", "/api/v1/leftovers?cluster=spoke&package=tidegauge&limit=2", nil))
-	if len(first.Items) != 2 || first.Items[0].Name != "tidegauge.v1" || len(first.Items[0].Objects) != 1 || first.Items[0].Objects[0].Name != gaugeCRD || first.Items[0].More != 5 || first.Next == "" {
+	if len(first.Items) != 2 || first.Items[0].Name != "tidegauge.v1" || len(first.Items[0].Objects) != 1 ||
+		first.Items[0].Objects[0].Name != gaugeCRD || first.Items[0].More != 5 || first.Next == "" {
 		t.Errorf("got %+v", first)
 	}
-	if rest := must[page](b, 200, b.do("GET", "/api/v1/leftovers?limit=2&cluster=spoke&package=tidegauge&cursor="+first.Next, nil)); len(rest.Items) != 1 || rest.Next != "" {
+	if rest := must[page](b, 200, b.do("GET", "/api/v1/leftovers?limit=2&cluster=spoke&package=tidegauge&cursor="+
+		first.Next, nil)); len(rest.Items) != 1 || rest.Next != "" {
 		t.Errorf("got %+v", rest)
 	}
 	if none := must[page](b, 200, b.do("GET", "/api/v1/leftovers?namespace=elsewhere", nil)); len(none.Items) != 0 {
@@ -207,8 +237,9 @@ func TestRemovalIsShown(t *testing.T) {
 	}
 }
 
-// TestDependantsAreInTheWay is R-UNI-4 for requirements that stand beside the ClusterServiceVersion: the operators that have
-// them are named, and in the way unless the plan that names them was shown; what would be planned next is part of what is shown.
+// TestDependantsAreInTheWay is R-UNI-4 for requirements that stand beside the ClusterServiceVersion: the operators that
+// have them are named, and in the way unless the plan that names them was shown; what would be planned next is part of
+// what is shown.
 func TestDependantsAreInTheWay(t *testing.T) {
 	t.Parallel()
 	var nats string
@@ -216,7 +247,10 @@ func TestDependantsAreInTheWay(t *testing.T) {
 	b.cluster("spoke")
 	b.installed()
 	asked := installer(b, nats)
-	dependants(b, nats, previewapi.Dependant{Namespace: "ops", CSV: "buoy.v1.0.0", Requires: []string{"of package tidegauge in range >=1.0.0"}})
+	dependants(b, nats, previewapi.Dependant{
+		Namespace: "ops", CSV: "buoy.v1.0.0",
+		Requires: []string{"of package tidegauge in range >=1.0.0"},
+	})
 	var shown model.RemovalPlan
 	b.until(func() bool {
 		a := b.do("DELETE", gaugePath+"?dryRun=true", nil)
@@ -229,15 +263,18 @@ func TestDependantsAreInTheWay(t *testing.T) {
 	if q := <-asked; !slices.Equal(q.Dependants, []string{"ops/buoy.v1.0.0"}) {
 		t.Errorf("the cluster was asked %+v", q)
 	}
-	if len(shown.Requires) != 1 || shown.Requires[0].Operator != "ops/buoy.v1.0.0" || shown.Next == nil || len(shown.Next.Plans) != 1 || shown.Next.Plans[0].Bundles[0].CSV != gauge {
+	if len(shown.Requires) != 1 || shown.Requires[0].Operator != "ops/buoy.v1.0.0" || shown.Next == nil ||
+		len(shown.Next.Plans) != 1 || shown.Next.Plans[0].Bundles[0].CSV != gauge {
 		t.Errorf("shown %+v", shown)
 	}
 	p := must[problem](b, 409, b.do("DELETE", gaugePath, nil))
-	if p.Errors[0].Rule != "nobody-depends-on-it" || !strings.Contains(p.Detail, "required by ops/buoy.v1.0.0 (an operator of package tidegauge in range >=1.0.0)") {
+	if p.Errors[0].Rule != "nobody-depends-on-it" || !strings.Contains(
+		p.Detail, "required by ops/buoy.v1.0.0 (an operator of package tidegauge in range >=1.0.0)") {
 		t.Errorf("without the plan: %+v", p)
 	}
 	must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath+"?plan=sha256:shown", nil))
-	if n := b.count(`select count(*) from eventlog.events where type = 'csv.removal-requested.v1' and convert_from(body, 'UTF8') like '%"dependants":["ops/buoy.v1.0.0"]%'`); n != 1 {
+	if n := b.count(
+		`select count(*) from eventlog.events where type = 'csv.removal-requested.v1' and convert_from(body, 'UTF8') like '%"dependants":["ops/buoy.v1.0.0"]%'`); n != 1 {
 		t.Errorf("%d requests that name who depends on it", n)
 	}
 }
@@ -250,7 +287,8 @@ func (b *bench) removalIs(want model.Removal) {
 		b.t.Fatalf("got %+v", o.Removal)
 	}
 	got := *o.Removal
-	if got.Phase != want.Phase || got.ID != want.ID || got.Class != want.Class || got.Reason != want.Reason || got.Message != want.Message || want.Plan != "" && got.Plan != want.Plan {
+	if got.Phase != want.Phase || got.ID != want.ID || got.Class != want.Class || got.Reason != want.Reason ||
+		got.Message != want.Message || want.Plan != "" && got.Plan != want.Plan {
 		b.t.Errorf("got %+v, want %+v", got, want)
 	}
 }

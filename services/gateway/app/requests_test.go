@@ -29,10 +29,17 @@ func TestBadInput(t *testing.T) {
 		{"wrong type", "POST", groups, `{"name": 5}`, 400, "body.name", "type"},
 		{"bad name", "POST", groups, `{"name": "A_b"}`, 400, "body.name", "dns-1123-subdomain"},
 		{"long name", "POST", groups, `{"name": "` + strings.Repeat("a", 254) + `"}`, 400, "body.name", "max-length"},
-		{"bad target", "POST", groups, `{"name": "a", "targetNamespaces": ["ok", "Not"]}`, 400, "body.targetNamespaces[1]", "dns-1123-label"},
-		{"too many targets", "POST", groups, `{"name": "a", "targetNamespaces": [` + strings.Repeat(`"a",`, 100) + `"a"]}`, 400, "body.targetNamespaces", "max-items"},
+		{
+			"bad target", "POST", groups, `{"name": "a", "targetNamespaces": ["ok", "Not"]}`, 400,
+			"body.targetNamespaces[1]", "dns-1123-label",
+		},
+		{"too many targets", "POST", groups, `{"name": "a", "targetNamespaces": [` + strings.Repeat(`"a",`, 100) +
+			`"a"]}`, 400, "body.targetNamespaces", "max-items"},
 		{"bad word", "POST", groups, `{"name": "a", "upgradeStrategy": "Hope"}`, 400, "body.upgradeStrategy", "one-of"},
-		{"bad namespace in the path", "GET", "/api/v1/clusters/spoke/namespaces/A_b/operatorgroups", ``, 400, "path.namespace", "dns-1123-label"},
+		{
+			"bad namespace in the path", "GET", "/api/v1/clusters/spoke/namespaces/A_b/operatorgroups", ``, 400,
+			"path.namespace", "dns-1123-label",
+		},
 		{"bad cluster in the path", "DELETE", "/api/v1/clusters/a..b", ``, 400, "path.cluster", "dns-1123-label"},
 		{"bad plan id", "GET", "/api/v1/installplans/1", ``, 400, "path.id", "uuid"},
 		{"unknown parameter", "GET", "/api/v1/clusters?colour=red", ``, 400, "query.colour", "unknown-parameter"},
@@ -41,16 +48,33 @@ func TestBadInput(t *testing.T) {
 		{"foreign cursor", "GET", "/api/v1/clusters?cursor=WyJhIiwiYiJd", ``, 400, "query.cursor", "cursor"},
 		{"no cursor at all", "GET", "/api/v1/installplans?cursor=%21", ``, 400, "query.cursor", "cursor"},
 		{"no position", "GET", "/api/v1/clusters?minPosition=x", ``, 400, "query.minPosition", "position"},
-		{"position beyond the record", "GET", "/api/v1/clusters?minPosition=1-99999", ``, 409, "query.minPosition", "position-in-record"},
+		{
+			"position beyond the record", "GET", "/api/v1/clusters?minPosition=1-99999", ``, 409, "query.minPosition",
+			"position-in-record",
+		},
 		{"unknown event type", "GET", "/api/v1/events?type=cluster.exploded.v1", ``, 400, "query.type", "event-type"},
 		{"bad event position", "GET", "/api/v1/events?after=7", ``, 400, "query.after", "position"},
 		{"bad event stream", "GET", "/api/v1/events?stream=7", ``, 400, "query.stream", "stream"},
 		{"bad position of a stream", "GET", "/api/v1/events/stream?after=7", ``, 400, "query.after", "position"},
-		{"label of a cluster", "POST", "/api/v1/clusters", `{"name": "a", "labels": {"a b": ""}, "kubeconfig": ` + quoted(kubeconfig) + `}`, 400, "body.labels.a b", "kubernetes-label-key"},
-		{"kubeconfig with a plugin", "POST", "/api/v1/clusters", `{"name": "a", "kubeconfig": ` + quoted(strings.Replace(kubeconfig, "{token: s3cr3t-token}", "{exec: {command: s3cr3t}}", 1)) + `}`, 400, "body.kubeconfig", "kubeconfig-no-exec"},
-		{"directory with ..", "POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "directory", "path": "/x/../y"}}`, 400, "body.source.path", "path"},
-		{"unknown source", "POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "ftp"}}`, 400, "body.source.type", "one-of"},
-		{"approval without a digest", "POST", "/api/v1/installplans/00000000-0000-0000-0000-000000000000/approve", `{}`, 400, "body", "required"},
+		{"label of a cluster", "POST", "/api/v1/clusters", `{"name": "a", "labels": {"a b": ""}, "kubeconfig": ` +
+			quoted(kubeconfig) + `}`, 400, "body.labels.a b", "kubernetes-label-key"},
+		{
+			"kubeconfig with a plugin", "POST", "/api/v1/clusters", `{"name": "a", "kubeconfig": ` +
+				quoted(strings.Replace(kubeconfig, "{token: s3cr3t-token}", "{exec: {command: s3cr3t}}", 1)) + `}`, 400,
+			"body.kubeconfig", "kubeconfig-no-exec",
+		},
+		{
+			"directory with ..", "POST", "/api/v1/catalogs",
+			`{"name": "a", "source": {"type": "directory", "path": "/x/../y"}}`, 400, "body.source.path", "path",
+		},
+		{
+			"unknown source", "POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "ftp"}}`, 400,
+			"body.source.type", "one-of",
+		},
+		{
+			"approval without a digest", "POST", "/api/v1/installplans/00000000-0000-0000-0000-000000000000/approve",
+			`{}`, 400, "body", "required",
+		},
 		{"body over the limit", "POST", groups, `{"name": "` + strings.Repeat("a", 700<<10) + `"}`, 413, "", ""},
 		{"body far over the limit", "POST", "/api/v1/clusters", strings.Repeat("a", 2<<20), 413, "", ""},
 		{"unknown path", "GET", "/api/v1/nothing", ``, 404, "", ""},
@@ -98,14 +122,17 @@ func quoted(s string) string {
 	return `"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(s) + `"`
 }
 
-// TestDryRunsNeverWrite: a dry run that cannot be read as one is refused, with nothing written, and a filter that cannot be
-// read lists nothing.
+// TestDryRunsNeverWrite: a dry run that cannot be read as one is refused, with nothing written, and a filter that
+// cannot be read lists nothing.
 func TestDryRunsNeverWrite(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.cluster("spoke")
 	const groups = "/api/v1/clusters/spoke/namespaces/ops/operatorgroups"
-	for _, query := range []string{"dryRun=true%", "dryRun=", "dryRun=%zz", "dryRun=false&dryRun=true", "dryRun=true;x", "dryRun=true+", "dryRun=%ff", "dryRun=yes", "dryrun=true", "dryRun"} {
+	for _, query := range []string{
+		"dryRun=true%", "dryRun=", "dryRun=%zz", "dryRun=false&dryRun=true", "dryRun=true;x",
+		"dryRun=true+", "dryRun=%ff", "dryRun=yes", "dryrun=true", "dryRun",
+	} {
 		must[problem](b, 400, b.do("POST", groups+"?"+query, model.CreateOperatorGroup{Name: "g"}))
 		must[problem](b, 400, b.do("DELETE", "/api/v1/clusters/spoke/namespaces/ops/operators/a?"+query, nil))
 	}
@@ -122,11 +149,13 @@ func TestDryRunsNeverWrite(t *testing.T) {
 func TestEveryRouteWantsAToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role) values ('default', 'token-viewer', sha256('viewer-token-0123456789'), 'viewer'),
+	b.exec("gateway",
+		`insert into gateway.tokens (tenant, id, hash, role) values ('default', 'token-viewer', sha256('viewer-token-0123456789'), 'viewer'),
 		('default', 'token-old', sha256('old-token-0123456789'), 'admin')`)
 	b.exec("gateway", `update gateway.tokens set expires = now() - interval '1 second' where id = 'token-old'`)
 	doc := must[struct{ Paths map[string]map[string]any }](b, 200, b.do("GET", "/api/v1/openapi.json", nil))
-	fill := strings.NewReplacer("{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a", "{id}", "00000000-0000-0000-0000-000000000000")
+	fill := strings.NewReplacer("{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
+		"{id}", "00000000-0000-0000-0000-000000000000")
 	routes := 0
 	for path, methods := range doc.Paths {
 		for method := range methods {
@@ -138,10 +167,12 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 					t.Errorf("%s %s with token %q: %d", method, path, bearer, a.status)
 				}
 			}
-			if method == http.MethodGet || path == "/api/v1/shadow" || path == "/api/v1/hooks/catalogs/a" { // the last has no roles, the others read
+			if method == http.MethodGet || path == "/api/v1/shadow" || path == "/api/v1/hooks/catalogs/a" {
+				// the last has no roles, the others read
 				continue
 			}
-			if a := b.as("viewer-token-0123456789", method, path, validBody(method, path)); a.status != http.StatusForbidden {
+			if a := b.as("viewer-token-0123456789", method, path,
+				validBody(method, path)); a.status != http.StatusForbidden {
 				t.Errorf("%s %s as a viewer: %d %s", method, path, a.status, a.body)
 			}
 		}
@@ -157,7 +188,8 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 	if a := b.as("viewer-token-0123456789", "GET", "/api/v1/clusters", nil); a.status != 200 {
 		t.Errorf("a viewer reads: %d", a.status)
 	}
-	if n := b.count(`select count(*) from gateway.tokens where position(convert_to('token-0123', 'UTF8') in hash) > 0`); n != 0 {
+	if n := b.count(
+		`select count(*) from gateway.tokens where position(convert_to('token-0123', 'UTF8') in hash) > 0`); n != 0 {
 		t.Error("a token is stored in the clear")
 	}
 }
@@ -165,7 +197,8 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 // validBody is a body that passes the form of a route, so that the answer is about rights.
 func validBody(method, path string) any {
 	switch {
-	case method == http.MethodGet, method == http.MethodDelete, strings.HasSuffix(path, "/refresh"), strings.HasSuffix(path, "/hook"), strings.HasPrefix(path, "/api/v1/previews/"):
+	case method == http.MethodGet, method == http.MethodDelete, strings.HasSuffix(path, "/refresh"),
+		strings.HasSuffix(path, "/hook"), strings.HasPrefix(path, "/api/v1/previews/"):
 		return nil
 	case path == "/api/v1/clusters":
 		return model.RegisterCluster{Name: "a", Kubeconfig: kubeconfig}
@@ -204,7 +237,8 @@ func validBody(method, path string) any {
 func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role) values ('other', 'token-other', sha256('other-token-0123456789'), 'admin')`)
+	b.exec("gateway",
+		`insert into gateway.tokens (tenant, id, hash, role) values ('other', 'token-other', sha256('other-token-0123456789'), 'admin')`)
 	b.cluster("spoke")
 	must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/spoke"), nil))
 	as := func(method, path string, body any) answer { return b.as("other-token-0123456789", method, path, body) }
@@ -216,7 +250,8 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 	must[problem](b, 404, as("POST", subscriptions, subscribe("a", "a")))
-	must[model.Cluster](b, 201, as("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
+	must[model.Cluster](b, 201, as("POST", "/api/v1/clusters",
+		model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
 }
 
 // TestMinPosition: a read waits for what a write answered, in both forms, and says so when it cannot.
@@ -224,13 +259,19 @@ func TestMinPosition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"a", "b", "c"} {
-		c := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: name, Kubeconfig: kubeconfig}))
+		c := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters",
+			model.RegisterCluster{Name: name, Kubeconfig: kubeconfig}))
 		must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/"+name+"?minPosition="+c.Position, nil))
-		must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/"+name+"?minPosition="+model.StreamVersion(mustStream(t, c.Stream), c.Version), nil))
+		must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/"+name+"?minPosition="+
+			model.StreamVersion(mustStream(t, c.Stream), c.Version), nil))
 	}
 	// A version that does not exist has no position: the wait is bounded.
-	id := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, "a"), Incarnation: 1}
-	p := must[problem](b, http.StatusGatewayTimeout, b.do("GET", "/api/v1/clusters/a?minPosition="+model.StreamVersion(id, 99), nil))
+	id := events.StreamID{
+		Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, "a"),
+		Incarnation: 1,
+	}
+	p := must[problem](b, http.StatusGatewayTimeout,
+		b.do("GET", "/api/v1/clusters/a?minPosition="+model.StreamVersion(id, 99), nil))
 	if p.Kind != "unavailable" {
 		t.Errorf("got %v", p)
 	}

@@ -15,7 +15,8 @@ func TestRulesAreExplained(t *testing.T) {
 		t.Fatalf("got %+v", p)
 	}
 	type list struct{ Items []rules.Rule }
-	if l := must[list](b, 200, b.do("GET", p.Errors[0].Help, nil)); len(l.Items) != 1 || l.Items[0].ID != "one-of" || l.Items[0].Demands == "" {
+	if l := must[list](b, 200, b.do("GET", p.Errors[0].Help, nil)); len(l.Items) != 1 || l.Items[0].ID != "one-of" ||
+		l.Items[0].Demands == "" {
 		t.Errorf("got %+v", l)
 	}
 	if l := must[list](b, 200, b.do("GET", "/api/v1/rules", nil)); len(l.Items) != len(rules.All()) {

@@ -10,8 +10,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestObstaclesAreSettled proves that an approver may say what holds of obstacles (DESIGN D6, R-CRD-8): of an Automatic plan
-// and of one that has begun, too; that it is recorded with who said it; and that the reason can be erased (DESIGN D2).
+// TestObstaclesAreSettled proves that an approver may say what holds of obstacles (DESIGN D6, R-CRD-8): of an Automatic
+// plan and of one that has begun, too; that it is recorded with who said it; and that the reason can be erased (DESIGN
+// D2).
 func TestObstaclesAreSettled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -22,12 +23,19 @@ func TestObstaclesAreSettled(t *testing.T) {
 	b.fact(events.Resolver, events.KindInstallPlan, id, subject, p)
 	path := "/api/v1/installplans/" + id
 	must[problem](b, 422, b.do("POST", path+"/approve", model.ApprovePlan{Digest: p.Digest}))
-	override := model.SettleObstacle{Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:f"}
-	if e := must[problem](b, 400, b.do("POST", path+"/approve", model.ApprovePlan{Digest: p.Digest, Choices: []model.SettleObstacle{override}})); !strings.Contains(e.Detail, "without a reason") {
+	override := model.SettleObstacle{
+		Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override",
+		Finding: "sha256:f",
+	}
+	if e := must[problem](b, 400, b.do("POST", path+"/approve",
+		model.ApprovePlan{Digest: p.Digest, Choices: []model.SettleObstacle{override}})); !strings.Contains(
+		e.Detail, "without a reason") {
 		t.Errorf("got %+v", e)
 	}
 	override.Reason = "no gauge of Mrs. Smith is used any more"
-	in := model.ApprovePlan{Digest: p.Digest, Choices: []model.SettleObstacle{override, {Object: "ClusterRole/metrics-reader", Choice: "Keep", Finding: "sha256:g"}}}
+	in := model.ApprovePlan{Digest: p.Digest, Choices: []model.SettleObstacle{
+		override, {Object: "ClusterRole/metrics-reader", Choice: "Keep", Finding: "sha256:g"},
+	}}
 	first := must[model.InstallPlan](b, 200, b.write("POST", path+"/approve", in))
 	if len(first.Choices) != 2 || first.Choices[1].By != "token-admin" || first.Phase != "Installing" {
 		t.Errorf("got %+v", first)
@@ -37,10 +45,12 @@ func TestObstaclesAreSettled(t *testing.T) {
 	}
 	read := func() model.InstallPlan { return must[model.InstallPlan](b, 200, b.do("GET", b.seen(path), nil)) }
 	got := read()
-	if len(got.Choices) != 2 || got.Choices[0].Object != "ClusterRole/metrics-reader" || got.Choices[1].Reason != override.Reason || got.Choices[1].By != "token-admin" || got.Choices[1].At.IsZero() {
+	if len(got.Choices) != 2 || got.Choices[0].Object != "ClusterRole/metrics-reader" ||
+		got.Choices[1].Reason != override.Reason || got.Choices[1].By != "token-admin" || got.Choices[1].At.IsZero() {
 		t.Errorf("got %+v", got.Choices)
 	}
-	if a := b.do("GET", "/api/v1/events?limit=100", nil); strings.Contains(string(a.body), "Mrs. Smith") || !strings.Contains(string(a.body), "installplan.obstacles-settled.v1") {
+	if a := b.do("GET", "/api/v1/events?limit=100", nil); strings.Contains(string(a.body), "Mrs. Smith") ||
+		!strings.Contains(string(a.body), "installplan.obstacles-settled.v1") {
 		t.Errorf("the record must tell of the choice and hold no free text: %s", a.body)
 	}
 	b.exec("gateway", `delete from gateway.bodies where kind = 'plan-reason'`)

@@ -23,42 +23,67 @@ func TestSourcesOfEveryType(t *testing.T) {
 	b := setup(t)
 	for _, in := range []model.AddCatalog{
 		{Name: "directory", Source: model.CatalogSource{Type: source.Directory, Path: "/catalogs/a", Poll: "1m"}},
-		{Name: "archive", Source: model.CatalogSource{Type: source.Archive, URL: "https://files.example.test/a.tar.gz", Subdirectory: "configs"}},
-		{Name: "git", Source: model.CatalogSource{Type: source.Git, URL: "https://git.example.test/a.git", Reference: "main", Mode: "lenient"}},
+		{Name: "archive", Source: model.CatalogSource{
+			Type: source.Archive, URL: "https://files.example.test/a.tar.gz",
+			Subdirectory: "configs",
+		}},
+		{Name: "git", Source: model.CatalogSource{
+			Type: source.Git, URL: "https://git.example.test/a.git",
+			Reference: "main", Mode: "lenient",
+		}},
 		{
 			Name: "image", Priority: 20, Disabled: true,
-			Display: &model.CatalogDisplay{Name: "Fleet", Publisher: "Dock", Description: "all", Icon: &model.CatalogIcon{Data: []byte("<svg/>"), MediaType: "image/svg+xml"}},
+			Display: &model.CatalogDisplay{
+				Name: "Fleet", Publisher: "Dock", Description: "all",
+				Icon: &model.CatalogIcon{Data: []byte("<svg/>"), MediaType: "image/svg+xml"},
+			},
 			Source: model.CatalogSource{
-				Type: source.Image, Image: "registry.example.test/a:v1", Secrets: []string{"dock-pull"}, Prefetch: true, Timeout: "5m",
-				Mirrors: []model.CatalogMirror{{Source: "registry.example.test", Mirrors: []string{"mirror.example.test"}, Never: true}},
+				Type: source.Image, Image: "registry.example.test/a:v1", Secrets: []string{"dock-pull"}, Prefetch: true,
+				Timeout: "5m", Mirrors: []model.CatalogMirror{
+					{Source: "registry.example.test", Mirrors: []string{"mirror.example.test"}, Never: true},
+				},
 			},
 		},
-		{Name: "template", Source: model.CatalogSource{Type: source.Image, Template: "registry.example.test/a:v{kube_major_version}.{kube_minor_version}"}},
-		{Name: "grpc", Source: model.CatalogSource{Type: source.GRPC, Address: "catalog.example.test:50051", Insecure: true}},
-		{Name: "configmap", Source: model.CatalogSource{Type: source.ConfigMap, ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "a"}}},
+		{Name: "template", Source: model.CatalogSource{
+			Type:     source.Image,
+			Template: "registry.example.test/a:v{kube_major_version}.{kube_minor_version}",
+		}},
+		{Name: "grpc", Source: model.CatalogSource{
+			Type: source.GRPC, Address: "catalog.example.test:50051",
+			Insecure: true,
+		}},
+		{Name: "configmap", Source: model.CatalogSource{
+			Type:      source.ConfigMap,
+			ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "a"},
+		}},
 		{Name: "sqlite", Source: model.CatalogSource{Type: source.SQLite, Path: "/catalogs/index.db"}},
 	} {
 		c := must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", in))
 		got := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/"+in.Name+"?minPosition="+c.Position, nil))
-		if asJSON(t, got.Source) != asJSON(t, in.Source) || asJSON(t, got.Display) != asJSON(t, in.Display) || got.Disabled != in.Disabled || got.Priority != in.Priority {
+		if asJSON(t, got.Source) != asJSON(t, in.Source) || asJSON(t, got.Display) != asJSON(t, in.Display) ||
+			got.Disabled != in.Disabled || got.Priority != in.Priority {
 			t.Errorf("%s: got %s %s", in.Name, asJSON(t, got.Source), asJSON(t, got.Display))
 		}
 		e := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?subject="+in.Name, nil)).Items[0]
 		var added events.CatalogAdded
-		if err := json.Unmarshal(e.Data, &added); err != nil || added.Templated != (in.Name == "template") || added.Disabled != in.Disabled {
+		if err := json.Unmarshal(e.Data, &added); err != nil || added.Templated != (in.Name == "template") ||
+			added.Disabled != in.Disabled {
 			t.Errorf("%s: event %s %v", in.Name, e.Data, err)
 		}
 		var body []byte
-		if err := b.pool("admin").QueryRow(t.Context(), `select body from gateway.bodies where commitment = $1`, added.Spec).Scan(&body); err != nil {
+		if err := b.pool("admin").QueryRow(t.Context(), `select body from gateway.bodies where commitment = $1`,
+			added.Spec).Scan(&body); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := source.Decode(body); err != nil || asJSON(t, kept) != asJSON(t, in.Source.Settings(in.Display)) {
+		if kept, err := source.Decode(body); err != nil ||
+			asJSON(t, kept) != asJSON(t, in.Source.Settings(in.Display)) {
 			t.Errorf("%s: kept %s %v", in.Name, body, err)
 		}
 	}
 	// The credential that the image names is not there, and that is said.
 	c := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/image", nil))
-	if len(c.Conditions) != 1 || c.Conditions[0].Type != "SecretsMissing" || !strings.Contains(c.Conditions[0].Message, "dock-pull") {
+	if len(c.Conditions) != 1 || c.Conditions[0].Type != "SecretsMissing" ||
+		!strings.Contains(c.Conditions[0].Message, "dock-pull") {
 		t.Errorf("conditions %+v", c.Conditions)
 	}
 }
@@ -78,11 +103,27 @@ func TestSourcesAreChecked(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct{ name, body, location, rule string }{
 		{"no path", `{"name": "a", "source": {"type": "directory"}}`, "body.source.path", "required"},
-		{"another type's field", `{"name": "a", "source": {"type": "directory", "path": "/a", "image": "a/b"}}`, "body.source.image", "not-for-this-type"},
-		{"both of two", `{"name": "a", "source": {"type": "archive", "path": "/a", "url": "https://a.example.test/b"}}`, "body.source", "exactly-one"},
-		{"a path with ..", `{"name": "a", "source": {"type": "sqlite", "path": "../a.db"}}`, "body.source.path", "path"},
-		{"a bad display", `{"name": "a", "source": {"type": "directory", "path": "/a"}, "display": {"icon": {"base64data": "YQ==", "mediatype": "text/html"}}}`, "body.display.icon.mediatype", "icon"},
-		{"a second error", `{"name": "a", "source": {"type": "directory", "timeout": "never"}}`, "body.source.timeout", "duration"},
+		{
+			"another type's field", `{"name": "a", "source": {"type": "directory", "path": "/a", "image": "a/b"}}`,
+			"body.source.image", "not-for-this-type",
+		},
+		{
+			"both of two",
+			`{"name": "a", "source": {"type": "archive", "path": "/a", "url": "https://a.example.test/b"}}`,
+			"body.source", "exactly-one",
+		},
+		{
+			"a path with ..", `{"name": "a", "source": {"type": "sqlite", "path": "../a.db"}}`, "body.source.path",
+			"path",
+		},
+		{
+			"a bad display",
+			`{"name": "a", "source": {"type": "directory", "path": "/a"}, "display": {"icon": {"base64data": "YQ==", "mediatype": "text/html"}}}`, "body.display.icon.mediatype", "icon",
+		},
+		{
+			"a second error", `{"name": "a", "source": {"type": "directory", "timeout": "never"}}`,
+			"body.source.timeout", "duration",
+		},
 	} {
 		p := must[problem](b, 400, b.do("POST", "/api/v1/catalogs", c.body))
 		found := false
@@ -94,8 +135,10 @@ func TestSourcesAreChecked(t *testing.T) {
 		}
 	}
 	// A relative path starts in the indexer's directory; two ways to write it are one.
-	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", `{"name": "relative", "source": {"type": "directory", "path": "fleet/./a/"}}`))
-	if c := must[model.Catalog](b, 200, b.do("PATCH", "/api/v1/catalogs/relative", `{"source": {"path": "fleet/a"}}`)); c.Version != 1 {
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+		`{"name": "relative", "source": {"type": "directory", "path": "fleet/./a/"}}`))
+	if c := must[model.Catalog](b, 200, b.do("PATCH", "/api/v1/catalogs/relative",
+		`{"source": {"path": "fleet/a"}}`)); c.Version != 1 {
 		t.Errorf("the same path is a change: %+v", c)
 	}
 }
@@ -105,12 +148,17 @@ func TestPatchCatalog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{
-		Name: "a", Priority: 3, Source: model.CatalogSource{Type: source.Git, URL: "https://git.example.test/a.git", Reference: "main"},
+		Name: "a", Priority: 3, Source: model.CatalogSource{
+			Type: source.Git, URL: "https://git.example.test/a.git",
+			Reference: "main",
+		},
 		Display: &model.CatalogDisplay{Name: "A"},
 	}))
 	patch := func(body string) answer { return b.do("PATCH", "/api/v1/catalogs/a", body) }
-	got := must[model.Catalog](b, 200, patch(`{"priority": 7, "source": {"reference": null, "poll": "1h"}, "disabled": true}`))
-	if got.Priority != 7 || got.Source.Reference != "" || got.Source.Poll != "1h" || got.Source.URL == "" || got.Display.Name != "A" || !got.Disabled {
+	got := must[model.Catalog](b, 200,
+		patch(`{"priority": 7, "source": {"reference": null, "poll": "1h"}, "disabled": true}`))
+	if got.Priority != 7 || got.Source.Reference != "" || got.Source.Poll != "1h" || got.Source.URL == "" ||
+		got.Display.Name != "A" || !got.Disabled {
 		t.Errorf("got %+v", got)
 	}
 	if same := must[model.Catalog](b, 200, patch(`{"priority": 7}`)); same.Version != got.Version {
@@ -123,7 +171,8 @@ func TestPatchCatalog(t *testing.T) {
 		t.Errorf("got %v", p)
 	}
 	must[problem](b, 404, b.do("PATCH", "/api/v1/catalogs/none", `{"priority": 1}`))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, b.url+"/api/v1/catalogs/a", strings.NewReader(`{"priority": 8}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, b.url+"/api/v1/catalogs/a",
+		strings.NewReader(`{"priority": 8}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +188,8 @@ func TestPatchCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A disabled catalog is not looked at.
-	if p := must[problem](b, 409, b.do("POST", "/api/v1/catalogs/a/refresh", nil)); !strings.Contains(p.Detail, "disabled") {
+	if p := must[problem](b, 409, b.do("POST", "/api/v1/catalogs/a/refresh", nil)); !strings.Contains(
+		p.Detail, "disabled") {
 		t.Errorf("got %v", p)
 	}
 }
@@ -150,36 +200,44 @@ func TestCatalogSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/api/v1/catalogsecrets/git-bot"
-	s := must[model.CatalogSecret](b, 200, b.do("PUT", path, `{"kind": "basic", "value": {"username": "bot", "password": "s3cr3t-of-the-bot"}}`))
+	s := must[model.CatalogSecret](b, 200, b.do("PUT", path,
+		`{"kind": "basic", "value": {"username": "bot", "password": "s3cr3t-of-the-bot"}}`))
 	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
 		`{"name": "a", "source": {"type": "git", "url": "https://git.example.test/a.git", "secrets": ["git-bot"]}}`))
 	a := b.do("GET", "/api/v1/catalogsecrets?minPosition="+s.Position, nil)
 	l := must[struct{ Items []model.CatalogSecret }](b, 200, a)
-	if len(l.Items) != 1 || l.Items[0].Kind != source.Basic || l.Items[0].Commitment != s.Commitment || bytes.Contains(a.body, []byte("s3cr3t")) {
+	if len(l.Items) != 1 || l.Items[0].Kind != source.Basic || l.Items[0].Commitment != s.Commitment ||
+		bytes.Contains(a.body, []byte("s3cr3t")) {
 		t.Errorf("got %s", a.body)
 	}
 	if got := opened(t, b, "git-bot"); got != `{"username": "bot", "password": "s3cr3t-of-the-bot"}` {
 		t.Errorf("the indexer opens %q", got)
 	}
-	if a := b.do("GET", "/api/v1/events?type=catalogsecret.set.v1", nil); !bytes.Contains(a.body, []byte(s.Commitment)) || bytes.Contains(a.body, []byte("s3cr3t")) {
+	if a := b.do("GET", "/api/v1/events?type=catalogsecret.set.v1", nil); !bytes.Contains(
+		a.body, []byte(s.Commitment)) || bytes.Contains(a.body, []byte("s3cr3t")) {
 		t.Errorf("the event: %s", a.body)
 	}
 
 	// Known secrets are compared with the source, unknown ones only when that is asked for.
-	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs", `{"name": "b", "source": {"type": "image", "image": "registry.example.test/b:1", "secrets": ["git-bot"]}}`)); p.Errors[0].Rule != "secret-kind" {
+	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs",
+		`{"name": "b", "source": {"type": "image", "image": "registry.example.test/b:1", "secrets": ["git-bot"]}}`)); p.Errors[0].Rule != "secret-kind" {
 		t.Errorf("got %v", p)
 	}
 	const unknown = `{"name": "b", "source": {"type": "git", "url": "https://git.example.test/b.git", "secrets": ["other"]}}`
-	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs?validate=strict", unknown)); p.Errors[0].Rule != "secret-known" || !strings.Contains(p.Detail, "git-bot") {
+	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs?validate=strict",
+		unknown)); p.Errors[0].Rule != "secret-known" || !strings.Contains(p.Detail, "git-bot") {
 		t.Errorf("got %v", p)
 	}
 	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", unknown))
 
 	// A value of another form is refused and never repeated.
 	for _, body := range []string{
-		`{"kind": "token", "value": {"username": "s3cr3t"}}`, `{"kind": "token", "value": "s3cr3t"}`, `{"kind": "ca", "value": {"certificates": "s3cr3t"}}`,
-		`{"kind": "dockerconfigjson", "value": {"auths": {"registry.example.test": {"auth": "s3cr3t!"}}}}`, `{"kind": "other", "value": {}}`,
-		`{"kind": "dockerconfigjson", "value": {"credsStore": "s3cr3t", "auths": {}}}`, `{"kind": "ssh", "value": {"privateKey": "s3cr3t", "knownHosts": "a"}}`,
+		`{"kind": "token", "value": {"username": "s3cr3t"}}`, `{"kind": "token", "value": "s3cr3t"}`,
+		`{"kind": "ca", "value": {"certificates": "s3cr3t"}}`,
+		`{"kind": "dockerconfigjson", "value": {"auths": {"registry.example.test": {"auth": "s3cr3t!"}}}}`,
+		`{"kind": "other", "value": {}}`,
+		`{"kind": "dockerconfigjson", "value": {"credsStore": "s3cr3t", "auths": {}}}`,
+		`{"kind": "ssh", "value": {"privateKey": "s3cr3t", "knownHosts": "a"}}`,
 	} {
 		if a := b.do("PUT", path, body); a.status != http.StatusBadRequest || bytes.Contains(a.body, []byte("s3cr3t")) {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
@@ -200,7 +258,8 @@ func TestCatalogSecrets(t *testing.T) {
 func opened(t *testing.T, b *bench, name string) string {
 	t.Helper()
 	var sealed []byte
-	err := b.pool("catalog-indexer").QueryRow(t.Context(), `select ciphertext from gateway_api.catalog_secrets where tenant = 'default' and name = $1`, name).Scan(&sealed)
+	err := b.pool("catalog-indexer").QueryRow(t.Context(),
+		`select ciphertext from gateway_api.catalog_secrets where tenant = 'default' and name = $1`, name).Scan(&sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,11 +278,14 @@ func opened(t *testing.T, b *bench, name string) string {
 func TestSecretsNeedARecipient(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, func(c *app.Config) { c.CatalogCredentialsRecipient, c.HookKey = "", "" })
-	if p := must[problem](b, 422, b.do("PUT", "/api/v1/catalogsecrets/a", `{"kind": "token", "value": {"token": "t"}}`)); !strings.Contains(p.Detail, "catalog-credentials-recipient") {
+	if p := must[problem](b, 422, b.do("PUT", "/api/v1/catalogsecrets/a",
+		`{"kind": "token", "value": {"token": "t"}}`)); !strings.Contains(p.Detail, "catalog-credentials-recipient") {
 		t.Errorf("got %v", p)
 	}
-	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "directory", "path": "/a"}}`))
-	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs/a/hook", nil)); !strings.Contains(p.Detail, "hook-key") {
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs",
+		`{"name": "a", "source": {"type": "directory", "path": "/a"}}`))
+	if p := must[problem](b, 422, b.do("POST", "/api/v1/catalogs/a/hook", nil)); !strings.Contains(
+		p.Detail, "hook-key") {
 		t.Errorf("got %v", p)
 	}
 	if n := b.count(`select count(*) from gateway.catalog_hooks`); n != 0 {

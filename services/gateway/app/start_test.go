@@ -78,7 +78,10 @@ func TestFirstTokenIsToldOnce(t *testing.T) {
 	t.Parallel()
 	d, nats := pgtest.DB(t), bustest.Start(t)
 	var told, again bytes.Buffer
-	b := &bench{t: t, db: d, pools: map[string]*pg.Pool{}, url: run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &told))}
+	b := &bench{
+		t: t, db: d, pools: map[string]*pg.Pool{},
+		url: run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &told)),
+	}
 	m := regexp.MustCompile(`^admin token \(shown once\): ([A-Z0-9]{52})\n$`).FindStringSubmatch(told.String())
 	if m == nil {
 		t.Fatalf("told %q", told.String())
@@ -86,7 +89,8 @@ func TestFirstTokenIsToldOnce(t *testing.T) {
 	if a := b.as(m[1], "GET", "/api/v1/clusters", nil); a.status != 200 {
 		t.Errorf("the token that was told does not work: %d", a.status)
 	}
-	if n := b.count(fmt.Sprintf(`select count(*) from gateway.tokens where position(convert_to('%s', 'UTF8') in hash) > 0`, m[1])); n != 0 {
+	if n := b.count(fmt.Sprintf(`select count(*) from gateway.tokens
+		where position(convert_to('%s', 'UTF8') in hash) > 0`, m[1])); n != 0 {
 		t.Error("the token is stored in the clear")
 	}
 	run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &again))
@@ -107,7 +111,8 @@ func TestStartIsRefused(t *testing.T) {
 	nats := bustest.Start(t)
 	d := pgtest.DB(t)
 	short := config(t, d.URL("gateway"), nats.Server.URL(), "short", io.Discard)
-	if _, err := app.New(t.Context(), short, quiet()); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "16") {
+	if _, err := app.New(t.Context(), short, quiet()); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "16") {
 		t.Errorf("a short token: %v", err)
 	}
 	noKey := config(t, d.URL("gateway"), nats.Server.URL(), token, io.Discard)
@@ -173,7 +178,8 @@ func TestTraceGoesIntoEvents(t *testing.T) { //nolint:paralleltest // the tracer
 	b.cluster("spoke")
 	b.until(func() bool {
 		page := must[struct{ Items []model.Event }](b, http.StatusOK, b.do("GET", "/api/v1/events", nil))
-		return len(page.Items) == 1 && regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`).MatchString(page.Items[0].TraceParent)
+		return len(page.Items) == 1 && regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`).MatchString(
+			page.Items[0].TraceParent)
 	})
 }
 
@@ -183,31 +189,49 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 	b := setup(t)
 	b.cluster("spoke")
 	b.catalog("fleet")
-	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", model.CreateOperatorGroup{Name: "g"}))
+	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups",
+		model.CreateOperatorGroup{Name: "g"}))
 	b.write("PUT", "/api/v1/approvalpolicies/edge", model.ApprovalPolicySpec{})
 	for i := range 5 {
 		name := fmt.Sprintf("s%d", i)
 		must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe(name, "tidegauge")))
 		plan := fmt.Sprintf("00000000-0000-0000-0000-00000000000%d", i)
 		subject := fmt.Sprintf("spoke/ops/install-%d", i)
-		b.fact(events.Resolver, events.KindInstallPlan, plan, subject, proposed(plan, fmt.Sprintf("install-%d", i), fmt.Sprintf("tidegauge.v%d.0.0", i), name))
+		b.fact(events.Resolver, events.KindInstallPlan, plan, subject,
+			proposed(plan, fmt.Sprintf("install-%d", i), fmt.Sprintf("tidegauge.v%d.0.0", i), name))
 		csv := fmt.Sprintf("spoke/ops/tidegauge.v%d.0.0", i)
-		b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVPhaseChanged{Phase: "Pending"}, events.CSVPhaseChanged{Phase: "Succeeded"})
+		b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVPhaseChanged{Phase: "Pending"},
+			events.CSVPhaseChanged{Phase: "Succeeded"})
 		if i%2 == 0 {
 			b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVRemoved{Reason: "Deleted"})
 		}
 	}
-	b.fact(events.Resolver, events.KindInstallPlan, "00000000-0000-0000-0000-000000000004", "spoke/ops/install-4", events.InstallPlanSuperseded{})
-	b.fact(events.Resolver, events.KindSubscription, "spoke/ops/s2", "spoke/ops/s2", events.ResolutionFailed{Reason: "ErrorPreventedResolution", Explanation: "sha256:e"})
+	b.fact(events.Resolver, events.KindInstallPlan, "00000000-0000-0000-0000-000000000004", "spoke/ops/install-4",
+		events.InstallPlanSuperseded{})
+	b.fact(events.Resolver, events.KindSubscription, "spoke/ops/s2", "spoke/ops/s2",
+		events.ResolutionFailed{Reason: "ErrorPreventedResolution", Explanation: "sha256:e"})
 	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet",
-		events.CatalogRevisionPublished{Revision: "sha256:2", Previous: "x", Variant: "1.34", Changes: []events.PackageChange{
-			{Package: "tidegauge", Change: "changed", Deprecated: []string{"olm.package", "olm.channel/fast"}}, {Package: "buoy", Change: "removed"},
-		}},
-		events.CatalogRevisionPublished{Revision: "sha256:3", Previous: "sha256:2", Variant: "1.34", Changes: []events.PackageChange{{Package: "tidegauge", Change: "changed", Undeprecated: []string{"olm.package"}}}},
+		events.CatalogRevisionPublished{
+			Revision: "sha256:2", Previous: "x", Variant: "1.34",
+			Changes: []events.PackageChange{
+				{Package: "tidegauge", Change: "changed", Deprecated: []string{"olm.package", "olm.channel/fast"}},
+				{Package: "buoy", Change: "removed"},
+			},
+		},
+		events.CatalogRevisionPublished{
+			Revision: "sha256:3", Previous: "sha256:2", Variant: "1.34",
+			Changes: []events.PackageChange{{
+				Package: "tidegauge", Change: "changed",
+				Undeprecated: []string{"olm.package"},
+			}},
+		},
 		events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/s3", nil))
 	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position
-	for _, path := range []string{"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans", "operators", "approvalpolicies"} {
+	for _, path := range []string{
+		"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans",
+		"operators", "approvalpolicies",
+	} {
 		b.do("GET", b.seen("/api/v1/"+path), nil)
 	}
 	b.stop()
@@ -235,7 +259,8 @@ func (b *bench) contents(p projection.Projection) string {
 	b.t.Helper()
 	var all strings.Builder
 	for _, table := range p.Tables {
-		rows, err := b.pool("admin").Query(b.t.Context(), `select t::text from gateway.`+pgx.Identifier{table}.Sanitize()+` t order by 1`)
+		rows, err := b.pool("admin").Query(b.t.Context(), `select t::text from gateway.`+
+			pgx.Identifier{table}.Sanitize()+` t order by 1`)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -30,18 +30,20 @@ func (b *bench) tokens(bearer string) []model.Token {
 // eventsWith counts the events in whose text a word stands.
 func (b *bench) eventsWith(word string) int {
 	b.t.Helper()
-	return b.count(`select count(*) from eventlog.events where position(convert_to('` + word + `', 'UTF8') in body) > 0`)
+	return b.count(`select count(*) from eventlog.events where position(convert_to('` + word +
+		`', 'UTF8') in body) > 0`)
 }
 
-// TestPeopleNotTokensApprove proves R-IP-10 with tokens that the API gave: two people approve a plan that wants two, and
-// one person with two tokens counts once.
+// TestPeopleNotTokensApprove proves R-IP-10 with tokens that the API gave: two people approve a plan that wants two,
+// and one person with two tokens counts once.
 func TestPeopleNotTokensApprove(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	laptop := b.give(model.AddToken{Name: "Ingrid, laptop", Role: model.RoleAdmin})
 	phone := b.give(model.AddToken{Name: "Ingrid, phone", Role: model.RoleAdmin, Actor: laptop.Actor})
 	mate := b.give(model.AddToken{Name: "Ole", Role: model.RoleAdmin})
-	if laptop.ID == phone.ID || laptop.Secret == phone.Secret || laptop.Actor != phone.Actor || mate.Actor == laptop.Actor || mate.Actor == mate.ID {
+	if laptop.ID == phone.ID || laptop.Secret == phone.Secret || laptop.Actor != phone.Actor ||
+		mate.Actor == laptop.Actor || mate.Actor == mate.ID {
 		t.Fatalf("got %+v, %+v and %+v", laptop.Token, phone.Token, mate.Token)
 	}
 	id := uuid.NewString()
@@ -50,7 +52,8 @@ func TestPeopleNotTokensApprove(t *testing.T) {
 	b.fact(events.Resolver, events.KindInstallPlan, id, "spoke/ops/install-aaaaa", p)
 	approve := func(bearer string) model.InstallPlan {
 		t.Helper()
-		return must[model.InstallPlan](b, 200, b.as(bearer, "POST", "/api/v1/installplans/"+id+"/approve", model.ApprovePlan{Digest: p.Digest}))
+		return must[model.InstallPlan](b, 200, b.as(bearer, "POST", "/api/v1/installplans/"+id+"/approve",
+			model.ApprovePlan{Digest: p.Digest}))
 	}
 	if first := approve(laptop.Secret); first.MissingApprovals != 1 || first.Approvals[0].By != laptop.Actor {
 		t.Errorf("got %+v", first.PlanTerms)
@@ -58,7 +61,8 @@ func TestPeopleNotTokensApprove(t *testing.T) {
 	if same := approve(phone.Secret); same.MissingApprovals != 1 || same.Phase != "RequiresApproval" {
 		t.Errorf("one person counts twice: %+v", same.PlanTerms)
 	}
-	if both := approve(mate.Secret); both.Phase != "Installing" || len(both.Approvals) != 2 || both.Approvals[1].By != mate.Actor {
+	if both := approve(mate.Secret); both.Phase != "Installing" || len(both.Approvals) != 2 ||
+		both.Approvals[1].By != mate.Actor {
 		t.Errorf("got %s, %+v", both.Phase, both.PlanTerms)
 	}
 	b.until(func() bool { return b.eventsWith(mate.Actor) == 1 })
@@ -75,13 +79,15 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	reader := b.give(model.AddToken{Name: "dashboard", Role: model.RoleViewer})
-	if n := b.count(`select count(*) from gateway.tokens where hash = sha256(convert_to('` + reader.Secret + `', 'UTF8'))`); n != 1 || !strings.HasPrefix(reader.Secret, "cht_") {
+	if n := b.count(`select count(*) from gateway.tokens where hash = sha256(convert_to('` + reader.Secret +
+		`', 'UTF8'))`); n != 1 || !strings.HasPrefix(reader.Secret, "cht_") {
 		t.Errorf("%d rows hold the hash of %s", n, reader.ID)
 	}
 	if a := b.as(reader.Secret, "GET", "/api/v1/clusters", nil); a.status != 200 {
 		t.Errorf("a viewer reads: %d", a.status)
 	}
-	for method, path := range map[string]string{"GET": tokensPath, "POST": tokensPath, "DELETE": tokensPath + "/" + reader.ID} {
+	for method, path := range map[string]string{"GET": tokensPath, "POST": tokensPath, "DELETE": tokensPath + "/" +
+		reader.ID} {
 		if a := b.as(reader.Secret, method, path, validBody(method, path)); a.status != http.StatusForbidden {
 			t.Errorf("%s %s as a viewer: %d %s", method, path, a.status, a.body)
 		}
@@ -91,7 +97,8 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 		t.Error("the list tells a secret")
 	}
 	got := b.tokens(token)
-	if len(got) != 2 || got[0].ID != "token-admin" || got[0].Actor != "token-admin" || got[1].Name != "dashboard" || got[1].EndsAt != nil ||
+	if len(got) != 2 || got[0].ID != "token-admin" || got[0].Actor != "token-admin" || got[1].Name != "dashboard" ||
+		got[1].EndsAt != nil ||
 		got[1].CreatedAt.IsZero() || got[1].Actor != reader.Actor {
 		t.Errorf("got %+v", got)
 	}
@@ -112,17 +119,22 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 		t.Errorf("a revoked token: %d", a.status)
 	}
 	must[problem](b, 404, b.do("DELETE", tokensPath+"/"+reader.ID, nil))
-	if got = b.tokens(token); len(got) != 2 || got[1].Name != "dashboard" || !got[1].Ended(time.Now()) || got[0].Ended(time.Now()) {
+	if got = b.tokens(token); len(got) != 2 || got[1].Name != "dashboard" || !got[1].Ended(time.Now()) ||
+		got[0].Ended(time.Now()) {
 		t.Errorf("got %+v", got)
 	}
 	asked := must[struct{ Items []model.Question }](b, 200, b.do("GET", "/api/v1/questions", nil)).Items
 	about := "viewer " + reader.ID + " of " + reader.Actor
-	if len(asked) != 2 || asked[0].Action != "token.revoke" || asked[1].Action != "token.add" || asked[0].About != about || asked[1].About != about ||
+	if len(asked) != 2 || asked[0].Action != "token.revoke" || asked[1].Action != "token.add" ||
+		asked[0].About != about || asked[1].About != about ||
 		asked[0].Actor != "token-admin" {
 		t.Errorf("recorded %+v", asked)
 	}
 	// The person who had it may get another one, as the same person.
-	if again := b.give(model.AddToken{Name: "dashboard", Role: model.RoleViewer, Actor: reader.Actor}); again.Actor != reader.Actor || again.ID == reader.ID {
+	if again := b.give(model.AddToken{
+		Name: "dashboard", Role: model.RoleViewer,
+		Actor: reader.Actor,
+	}); again.Actor != reader.Actor || again.ID == reader.ID {
 		t.Errorf("got %+v", again.Token)
 	}
 }
@@ -153,15 +165,18 @@ func TestTokensOfOtherTenantsAreNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const other = "other-token-0123456789"
-	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role) values ('other', 'token-other', sha256('`+other+`'), 'admin')`)
+	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role) values ('other', 'token-other', sha256('`+
+		other+`'), 'admin')`)
 	ours := b.give(model.AddToken{Name: "ours", Role: model.RoleAdmin})
 	if got := b.tokens(other); len(got) != 1 || got[0].ID != "token-other" {
 		t.Errorf("got %+v", got)
 	}
 	must[problem](b, 404, b.as(other, "DELETE", tokensPath+"/"+ours.ID, nil))
-	must[problem](b, 400, b.as(other, "POST", tokensPath, model.AddToken{Name: "a", Role: model.RoleViewer, Actor: ours.Actor}))
+	must[problem](b, 400, b.as(other, "POST", tokensPath,
+		model.AddToken{Name: "a", Role: model.RoleViewer, Actor: ours.Actor}))
 	// Administrators of another tenant are no reason to let the last one of this tenant go.
-	if p := must[problem](b, 409, b.as(other, "DELETE", tokensPath+"/token-other", nil)); p.Errors[0].Rule != "last-administrator" {
+	if p := must[problem](b, 409, b.as(other, "DELETE", tokensPath+"/token-other",
+		nil)); p.Errors[0].Rule != "last-administrator" {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -171,12 +186,14 @@ func TestTokensOfOtherTenantsAreNotThere(t *testing.T) {
 func TestOneAdministratorStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if p := must[problem](b, 409, b.do("DELETE", tokensPath+"/token-admin", nil)); !strings.Contains(p.Detail, "only administrator's token") {
+	if p := must[problem](b, 409, b.do("DELETE", tokensPath+"/token-admin", nil)); !strings.Contains(
+		p.Detail, "only administrator's token") {
 		t.Errorf("got %+v", p)
 	}
 	b.give(model.AddToken{Name: "no administrator", Role: model.RoleViewer})
 	must[problem](b, 409, b.do("DELETE", tokensPath+"/token-admin", nil))
-	one, two := b.give(model.AddToken{Name: "one", Role: model.RoleAdmin}), b.give(model.AddToken{Name: "two", Role: model.RoleAdmin})
+	one, two := b.give(model.AddToken{Name: "one", Role: model.RoleAdmin}),
+		b.give(model.AddToken{Name: "two", Role: model.RoleAdmin})
 
 	// A stream that is open ends with its token.
 	s := b.stream("", "")
@@ -184,7 +201,8 @@ func TestOneAdministratorStays(t *testing.T) {
 	if a := b.as(one.Secret, "DELETE", tokensPath+"/token-admin", nil); a.status != http.StatusNoContent {
 		t.Fatalf("revoked: %d %s", a.status, a.body)
 	}
-	must[model.Cluster](b, 201, b.as(one.Secret, "POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
+	must[model.Cluster](b, 201, b.as(one.Secret, "POST", "/api/v1/clusters",
+		model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
 	if id, typ, ok := s.next(); ok {
 		t.Errorf("a stream of a revoked token tells %s %s", id, typ)
 	}

@@ -56,7 +56,9 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, err
 		}
 		if !s.Set && c.Others >= MaxPolicies {
-			return nil, errs.New(errs.Unprocessable, "approval policy %q would be number %d, at most %d are allowed: delete one, or combine several that decide the same",
+			return nil, errs.New(errs.Unprocessable,
+				"approval policy %q would be number %d, at most %d are allowed: delete one, or combine several that "+
+					"decide the same",
 				s.Name, c.Others+1, MaxPolicies).At("path.name", rule.MaxItems)
 		}
 		var out []events.Payload
@@ -95,7 +97,10 @@ func Evolve(s State, p events.Payload) (State, error) {
 // normal gives what means the same one form: lists of names are sets, empty lists are none, and the default of
 // permissionGrowth is written out. The order of rules counts, and that of windows is the author's.
 func normal(s events.ApprovalPolicySpec) events.ApprovalPolicySpec {
-	for _, list := range []*[]string{&s.Selector.Clusters, &s.Selector.Namespaces, &s.Selector.Packages, &s.Selector.Catalogs} {
+	for _, list := range []*[]string{
+		&s.Selector.Clusters, &s.Selector.Namespaces, &s.Selector.Packages,
+		&s.Selector.Catalogs,
+	} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 	}
 	if len(s.Selector.ClusterLabels) == 0 {

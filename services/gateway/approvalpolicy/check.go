@@ -26,8 +26,8 @@ const (
 	RuleSaysThing = "says-something"
 )
 
-// MaxPolicies bounds the policies of a tenant: each decision reads them all, and who has to approve something reads those
-// that choose it.
+// MaxPolicies bounds the policies of a tenant: each decision reads them all, and who has to approve something reads
+// those that choose it.
 const MaxPolicies = 100
 
 // Bounds of one policy.
@@ -76,16 +76,20 @@ func check(name string, s events.ApprovalPolicySpec) error {
 		v.Addf("/approvers", RuleBounds, "%d approvers are wanted: want 1 to %d", s.Approvers, MaxApprovers)
 	}
 	if n := s.ApprovalSeconds; n != 0 && (n < MinApprovalSeconds || n > maxApprovalSeconds) {
-		v.Addf("/approvalSeconds", RuleBounds, "approvals would hold for %d seconds: want %d to %d, which is 30 days", n, MinApprovalSeconds, maxApprovalSeconds)
+		v.Addf("/approvalSeconds", RuleBounds, "approvals would hold for %d seconds: want %d to %d, which is 30 days",
+			n, MinApprovalSeconds, maxApprovalSeconds)
 	}
 	if saysNothing(s) {
-		v.Addf("/permissionGrowth", RuleSaysThing, "the policy says nothing: give versions, rules, windows, approvers or approvalSeconds, or let permissionGrowth be %s", GrowthManual)
+		v.Addf("/permissionGrowth", RuleSaysThing,
+			"the policy says nothing: give versions, rules, windows, approvers or approvalSeconds, or let "+
+				"permissionGrowth be %s", GrowthManual)
 	}
 	return v.Err()
 }
 
 func saysNothing(s events.ApprovalPolicySpec) bool {
-	return s.Versions == (events.PolicyVersions{}) && len(s.Rules)+len(s.Windows)+s.Approvers == 0 && s.ApprovalSeconds == 0 && s.PermissionGrowth == GrowthIgnore
+	return s.Versions == (events.PolicyVersions{}) && len(s.Rules)+len(s.Windows)+s.Approvers == 0 &&
+		s.ApprovalSeconds == 0 && s.PermissionGrowth == GrowthIgnore
 }
 
 func checkSelector(v *rule.Violations, s events.PolicySelector) {
@@ -122,9 +126,11 @@ func checkVersions(v *rule.Violations, s events.PolicyVersions) {
 	}
 	if s.Range != "" {
 		if len(s.Range) > rule.MaxToken {
-			v.Addf("/versions/range", rule.MaxLength, "/versions/range has %d characters, %d are allowed", len(s.Range), rule.MaxToken)
+			v.Addf("/versions/range", rule.MaxLength, "/versions/range has %d characters, %d are allowed", len(s.Range),
+				rule.MaxToken)
 		} else if _, err := catalog.ParseRange(s.Range); err != nil {
-			v.Addf("/versions/range", RuleRange, "/versions/range is %q: want a range such as \">=1.4.0 <2.0.0\": %v", s.Range, err)
+			v.Addf("/versions/range", RuleRange, "/versions/range is %q: want a range such as \">=1.4.0 <2.0.0\": %v",
+				s.Range, err)
 		}
 	}
 	if s.Ceiling != "" {
@@ -145,7 +151,9 @@ func checkRules(v *rule.Violations, rules []events.ApprovalRule) {
 		v.OneOf(at+"/change", r.Change, changeInstall, changePatch, changeMinor, changeMajor, changeAny)
 		v.OneOf(at+"/mode", r.Mode, installplan.Automatic, installplan.Manual)
 		if seen[r.Change] || seen[changeAny] {
-			v.Addf(at+"/change", RuleShadowed, "the rule for %s comes after one that fits every change that it does: the first that fits counts", r.Change)
+			v.Addf(at+"/change", RuleShadowed,
+				"the rule for %s comes after one that fits every change that it does: the first that fits counts",
+				r.Change)
 		}
 		seen[r.Change] = true
 	}

@@ -42,7 +42,8 @@ func ParseSubject(s string) Name {
 func (n Name) check(v *rule.Violations) {
 	v.DNSSubdomainName("/name", n.Name)
 	if (n.Cluster == "") != (n.Namespace == "") {
-		v.Addf("/namespace", rule.Together, "a catalog of one cluster needs both cluster and namespace, a hub catalog neither")
+		v.Addf("/namespace", rule.Together,
+			"a catalog of one cluster needs both cluster and namespace, a hub catalog neither")
 		return
 	}
 	if n.Cluster != "" {
@@ -70,7 +71,8 @@ func (s Spec) check(v *rule.Violations, n Name) {
 	}
 	v.OneOf("/source/type", s.SourceType, types...)
 	if vis := s.Visibility; n.Cluster != vis.Cluster || vis.Namespace != "" && vis.Namespace != n.Namespace {
-		v.Addf("/visibility", rule.OneOf, "a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
+		v.Addf("/visibility", rule.OneOf,
+			"a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
 	}
 }
 
@@ -148,7 +150,8 @@ func decideAdd(s State, c Add) ([]events.Payload, error) {
 	}
 	out := []events.Payload{events.CatalogAdded{
 		Name: c.Name.Name, SourceType: c.Spec.SourceType, Spec: c.Spec.Settings,
-		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
+		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled,
+		Templated: c.Spec.Templated,
 	}}
 	return noted(out, s.Metadata, c.Metadata), nil
 }
@@ -170,8 +173,8 @@ func decideChange(s State, c Change) ([]events.Payload, error) {
 	var out []events.Payload
 	if c.Spec != s.Spec {
 		out = append(out, events.CatalogChanged{
-			SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
-			Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
+			SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority,
+			Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
 		})
 	}
 	return noted(out, s.Metadata, c.Metadata), nil
@@ -190,7 +193,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Metadata = e.Metadata
 	case events.CatalogRemoved:
 		return State{Name: s.Name}, nil
-	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed, events.CatalogBundlesFetched:
+	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed,
+		events.CatalogBundlesFetched:
 	default:
 		return s, fmt.Errorf("catalog: event %s does not belong in a catalog's stream", p.EventType())
 	}

@@ -32,7 +32,13 @@ func TestDecide(t *testing.T) {
 	}{
 		{"add", nil, catalog.Add{Name: hub, Spec: dir}, history{added}, ""},
 		{"add a disabled template", nil, catalog.Add{Name: hub, Spec: off}, history{addedOff}, ""},
-		{"disable", history{added}, catalog.Change{Spec: disabled}, history{events.CatalogChanged{SourceType: "directory", Spec: "c1:a", Priority: 5, Disabled: true}}, ""},
+		{
+			"disable",
+			history{added},
+			catalog.Change{Spec: disabled},
+			history{events.CatalogChanged{SourceType: "directory", Spec: "c1:a", Priority: 5, Disabled: true}},
+			"",
+		},
 		{"disable again", history{addedOff}, catalog.Change{Spec: off}, nil, ""},
 		{"refresh a disabled one", history{addedOff}, catalog.Refresh{}, nil, errs.Conflict},
 		{"bundles were fetched", history{added, events.CatalogBundlesFetched{}}, catalog.Change{Spec: dir}, nil, ""},
@@ -49,8 +55,17 @@ func TestDecide(t *testing.T) {
 		},
 		{"add twice", history{added}, catalog.Add{Name: hub, Spec: dir}, nil, errs.AlreadyExists},
 		{"add a cluster's catalog for all", nil, catalog.Add{Name: local, Spec: dir}, nil, errs.Invalid},
-		{"add with half a place", nil, catalog.Add{Name: catalog.Name{Cluster: "spoke", Name: "fleet"}, Spec: inSpoke}, nil, errs.Invalid},
-		{"add an unknown source", nil, catalog.Add{Name: hub, Spec: catalog.Spec{SourceType: "ftp"}}, nil, errs.Invalid},
+		{
+			"add with half a place", nil,
+			catalog.Add{Name: catalog.Name{Cluster: "spoke", Name: "fleet"}, Spec: inSpoke},
+			nil, errs.Invalid,
+		},
+		{
+			"add an unknown source", nil,
+			catalog.Add{Name: hub, Spec: catalog.Spec{SourceType: "ftp"}},
+			nil,
+			errs.Invalid,
+		},
 		{
 			"change",
 			history{added},
@@ -61,8 +76,20 @@ func TestDecide(t *testing.T) {
 		{"change nothing", history{added}, catalog.Change{Spec: dir}, nil, ""},
 		{"change who owns it", history{added}, catalog.Change{Spec: inSpoke}, nil, errs.Invalid},
 		{"change nothing known", nil, catalog.Change{Spec: dir}, nil, errs.NotFound},
-		{"refresh a broken one", history{added, events.CatalogLoadFailed{}}, catalog.Refresh{}, history{events.CatalogRefreshRequested{}}, ""},
-		{"remove", history{added, events.CatalogRevisionPublished{}}, catalog.Remove{}, history{events.CatalogRemoved{}}, ""},
+		{
+			"refresh a broken one",
+			history{added, events.CatalogLoadFailed{}},
+			catalog.Refresh{},
+			history{events.CatalogRefreshRequested{}},
+			"",
+		},
+		{
+			"remove",
+			history{added, events.CatalogRevisionPublished{}},
+			catalog.Remove{},
+			history{events.CatalogRemoved{}},
+			"",
+		},
 		{"remove twice", history{added, events.CatalogRemoved{}}, catalog.Remove{}, nil, errs.NotFound},
 	}
 	for _, c := range cases {

@@ -23,9 +23,15 @@ func TestVisibilityOf(t *testing.T) {
 		{"hub", hub, "", events.CatalogVisibility{}},
 		{"hub, whatever is wanted", hub, catalog.VisibleInNamespace, events.CatalogVisibility{}},
 		{"global namespace", global, "", events.CatalogVisibility{Cluster: "harbour"}},
-		{"global namespace, for itself", global, catalog.VisibleInNamespace, events.CatalogVisibility{Cluster: "harbour", Namespace: "olm"}},
+		{
+			"global namespace, for itself", global, catalog.VisibleInNamespace,
+			events.CatalogVisibility{Cluster: "harbour", Namespace: "olm"},
+		},
 		{"other namespace", other, "", events.CatalogVisibility{Cluster: "harbour", Namespace: "ops"}},
-		{"other namespace, for the cluster", other, catalog.VisibleInCluster, events.CatalogVisibility{Cluster: "harbour"}},
+		{
+			"other namespace, for the cluster", other, catalog.VisibleInCluster,
+			events.CatalogVisibility{Cluster: "harbour"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,8 @@ func (s Scope) Subject() string {
 func (s Scope) Check() error {
 	var v rule.Violations
 	if (s.Cluster == "") != (s.Namespace == "") {
-		v.Addf("query.namespace", rule.Together, "the catalogs of a namespace need both cluster and namespace, those of the hub neither")
+		v.Addf("query.namespace", rule.Together,
+			"the catalogs of a namespace need both cluster and namespace, those of the hub neither")
 	}
 	return v.Err()
 }
@@ -65,7 +66,10 @@ func Decide(s State, c Set) ([]events.Payload, error) {
 	if c.Mode == s.Chosen() {
 		return nil, nil
 	}
-	return []events.Payload{events.CatalogHealthSet{Cluster: c.Scope.Cluster, Namespace: c.Scope.Namespace, Mode: c.Mode}}, nil
+	return []events.Payload{events.CatalogHealthSet{
+		Cluster: c.Scope.Cluster, Namespace: c.Scope.Namespace,
+		Mode: c.Mode,
+	}}, nil
 }
 
 // Evolve returns the state after an event.

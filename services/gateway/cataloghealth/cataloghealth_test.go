@@ -25,7 +25,13 @@ func TestDecide(t *testing.T) {
 		{"strict", cataloghealth.State{}, "Strict", []events.Payload{strict}, ""},
 		{"strict again", cataloghealth.State{Mode: "Strict"}, "Strict", nil, ""},
 		{"what holds without a word", cataloghealth.State{}, "Independent", nil, ""},
-		{"back", cataloghealth.State{Mode: "Strict"}, "Independent", []events.Payload{events.CatalogHealthSet{Cluster: "c", Namespace: "n", Mode: "Independent"}}, ""},
+		{
+			"back",
+			cataloghealth.State{Mode: "Strict"},
+			"Independent",
+			[]events.Payload{events.CatalogHealthSet{Cluster: "c", Namespace: "n", Mode: "Independent"}},
+			"",
+		},
 		{"another word", cataloghealth.State{}, "Lax", nil, errs.Invalid},
 	} {
 		got, err := cataloghealth.Decide(c.given, cataloghealth.Set{Scope: scope, Mode: c.mode})

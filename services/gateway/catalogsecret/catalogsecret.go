@@ -44,7 +44,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		if err := v.Err(); err != nil {
 			return nil, err
 		}
-		return []events.Payload{events.CatalogSecretSet{Name: s.Name, Kind: string(c.Kind), Credential: c.Credential}}, nil
+		return []events.Payload{events.CatalogSecretSet{Name: s.Name, Kind: string(c.Kind), Credential: c.Credential}},
+			nil
 	case Delete:
 		if s.Credential == "" {
 			return nil, errs.New(errs.NotFound, "no catalog secret %q is known", s.Name)

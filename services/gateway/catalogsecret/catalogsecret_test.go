@@ -32,10 +32,22 @@ func TestDecide(t *testing.T) {
 		kind  errs.Kind
 	}{
 		{"set", nil, catalogsecret.Set{Kind: source.Token, Credential: "c1:1"}, []events.Payload{set}, ""},
-		{"set again", []events.Payload{set}, catalogsecret.Set{Kind: source.Token, Credential: "c1:1"}, []events.Payload{set}, ""},
+		{
+			"set again",
+			[]events.Payload{set},
+			catalogsecret.Set{Kind: source.Token, Credential: "c1:1"},
+			[]events.Payload{set},
+			"",
+		},
 		{"delete", []events.Payload{set}, catalogsecret.Delete{}, []events.Payload{events.CatalogSecretDeleted{}}, ""},
 		{"delete what is not there", nil, catalogsecret.Delete{}, nil, errs.NotFound},
-		{"delete twice", []events.Payload{set, events.CatalogSecretDeleted{}}, catalogsecret.Delete{}, nil, errs.NotFound},
+		{
+			"delete twice",
+			[]events.Payload{set, events.CatalogSecretDeleted{}},
+			catalogsecret.Delete{},
+			nil,
+			errs.NotFound,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,27 +105,61 @@ func TestCheck(t *testing.T) {
 		value string
 		rule  string // "" is taken
 	}{
-		{"docker", source.DockerConfig, `{"auths": {"registry.test": {"auth": "dTpzM2NyM3Q="}, "b.test": {"username": "u", "password": "s3cr3t"}}}`, ""},
+		{
+			"docker", source.DockerConfig,
+			`{"auths": {"registry.test": {"auth": "dTpzM2NyM3Q="}, "b.test": {"username": "u", "password": "s3cr3t"}}}`,
+			"",
+		},
 		{"docker with a token", source.DockerConfig, `{"auths": {"registry.test": {"identitytoken": "s3cr3t"}}}`, ""},
 		{"docker without registries", source.DockerConfig, `{"auths": {}}`, rule.Required},
 		{"docker that is none", source.DockerConfig, `["s3cr3t"]`, catalogsecret.RuleDockerConfig},
-		{"docker with a store", source.DockerConfig, `{"credsStore": "s3cr3t", "auths": {"a": {"auth": "dTpw"}}}`, catalogsecret.RuleNoHelpers},
-		{"docker with a helper", source.DockerConfig, `{"credHelpers": {"a": "s3cr3t"}, "auths": {"a": {"auth": "dTpw"}}}`, catalogsecret.RuleNoHelpers},
-		{"docker without a colon", source.DockerConfig, `{"auths": {"a": {"auth": "czNjcjN0"}}}`, catalogsecret.RuleDockerConfig},
+		{
+			"docker with a store", source.DockerConfig, `{"credsStore": "s3cr3t", "auths": {"a": {"auth": "dTpw"}}}`,
+			catalogsecret.RuleNoHelpers,
+		},
+		{
+			"docker with a helper", source.DockerConfig,
+			`{"credHelpers": {"a": "s3cr3t"}, "auths": {"a": {"auth": "dTpw"}}}`, catalogsecret.RuleNoHelpers,
+		},
+		{
+			"docker without a colon", source.DockerConfig, `{"auths": {"a": {"auth": "czNjcjN0"}}}`,
+			catalogsecret.RuleDockerConfig,
+		},
 		{"docker with nothing", source.DockerConfig, `{"auths": {"a": {}}}`, catalogsecret.RuleDockerConfig},
 		{"basic", source.Basic, `{"username": "u", "password": "s3cr3t"}`, ""},
 		{"basic without a password", source.Basic, `{"username": "u"}`, rule.Required},
-		{"basic with more", source.Basic, `{"username": "u", "password": "s3cr3t", "token": "s3cr3t"}`, catalogsecret.RuleForm},
+		{
+			"basic with more", source.Basic, `{"username": "u", "password": "s3cr3t", "token": "s3cr3t"}`,
+			catalogsecret.RuleForm,
+		},
 		{"token", source.Token, `{"token": "s3cr3t"}`, ""},
 		{"token with a line's end", source.Token, `{"token": "s3cr3t\n"}`, catalogsecret.RuleToken},
 		{"no token", source.Token, `{}`, rule.Required},
-		{"ssh", source.SSH, object(t, map[string]string{"privateKey": privateKey, "knownHosts": "# hosts\ngit.test ssh-ed25519 AAAA\n@cert-authority *.test ssh-rsa AAAA\n"}), ""},
+		{"ssh", source.SSH, object(t, map[string]string{
+			"privateKey": privateKey,
+			"knownHosts": "# hosts\ngit.test ssh-ed25519 AAAA\n@cert-authority *.test ssh-rsa AAAA\n",
+		}), ""},
 		{"ssh without hosts", source.SSH, object(t, map[string]string{"privateKey": privateKey}), rule.Required},
-		{"ssh with odd hosts", source.SSH, object(t, map[string]string{"privateKey": privateKey, "knownHosts": "git.test s3cr3t"}), catalogsecret.RuleKnownHosts},
-		{"ssh with no key", source.SSH, object(t, map[string]string{"privateKey": "s3cr3t", "knownHosts": "a b c"}), catalogsecret.RulePEM},
+		{
+			"ssh with odd hosts", source.SSH, object(
+				t, map[string]string{"privateKey": privateKey, "knownHosts": "git.test s3cr3t"}),
+			catalogsecret.RuleKnownHosts,
+		},
+		{
+			"ssh with no key", source.SSH, object(t, map[string]string{"privateKey": "s3cr3t", "knownHosts": "a b c"}),
+			catalogsecret.RulePEM,
+		},
 		{"ca", source.CA, object(t, map[string]string{"certificates": ca + ca}), ""},
-		{"ca with a key", source.CA, object(t, map[string]string{"certificates": ca + privateKey}), catalogsecret.RulePEM},
-		{"ca that is broken", source.CA, object(t, map[string]string{"certificates": "-----BEGIN CERTIFICATE-----\nczNjcjN0\n-----END CERTIFICATE-----\n"}), catalogsecret.RulePEM},
+		{
+			"ca with a key", source.CA, object(t, map[string]string{"certificates": ca + privateKey}),
+			catalogsecret.RulePEM,
+		},
+		{
+			"ca that is broken", source.CA, object(t, map[string]string{
+				"certificates": "-----BEGIN CERTIFICATE-----\nczNjcjN0\n-----END CERTIFICATE-----\n",
+			}),
+			catalogsecret.RulePEM,
+		},
 		{"no ca", source.CA, `{"certificates": "s3cr3t"}`, catalogsecret.RulePEM},
 		{"kubeconfig that runs a program", source.Kubeconfig, `{"kubeconfig": "s3cr3t: ["}`, "kubeconfig-parses"},
 		{"kubeconfig of another form", source.Kubeconfig, `"s3cr3t"`, catalogsecret.RuleForm},

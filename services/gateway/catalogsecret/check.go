@@ -50,7 +50,8 @@ func Check(field string, k source.SecretKind, value []byte) error {
 	case source.Kubeconfig:
 		return c.kubeconfig(value)
 	default:
-		c.Addf("/kind", rule.OneOf, "a secret of an unknown kind: want one of dockerconfigjson, basic, token, ssh, ca, kubeconfig")
+		c.Addf("/kind", rule.OneOf,
+			"a secret of an unknown kind: want one of dockerconfigjson, basic, token, ssh, ca, kubeconfig")
 	}
 	return c.Err()
 }
@@ -93,11 +94,14 @@ func (c *checker) dockerConfig(value []byte) {
 		CredHelpers map[string]string `json:"credHelpers"`
 	}
 	if json.Unmarshal(value, &config) != nil {
-		c.Addf(c.field, RuleDockerConfig, `the value is not a docker configuration of the form {"auths": {"registry": {"auth": …}}}`)
+		c.Addf(c.field, RuleDockerConfig,
+			`the value is not a docker configuration of the form {"auths": {"registry": {"auth": …}}}`)
 		return
 	}
 	if config.CredsStore != "" || len(config.CredHelpers) > 0 {
-		c.Addf(c.field, RuleNoHelpers, "the docker configuration names credential helpers, which would be run as programs: log in without one, so that the file itself holds the credentials")
+		c.Addf(c.field, RuleNoHelpers,
+			"the docker configuration names credential helpers, which would be run as programs: log in without one, "+
+				"so that the file itself holds the credentials")
 	}
 	if len(config.Auths) == 0 {
 		c.Addf(c.field+"/auths", rule.Required, "the docker configuration has credentials for no registry")
@@ -110,10 +114,12 @@ func (c *checker) dockerConfig(value []byte) {
 		case a.Auth != "":
 			pair, err := base64.StdEncoding.DecodeString(a.Auth)
 			if err != nil || !bytes.Contains(pair, []byte(":")) {
-				c.Addf(c.field+"/auths", RuleDockerConfig, "auth of registry %q is not the base64 form of user:password", host)
+				c.Addf(c.field+"/auths", RuleDockerConfig,
+					"auth of registry %q is not the base64 form of user:password", host)
 			}
 		case a.Username == "" && a.IdentityToken == "" && a.RegistryToken == "":
-			c.Addf(c.field+"/auths", RuleDockerConfig, "registry %q of the docker configuration has no credentials", host)
+			c.Addf(c.field+"/auths", RuleDockerConfig, "registry %q of the docker configuration has no credentials",
+				host)
 		}
 	}
 }
@@ -133,7 +139,8 @@ func (c *checker) token(value []byte) {
 	}
 	c.required("token", v.Token)
 	if strings.ContainsFunc(v.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		c.Addf(c.field+"/token", RuleToken, "the token holds a space, a line end or something that is not printable ASCII, and could not be sent")
+		c.Addf(c.field+"/token", RuleToken,
+			"the token holds a space, a line end or something that is not printable ASCII, and could not be sent")
 	}
 }
 
@@ -143,7 +150,8 @@ func (c *checker) ssh(value []byte) {
 		return
 	}
 	c.required("privateKey", v.PrivateKey)
-	if block, _ := pem.Decode([]byte(v.PrivateKey)); v.PrivateKey != "" && (block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY")) {
+	if block, _ := pem.Decode([]byte(v.PrivateKey)); v.PrivateKey != "" &&
+		(block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY")) {
 		c.Addf(c.field+"/privateKey", RulePEM, "privateKey is not a private key in PEM or OpenSSH form")
 	}
 	c.required("knownHosts", v.KnownHosts)
@@ -154,7 +162,8 @@ func (c *checker) ssh(value []byte) {
 		}
 		const parts = 3 // hosts, type of the key, key
 		if f := strings.Fields(strings.TrimPrefix(line, "@cert-authority ")); len(f) < parts {
-			c.Addf(c.field+"/knownHosts", RuleKnownHosts, "line %d of knownHosts is not of the form: host type key", i+1)
+			c.Addf(c.field+"/knownHosts", RuleKnownHosts, "line %d of knownHosts is not of the form: host type key",
+				i+1)
 			return
 		}
 	}
@@ -172,7 +181,8 @@ func (c *checker) authorities(value []byte) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			c.Addf(c.field+"/certificates", RulePEM, "certificates holds a block of another type than CERTIFICATE; a private key does not belong there")
+			c.Addf(c.field+"/certificates", RulePEM,
+				"certificates holds a block of another type than CERTIFICATE; a private key does not belong there")
 			return
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {

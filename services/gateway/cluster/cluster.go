@@ -87,7 +87,10 @@ func register(s State, c Register) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return []events.Payload{events.ClusterRegistered{Name: c.Name, Credential: c.Credential, Labels: maps.Clone(c.Labels)}}, nil
+	return []events.Payload{events.ClusterRegistered{
+		Name: c.Name, Credential: c.Credential,
+		Labels: maps.Clone(c.Labels),
+	}}, nil
 }
 
 func configure(s State, c Configure) ([]events.Payload, error) {
@@ -106,7 +109,8 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	}
 	next := events.ClusterSettings{
 		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
-		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional), Events: cmp.Or(c.Settings.Events, s.Settings.Events),
+		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional),
+		Events:   cmp.Or(c.Settings.Events, s.Settings.Events),
 	}
 	labels, err := relabel(s.Labels, c.Labels)
 	if err != nil {
@@ -151,7 +155,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ClusterRegistered:
 		return State{
-			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels, Settings: filled(events.ClusterSettings{}),
+			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels,
+			Settings: filled(events.ClusterSettings{}),
 		}, nil
 	case events.ClusterCredentialReplaced:
 		s.Credential = e.Credential

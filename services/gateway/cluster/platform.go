@@ -28,8 +28,8 @@ type Limit struct {
 }
 
 // PlatformUpgrade says up to which minor version of the platform the installed operators let themselves be carried,
-// which of them set that limit (R-CSV-60), and which APIs they use that the next version no longer serves (R-CSV-61); nil
-// where there is nothing to say.
+// which of them set that limit (R-CSV-60), and which APIs they use that the next version no longer serves (R-CSV-61);
+// nil where there is nothing to say.
 //
 //	an operator says it twice, or not as <major>.<minor>  ErrorCheckingOperatorCompatibility, naming it
 //	any operator sets a limit                             IncompatibleOperatorsInstalled beyond the lowest
@@ -43,7 +43,8 @@ func PlatformUpgrade(limits []Limit, removed []model.RemovedAPI) *model.Platform
 	case len(removed) > 0:
 		return &model.PlatformUpgrade{
 			Reason: ReasonRemovedAPIs, Operators: []model.PlatformLimit{}, RemovedAPIs: removed,
-			Message: "installed operators use APIs that the next version of Kubernetes no longer serves: replace them before the upgrade",
+			Message: "installed operators use APIs that the next version of Kubernetes no longer serves: replace " +
+				"them before the upgrade",
 		}
 	}
 	return nil
@@ -63,7 +64,10 @@ func limited(limits []Limit) *model.PlatformUpgrade {
 		case !ok:
 			wrong = append(wrong, fmt.Sprintf("%s has %s, which is not <major>.<minor>", name, l.Value))
 		default:
-			out.Operators = append(out.Operators, model.PlatformLimit{Namespace: l.Namespace, Name: l.CSV, MaxVersion: text})
+			out.Operators = append(out.Operators, model.PlatformLimit{
+				Namespace: l.Namespace, Name: l.CSV,
+				MaxVersion: text,
+			})
 			if out.MaxVersion == "" || slices.Compare(v[:], lowest[:]) < 0 {
 				lowest, out.MaxVersion = v, text
 			}
@@ -105,8 +109,8 @@ type Installed struct {
 	Requirements []model.Requirement
 }
 
-// RemovedAPIs are the kinds of Kubernetes that installed operators brought or require and that the cluster no longer serves
-// once it is upgraded by one minor version (R-CSV-61): for each operator, each kind once.
+// RemovedAPIs are the kinds of Kubernetes that installed operators brought or require and that the cluster no longer
+// serves once it is upgraded by one minor version (R-CSV-61): for each operator, each kind once.
 func RemovedAPIs(kubernetesVersion string, installed []Installed) []model.RemovedAPI {
 	var out []model.RemovedAPI
 	for _, i := range installed {
@@ -119,15 +123,18 @@ func RemovedAPIs(kubernetesVersion string, installed []Installed) []model.Remove
 		}
 		for _, k := range removedapi.Gone(kubernetesVersion, used) {
 			version, _ := removedapi.In(k)
-			out = append(out, model.RemovedAPI{Group: k.Group, Version: k.Version, Kind: k.Kind, Removed: version.String(), For: i.Namespace + "/" + i.CSV})
+			out = append(out, model.RemovedAPI{
+				Group: k.Group, Version: k.Version, Kind: k.Kind,
+				Removed: version.String(), For: i.Namespace + "/" + i.CSV,
+			})
 		}
 	}
 	return out
 }
 
-// RemovedByPlan are the kinds of Kubernetes that a plan's document writes and that the cluster no longer serves once it is
-// upgraded by one minor version (R-CSV-61). The cluster itself, asked what stands in the way of the plan, looks into the
-// objects, too. A document of another form says nothing here.
+// RemovedByPlan are the kinds of Kubernetes that a plan's document writes and that the cluster no longer serves once it
+// is upgraded by one minor version (R-CSV-61). The cluster itself, asked what stands in the way of the plan, looks into
+// the objects, too. A document of another form says nothing here.
 func RemovedByPlan(kubernetesVersion string, document json.RawMessage) []model.RemovedAPI {
 	var d installplan.Document
 	if len(document) == 0 || json.Unmarshal(document, &d) != nil {
@@ -135,10 +142,14 @@ func RemovedByPlan(kubernetesVersion string, document json.RawMessage) []model.R
 	}
 	var out []model.RemovedAPI
 	for _, s := range d.Steps {
-		for _, k := range removedapi.Gone(kubernetesVersion, []removedapi.Kind{{Group: s.Group, Version: s.Version, Kind: s.Kind}}) {
+		for _, k := range removedapi.Gone(kubernetesVersion,
+			[]removedapi.Kind{{Group: s.Group, Version: s.Version, Kind: s.Kind}}) {
 			version, _ := removedapi.In(k)
 			of := protocol.ObjectRef{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}
-			out = append(out, model.RemovedAPI{Group: k.Group, Version: k.Version, Kind: k.Kind, Removed: version.String(), For: of.String()})
+			out = append(out, model.RemovedAPI{
+				Group: k.Group, Version: k.Version, Kind: k.Kind,
+				Removed: version.String(), For: of.String(),
+			})
 		}
 	}
 	return out

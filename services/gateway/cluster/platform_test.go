@@ -27,15 +27,18 @@ func TestPlatformUpgrade(t *testing.T) {
 	}{
 		{"nobody says anything", nil, nil},
 		{"4.9 is below 4.15", []cluster.Limit{limit("a.v1", `"4.15"`), limit("b.v1", `4.9`)}, &model.PlatformUpgrade{
-			Reason: cluster.ReasonIncompatible, MaxVersion: "4.9", Operators: []model.PlatformLimit{named("a.v1", "4.15"), named("b.v1", "4.9")},
-			Message: "the platform must not be upgraded beyond 4.9 before these operators are",
+			Reason: cluster.ReasonIncompatible, MaxVersion: "4.9",
+			Operators: []model.PlatformLimit{named("a.v1", "4.15"), named("b.v1", "4.9")},
+			Message:   "the platform must not be upgraded beyond 4.9 before these operators are",
 		}},
 		{"said twice", []cluster.Limit{limit("a.v1", `"4.15"`), limit("a.v1", `"4.15"`)}, &model.PlatformUpgrade{
-			Reason: cluster.ReasonErrorChecking, MaxVersion: "4.15", Operators: []model.PlatformLimit{named("a.v1", "4.15")},
-			Message: "property olm.maxOpenShiftVersion cannot be read: ops/a.v1 has several of them",
+			Reason: cluster.ReasonErrorChecking, MaxVersion: "4.15",
+			Operators: []model.PlatformLimit{named("a.v1", "4.15")},
+			Message:   "property olm.maxOpenShiftVersion cannot be read: ops/a.v1 has several of them",
 		}},
 		{"no version", []cluster.Limit{limit("a.v1", `"soon"`)}, &model.PlatformUpgrade{
-			Reason: cluster.ReasonErrorChecking, Message: `property olm.maxOpenShiftVersion cannot be read: ops/a.v1 has "soon", which is not <major>.<minor>`,
+			Reason:  cluster.ReasonErrorChecking,
+			Message: `property olm.maxOpenShiftVersion cannot be read: ops/a.v1 has "soon", which is not <major>.<minor>`,
 		}},
 	}
 	for _, c := range cases {
@@ -51,11 +54,18 @@ func TestPlatformUpgrade(t *testing.T) {
 // TestRemovedAPIs proves what is warned of before the next version of Kubernetes (R-CSV-61), beside limits and without.
 func TestRemovedAPIs(t *testing.T) {
 	t.Parallel()
-	budget := protocol.Component{ObjectRef: protocol.ObjectRef{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Namespace: "ops", Name: "a"}}
+	budget := protocol.Component{ObjectRef: protocol.ObjectRef{
+		Group: "policy", Version: "v1beta1",
+		Kind: "PodDisruptionBudget", Namespace: "ops", Name: "a",
+	}}
 	installed := []cluster.Installed{
 		{Namespace: "ops", CSV: "a.v1", Components: []protocol.Component{budget, budget}},
-		{Namespace: "ops", CSV: "b.v1", Components: []protocol.Component{{ObjectRef: protocol.ObjectRef{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Name: "b"}}}},
-		{Namespace: "ops", CSV: "c.v1", Requirements: []model.Requirement{{Group: "batch", Version: "v1beta1", Kind: "CronJob", Status: "Present"}}},
+		{Namespace: "ops", CSV: "b.v1", Components: []protocol.Component{
+			{ObjectRef: protocol.ObjectRef{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Name: "b"}},
+		}},
+		{Namespace: "ops", CSV: "c.v1", Requirements: []model.Requirement{
+			{Group: "batch", Version: "v1beta1", Kind: "CronJob", Status: "Present"},
+		}},
 	}
 	want := []model.RemovedAPI{
 		{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "ops/a.v1"},
@@ -69,10 +79,12 @@ func TestRemovedAPIs(t *testing.T) {
 		t.Errorf("two versions before: %v", later)
 	}
 	limit := []cluster.Limit{{Namespace: "ops", CSV: "a.v1", Value: json.RawMessage(`"4.15"`)}}
-	if both := cluster.PlatformUpgrade(limit, removed); both.Reason != cluster.ReasonIncompatible || !cmp.Equal(want, both.RemovedAPIs) {
+	if both := cluster.PlatformUpgrade(limit, removed); both.Reason != cluster.ReasonIncompatible ||
+		!cmp.Equal(want, both.RemovedAPIs) {
 		t.Errorf("beside a limit: %+v", both)
 	}
-	if alone := cluster.PlatformUpgrade(nil, removed); alone.Reason != cluster.ReasonRemovedAPIs || alone.MaxVersion != "" || !cmp.Equal(want, alone.RemovedAPIs) {
+	if alone := cluster.PlatformUpgrade(nil, removed); alone.Reason != cluster.ReasonRemovedAPIs ||
+		alone.MaxVersion != "" || !cmp.Equal(want, alone.RemovedAPIs) {
 		t.Errorf("without a limit: %+v", alone)
 	}
 }
@@ -85,8 +97,14 @@ func TestRemovedByPlan(t *testing.T) {
 		{"group": "policy", "version": "v1", "kind": "PodDisruptionBudget", "namespace": "ops", "name": "buoy"},
 		{"group": "apiextensions.k8s.io", "version": "v1beta1", "kind": "CustomResourceDefinition", "name": "gauges.sea.test"}]}`
 	want := []model.RemovedAPI{
-		{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "PodDisruptionBudget ops/gauge"},
-		{Group: "apiextensions.k8s.io", Version: "v1beta1", Kind: "CustomResourceDefinition", Removed: "1.22", For: "CustomResourceDefinition gauges.sea.test"},
+		{
+			Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25",
+			For: "PodDisruptionBudget ops/gauge",
+		},
+		{
+			Group: "apiextensions.k8s.io", Version: "v1beta1", Kind: "CustomResourceDefinition", Removed: "1.22",
+			For: "CustomResourceDefinition gauges.sea.test",
+		},
 	}
 	if diff := cmp.Diff(want, cluster.RemovedByPlan("v1.24.1", json.RawMessage(document))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,5 +1,6 @@
-// Package effects is the aggregate of the stop switch (DESIGN D7): whether plans may change the clusters of the fleet, or
-// one cluster. It is pure. The log stops effects by itself where it has lost commits; here are the decisions of people.
+// Package effects is the aggregate of the stop switch (DESIGN D7): whether plans may change the clusters of the fleet,
+// or one cluster. It is pure. The log stops effects by itself where it has lost commits; here are the decisions of
+// people.
 package effects
 
 import (
@@ -66,7 +67,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, errs.New(errs.Invalid, "/epoch: give the epoch that you have seen").At("/epoch", "required")
 		}
 		if c.Epoch != c.Record {
-			return nil, errs.New(errs.Conflict, "the event log is in epoch %d, and you accept epoch %d: nothing is resumed", c.Record, c.Epoch)
+			return nil, errs.New(errs.Conflict,
+				"the event log is in epoch %d, and you accept epoch %d: nothing is resumed", c.Record, c.Epoch)
 		}
 		if !s.Stopped && !c.Lost {
 			return nil, nil

@@ -26,13 +26,30 @@ func TestDecide(t *testing.T) {
 	}{
 		{"stop", nil, effects.Stop{Reason: "Operator"}, history{stopped}, ""},
 		{"stop twice", history{stopped}, effects.Stop{Reason: "Operator"}, nil, ""},
-		{"lost commits beside a person's stop", history{stopped}, effects.Stop{Reason: "RecordLostCommits"}, history{events.EffectsStopped{Reason: "RecordLostCommits"}}, ""},
-		{"a person's stop beside lost commits", history{events.EffectsStopped{Reason: "RecordLostCommits"}}, effects.Stop{Reason: "Operator"}, nil, ""},
+		{
+			"lost commits beside a person's stop",
+			history{stopped},
+			effects.Stop{Reason: "RecordLostCommits"},
+			history{events.EffectsStopped{Reason: "RecordLostCommits"}},
+			"",
+		},
+		{
+			"a person's stop beside lost commits",
+			history{events.EffectsStopped{Reason: "RecordLostCommits"}},
+			effects.Stop{Reason: "Operator"},
+			nil, "",
+		},
 		{"resume", history{stopped}, effects.Resume{Epoch: 2, Record: 2}, history{resumed}, ""},
 		{"resume what goes on", history{stopped, resumed}, effects.Resume{Epoch: 2, Record: 2}, nil, ""},
 		{"resume after lost commits", nil, effects.Resume{Epoch: 2, Record: 2, Lost: true}, history{resumed}, ""},
 		{"resume blindly", history{stopped}, effects.Resume{}, nil, errs.Invalid},
-		{"accept an epoch that is not the record's", history{stopped}, effects.Resume{Epoch: 3, Record: 2}, nil, errs.Conflict},
+		{
+			"accept an epoch that is not the record's",
+			history{stopped},
+			effects.Resume{Epoch: 3, Record: 2},
+			nil,
+			errs.Conflict,
+		},
 		{"accept an epoch that is over", nil, effects.Resume{Epoch: 1, Record: 2}, nil, errs.Conflict},
 	}
 	for _, c := range cases {

@@ -99,7 +99,8 @@ func (c config) checkContext(field string, v *rule.Violations) {
 			continue
 		}
 		if !c.hasServer(x.Context.Cluster) {
-			v.Addf(field, RuleServer, "the cluster of the current context is missing or has no server with an https or http address")
+			v.Addf(field, RuleServer,
+				"the cluster of the current context is missing or has no server with an https or http address")
 		}
 		if x.Context.User != "" && !c.hasUser(x.Context.User) {
 			v.Addf(field, RuleUser, "the user of the current context is missing")
@@ -132,7 +133,9 @@ func (c config) hasUser(name string) bool {
 func (c config) checkClusters(field string, v *rule.Violations) {
 	for i, x := range c.Clusters {
 		if x.Cluster.CertificateAuthority != "" {
-			v.Addf(field, RuleNoFiles, "clusters[%d] names a file in certificate-authority: the hub reads no files; put the content in certificate-authority-data", i)
+			v.Addf(field, RuleNoFiles,
+				"clusters[%d] names a file in certificate-authority: the hub reads no files; put the content in "+
+					"certificate-authority-data", i)
 		}
 	}
 }
@@ -140,13 +143,17 @@ func (c config) checkClusters(field string, v *rule.Violations) {
 func (c config) checkUsers(field string, v *rule.Violations) {
 	for i, x := range c.Users {
 		if x.User.Exec != nil {
-			v.Addf(field, RuleNoExec, "users[%d] has an exec plugin: the hub runs no programs; use a token or a client certificate", i)
+			v.Addf(field, RuleNoExec,
+				"users[%d] has an exec plugin: the hub runs no programs; use a token or a client certificate", i)
 		}
 		if x.User.AuthProvider != nil {
-			v.Addf(field, RuleNoAuthPlugin, "users[%d] has an auth-provider: the hub runs no plugins; use a token or a client certificate", i)
+			v.Addf(field, RuleNoAuthPlugin,
+				"users[%d] has an auth-provider: the hub runs no plugins; use a token or a client certificate", i)
 		}
 		if files := x.User.files(); len(files) > 0 {
-			v.Addf(field, RuleNoFiles, "users[%d] names a file in %s: the hub reads no files; put the content in the kubeconfig", i, strings.Join(files, ", "))
+			v.Addf(field, RuleNoFiles,
+				"users[%d] names a file in %s: the hub reads no files; put the content in the kubeconfig", i,
+				strings.Join(files, ", "))
 		}
 	}
 }

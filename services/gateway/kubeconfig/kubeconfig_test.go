@@ -34,15 +34,25 @@ func TestCheck(t *testing.T) {
 		{"another kind", "kind: Secret", []string{kubeconfig.RuleParses}},
 		{"empty", "", []string{kubeconfig.RuleContext}},
 		{"no current context", replace("current-context: main\n", ""), []string{kubeconfig.RuleContext}},
-		{"unknown context", replace("current-context: main", "current-context: s3cr3t"), []string{kubeconfig.RuleContext}},
+		{
+			"unknown context", replace("current-context: main", "current-context: s3cr3t"),
+			[]string{kubeconfig.RuleContext},
+		},
 		{"no server", replace(`server: "https://spoke.example.org:6443", `, ""), []string{kubeconfig.RuleServer}},
 		{"a server of another scheme", replace("https://", "file://"), []string{kubeconfig.RuleServer}},
 		{"no user", replace("user: u}", "user: s3cr3t}"), []string{kubeconfig.RuleUser}},
 		{"exec", user("{exec: {command: /bin/s3cr3t}}"), []string{kubeconfig.RuleNoExec}},
 		{"auth provider", user("{auth-provider: {name: s3cr3t}}"), []string{kubeconfig.RuleNoAuthPlugin}},
-		{"files", user("{client-certificate: /s3cr3t, client-key: /s3cr3t, tokenFile: /s3cr3t}"), []string{kubeconfig.RuleNoFiles}},
-		{"authority file", replace("certificate-authority-data: QQ==", "certificate-authority: /s3cr3t"), []string{kubeconfig.RuleNoFiles}},
-		{"exec in an entry that is not used", replace("users: [", "users: [{name: other, user: {exec: {command: x}}}, "), []string{kubeconfig.RuleNoExec}},
+		{
+			"files", user("{client-certificate: /s3cr3t, client-key: /s3cr3t, tokenFile: /s3cr3t}"),
+			[]string{kubeconfig.RuleNoFiles},
+		},
+		{
+			"authority file", replace("certificate-authority-data: QQ==", "certificate-authority: /s3cr3t"),
+			[]string{kubeconfig.RuleNoFiles},
+		},
+		{"exec in an entry that is not used", replace("users: [",
+			"users: [{name: other, user: {exec: {command: x}}}, "), []string{kubeconfig.RuleNoExec}},
 		{"too large", good + "#" + strings.Repeat("x", kubeconfig.MaxBytes), []string{rule.MaxLength}},
 	}
 	for _, c := range cases {

@@ -90,7 +90,10 @@ type AddCatalog struct {
 
 // Intent is all of the catalog but its name.
 func (c AddCatalog) Intent() ChangeCatalog {
-	return ChangeCatalog{Metadata: c.Metadata, Visibility: c.Visibility, Source: c.Source, Display: c.Display, Priority: c.Priority, Disabled: c.Disabled}
+	return ChangeCatalog{
+		Metadata: c.Metadata, Visibility: c.Visibility, Source: c.Source, Display: c.Display,
+		Priority: c.Priority, Disabled: c.Disabled,
+	}
 }
 
 // ChangeCatalog replaces the whole intent of a catalog.

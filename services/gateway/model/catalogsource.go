@@ -53,15 +53,18 @@ type CatalogIcon struct {
 // Settings are the source and what people see in the form that the indexer reads.
 func (s CatalogSource) Settings(d *CatalogDisplay) source.Settings {
 	out := source.Settings{
-		Path: s.Path, URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Image: s.Image, Template: s.Template,
-		Address: s.Address, ConfigMap: (*source.ConfigMapRef)(s.ConfigMap), Secrets: s.Secrets, Insecure: s.Insecure,
-		Poll: s.Poll, Timeout: s.Timeout, Prefetch: s.Prefetch, Mode: s.Mode,
+		Path: s.Path, URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Image: s.Image,
+		Template: s.Template, Address: s.Address, ConfigMap: (*source.ConfigMapRef)(s.ConfigMap), Secrets: s.Secrets,
+		Insecure: s.Insecure, Poll: s.Poll, Timeout: s.Timeout, Prefetch: s.Prefetch, Mode: s.Mode,
 	}
 	for _, m := range s.Mirrors {
 		out.Mirrors = append(out.Mirrors, source.Mirror(m))
 	}
 	if d != nil && (d.Name != "" || d.Publisher != "" || d.Description != "" || d.Icon != nil) {
-		out.Display = &source.Display{Name: d.Name, Publisher: d.Publisher, Description: d.Description, Icon: (*source.Icon)(d.Icon)}
+		out.Display = &source.Display{
+			Name: d.Name, Publisher: d.Publisher, Description: d.Description,
+			Icon: (*source.Icon)(d.Icon),
+		}
 	}
 	return out
 }
@@ -69,9 +72,9 @@ func (s CatalogSource) Settings(d *CatalogDisplay) source.Settings {
 // SourceOf is the way back from Settings.
 func SourceOf(t source.Type, s source.Settings) (CatalogSource, *CatalogDisplay) {
 	out := CatalogSource{
-		Type: t, Path: s.Path, URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Image: s.Image, Template: s.Template,
-		Address: s.Address, ConfigMap: (*CatalogConfigMap)(s.ConfigMap), Secrets: s.Secrets, Insecure: s.Insecure,
-		Poll: s.Poll, Timeout: s.Timeout, Prefetch: s.Prefetch, Mode: s.Mode,
+		Type: t, Path: s.Path, URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Image: s.Image,
+		Template: s.Template, Address: s.Address, ConfigMap: (*CatalogConfigMap)(s.ConfigMap), Secrets: s.Secrets,
+		Insecure: s.Insecure, Poll: s.Poll, Timeout: s.Timeout, Prefetch: s.Prefetch, Mode: s.Mode,
 	}
 	for _, m := range s.Mirrors {
 		out.Mirrors = append(out.Mirrors, CatalogMirror(m))
@@ -80,6 +83,7 @@ func SourceOf(t source.Type, s source.Settings) (CatalogSource, *CatalogDisplay)
 		return out, nil
 	}
 	return out, &CatalogDisplay{
-		Name: s.Display.Name, Publisher: s.Display.Publisher, Description: s.Display.Description, Icon: (*CatalogIcon)(s.Display.Icon),
+		Name: s.Display.Name, Publisher: s.Display.Publisher, Description: s.Display.Description,
+		Icon: (*CatalogIcon)(s.Display.Icon),
 	}
 }

@@ -24,8 +24,8 @@ type Cluster struct {
 	Position          string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 
-// PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60), and
-// what they use that the next one no longer serves (R-CSV-61).
+// PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60),
+// and what they use that the next one no longer serves (R-CSV-61).
 type PlatformUpgrade struct {
 	MaxVersion  string          `json:"maxVersion,omitempty" example:"4.15" doc:"Lowest of the limits"`
 	Reason      string          `json:"reason" enum:"IncompatibleOperatorsInstalled,ErrorCheckingOperatorCompatibility,RemovedAPIsInUse" doc:"RemovedAPIsInUse is a warning; the others are limits"`

@@ -76,7 +76,8 @@ type RemedyChange struct {
 	To    string `json:"to,omitempty" doc:"Empty takes it out"`
 }
 
-// OperatorReasoning is why an operator is what it is: why it is there, and for every newer version why that is not taken.
+// OperatorReasoning is why an operator is what it is: why it is there, and for every newer version why that is not
+// taken.
 type OperatorReasoning struct {
 	Package      string      `json:"package"`
 	CSV          string      `json:"csv,omitempty" doc:"Installed, or what a plan brings"`

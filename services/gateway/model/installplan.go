@@ -76,11 +76,11 @@ type InstallPlan struct {
 func (s PlanState) InstallPlanAt(now time.Time) InstallPlan {
 	p := s.Plan.Proposed
 	out := InstallPlan{
-		ID: p.Plan, Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name, Generation: p.Generation, Component: p.Component,
-		Metadata: Metadata{Labels: s.Plan.Metadata.Labels},
+		ID: p.Plan, Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name, Generation: p.Generation,
+		Component: p.Component, Metadata: Metadata{Labels: s.Plan.Metadata.Labels},
 		Approval: p.Approval, Phase: string(s.Plan.PhaseAt(now)), Digest: p.Digest, Steps: p.Steps,
-		Base: PlanBase(p.Base), Bundles: Bundles(p.Bundles), Begun: s.Plan.Begun, Approved: s.Approved, SupersededBy: s.Plan.SupersededBy,
-		PlanTerms:  Terms(s.Plan, s.Given, s.Approvals, now),
+		Base: PlanBase(p.Base), Bundles: Bundles(p.Bundles), Begun: s.Plan.Begun, Approved: s.Approved,
+		SupersededBy: s.Plan.SupersededBy, PlanTerms: Terms(s.Plan, s.Given, s.Approvals, now),
 		ProposedAt: s.ProposedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, UpdatedAt: s.UpdatedAt,
 	}
 	if b := s.Plan.Blocked; b.Reason != "" && s.EndedAt == nil { // what has ended waits for nothing
@@ -90,7 +90,10 @@ func (s PlanState) InstallPlanAt(now time.Time) InstallPlan {
 		out.Failure = &PlanFailure{Step: f.Step, Reason: f.Reason}
 	}
 	for _, c := range s.Choices {
-		out.Choices = append(out.Choices, PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding, By: c.By, At: c.At})
+		out.Choices = append(out.Choices, PlanChoice{
+			Object: c.Object, Choice: c.Choice, Finding: c.Finding, By: c.By,
+			At: c.At,
+		})
 	}
 	return out
 }
@@ -119,7 +122,8 @@ type PlanTerms struct {
 func Terms(s installplan.State, given, approvals []PlanApproval, now time.Time) PlanTerms {
 	p := s.Proposed
 	t := PlanTerms{
-		Policies: p.Policies, ManualReasons: p.ManualReasons, Approvers: s.Approvers(), MissingApprovals: s.Missing(now), ApprovalSeconds: p.ApprovalSeconds,
+		Policies: p.Policies, ManualReasons: p.ManualReasons, Approvers: s.Approvers(),
+		MissingApprovals: s.Missing(now), ApprovalSeconds: p.ApprovalSeconds,
 	}
 	for _, g := range p.Windows {
 		t.Windows = append(t.Windows, PlanWindows{Policy: g.Policy, Windows: windows(g.Windows)})
@@ -220,8 +224,8 @@ type PlanCheck struct {
 	RemovedAPIs []RemovedAPI        `json:"removedAPIs,omitempty" nullable:"false" doc:"What the plan uses and the next minor version of Kubernetes no longer serves: a warning, in the way of nothing"`
 }
 
-// RemovedAPI is a kind of Kubernetes' own API that a cluster no longer serves once it is upgraded by one minor version, or
-// already does not (R-CSV-61).
+// RemovedAPI is a kind of Kubernetes' own API that a cluster no longer serves once it is upgraded by one minor version,
+// or already does not (R-CSV-61).
 type RemovedAPI struct {
 	Group   string `json:"group,omitempty"`
 	Version string `json:"version"`
@@ -289,7 +293,10 @@ type Obstacle struct {
 
 // CheckOf is an executor's answer as the API gives it.
 func CheckOf(c protocol.PlanCheck) PlanCheck {
-	out := PlanCheck{Account: c.Account, Permissions: []MissingPermission{}, CRDs: []CRDVerdict{}, Obstacles: []Obstacle{}}
+	out := PlanCheck{
+		Account: c.Account, Permissions: []MissingPermission{}, CRDs: []CRDVerdict{},
+		Obstacles: []Obstacle{},
+	}
 	for _, p := range c.Permissions {
 		out.Permissions = append(out.Permissions, MissingPermission(p))
 	}
@@ -314,8 +321,8 @@ func CheckOf(c protocol.PlanCheck) PlanCheck {
 
 func sharedOf(o protocol.SharedObject) SharedObject {
 	out := SharedObject{
-		Object: o.ChoiceName(), Namespace: o.Namespace, Operator: o.Operator, Holder: o.Holder, Owners: o.Owners, Differences: []Difference{},
-		Refused: o.Refused, Finding: o.Finding, Choice: o.Choice, By: o.By,
+		Object: o.ChoiceName(), Namespace: o.Namespace, Operator: o.Operator, Holder: o.Holder, Owners: o.Owners,
+		Differences: []Difference{}, Refused: o.Refused, Finding: o.Finding, Choice: o.Choice, By: o.By,
 	}
 	for _, d := range o.Differences {
 		out.Differences = append(out.Differences, Difference{Path: d.Path, Has: d.Have, Wants: d.Want})

@@ -8,7 +8,8 @@ const (
 	AnnotationTemplate = "olm.catalogImageTemplate"
 	// AnnotationProvidedAPIs on an OperatorGroup with staticProvidedAPIs says what it reserves (R-OG-30).
 	AnnotationProvidedAPIs = "olm.providedAPIs"
-	// AnnotationExcludeGlobal on an OperatorGroup hides the global catalogs from its namespace where it is "true" (R-RES-5).
+	// AnnotationExcludeGlobal on an OperatorGroup hides the global catalogs from its namespace where it is "true"
+	// (R-RES-5).
 	AnnotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
 )
 

@@ -60,5 +60,8 @@ func (s PlanState) Evolve(p events.Payload, actor string, at time.Time) (PlanSta
 
 // others are the consents of other people that have not expired at a time.
 func others(list []PlanApproval, by string, at time.Time) []PlanApproval {
-	return slices.DeleteFunc(slices.Clone(list), func(a PlanApproval) bool { return a.By == by || !at.Before(a.Expires) })
+	return slices.DeleteFunc(slices.Clone(list), func(a PlanApproval) bool {
+		return a.By == by ||
+			!at.Before(a.Expires)
+	})
 }

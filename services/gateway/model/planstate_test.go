@@ -34,11 +34,13 @@ func evolve(t *testing.T, steps ...step) model.PlanState {
 
 func proposed(approvers int) step {
 	return step{payload: events.InstallPlanProposed{
-		Plan: "p1", Name: "install-a", Cluster: "harbour", Namespace: "ops", Approval: "Manual", Digest: "sha256:d", Approvers: approvers,
+		Plan: "p1", Name: "install-a", Cluster: "harbour", Namespace: "ops", Approval: "Manual", Digest: "sha256:d",
+		Approvers: approvers,
 	}}
 }
 
-// TestPlanShowsWhoApprovedWhen: the approval that completes a plan lists every consent that still held, and no other (R-IP-10).
+// TestPlanShowsWhoApprovedWhen: the approval that completes a plan lists every consent that still held, and no other
+// (R-IP-10).
 func TestPlanShowsWhoApprovedWhen(t *testing.T) {
 	t.Parallel()
 	day := minute(24 * 60)
@@ -90,11 +92,13 @@ func TestPlanTimes(t *testing.T) {
 	t.Parallel()
 	superseded := step{payload: events.InstallPlanSuperseded{By: "p2"}}
 	s := evolve(t, proposed(1), superseded)
-	if p := s.InstallPlanAt(minute(5)); p.EndedAt == nil || !p.EndedAt.Equal(minute(1)) || p.SupersededBy != "p2" || p.Phase != "Superseded" {
+	if p := s.InstallPlanAt(minute(5)); p.EndedAt == nil || !p.EndedAt.Equal(minute(1)) || p.SupersededBy != "p2" ||
+		p.Phase != "Superseded" {
 		t.Errorf("after a supersede: %+v", p)
 	}
 	s = evolve(t, proposed(1), superseded, step{payload: events.InstallPlanStarted{}})
-	if p := s.InstallPlanAt(minute(5)); p.EndedAt != nil || p.SupersededBy != "" || p.StartedAt == nil || !p.StartedAt.Equal(minute(2)) || !p.Begun {
+	if p := s.InstallPlanAt(minute(5)); p.EndedAt != nil || p.SupersededBy != "" || p.StartedAt == nil ||
+		!p.StartedAt.Equal(minute(2)) || !p.Begun {
 		t.Errorf("after a start: %+v", p)
 	}
 }
@@ -110,11 +114,14 @@ func TestPlanIsBlockedOnlyWhileItLives(t *testing.T) {
 	if p := evolve(t, steps...).InstallPlanAt(minute(3)); p.Blocked == nil || p.Blocked.Reason != "OwnedByOther" {
 		t.Errorf("a blocked plan shows %+v", p.Blocked)
 	}
-	if p := evolve(t, append(steps, step{payload: events.InstallPlanRejected{}})...).InstallPlanAt(minute(4)); p.Blocked != nil {
+	if p := evolve(t, append(steps, step{payload: events.InstallPlanRejected{}})...).InstallPlanAt(
+		minute(4)); p.Blocked != nil {
 		t.Errorf("a rejected plan is shown as blocked: %+v", p.Blocked)
 	}
-	steps = append(steps, step{payload: events.InstallPlanStarted{}}, step{payload: events.InstallPlanFailed{Step: 3, Reason: "Denied", StepLog: "sha256:l"}})
-	if p := evolve(t, steps...).InstallPlanAt(minute(5)); p.Failure == nil || *p.Failure != (model.PlanFailure{Step: 3, Reason: "Denied"}) {
+	steps = append(steps, step{payload: events.InstallPlanStarted{}},
+		step{payload: events.InstallPlanFailed{Step: 3, Reason: "Denied", StepLog: "sha256:l"}})
+	if p := evolve(t, steps...).InstallPlanAt(minute(5)); p.Failure == nil ||
+		*p.Failure != (model.PlanFailure{Step: 3, Reason: "Denied"}) {
 		t.Errorf("a failed plan shows %+v", p.Failure)
 	}
 }
@@ -123,9 +130,13 @@ func TestPlanIsBlockedOnlyWhileItLives(t *testing.T) {
 func TestChoicesReplaceThoseOfTheSamePerson(t *testing.T) {
 	t.Parallel()
 	settled := func(by, object, choice string) step {
-		return step{events.InstallPlanObstaclesSettled{By: by, Choices: []events.PlanChoice{{Object: object, Choice: choice, Finding: "f"}}}, by}
+		return step{events.InstallPlanObstaclesSettled{
+			By:      by,
+			Choices: []events.PlanChoice{{Object: object, Choice: choice, Finding: "f"}},
+		}, by}
 	}
-	p := evolve(t, proposed(1), settled("ann", "ClusterRole/a", "Keep"), settled("bob", "ClusterRole/a", "Take"), settled("ann", "ClusterRole/a", "Take")).InstallPlanAt(minute(9))
+	p := evolve(t, proposed(1), settled("ann", "ClusterRole/a", "Keep"), settled("bob", "ClusterRole/a", "Take"),
+		settled("ann", "ClusterRole/a", "Take")).InstallPlanAt(minute(9))
 	want := []model.PlanChoice{
 		{Object: "ClusterRole/a", Choice: "Take", Finding: "f", By: "bob", At: minute(2)},
 		{Object: "ClusterRole/a", Choice: "Take", Finding: "f", By: "ann", At: minute(3)},
@@ -135,7 +146,8 @@ func TestChoicesReplaceThoseOfTheSamePerson(t *testing.T) {
 	}
 }
 
-// TestPlanStateSurvivesNoForeignEvent: an event that cannot follow stops the read model instead of showing something else.
+// TestPlanStateSurvivesNoForeignEvent: an event that cannot follow stops the read model instead of showing something
+// else.
 func TestPlanStateSurvivesNoForeignEvent(t *testing.T) {
 	t.Parallel()
 	if _, err := (model.PlanState{}).Evolve(events.InstallPlanStarted{}, "", start); err == nil {

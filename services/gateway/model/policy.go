@@ -19,7 +19,8 @@ type ApprovalPolicySpec struct {
 	ApprovalSeconds  int64               `json:"approvalSeconds,omitempty" minimum:"300" maximum:"2592000" doc:"How long an approval holds at most; 24 hours without it"`
 }
 
-// PolicySelector chooses operators: all that is given must fit. Lists hold names, or beginnings of names followed by "*".
+// PolicySelector chooses operators: all that is given must fit. Lists hold names, or beginnings of names followed by
+// "*".
 type PolicySelector struct {
 	Clusters      []string          `json:"clusters,omitempty" maxItems:"100" nullable:"false"`
 	ClusterLabels map[string]string `json:"clusterLabels,omitempty" doc:"Labels of the cluster, all of them"`
@@ -82,8 +83,8 @@ type ApprovalPolicy struct {
 // Event is the policy in the form of events.
 func (s ApprovalPolicySpec) Event() events.ApprovalPolicySpec {
 	out := events.ApprovalPolicySpec{
-		Selector: events.PolicySelector(s.Selector), Versions: events.PolicyVersions(s.Versions), PermissionGrowth: s.PermissionGrowth,
-		Approvers: s.Approvers, ApprovalSeconds: s.ApprovalSeconds,
+		Selector: events.PolicySelector(s.Selector), Versions: events.PolicyVersions(s.Versions),
+		PermissionGrowth: s.PermissionGrowth, Approvers: s.Approvers, ApprovalSeconds: s.ApprovalSeconds,
 	}
 	for _, r := range s.Rules {
 		out.Rules = append(out.Rules, events.ApprovalRule(r))
@@ -97,8 +98,9 @@ func (s ApprovalPolicySpec) Event() events.ApprovalPolicySpec {
 // PolicySpec is a policy as people see it.
 func PolicySpec(e events.ApprovalPolicySpec) ApprovalPolicySpec {
 	out := ApprovalPolicySpec{
-		Selector: PolicySelector(e.Selector), Versions: PolicyVersions(e.Versions), PermissionGrowth: e.PermissionGrowth,
-		Windows: windows(e.Windows), Approvers: e.Approvers, ApprovalSeconds: e.ApprovalSeconds,
+		Selector: PolicySelector(e.Selector), Versions: PolicyVersions(e.Versions),
+		PermissionGrowth: e.PermissionGrowth, Windows: windows(e.Windows), Approvers: e.Approvers,
+		ApprovalSeconds: e.ApprovalSeconds,
 	}
 	for _, r := range e.Rules {
 		out.Rules = append(out.Rules, ApprovalRule(r))

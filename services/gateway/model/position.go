@@ -32,7 +32,8 @@ func ParsePlace(s string) (Place, error) {
 	} else if pos, err := events.ParsePosition(s); err == nil {
 		return Place{Position: pos}, nil
 	}
-	return Place{}, errs.New(errs.Invalid, "%q is not a position: want epoch-number, such as 1-42, or stream@version", s)
+	return Place{}, errs.New(errs.Invalid, "%q is not a position: want epoch-number, such as 1-42, or stream@version",
+		s)
 }
 
 // Bundles writes planned bundles as the API does.

@@ -104,8 +104,8 @@ type PreviewScope struct {
 	Unchanged  int                            `json:"unchanged" doc:"Components about which there is nothing new"`
 }
 
-// PreviewPlan is an install plan as it would be proposed. Its id, name and generation come with the proposal; its digest
-// is the same.
+// PreviewPlan is an install plan as it would be proposed. Its id, name and generation come with the proposal; its
+// digest is the same.
 type PreviewPlan struct {
 	Component     string          `json:"component"`
 	Approval      string          `json:"approval" enum:"Automatic,Manual"`
@@ -124,7 +124,10 @@ type PreviewPlan struct {
 
 // PreviewOf writes what the resolver answers as the API does, without the cursor.
 func PreviewOf(p previewapi.Page) Preview {
-	out := Preview{ID: p.ID.String(), AskedAt: p.AskedAt, ExpiresAt: p.Expires, Totals: p.Totals, Items: []PreviewScope{}}
+	out := Preview{
+		ID: p.ID.String(), AskedAt: p.AskedAt, ExpiresAt: p.Expires, Totals: p.Totals,
+		Items: []PreviewScope{},
+	}
 	for _, o := range p.Scopes {
 		out.Items = append(out.Items, PreviewScopeOf(o))
 	}
@@ -134,14 +137,14 @@ func PreviewOf(p previewapi.Page) Preview {
 // PreviewScopeOf turns the preview of one namespace into the form of the API.
 func PreviewScopeOf(o previewapi.ScopePreview) PreviewScope {
 	scope := PreviewScope{
-		Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded, Failures: o.Failures,
-		Waiting: o.Waiting, Settled: o.Settled, Generated: o.Generated, Unchanged: o.Unchanged,
+		Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded,
+		Failures: o.Failures, Waiting: o.Waiting, Settled: o.Settled, Generated: o.Generated, Unchanged: o.Unchanged,
 	}
 	for _, f := range o.Plans {
 		scope.Plans = append(scope.Plans, PreviewPlan{
-			Component: f.Component, Approval: f.Approval, Digest: f.Digest, Input: f.Input, Semantics: f.Semantics, Steps: f.Steps,
-			Base: PlanBase(f.Base), Bundles: Bundles(f.Bundles), Policies: f.Policies, ManualReasons: f.ManualReasons,
-			Approvers: f.Approvers, Document: f.Document,
+			Component: f.Component, Approval: f.Approval, Digest: f.Digest, Input: f.Input, Semantics: f.Semantics,
+			Steps: f.Steps, Base: PlanBase(f.Base), Bundles: Bundles(f.Bundles), Policies: f.Policies,
+			ManualReasons: f.ManualReasons, Approvers: f.Approvers, Document: f.Document,
 		})
 		for _, w := range f.Windows {
 			last := &scope.Plans[len(scope.Plans)-1]

@@ -96,8 +96,8 @@ type Loss struct {
 	Sample  []string `json:"sample,omitempty" doc:"Some of them, as namespace/name"`
 }
 
-// Leftovers is what an operator left when it was uninstalled (R-UNI-7). It is listed until its package is installed in the
-// cluster again.
+// Leftovers is what an operator left when it was uninstalled (R-UNI-7). It is listed until its package is installed in
+// the cluster again.
 type Leftovers struct {
 	Cluster   string     `json:"cluster"`
 	Namespace string     `json:"namespace"`

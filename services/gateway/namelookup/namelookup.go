@@ -57,7 +57,9 @@ func (n Namespace) Find(kind Kind, name string) (string, error) {
 	slices.Sort(others)
 	switch others = slices.Compact(others); len(others) {
 	case 0:
-		return "", errs.New(errs.NotFound, "no %s %q is in namespace %q of cluster %q, and none of a package, subscription or ClusterServiceVersion of this name",
+		return "", errs.New(errs.NotFound,
+			"no %s %q is in namespace %q of cluster %q, and none of a package, subscription or ClusterServiceVersion "+
+				"of this name",
 			kind, name, n.Namespace, n.Cluster).At("path.name", "name-known")
 	case 1:
 		return others[0], nil

@@ -69,13 +69,15 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 	}
 	switch {
 	case !s.Installed:
-		return nil, errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", s.Name.Name, s.Name.Namespace, s.Name.Cluster)
+		return nil, errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", s.Name.Name,
+			s.Name.Namespace, s.Name.Cluster)
 	case s.Removal != nil:
 		return nil, again(s, asked)
 	case u.Plan == "" && len(u.Dependants) > 0:
 		return nil, u.needed(s.Name.Name)
 	case s.Phase == phaseReplacing || s.Phase == phaseDeleting:
-		return nil, errs.New(errs.Conflict, "operator %s is %s, since a newer one takes its place: uninstall that one", s.Name.Name, s.Phase).
+		return nil, errs.New(errs.Conflict, "operator %s is %s, since a newer one takes its place: uninstall that one",
+			s.Name.Name, s.Phase).
 			At("path.name", "operator-not-replaced")
 	}
 	return []events.Payload{asked}, nil
@@ -87,7 +89,9 @@ func again(s State, asked events.CSVRemovalRequested) error {
 	if slices.Equal(s.Removal.CRDs, asked.CRDs) && (asked.Plan == "" || s.Removal.Plan == asked.Plan) {
 		return nil
 	}
-	return errs.New(errs.Conflict, "operator %s is being uninstalled already by removal %s, with other definitions or another plan: wait until that has ended",
+	return errs.New(errs.Conflict,
+		"operator %s is being uninstalled already by removal %s, with other definitions or another plan: wait until "+
+			"that has ended",
 		s.Name.Name, s.Removal.Removal).At("path.name", "removal-ended")
 }
 
@@ -97,7 +101,9 @@ func (u Uninstall) needed(csv string) error {
 	for _, d := range u.Dependants {
 		whom = append(whom, d.String()+" (an operator "+strings.Join(d.Requires, ", ")+")")
 	}
-	return errs.New(errs.Conflict, "operator %s is required by %s: remove those first, or look at the removal plan with dryRun=true, and ask for exactly that with plan=<its digest>",
+	return errs.New(errs.Conflict,
+		"operator %s is required by %s: remove those first, or look at the removal plan with dryRun=true, and ask "+
+			"for exactly that with plan=<its digest>",
 		csv, strings.Join(whom, "; ")).At("query.plan", "nobody-depends-on-it")
 }
 
@@ -135,10 +141,12 @@ func Evolve(s State, p events.Payload) (State, error) {
 		}
 	case events.CSVRemoved:
 		return State{Name: s.Name}, nil
-	case events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.CSVReadinessChanged,
+	case events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVFlapping, events.CSVDrifted,
+		events.CSVDriftEnded, events.CSVReadinessChanged,
 		events.OperatorConditionChanged:
 	default:
-		return s, fmt.Errorf("operator: event %s does not belong in the stream of a ClusterServiceVersion", p.EventType())
+		return s, fmt.Errorf("operator: event %s does not belong in the stream of a ClusterServiceVersion",
+			p.EventType())
 	}
 	return s, nil
 }

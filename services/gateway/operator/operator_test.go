@@ -13,13 +13,19 @@ import (
 type history = []events.Payload
 
 func phase(p string) events.Payload {
-	return events.CSVPhaseChanged{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1.0.0", Package: "tidegauge", Phase: p}
+	return events.CSVPhaseChanged{
+		Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1.0.0", Package: "tidegauge",
+		Phase: p,
+	}
 }
 
 // TestDecide is R-UNI-1: who may be uninstalled, and what asking twice means.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	asked := events.CSVRemovalRequested{Removal: "r1", CRDs: []string{"buoys.example.com", "gauges.example.com"}, Plan: "sha256:1"}
+	asked := events.CSVRemovalRequested{
+		Removal: "r1", CRDs: []string{"buoys.example.com", "gauges.example.com"},
+		Plan: "sha256:1",
+	}
 	both := []string{"gauges.example.com", "buoys.example.com", "gauges.example.com"}
 	running := history{phase("Succeeded")}
 	cases := []struct {
@@ -30,24 +36,55 @@ func TestDecide(t *testing.T) {
 		kind  errs.Kind
 	}{
 		{"installed", running, operator.Uninstall{ID: "r1"}, history{events.CSVRemovalRequested{Removal: "r1"}}, ""},
-		{"failed", history{phase("Failed")}, operator.Uninstall{ID: "r1"}, history{events.CSVRemovalRequested{Removal: "r1"}}, ""},
-		{"names are sorted, each once", running, operator.Uninstall{ID: "r1", CRDs: both, Plan: "sha256:1"}, history{asked}, ""},
+		{
+			"failed",
+			history{phase("Failed")},
+			operator.Uninstall{ID: "r1"},
+			history{events.CSVRemovalRequested{Removal: "r1"}},
+			"",
+		},
+		{
+			"names are sorted, each once", running,
+			operator.Uninstall{ID: "r1", CRDs: both, Plan: "sha256:1"},
+			history{asked},
+			"",
+		},
 		{"not installed", nil, operator.Uninstall{ID: "r1"}, nil, errs.NotFound},
-		{"removed", append(running[:1:1], events.CSVRemoved{Reason: "Deleted"}), operator.Uninstall{ID: "r1"}, nil, errs.NotFound},
+		{
+			"removed", append(running[:1:1], events.CSVRemoved{Reason: "Deleted"}),
+			operator.Uninstall{ID: "r1"},
+			nil,
+			errs.NotFound,
+		},
 		{"being replaced", history{phase("Replacing")}, operator.Uninstall{ID: "r1"}, nil, errs.Conflict},
 		{"about to go", history{phase("Deleting")}, operator.Uninstall{ID: "r1"}, nil, errs.Conflict},
 		{"asked twice", append(running[:1:1], asked), operator.Uninstall{ID: "r2", CRDs: both}, nil, ""},
-		{"asked twice, with the same plan", append(running[:1:1], asked), operator.Uninstall{ID: "r2", CRDs: both, Plan: "sha256:1"}, nil, ""},
-		{"asked for other definitions meanwhile", append(running[:1:1], asked), operator.Uninstall{ID: "r2"}, nil, errs.Conflict},
-		{"asked with another plan meanwhile", append(running[:1:1], asked), operator.Uninstall{ID: "r2", CRDs: both, Plan: "sha256:2"}, nil, errs.Conflict},
 		{
-			"after a refusal", append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r1", Reason: "PlanChanged"}),
+			"asked twice, with the same plan", append(running[:1:1], asked),
+			operator.Uninstall{ID: "r2", CRDs: both, Plan: "sha256:1"},
+			nil, "",
+		},
+		{
+			"asked for other definitions meanwhile", append(running[:1:1], asked),
+			operator.Uninstall{ID: "r2"},
+			nil,
+			errs.Conflict,
+		},
+		{
+			"asked with another plan meanwhile", append(running[:1:1], asked),
+			operator.Uninstall{ID: "r2", CRDs: both, Plan: "sha256:2"},
+			nil, errs.Conflict,
+		},
+		{
+			"after a refusal", append(running[:1:1], asked,
+				events.CSVRemovalRefused{Removal: "r1", Reason: "PlanChanged"}),
 			operator.Uninstall{ID: "r2"},
 			history{events.CSVRemovalRequested{Removal: "r2"}},
 			"",
 		},
 		{
-			"a refusal of another request ends nothing", append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r0"}),
+			"a refusal of another request ends nothing",
+			append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r0"}),
 			operator.Uninstall{ID: "r2"},
 			nil, errs.Conflict,
 		},

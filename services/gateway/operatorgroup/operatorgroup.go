@@ -130,7 +130,8 @@ func noted(out []events.Payload, now, next events.Metadata) []events.Payload {
 }
 
 func notFound(n Name) error {
-	return errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", n.Name, n.Namespace, n.Cluster)
+	return errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", n.Name, n.Namespace,
+		n.Cluster)
 }
 
 func check(n *Name, s events.OperatorGroupSpec) error {
@@ -141,7 +142,9 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 		v.DNSSubdomainName("/name", n.Name)
 	}
 	if len(s.TargetNamespaces) > MaxTargets {
-		v.Addf("/targetNamespaces", rule.MaxItems, "%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces", len(s.TargetNamespaces), MaxTargets)
+		v.Addf("/targetNamespaces", rule.MaxItems,
+			"%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces",
+			len(s.TargetNamespaces), MaxTargets)
 	}
 	for i, ns := range s.TargetNamespaces {
 		v.OpenNamespace("/targetNamespaces/"+strconv.Itoa(i), ns)
@@ -151,7 +154,8 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 	if s.ServiceAccountName != "" {
 		v.DNSSubdomainName("/serviceAccountName", s.ServiceAccountName)
 		if s.ServiceAccountName == executorAccount {
-			v.Addf("/serviceAccountName", "reserved-account", "service account %q is the name of Chandler's own: choose another", s.ServiceAccountName)
+			v.Addf("/serviceAccountName", "reserved-account",
+				"service account %q is the name of Chandler's own: choose another", s.ServiceAccountName)
 		}
 	}
 	v.OneOf("/upgradeStrategy", s.UpgradeStrategy, "", StrategyDefault, StrategyFailForward)
@@ -163,7 +167,8 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 func checkSelector(v *rule.Violations, s events.LabelSelector) {
 	v.Labels("/selector/matchLabels", s.MatchLabels)
 	if len(s.MatchExpressions) > MaxExpressions {
-		v.Addf("/selector/matchExpressions", rule.MaxItems, "%d expressions are given, %d are allowed", len(s.MatchExpressions), MaxExpressions)
+		v.Addf("/selector/matchExpressions", rule.MaxItems, "%d expressions are given, %d are allowed",
+			len(s.MatchExpressions), MaxExpressions)
 		return
 	}
 	for i, e := range s.MatchExpressions {
@@ -184,18 +189,23 @@ func checkSelector(v *rule.Violations, s events.LabelSelector) {
 	}
 }
 
-// checkProvided takes provided APIs of a static group only (R-OG-30): those of any other are what its operators provide.
+// checkProvided takes provided APIs of a static group only (R-OG-30): those of any other are what its operators
+// provide.
 func checkProvided(v *rule.Violations, s events.OperatorGroupSpec) {
 	if len(s.ProvidedAPIs) > 0 && !s.StaticProvidedAPIs {
-		v.Addf("/providedAPIs", "R-OG-30", "provided APIs are set for a static group only; set staticProvidedAPIs, or leave them to the operators of the namespace")
+		v.Addf("/providedAPIs", "R-OG-30",
+			"provided APIs are set for a static group only; set staticProvidedAPIs, or leave them to the operators "+
+				"of the namespace")
 	}
 	if len(s.ProvidedAPIs) > MaxProvidedAPIs {
-		v.Addf("/providedAPIs", rule.MaxItems, "%d provided APIs are given, %d are allowed", len(s.ProvidedAPIs), MaxProvidedAPIs)
+		v.Addf("/providedAPIs", rule.MaxItems, "%d provided APIs are given, %d are allowed", len(s.ProvidedAPIs),
+			MaxProvidedAPIs)
 		return
 	}
 	for i, a := range s.ProvidedAPIs {
 		if !reAPI.MatchString(a) {
-			v.Addf("/providedAPIs/"+strconv.Itoa(i), "R-OG-20", "provided API %q: want Kind.version.group, such as Gauge.v1.sea.test", a)
+			v.Addf("/providedAPIs/"+strconv.Itoa(i), "R-OG-20",
+				"provided API %q: want Kind.version.group, such as Gauge.v1.sea.test", a)
 		}
 	}
 }
@@ -220,7 +230,8 @@ func set(list []string) []string { return slices.Compact(slices.Sorted(slices.Va
 func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.OperatorGroupCreated:
-		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
+		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
+			nil
 	case events.OperatorGroupChanged:
 		s.Spec = e.Spec
 	case events.OperatorGroupMetadataChanged:

@@ -17,7 +17,10 @@ type history = []events.Payload
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	name := operatorgroup.Name{Cluster: "spoke", Namespace: "ops", Name: "coast"}
-	created := events.OperatorGroupCreated{Cluster: "spoke", Namespace: "ops", Name: "coast", Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}}}
+	created := events.OperatorGroupCreated{
+		Cluster: "spoke", Namespace: "ops", Name: "coast",
+		Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}},
+	}
 	spec := func(targets ...string) events.OperatorGroupSpec {
 		return events.OperatorGroupSpec{TargetNamespaces: targets}
 	}
@@ -30,33 +33,116 @@ func TestDecide(t *testing.T) {
 		then  history
 		kind  errs.Kind
 	}{
-		{"create sorts and drops repeated targets", nil, operatorgroup.Create{Name: name, Spec: spec("b", "a", "b")}, history{created}, ""},
+		{
+			"create sorts and drops repeated targets", nil,
+			operatorgroup.Create{Name: name, Spec: spec("b", "a", "b")},
+			history{created},
+			"",
+		},
 		{"create twice", history{created}, operatorgroup.Create{Name: name}, nil, errs.AlreadyExists},
-		{"an empty target is not all namespaces", nil, operatorgroup.Create{Name: name, Spec: spec("")}, nil, errs.Invalid},
-		{"in Chandler's own namespace", nil, operatorgroup.Create{Name: operatorgroup.Name{Cluster: "spoke", Namespace: "chandler-system", Name: "coast"}, Spec: spec("a")}, nil, errs.Invalid},
-		{"Chandler's own namespace as a target", history{created}, operatorgroup.Change{Spec: spec("a", "chandler-system")}, nil, errs.Invalid},
-		{"Chandler's own account", history{created}, operatorgroup.Change{Spec: events.OperatorGroupSpec{ServiceAccountName: "chandler-executor"}}, nil, errs.Invalid},
-		{"too many targets", nil, operatorgroup.Create{Name: name, Spec: spec(slices.Repeat([]string{"a"}, operatorgroup.MaxTargets+1)...)}, nil, errs.Invalid},
-		{"unknown strategy", nil, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{UpgradeStrategy: "Hope"}}, nil, errs.Invalid},
+		{
+			"an empty target is not all namespaces", nil,
+			operatorgroup.Create{Name: name, Spec: spec("")},
+			nil,
+			errs.Invalid,
+		},
+		{
+			"in Chandler's own namespace", nil,
+			operatorgroup.Create{
+				Name: operatorgroup.Name{Cluster: "spoke", Namespace: "chandler-system", Name: "coast"},
+				Spec: spec("a"),
+			},
+			nil, errs.Invalid,
+		},
+		{
+			"Chandler's own namespace as a target",
+			history{created},
+			operatorgroup.Change{Spec: spec("a", "chandler-system")},
+			nil, errs.Invalid,
+		},
+		{"Chandler's own account", history{created}, operatorgroup.Change{
+			Spec: events.OperatorGroupSpec{ServiceAccountName: "chandler-executor"},
+		}, nil, errs.Invalid},
+		{"too many targets", nil, operatorgroup.Create{
+			Name: name,
+			Spec: spec(slices.Repeat([]string{"a"}, operatorgroup.MaxTargets+1)...),
+		}, nil, errs.Invalid},
+		{"unknown strategy", nil, operatorgroup.Create{
+			Name: name,
+			Spec: events.OperatorGroupSpec{UpgradeStrategy: "Hope"},
+		}, nil, errs.Invalid},
 		{"change", history{created}, operatorgroup.Change{Spec: spec()}, history{events.OperatorGroupChanged{}}, ""},
-		{"change to the same set", history{created}, operatorgroup.Change{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"}}, nil, ""},
-		{"look away from global catalogs (R-RES-5)", history{created}, operatorgroup.Change{Spec: excluding}, history{events.OperatorGroupChanged{Spec: excluding}}, ""},
-		{"look away again", history{created, events.OperatorGroupChanged{Spec: excluding}}, operatorgroup.Change{Spec: excluding}, nil, ""},
+		{"change to the same set", history{created}, operatorgroup.Change{
+			Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"},
+		}, nil, ""},
+		{
+			"look away from global catalogs (R-RES-5)",
+			history{created},
+			operatorgroup.Change{Spec: excluding},
+			history{events.OperatorGroupChanged{Spec: excluding}},
+			"",
+		},
+		{
+			"look away again",
+			history{created, events.OperatorGroupChanged{Spec: excluding}},
+			operatorgroup.Change{Spec: excluding},
+			nil, "",
+		},
 		{"change nothing known", nil, operatorgroup.Change{}, nil, errs.NotFound},
-		{"choose by labels (R-OG §7.1)", nil, operatorgroup.Create{Name: name, Spec: chosen("b", "a", "b")}, history{events.OperatorGroupCreated{
-			Cluster: "spoke", Namespace: "ops", Name: "coast", Spec: chosen("a", "b"),
-		}}, ""},
-		{"choose the same", history{events.OperatorGroupCreated{Spec: chosen("a", "b")}}, operatorgroup.Change{Spec: chosen("b", "a")}, nil, ""},
-		{"choose others", history{created}, operatorgroup.Change{Spec: chosen("c")}, history{events.OperatorGroupChanged{Spec: chosen("c")}}, ""},
+		{
+			"choose by labels (R-OG §7.1)", nil,
+			operatorgroup.Create{Name: name, Spec: chosen("b", "a", "b")},
+			history{events.OperatorGroupCreated{
+				Cluster: "spoke", Namespace: "ops", Name: "coast", Spec: chosen("a", "b"),
+			}},
+			"",
+		},
+		{
+			"choose the same",
+			history{events.OperatorGroupCreated{Spec: chosen("a", "b")}},
+			operatorgroup.Change{Spec: chosen("b", "a")},
+			nil, "",
+		},
+		{
+			"choose others",
+			history{created},
+			operatorgroup.Change{Spec: chosen("c")},
+			history{events.OperatorGroupChanged{Spec: chosen("c")}},
+			"",
+		},
 		{"a selector without values", nil, operatorgroup.Create{Name: name, Spec: chosen()}, nil, errs.Invalid},
-		{"an unknown operator", nil, operatorgroup.Create{Name: name, Spec: expression("Near", "a")}, nil, errs.Invalid},
-		{"Exists with values", nil, operatorgroup.Create{Name: name, Spec: expression("Exists", "a")}, nil, errs.Invalid},
-		{"reserve APIs (R-OG-30)", history{created}, operatorgroup.Change{Spec: reserved("B.v1.sea.test", "A.v1.sea.test")}, history{events.OperatorGroupChanged{
+		{
+			"an unknown operator", nil,
+			operatorgroup.Create{Name: name, Spec: expression("Near", "a")},
+			nil,
+			errs.Invalid,
+		},
+		{
+			"Exists with values", nil,
+			operatorgroup.Create{Name: name, Spec: expression("Exists", "a")},
+			nil,
+			errs.Invalid,
+		},
+		{"reserve APIs (R-OG-30)", history{created}, operatorgroup.Change{
+			Spec: reserved("B.v1.sea.test", "A.v1.sea.test"),
+		}, history{events.OperatorGroupChanged{
 			Spec: reserved("A.v1.sea.test", "B.v1.sea.test"),
 		}}, ""},
-		{"an API without a group", nil, operatorgroup.Create{Name: name, Spec: reserved("Gauge.v1")}, nil, errs.Invalid},
-		{"APIs of a group that is not static", nil, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{ProvidedAPIs: []string{"A.v1.sea.test"}}}, nil, errs.Invalid},
-		{"what was observed is no intent", history{created, events.OperatorGroupObserved{Targets: []string{"x"}}}, operatorgroup.Change{Spec: spec("a", "b")}, nil, ""},
+		{
+			"an API without a group", nil,
+			operatorgroup.Create{Name: name, Spec: reserved("Gauge.v1")},
+			nil,
+			errs.Invalid,
+		},
+		{"APIs of a group that is not static", nil, operatorgroup.Create{
+			Name: name, Spec: events.OperatorGroupSpec{ProvidedAPIs: []string{"A.v1.sea.test"}},
+		}, nil, errs.Invalid},
+		{
+			"what was observed is no intent",
+			history{created, events.OperatorGroupObserved{Targets: []string{"x"}}},
+			operatorgroup.Change{Spec: spec("a", "b")},
+			nil, "",
+		},
 		{"delete", history{created}, operatorgroup.Delete{}, history{events.OperatorGroupDeleted{}}, ""},
 		{"delete twice", history{created, events.OperatorGroupDeleted{}}, operatorgroup.Delete{}, nil, errs.NotFound},
 	}
@@ -82,7 +168,9 @@ func TestDecide(t *testing.T) {
 }
 
 func expression(operator string, values ...string) events.OperatorGroupSpec {
-	return events.OperatorGroupSpec{Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: operator, Values: values}}}}
+	return events.OperatorGroupSpec{Selector: events.LabelSelector{
+		MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: operator, Values: values}},
+	}}
 }
 
 func chosen(values ...string) events.OperatorGroupSpec { return expression("In", values...) }
@@ -95,7 +183,8 @@ func TestDecideLeavesTheInputAlone(t *testing.T) {
 	t.Parallel()
 	targets := []string{"b", "a", "b"}
 	name := operatorgroup.Name{Cluster: "c", Namespace: "n", Name: "g"}
-	if _, err := operatorgroup.Decide(operatorgroup.State{}, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{TargetNamespaces: targets}}); err != nil {
+	if _, err := operatorgroup.Decide(operatorgroup.State{},
+		operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{TargetNamespaces: targets}}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(targets, []string{"b", "a", "b"}) {

@@ -58,7 +58,8 @@ type Done struct {
 
 // Same says whether an intent comes to what it came to before, on the same state.
 func (w Write) Same(o Write) bool {
-	if w.Subject != o.Subject || w.Stream != o.Stream || w.Before != o.Before || len(w.Hypotheses) != len(o.Hypotheses) {
+	if w.Subject != o.Subject || w.Stream != o.Stream || w.Before != o.Before ||
+		len(w.Hypotheses) != len(o.Hypotheses) {
 		return false
 	}
 	for i, h := range w.Hypotheses {

@@ -17,7 +17,10 @@ func write(t *testing.T, before string, p events.Payload) preview.Write {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return preview.Write{Subject: "c/n/s", Stream: "subscription:x:1", Before: before, Hypotheses: []previewapi.Hypothesis{h}}
+	return preview.Write{
+		Subject: "c/n/s", Stream: "subscription:x:1", Before: before,
+		Hypotheses: []previewapi.Hypothesis{h},
+	}
 }
 
 // TestChangedNamesWhatIsNotTheSame: the same events on the same states hold, however a database writes their JSON.
@@ -26,7 +29,8 @@ func TestChangedNamesWhatIsNotTheSame(t *testing.T) {
 	spec := events.SubscriptionSpec{Package: "p", Config: "c1:x"}
 	kept := preview.Kept{Writes: []preview.Write{write(t, "b", events.SubscriptionChanged{Spec: spec})}}
 	same := write(t, "b", events.SubscriptionChanged{Spec: spec})
-	same.Hypotheses[0].Data = json.RawMessage(`{ "spec": {"config": "c1:x", "approval": "", "catalog": "", "package": "p"} }`)
+	same.Hypotheses[0].Data = json.RawMessage(
+		`{ "spec": {"config": "c1:x", "approval": "", "catalog": "", "package": "p"} }`)
 	if changed := kept.Changed([]preview.Write{same}); changed != nil {
 		t.Errorf("changed %v", changed)
 	}
@@ -47,11 +51,13 @@ func TestChangedNamesWhatIsNotTheSame(t *testing.T) {
 		}
 	}
 	commitments, err := preview.AllCommitments([]preview.Write{
-		kept.Writes[0], write(t, "b", events.SubscriptionDeleted{}), write(t, "b", events.SubscriptionCreated{Spec: other}), write(t, "b", events.CatalogChanged{Spec: "c1:z"}),
+		kept.Writes[0], write(t, "b", events.SubscriptionDeleted{}),
+		write(t, "b", events.SubscriptionCreated{Spec: other}), write(t, "b", events.CatalogChanged{Spec: "c1:z"}),
 		write(t, "b", events.OperatorGroupMetadataChanged{Metadata: events.Metadata{Annotations: "c1:n"}}),
 		write(t, "b", events.ApprovalPolicyMetadataChanged{Metadata: events.Metadata{Annotations: "c1:p"}}),
 	})
-	if diff := cmp.Diff([]string{"c1:x", "", "", "", "c1:y", "", "c1:z", "", "", "c1:n", "", "c1:p"}, commitments); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"c1:x", "", "", "", "c1:y", "", "c1:z", "", "", "c1:n", "", "c1:p"},
+		commitments); err != nil || diff != "" {
 		t.Errorf("commitments by write, %v (-want +got):\n%s", err, diff)
 	}
 }

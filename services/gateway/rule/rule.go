@@ -128,12 +128,14 @@ func (v *Violations) DNSLabelName(field, value string) {
 		"lower-case letters, digits and '-', beginning and ending with a letter or digit")
 }
 
-// OpenNamespace checks the name of a namespace that operators may be in, or have rights in: any but Chandler's own, where
-// what may do everything in the cluster lies.
+// OpenNamespace checks the name of a namespace that operators may be in, or have rights in: any but Chandler's own,
+// where what may do everything in the cluster lies.
 func (v *Violations) OpenNamespace(field, value string) {
 	v.DNSLabelName(field, value)
 	if value == events.SystemNamespace {
-		v.Addf(field, Reserved, "%s is %q, Chandler's own namespace: no operator is installed there or serves it; choose another", field, value)
+		v.Addf(field, Reserved,
+			"%s is %q, Chandler's own namespace: no operator is installed there or serves it; choose another", field,
+			value)
 	}
 }
 
@@ -175,10 +177,14 @@ func (v *Violations) Labels(field string, labels map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		at := field + "/" + Escape(k)
 		if !labelKey(k) {
-			v.Addf(at, LabelKey, "label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
+			v.Addf(at, LabelKey,
+				"label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z "+
+					"0-9 - _ .", k, MaxLabel)
 		}
 		if value := labels[k]; len(value) > MaxLabel || !reLabelValue.MatchString(value) {
-			v.Addf(at, LabelValue, "the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or digit", k, MaxLabel)
+			v.Addf(at, LabelValue,
+				"the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or "+
+					"digit", k, MaxLabel)
 		}
 	}
 }
@@ -189,11 +195,14 @@ func (v *Violations) Annotations(field string, annotations map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		size += len(k) + len(annotations[k])
 		if !labelKey(strings.ToLower(k)) { // of an annotation the prefix may have capitals
-			v.Addf(field+"/"+Escape(k), AnnotationKey, "annotation key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
+			v.Addf(field+"/"+Escape(k), AnnotationKey,
+				"annotation key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z "+
+					"a-z 0-9 - _ .", k, MaxLabel)
 		}
 	}
 	if size > events.MaxAnnotations {
-		v.Addf(field, MaxLength, "%s has %d bytes in keys and values, %d are allowed", field, size, events.MaxAnnotations)
+		v.Addf(field, MaxLength, "%s has %d bytes in keys and values, %d are allowed", field, size,
+			events.MaxAnnotations)
 	}
 }
 

@@ -54,12 +54,18 @@ func TestNames(t *testing.T) {
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	var v rule.Violations
-	v.Labels("/labels", map[string]string{"zone": "eu-1", "example.org/tier": "", "bad key": "x", "a": "no spaces here", "/x": "y"})
+	v.Labels("/labels", map[string]string{
+		"zone": "eu-1", "example.org/tier": "", "bad key": "x", "a": "no spaces here",
+		"/x": "y",
+	})
 	var got []string
 	for _, e := range rule.All(v.Err()) {
 		got = append(got, e.Field+" "+e.Rule)
 	}
-	want := []string{"/labels/~1x kubernetes-label-key", "/labels/a kubernetes-label-value", "/labels/bad key kubernetes-label-key"}
+	want := []string{
+		"/labels/~1x kubernetes-label-key", "/labels/a kubernetes-label-value",
+		"/labels/bad key kubernetes-label-key",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -17,7 +17,8 @@ const maxConfigBytes = 64 << 10
 
 // configKeys are the keys of spec.config (R-SUB §4.2).
 var configKeys = []string{
-	"affinity", "annotations", "env", "envFrom", "nodeSelector", "resources", "selector", "tolerations", "volumeMounts", "volumes",
+	"affinity", "annotations", "env", "envFrom", "nodeSelector", "resources", "selector", "tolerations", "volumeMounts",
+	"volumes",
 }
 
 // CanonicalConfig returns the configuration as canonical JSON, nil where there is none.

@@ -71,11 +71,24 @@ func TestCheckOffer(t *testing.T) {
 	}{
 		{"package alone", model.SubscriptionSpec{Package: "etcd"}, offer(), ""},
 		{"channel", model.SubscriptionSpec{Package: "etcd", Channel: "alpha"}, offer(), ""},
-		{"start in the channel", model.SubscriptionSpec{Package: "etcd", Channel: "stable", StartingCSV: "etcd.v1"}, offer(), ""},
+		{
+			"start in the channel",
+			model.SubscriptionSpec{Package: "etcd", Channel: "stable", StartingCSV: "etcd.v1"},
+			offer(), "",
+		},
 		{"start in any channel", model.SubscriptionSpec{Package: "etcd", StartingCSV: "etcd.v3"}, offer(), ""},
-		{"no such package", model.SubscriptionSpec{Package: "vault"}, gatewaycatalog.Offer{Ready: true, Packages: []string{"etcd"}}, "/package"},
+		{
+			"no such package",
+			model.SubscriptionSpec{Package: "vault"},
+			gatewaycatalog.Offer{Ready: true, Packages: []string{"etcd"}},
+			"/package",
+		},
 		{"no such channel", model.SubscriptionSpec{Package: "etcd", Channel: "beta"}, offer(), "/channel"},
-		{"start in another channel", model.SubscriptionSpec{Package: "etcd", Channel: "stable", StartingCSV: "etcd.v3"}, offer(), "/startingCSV"},
+		{
+			"start in another channel",
+			model.SubscriptionSpec{Package: "etcd", Channel: "stable", StartingCSV: "etcd.v3"},
+			offer(), "/startingCSV",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,11 +129,13 @@ func TestFirstBundle(t *testing.T) {
 // TestCanonicalConfig: configurations that mean the same are the same bytes, and unknown keys are refused (R-SUB §4.2).
 func TestCanonicalConfig(t *testing.T) {
 	t.Parallel()
-	one, err := subscription.CanonicalConfig([]byte(`{"env": [{"name":"A","value":"1"}], "nodeSelector": {"b":"2","a":"1"}}`))
+	one, err := subscription.CanonicalConfig(
+		[]byte(`{"env": [{"name":"A","value":"1"}], "nodeSelector": {"b":"2","a":"1"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := subscription.CanonicalConfig([]byte(`{"nodeSelector":{"a":"1","b":"2"},"env":[{"value":"1","name":"A"}]}`))
+	other, err := subscription.CanonicalConfig(
+		[]byte(`{"nodeSelector":{"a":"1","b":"2"},"env":[{"value":"1","name":"A"}]}`))
 	if err != nil || !bytes.Equal(one, other) {
 		t.Errorf("%s and %s, %v: want the same bytes", one, other, err)
 	}
@@ -129,7 +144,10 @@ func TestCanonicalConfig(t *testing.T) {
 			t.Errorf("%q is %q, %v; want none", none, got, err)
 		}
 	}
-	for _, wrong := range []string{`[]`, `{"replicas": 3}`, `{"env": [` + strings.Repeat(`{"name":"A","value":"x"},`, 4000) + `{"name":"A"}]}`} {
+	for _, wrong := range []string{
+		`[]`, `{"replicas": 3}`,
+		`{"env": [` + strings.Repeat(`{"name":"A","value":"x"},`, 4000) + `{"name":"A"}]}`,
+	} {
 		if got, err := subscription.CanonicalConfig([]byte(wrong)); err == nil {
 			t.Errorf("%.40s was taken: %s", wrong, got)
 		}
@@ -152,7 +170,8 @@ func TestCheckIdentities(t *testing.T) {
 		model.ValidateStrict); err != nil || len(warnings) != 0 {
 		t.Errorf("with manual approval: %q, %v; want nothing", warnings, err)
 	}
-	if _, err := subscription.CheckIdentities([]byte(`{"env":[{"name":"ROLEARN","value":"etcd"}]}`), subscription.Manual, ""); err == nil {
+	if _, err := subscription.CheckIdentities([]byte(`{"env":[{"name":"ROLEARN","value":"etcd"}]}`),
+		subscription.Manual, ""); err == nil {
 		t.Error("a role that is no ARN was taken (R-TOK-3)")
 	}
 }

@@ -122,7 +122,8 @@ func change(s State, c Change) ([]events.Payload, error) {
 	check(&v, spec)
 	if spec.Package != s.Spec.Package {
 		v.Addf("/package", rule.NotChangeable,
-			"the package of a subscription cannot change from %q to %q: delete it and create another", s.Spec.Package, spec.Package)
+			"the package of a subscription cannot change from %q to %q: delete it and create another", s.Spec.Package,
+			spec.Package)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -188,9 +189,11 @@ func normal(s events.SubscriptionSpec) events.SubscriptionSpec {
 func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.SubscriptionCreated:
-		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
+		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
+			nil
 	case events.SubscriptionGenerated:
-		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
+		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
+			nil
 	case events.SubscriptionChanged:
 		s.Spec, s.Rollback = e.Spec, events.SubscriptionRollbackRequested{}
 	case events.SubscriptionMetadataChanged:

@@ -14,11 +14,12 @@ import (
 // tokenVariables are the variables of spec.config.env that give an operator the identity of a cloud with which it
 // gets short-lived tokens (R-TOK §14), with the form of each of them.
 var tokenVariables = map[string]*regexp.Regexp{
-	"ROLEARN":               regexp.MustCompile(`^arn:[a-z0-9-]+:iam::\d{12}:role/.+$`),
-	"CLIENTID":              nil,
-	"TENANTID":              nil,
-	"SUBSCRIPTIONID":        nil,
-	"AUDIENCE":              regexp.MustCompile(`^//iam\.googleapis\.com/projects/\d+/locations/global/workloadIdentityPools/[^/]+/providers/[^/]+$`),
+	"ROLEARN":        regexp.MustCompile(`^arn:[a-z0-9-]+:iam::\d{12}:role/.+$`),
+	"CLIENTID":       nil,
+	"TENANTID":       nil,
+	"SUBSCRIPTIONID": nil,
+	"AUDIENCE": regexp.MustCompile(
+		`^//iam\.googleapis\.com/projects/\d+/locations/global/workloadIdentityPools/[^/]+/providers/[^/]+$`),
 	"SERVICE_ACCOUNT_EMAIL": regexp.MustCompile(`^[^@]+@[^@]+\.iam\.gserviceaccount\.com$`),
 }
 
@@ -48,7 +49,10 @@ func MissingTokens(mode string, annotations map[string]string, config json.RawMe
 	}
 	env, err := tokenEnv(config)
 	return slices.DeleteFunc(slices.Clone(m.variables), func(n string) bool {
-		return slices.ContainsFunc(env, func(v variable) bool { return v.Name == n && (v.Value != "" || v.ValueFrom != nil) })
+		return slices.ContainsFunc(env, func(v variable) bool {
+			return v.Name == n &&
+				(v.Value != "" || v.ValueFrom != nil)
+		})
 	}), err
 }
 
@@ -85,7 +89,8 @@ func CheckTokens(config json.RawMessage) error {
 		missing := slices.DeleteFunc(slices.Clone(set), func(n string) bool { return given[n] != "" })
 		switch {
 		case len(missing) == len(set):
-		case len(missing) > 0 && set[0] != "CLIENTID": // CLIENTID and its like are names that operators use for other things, too
+		case len(missing) > 0 && set[0] != "CLIENTID":
+			// CLIENTID and its like are names that operators use for other things, too
 			v.Addf("/config/env", "R-TOK-1", "config.env names an identity of a cloud without %s: %s belong together",
 				strings.Join(missing, " and "), strings.Join(set, ", "))
 		}
@@ -110,7 +115,9 @@ func AdviseApproval(config json.RawMessage, approval string) (advice *errs.Error
 	if len(names) == 0 {
 		return nil, nil
 	}
-	return errs.New(errs.Invalid, "with %s in config.env approval should be Manual: a new version may need rights that an administrator of the cloud grants first",
+	return errs.New(errs.Invalid,
+		"with %s in config.env approval should be Manual: a new version may need rights that an administrator of the "+
+			"cloud grants first",
 		strings.Join(names, ", ")).At("/approval", "R-TOK-2"), nil
 }
 

@@ -32,8 +32,18 @@ func TestCheckTokens(t *testing.T) {
 		{"Azure", map[string]string{"CLIENTID": "c", "TENANTID": "t", "SUBSCRIPTIONID": "s"}, "Automatic", "", true},
 		{"a CLIENTID of something else", map[string]string{"CLIENTID": "c"}, "Automatic", "", false},
 		{"GCP", map[string]string{"AUDIENCE": audience, "SERVICE_ACCOUNT_EMAIL": email}, "Manual", "", false},
-		{"GCP by halves (R-TOK-1)", map[string]string{"AUDIENCE": audience}, "Manual", "without SERVICE_ACCOUNT_EMAIL", false},
-		{"GCP malformed (R-TOK-3)", map[string]string{"AUDIENCE": "fleet", "SERVICE_ACCOUNT_EMAIL": email}, "Manual", "AUDIENCE does not have the form", false},
+		{
+			"GCP by halves (R-TOK-1)",
+			map[string]string{"AUDIENCE": audience},
+			"Manual", "without SERVICE_ACCOUNT_EMAIL",
+			false,
+		},
+		{
+			"GCP malformed (R-TOK-3)",
+			map[string]string{"AUDIENCE": "fleet", "SERVICE_ACCOUNT_EMAIL": email},
+			"Manual",
+			"AUDIENCE does not have the form", false,
+		},
 		{"given as empty", map[string]string{"ROLEARN": ""}, "Automatic", "", false},
 	}
 	for _, c := range cases {
@@ -52,7 +62,8 @@ func TestCheckTokens(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			advice, err := subscription.AdviseApproval(config, c.approval)
-			if err != nil || (advice != nil) != c.advised || advice != nil && (advice.Rule != "R-TOK-2" || !strings.Contains(advice.Error(), "approval should be Manual")) {
+			if err != nil || (advice != nil) != c.advised || advice != nil &&
+				(advice.Rule != "R-TOK-2" || !strings.Contains(advice.Error(), "approval should be Manual")) {
 				t.Errorf("advice %v, want %v; %v", advice, c.advised, err)
 			}
 		})
@@ -70,9 +81,15 @@ func TestMissingTokens(t *testing.T) {
 	}{
 		{"AWS", "AWS", "aws", "true", "", []string{"ROLEARN"}},
 		{"AWS, given", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "value": "arn"}]}`, nil},
-		{"AWS, from a Secret", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, nil},
+		{
+			"AWS, from a Secret", "AWS", "aws", "true",
+			`{"env": [{"name": "ROLEARN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, nil,
+		},
 		{"AWS, as empty", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "value": ""}]}`, []string{"ROLEARN"}},
-		{"Azure by halves", "Azure", "azure", "true", `{"env": [{"name": "TENANTID", "value": "t"}]}`, []string{"CLIENTID", "SUBSCRIPTIONID"}},
+		{
+			"Azure by halves", "Azure", "azure", "true", `{"env": [{"name": "TENANTID", "value": "t"}]}`,
+			[]string{"CLIENTID", "SUBSCRIPTIONID"},
+		},
 		{"GCP", "GCP", "gcp", "true", `{}`, []string{"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"}},
 		{"for another cloud", "GCP", "aws", "true", "", nil},
 		{"annotated against", "AWS", "aws", "false", "", nil},
@@ -84,7 +101,8 @@ func TestMissingTokens(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}
-	if _, err := subscription.MissingTokens("AWS", map[string]string{prefix + "aws": "true"}, json.RawMessage(`{"env": 1}`)); err == nil {
+	if _, err := subscription.MissingTokens("AWS", map[string]string{prefix + "aws": "true"},
+		json.RawMessage(`{"env": 1}`)); err == nil {
 		t.Error("a configuration of another form is taken")
 	}
 }

@@ -1,6 +1,6 @@
-// Package app is the installer service: New opens its connections; Run publishes plans to executors (hub), records their
-// reports (recorder), answers questions about clusters (queries) and runs an executor for each cluster whose kubeconfig is
-// stored (executorhost), until its context ends.
+// Package app is the installer service: New opens its connections; Run publishes plans to executors (hub), records
+// their reports (recorder), answers questions about clusters (queries) and runs an executor for each cluster whose
+// kubeconfig is stored (executorhost), until its context ends.
 package app
 
 import (
@@ -67,12 +67,18 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
-	a.hub = hub.New(hub.Config{Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Key: key, Log: a.Telemetry.Log, Changed: a.host.Wake})
+	a.hub = hub.New(hub.Config{
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Key: key, Log: a.Telemetry.Log,
+		Changed: a.host.Wake,
+	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }
 	if err := a.Telemetry.Table(read, hub.Metrics()...); err != nil {
 		return err
 	}
-	a.recorder = recorder.New(recorder.Config{Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Log: a.Telemetry.Log, Key: public})
+	a.recorder = recorder.New(recorder.Config{
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Log: a.Telemetry.Log,
+		Key: public,
+	})
 	return nil
 }
 

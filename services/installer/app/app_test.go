@@ -29,16 +29,25 @@ func TestPlanFromProposalToFacts(t *testing.T) {
 		t.Errorf("the scope says %+v", p)
 	}
 	g := p.Plans[0].Grant
-	if err := g.Verify(e.key); err != nil || g.Expired(time.Now()) || g.Plan != id || g.Cluster != s.ClusterID || g.Namespace != "ns" {
+	if err := g.Verify(e.key); err != nil || g.Expired(time.Now()) || g.Plan != id || g.Cluster != s.ClusterID ||
+		g.Namespace != "ns" {
 		t.Errorf("grant %+v: %v", g, err)
 	}
 	e.hasContent(p.Plans[0])
 
-	e.report(s, protocol.ScopeReport{Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanStarted, Begun: true, Steps: 2}}})
+	e.report(s, protocol.ScopeReport{Plans: []protocol.PlanReport{
+		{ID: id, Phase: protocol.PlanStarted, Begun: true, Steps: 2},
+	}})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1")
 	done := protocol.ScopeReport{
-		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanFinished, Begun: true, Steps: 2, Done: 2, StepLog: json.RawMessage(`{"steps": [1, 2]}`)}},
-		CSVs:  []protocol.CSVReport{{Name: "etcd.v1.0.0", Package: "etcd", Version: "1.0.0", UID: "u1", Plan: id, History: history(3), Content: "sha256:x"}},
+		Plans: []protocol.PlanReport{{
+			ID: id, Phase: protocol.PlanFinished, Begun: true, Steps: 2, Done: 2,
+			StepLog: json.RawMessage(`{"steps": [1, 2]}`),
+		}},
+		CSVs: []protocol.CSVReport{{
+			Name: "etcd.v1.0.0", Package: "etcd", Version: "1.0.0", UID: "u1", Plan: id,
+			History: history(3), Content: "sha256:x",
+		}},
 	}
 	e.report(s, done)
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
@@ -54,7 +63,8 @@ func TestPlanFromProposalToFacts(t *testing.T) {
 		t.Errorf("installed: %+v", p.Installed)
 	}
 	var stored string
-	if err := e.pools[events.Gateway].QueryRow(t.Context(), `select document->'steps'->>1 from installer_api.step_logs`).Scan(&stored); err != nil || stored != "2" {
+	if err := e.pools[events.Gateway].QueryRow(t.Context(),
+		`select document->'steps'->>1 from installer_api.step_logs`).Scan(&stored); err != nil || stored != "2" {
 		t.Errorf("the stored step log says %q: %v", stored, err)
 	}
 }
@@ -67,7 +77,8 @@ func (e *env) hasContent(p protocol.Plan) {
 		e.t.Fatal(err)
 	}
 	var content digest.Digest
-	if err := e.pools[events.Gateway].QueryRow(e.t.Context(), `select digest from catalog_api.contents limit 1`).Scan(&content); err != nil {
+	if err := e.pools[events.Gateway].QueryRow(e.t.Context(), `select digest from catalog_api.contents limit 1`).Scan(
+		&content); err != nil {
 		e.t.Fatal(err)
 	}
 	var all []byte
@@ -111,18 +122,26 @@ func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 	e := setup(t)
 	s := e.cluster("east")
 	for _, c := range []string{"one", "two"} {
-		e.exec(events.Gateway, `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'subscription-config', '', $3)`,
+		e.exec(events.Gateway,
+			`insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'subscription-config', '', $3)`,
 			events.DefaultTenant, "c1:"+c, []byte(`{"env":"`+c+`"}`))
 	}
-	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "etcd", Spec: events.SubscriptionSpec{Config: "c1:one"}})
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{
+		Cluster: "east", Namespace: "ns", Name: "etcd", Spec: events.SubscriptionSpec{Config: "c1:one"},
+	})
 	id := e.propose(s, "etcd.v1.0.0", "Automatic", "etcd")
-	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionChanged{Spec: events.SubscriptionSpec{Config: "c1:two"}})
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionChanged{
+		Spec: events.SubscriptionSpec{Config: "c1:two"},
+	})
 	p := e.planned(s, id)
 	if got := string(p.Plans[0].Configs["etcd.v1.0.0"]); got != `{"env":"one"}` {
 		t.Errorf("the configuration is %s", got)
 	}
 	// Of several subscriptions to a bundle the first one counts, as where the plan was rendered; one without.
-	e.one(events.KindSubscription, "east/ns/plain", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "plain"})
+	e.one(events.KindSubscription, "east/ns/plain", events.SubscriptionCreated{
+		Cluster: "east", Namespace: "ns",
+		Name: "plain",
+	})
 	both := e.propose(s, "prom.v1.0.0", "Automatic", "gone", "plain", "etcd")
 	other := e.propose(s, "loki.v1.0.0", "Automatic", "gone", "etcd", "plain")
 	p = e.planned(s, id, both, other)
@@ -148,7 +167,8 @@ func TestContentEmptied(t *testing.T) {
 	}
 	e.eventually("the replicas know how much CONTENT holds", func() bool {
 		var messages uint64
-		err := e.pools[events.Installer].QueryRow(t.Context(), `select messages from installer.streams where name = $1`, protocol.StreamContent).Scan(&messages)
+		err := e.pools[events.Installer].QueryRow(t.Context(), `select messages from installer.streams where name = $1`,
+			protocol.StreamContent).Scan(&messages)
 		return err == nil && messages == 2
 	})
 	if err := stream.Purge(t.Context()); err != nil {
@@ -176,7 +196,9 @@ func TestStreamsDeletedInMidRun(t *testing.T) {
 	}
 	e.planned(s, id)
 	e.hasContent(p.Plans[0])
-	e.report(s, protocol.ScopeReport{Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanFinished, Begun: true, Steps: 2, Done: 2}}})
+	e.report(s, protocol.ScopeReport{Plans: []protocol.PlanReport{
+		{ID: id, Phase: protocol.PlanFinished, Begun: true, Steps: 2, Done: 2},
+	}})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
 	e.planned(s)
 
@@ -229,9 +251,10 @@ func TestReportsWrittenWhileTheInstallerIsAway(t *testing.T) {
 	e.start() // the same reports again
 	e.report(s, r)
 	e.one(events.KindSubscription, "east/ns/x", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "x"})
-	e.report(protocol.Scope{Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: s.ClusterID, Namespace: "other"}, protocol.ScopeReport{
-		CSVs: []protocol.CSVReport{{Name: "last", UID: "u9", History: history(1)}},
-	})
+	e.report(protocol.Scope{Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: s.ClusterID, Namespace: "other"},
+		protocol.ScopeReport{
+			CSVs: []protocol.CSVReport{{Name: "last", UID: "u9", History: history(1)}},
+		})
 	e.eventually("what came behind it recorded", func() bool { return len(e.facts(events.KindCSV)) == 5 })
 	if n := len(e.facts(events.KindInstallPlan)); n != 3 {
 		t.Errorf("%d plan events after the same reports came again", n)
@@ -250,11 +273,15 @@ func TestCSVLives(t *testing.T) {
 	want := []string{"csv.phase-changed.v1 etcd.v1.0.0 Pending/RequirementsUnknown"}
 	e.recorded(events.KindCSV, want...)
 
-	gone := csv("u1", append(history(1), protocol.Transition{Phase: "Replacing", Reason: "BeingReplaced", Time: time.Now()},
+	gone := csv("u1", append(history(1), protocol.Transition{
+		Phase: "Replacing", Reason: "BeingReplaced",
+		Time: time.Now(),
+	},
 		protocol.Transition{Phase: "Deleting", Reason: "Replaced", Time: time.Now()}))
 	gone.Removed, gone.RemovedReason = true, "Replaced"
 	e.report(s, protocol.ScopeReport{CSVs: []protocol.CSVReport{gone, csv("u2", history(1))}})
-	want = append(want, "csv.phase-changed.v1 etcd.v1.0.0 Replacing/BeingReplaced", "csv.phase-changed.v1 etcd.v1.0.0 Deleting/Replaced",
+	want = append(want, "csv.phase-changed.v1 etcd.v1.0.0 Replacing/BeingReplaced",
+		"csv.phase-changed.v1 etcd.v1.0.0 Deleting/Replaced",
 		"csv.removed.v1 Replaced", "csv.phase-changed.v1 etcd.v1.0.0 Pending/RequirementsUnknown")
 	e.recorded(events.KindCSV, want...)
 
@@ -263,7 +290,9 @@ func TestCSVLives(t *testing.T) {
 		"csv.phase-changed.v1 etcd.v1.0.0 InstallReady/AllRequirementsMet")
 	e.recorded(events.KindCSV, want...)
 
-	e.report(s, protocol.ScopeReport{CSVs: []protocol.CSVReport{{Name: "etcd.v1.0.0", Removed: true, RemovedReason: "Deleted"}}})
+	e.report(s, protocol.ScopeReport{CSVs: []protocol.CSVReport{
+		{Name: "etcd.v1.0.0", Removed: true, RemovedReason: "Deleted"},
+	}})
 	e.recorded(events.KindCSV, append(want, "csv.removed.v1 Deleted")...)
 }
 
@@ -275,13 +304,22 @@ func TestStaleReportsAreRefused(t *testing.T) {
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	e.planned(s, id)
 	now := time.Now().UTC()
-	blocked := protocol.ScopeReport{Epoch: 1, Reported: now.Add(time.Hour), Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanBlocked, Class: "transient", Reason: "Late"}}}
-	e.report(s, protocol.ScopeReport{Epoch: 2, Reported: now, Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanStarted, Begun: true}}})
+	blocked := protocol.ScopeReport{
+		Epoch: 1, Reported: now.Add(time.Hour),
+		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanBlocked, Class: "transient", Reason: "Late"}},
+	}
+	e.report(s, protocol.ScopeReport{
+		Epoch: 2, Reported: now,
+		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanStarted, Begun: true}},
+	})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1")
 	e.report(s, blocked)
 	blocked.Epoch, blocked.Reported = 2, now.Add(-time.Hour)
 	e.report(s, blocked)
-	e.report(s, protocol.ScopeReport{Epoch: 2, Reported: now.Add(time.Second), Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanFinished, Begun: true, Done: 2}}})
+	e.report(s, protocol.ScopeReport{
+		Epoch: 2, Reported: now.Add(time.Second),
+		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanFinished, Begun: true, Done: 2}},
+	})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
 }
 
@@ -305,7 +343,10 @@ func TestClusterObservedAndRemoved(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	s := e.cluster("east")
-	report := protocol.ClusterReport{Tenant: s.Tenant, Cluster: "east", ClusterID: s.ClusterID, State: "Connected", KubernetesVersion: "v1.34.4", HolderEpoch: 1}
+	report := protocol.ClusterReport{
+		Tenant: s.Tenant, Cluster: "east", ClusterID: s.ClusterID, State: "Connected",
+		KubernetesVersion: "v1.34.4", HolderEpoch: 1,
+	}
 	subject := protocol.ClusterReportSubject(s.Tenant, s.ClusterID)
 	for range 3 {
 		report.Reported = time.Now()
@@ -314,9 +355,12 @@ func TestClusterObservedAndRemoved(t *testing.T) {
 	e.recorded(events.KindCluster, "cluster.registered.v1", "cluster.observed.v1 Connected")
 	report.State, report.Reason, report.Message = "Unreachable", "ConnectionRefused", "dial tcp: refused"
 	e.publish(subject, report)
-	e.recorded(events.KindCluster, "cluster.registered.v1", "cluster.observed.v1 Connected", "cluster.observed.v1 Unreachable ConnectionRefused")
+	e.recorded(events.KindCluster, "cluster.registered.v1", "cluster.observed.v1 Connected",
+		"cluster.observed.v1 Unreachable ConnectionRefused")
 	var message string
-	if err := e.pools[events.Gateway].QueryRow(t.Context(), `select message from installer_api.messages where kind = 'cluster' and subject = 'east'`).Scan(&message); err != nil || message != report.Message {
+	if err := e.pools[events.Gateway].QueryRow(t.Context(),
+		`select message from installer_api.messages where kind = 'cluster' and subject = 'east'`).Scan(
+		&message); err != nil || message != report.Message {
 		t.Errorf("message %q: %v", message, err)
 	}
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
@@ -336,7 +380,11 @@ func TestStopSwitch(t *testing.T) {
 	east, west := e.cluster("east"), e.cluster("west")
 	stopped := func(s protocol.Scope, want bool) {
 		t.Helper()
-		e.eventually("the switch reached "+s.Cluster, func() bool { p, ok := e.plans(s); return ok && p.Stopped == want })
+		e.eventually("the switch reached "+s.Cluster, func() bool {
+			p, ok := e.plans(s)
+			return ok &&
+				p.Stopped == want
+		})
 	}
 	stopped(east, false)
 	e.one(events.KindAccess, "cluster/east", events.EffectsStopped{Reason: "Operator"})
@@ -359,11 +407,14 @@ func TestClusterSettings(t *testing.T) {
 	quay.Namespace = "quay"
 	e.planned(quay, e.propose(quay, "etcd.v1.0.0", "Automatic"))
 	spec := events.SubscriptionSpec{Package: "etcd", Catalog: "community", Approval: "Manual", Config: "c1:x"}
-	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "etcd", Spec: spec})
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{
+		Cluster: "east", Namespace: "ns", Name: "etcd", Spec: spec,
+	})
 	want := events.ClusterSettings{Mirror: events.MirrorAll, Drift: events.DriftReport}
 	e.one(events.KindCluster, "east", events.ClusterConfigured{Settings: want})
 	for _, s := range []protocol.Scope{east, quay} {
-		e.eventually("the settings reached "+s.Namespace, func() bool { p, ok := e.plans(s); return ok && p.Settings == want })
+		e.eventually("the settings reached "+s.Namespace,
+			func() bool { p, ok := e.plans(s); return ok && p.Settings == want })
 	}
 	if p, _ := e.plans(west); p.Settings != (events.ClusterSettings{}) {
 		t.Errorf("another cluster was told %+v", p.Settings)

@@ -24,7 +24,10 @@ type actor struct {
 }
 
 func newActor(e *env, r *rand.Rand, s protocol.Scope) *actor {
-	return &actor{e: e, r: r, scope: s, plans: map[string]*protocol.PlanReport{}, csvs: map[string]*protocol.CSVReport{}, clock: time.Now().UTC()}
+	return &actor{
+		e: e, r: r, scope: s, plans: map[string]*protocol.PlanReport{},
+		csvs: map[string]*protocol.CSVReport{}, clock: time.Now().UTC(),
+	}
 }
 
 // turn takes one step of every plan that is wanted, and reports: sometimes not, sometimes twice, sometimes
@@ -173,7 +176,8 @@ func (e *env) settled(plans int) {
 	var got map[string]int
 	defer func() {
 		if e.t.Failed() {
-			e.t.Logf("the log holds %v\n  %s\n  %s", got, strings.Join(e.facts(events.KindInstallPlan), "\n  "), strings.Join(e.facts(events.KindCSV), "\n  "))
+			e.t.Logf("the log holds %v\n  %s\n  %s", got, strings.Join(e.facts(events.KindInstallPlan), "\n  "),
+				strings.Join(e.facts(events.KindCSV), "\n  "))
 		}
 	}()
 	e.eventually(fmt.Sprintf("facts %v", want), func() bool {

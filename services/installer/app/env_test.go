@@ -58,7 +58,10 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
-	e := &env{t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key, pools: map[events.Writer]*pg.Pool{}}
+	e := &env{
+		t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key,
+		pools: map[events.Writer]*pg.Pool{},
+	}
 	var ok bool
 	if e.key, ok = key.Public().(ed25519.PublicKey); !ok {
 		t.Fatal("not an Ed25519 key")
@@ -68,7 +71,8 @@ func setup(t *testing.T) *env {
 	}
 	e.cfg = app.Config{
 		Config: service.Config{
-			DatabaseURL: e.db.URL(string(events.Installer)), NATSURL: e.nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: patience,
+			DatabaseURL: e.db.URL(string(events.Installer)), NATSURL: e.nats.Server.URL(), OpsListen: "127.0.0.1:0",
+			Drain: patience,
 		},
 		Identity: id.String(), GrantKey: base64.StdEncoding.EncodeToString(key.Seed()),
 	}
@@ -119,7 +123,8 @@ func (e *env) append(kind events.Kind, natural, subject string, payloads ...even
 			_, err := log.Append(e.t.Context(), tx, m, stream, subject, version, payloads...)
 			return err
 		})
-		if _, conflict := errors.AsType[*eventlog.ConflictError](err); conflict { // the recorder wrote in the same moment
+		if _, conflict := errors.AsType[*eventlog.ConflictError](err); conflict {
+			// the recorder wrote in the same moment
 			continue
 		}
 		if err != nil {
@@ -145,7 +150,9 @@ func (e *env) exec(w events.Writer, sql string, args ...any) {
 func (e *env) cluster(name string) protocol.Scope {
 	e.t.Helper()
 	id := e.one(events.KindCluster, name, events.ClusterRegistered{Name: name, Credential: "c1:none"})
-	e.one(events.KindOperatorGroup, name+"/ns/og", events.OperatorGroupCreated{Cluster: name, Namespace: "ns", Name: "og"})
+	e.one(events.KindOperatorGroup, name+"/ns/og", events.OperatorGroupCreated{
+		Cluster: name, Namespace: "ns", Name: "og",
+	})
 	return protocol.Scope{Tenant: events.DefaultTenant, Cluster: name, ClusterID: id.UUID().String(), Namespace: "ns"}
 }
 
@@ -165,7 +172,8 @@ func (e *env) store(csv string) digest.Digest {
 	for _, p := range index.Take() {
 		data := content.NewPacker(1).Pack(p.Raw)
 		var id int64
-		err := e.pools[events.Indexer].QueryRow(e.t.Context(), `insert into catalog.packs as p (tenant, digest, shelf, size, data) values ($1, $2, $3, $4, $5)
+		err := e.pools[events.Indexer].QueryRow(e.t.Context(), `insert into catalog.packs as p (tenant, digest, shelf,
+			size, data) values ($1, $2, $3, $4, $5)
 			on conflict (tenant, digest) do update set shelf = p.shelf returning id`, events.DefaultTenant, digest.Bytes(data), csv, p.Size(), data).Scan(&id)
 		if err != nil {
 			e.t.Fatal(err)
@@ -173,7 +181,8 @@ func (e *env) store(csv string) digest.Digest {
 		ids = append(ids, id)
 	}
 	d := digest.Bytes(append([]byte(bundle.Type+"\n"), canonical...))
-	e.exec(events.Indexer, `insert into catalog.contents (tenant, digest, size, recipe, packs) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+	e.exec(events.Indexer, `insert into catalog.contents (tenant, digest, size, recipe, packs)
+		values ($1, $2, $3, $4, $5) on conflict do nothing`,
 		events.DefaultTenant, string(d), len(canonical), recipe.Encode(), ids)
 	return d
 }
@@ -185,13 +194,18 @@ func (e *env) propose(s protocol.Scope, csv, approval string, subscriptions ...s
 	id := uuid.NewString()
 	document := []byte(`{"bundles":[],"component":"` + csv + `"}`)
 	d := string(digest.Bytes(document))
-	e.exec(events.Resolver, `insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties) values ($1, $2, $3, $4, '', '{}')`,
+	e.exec(events.Resolver, `insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties)
+		values ($1, $2, $3, $4, '', '{}')`,
 		events.DefaultTenant, id, d, document)
-	e.append(events.KindInstallPlan, id, fmt.Sprintf("%s/%s/install-%s", s.Cluster, s.Namespace, id[:5]), events.InstallPlanProposed{
-		Plan: id, Name: "install-" + id[:5], Cluster: s.Cluster, Namespace: s.Namespace, Generation: 1, Component: csv, Approval: approval,
-		Digest: d, Document: d, Input: "sha256:in", Semantics: "v1", Steps: 2,
-		Bundles: []events.PlannedBundle{{CSV: csv, Package: csv, Version: "1.0.0", Content: string(stored), Reason: "Subscribed", Subscriptions: subscriptions}},
-	})
+	e.append(events.KindInstallPlan, id, fmt.Sprintf("%s/%s/install-%s", s.Cluster, s.Namespace, id[:5]),
+		events.InstallPlanProposed{
+			Plan: id, Name: "install-" + id[:5], Cluster: s.Cluster, Namespace: s.Namespace, Generation: 1,
+			Component: csv, Approval: approval, Digest: d, Document: d, Input: "sha256:in", Semantics: "v1", Steps: 2,
+			Bundles: []events.PlannedBundle{{
+				CSV: csv, Package: csv, Version: "1.0.0", Content: string(stored),
+				Reason: "Subscribed", Subscriptions: subscriptions,
+			}},
+		})
 	return id
 }
 
@@ -255,7 +269,8 @@ func (e *env) publish(subject string, v any) {
 	e.eventually("report taken", func() bool {
 		ctx, cancel := context.WithTimeout(e.t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := e.nats.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body}, jetstream.WithRetryAttempts(0))
+		_, err := e.nats.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body},
+			jetstream.WithRetryAttempts(0))
 		return err == nil
 	})
 }
@@ -264,7 +279,8 @@ func (e *env) publish(subject string, v any) {
 func (e *env) facts(kind events.Kind) []string {
 	e.t.Helper()
 	log := eventlog.New(e.pools[events.Gateway])
-	recs, _, err := log.ReadAfter(e.t.Context(), e.pools[events.Gateway], events.Position{}, eventlog.Filter{Kinds: []events.Kind{kind}}, 10_000)
+	recs, _, err := log.ReadAfter(e.t.Context(), e.pools[events.Gateway], events.Position{},
+		eventlog.Filter{Kinds: []events.Kind{kind}}, 10_000)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -307,7 +323,8 @@ func (e *env) recorded(kind events.Kind, want ...string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			e.t.Fatalf("facts of kind %s are\n  %s\nwant\n  %s", kind, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+			e.t.Fatalf("facts of kind %s are\n  %s\nwant\n  %s", kind, strings.Join(got, "\n  "),
+				strings.Join(want, "\n  "))
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package chandlercrd decides about the CustomResourceDefinitions that Chandler itself installs in a cluster: whether an
-// existing one is Chandler's, whether it has to be updated, and to what.
+// Package chandlercrd decides about the CustomResourceDefinitions that Chandler itself installs in a cluster: whether
+// an existing one is Chandler's, whether it has to be updated, and to what.
 package chandlercrd
 
 import (
@@ -16,8 +16,8 @@ import (
 // Annotation holds the revision in which Chandler wrote a definition. One without it is of revision 0.
 const Annotation = "chandler-fleet.io/definition-revision"
 
-// Stamp writes the revision of a definition into an annotation. Every change of the definition raises it, so that an older
-// Chandler does not replace the definition of a newer one.
+// Stamp writes the revision of a definition into an annotation. Every change of the definition raises it, so that an
+// older Chandler does not replace the definition of a newer one.
 func Stamp(d *apiextensionsv1.CustomResourceDefinition, revision int) {
 	metav1.SetMetaDataAnnotation(&d.ObjectMeta, Annotation, strconv.Itoa(revision))
 }
@@ -31,8 +31,8 @@ func RevisionOf(o metav1.Object) int {
 	return max(n, 0)
 }
 
-// MadeBy reports whether a field manager, and nobody else, wrote the spec of a definition: one that somebody else changed
-// or replaced is not Chandler's.
+// MadeBy reports whether a field manager, and nobody else, wrote the spec of a definition: one that somebody else
+// changed or replaced is not Chandler's.
 func MadeBy(o metav1.Object, manager string) bool {
 	made := false
 	for _, f := range o.GetManagedFields() {
@@ -48,8 +48,8 @@ func MadeBy(o metav1.Object, manager string) bool {
 }
 
 // Upgrade returns the update of a definition of ours in the cluster if it is older than the shipped one, else nil. What
-// belongs to the cluster stays: identity, status, versions in which objects may be stored, and labels and annotations of
-// others.
+// belongs to the cluster stays: identity, status, versions in which objects may be stored, and labels and annotations
+// of others.
 func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	if RevisionOf(live) >= RevisionOf(shipped) || live.DeletionTimestamp != nil {
 		return nil
@@ -58,12 +58,14 @@ func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextens
 	next.Spec.Versions = slices.Clone(shipped.Spec.Versions)
 	for _, v := range live.Spec.Versions {
 		stored := slices.Contains(live.Status.StoredVersions, v.Name)
-		if stored && !slices.ContainsFunc(shipped.Spec.Versions, func(s apiextensionsv1.CustomResourceDefinitionVersion) bool { return s.Name == v.Name }) {
+		if stored && !slices.ContainsFunc(shipped.Spec.Versions,
+			func(s apiextensionsv1.CustomResourceDefinitionVersion) bool { return s.Name == v.Name }) {
 			v.Served, v.Storage = false, false
 			next.Spec.Versions = append(next.Spec.Versions, v)
 		}
 	}
-	next.Spec.Names.ShortNames, next.Spec.Names.Categories = shipped.Spec.Names.ShortNames, shipped.Spec.Names.Categories
+	next.Spec.Names.ShortNames, next.Spec.Names.Categories = shipped.Spec.Names.ShortNames,
+		shipped.Spec.Names.Categories
 	for k, v := range shipped.Labels {
 		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
 	}

@@ -16,7 +16,9 @@ func of(revision int, versions ...string) *apiextensionsv1.CustomResourceDefinit
 		chandlercrd.Stamp(d, revision)
 	}
 	for i, v := range versions {
-		d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v, Served: true, Storage: i == 0})
+		d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: v, Served: true, Storage: i == 0,
+		})
 	}
 	return d
 }
@@ -28,15 +30,23 @@ func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 // TestMadeBy: a definition that anybody else wrote a part of is his.
 func TestMadeBy(t *testing.T) {
 	t.Parallel()
-	ours, status := entry("ours", "", `{"f:spec":{"f:versions":{}}}`), entry("kube-apiserver", "status", `{"f:status":{}}`)
+	ours, status := entry("ours", "", `{"f:spec":{"f:versions":{}}}`),
+		entry("kube-apiserver", "status", `{"f:status":{}}`)
 	for name, c := range map[string]struct {
 		entries []metav1.ManagedFieldsEntry
 		want    bool
 	}{
-		"we made it":                      {[]metav1.ManagedFieldsEntry{ours, status}, true},
-		"somebody labelled it":            {[]metav1.ManagedFieldsEntry{ours, entry("kubectl", "", `{"f:metadata":{"f:labels":{}}}`)}, true},
-		"somebody else made it":           {[]metav1.ManagedFieldsEntry{entry("kubectl", "", `{"f:spec":{}}`), status}, false},
-		"somebody changed what we made":   {[]metav1.ManagedFieldsEntry{ours, entry("kubectl", "", `{"f:spec":{"f:names":{}}}`)}, false},
+		"we made it": {[]metav1.ManagedFieldsEntry{ours, status}, true},
+		"somebody labelled it": {[]metav1.ManagedFieldsEntry{
+			ours, entry("kubectl", "", `{"f:metadata":{"f:labels":{}}}`),
+		}, true},
+		"somebody else made it": {
+			[]metav1.ManagedFieldsEntry{entry("kubectl", "", `{"f:spec":{}}`), status},
+			false,
+		},
+		"somebody changed what we made": {[]metav1.ManagedFieldsEntry{
+			ours, entry("kubectl", "", `{"f:spec":{"f:names":{}}}`),
+		}, false},
 		"we labelled what another made":   {[]metav1.ManagedFieldsEntry{entry("ours", "", `{"f:metadata":{}}`)}, false},
 		"nobody noted who wrote anything": {nil, false},
 	} {
@@ -60,7 +70,8 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	live, shipped := of(0, "v1", "v1beta1"), of(1, "v2", "v1")
-	live.UID, live.Annotations, live.Status.StoredVersions = "it", map[string]string{"theirs": "x"}, []string{"v1beta1", "v1"}
+	live.UID, live.Annotations, live.Status.StoredVersions = "it", map[string]string{"theirs": "x"},
+		[]string{"v1beta1", "v1"}
 	live.Spec.Group, shipped.Spec.Names.ShortNames = "sea.test", []string{"g"}
 	next := chandlercrd.Upgrade(live, shipped)
 	if next == nil {
@@ -70,10 +81,12 @@ func TestUpgrade(t *testing.T) {
 	for _, v := range next.Spec.Versions {
 		got[v.Name] = [2]bool{v.Served, v.Storage}
 	}
-	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}, "v1beta1": {false, false}}, got); diff != "" {
+	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}, "v1beta1": {false, false}},
+		got); diff != "" {
 		t.Error(diff)
 	}
-	if next.UID != "it" || next.Annotations["theirs"] != "x" || chandlercrd.RevisionOf(next) != 1 || next.Spec.Group != "sea.test" || len(next.Spec.Names.ShortNames) != 1 {
+	if next.UID != "it" || next.Annotations["theirs"] != "x" || chandlercrd.RevisionOf(next) != 1 ||
+		next.Spec.Group != "sea.test" || len(next.Spec.Names.ShortNames) != 1 {
 		t.Errorf("became %+v", next)
 	}
 	live.DeletionTimestamp = &metav1.Time{}

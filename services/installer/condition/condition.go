@@ -58,22 +58,26 @@ func Decide(o *Object) protocol.OperatorCondition {
 		return protocol.OperatorCondition{Upgradeable: true}
 	case c.ObservedGeneration < o.Metadata.Generation:
 		return protocol.OperatorCondition{
-			Reason: ReasonOutdated, Message: fmt.Sprintf("the operatorcondition status %q=%q is outdated", c.Type, c.Status),
+			Reason: ReasonOutdated, Message: fmt.Sprintf("the operatorcondition status %q=%q is outdated", c.Type,
+				c.Status),
 		}
 	}
 	return verdict(c, c.Status != metav1.ConditionFalse, false)
 }
 
 func verdict(c *metav1.Condition, upgradeable, overridden bool) protocol.OperatorCondition {
-	v := protocol.OperatorCondition{Upgradeable: upgradeable, Reason: cut(c.Reason), Message: cut(c.Message), Overridden: overridden}
+	v := protocol.OperatorCondition{
+		Upgradeable: upgradeable, Reason: cut(c.Reason), Message: cut(c.Message),
+		Overridden: overridden,
+	}
 	if !upgradeable {
 		v.Message = "the operator is not upgradeable: " + v.Message
 	}
 	return v
 }
 
-// maxText bounds the texts of a condition. An operator may write texts as long as an object can hold, and the history of its
-// successor keeps twenty of them.
+// maxText bounds the texts of a condition. An operator may write texts as long as an object can hold, and the history
+// of its successor keeps twenty of them.
 const maxText = 1 << 10
 
 func cut(text string) string {
@@ -104,6 +108,7 @@ func Sync(o Object) (status []metav1.Condition, changed bool) {
 }
 
 func same(a, b metav1.Condition) bool {
-	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration &&
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }

@@ -9,8 +9,8 @@ const (
 	maxObjectCosts = 20
 )
 
-// Budget is what one check of a plan may still cost, over all its definitions. Whoever makes the objects and the rules of a
-// definition is not who runs the check.
+// Budget is what one check of a plan may still cost, over all its definitions. Whoever makes the objects and the rules
+// of a definition is not who runs the check.
 type Budget struct {
 	Bytes int64 // of objects
 	Cost  int64 // of validation rules, in CEL's units

@@ -13,7 +13,8 @@ import (
 func checked(ctx context.Context, t *testing.T, b *crd.Budget) int {
 	t.Helper()
 	j, err := crd.New(crd.Input{
-		Live: definition(t, namespaced+version("v1", true, true, size)), Next: definition(t, namespaced+version("v1", true, true, ruled)), Budget: b,
+		Live: definition(t, namespaced+version("v1", true, true, size)),
+		Next: definition(t, namespaced+version("v1", true, true, ruled)), Budget: b,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -27,14 +28,15 @@ func checked(ctx context.Context, t *testing.T, b *crd.Budget) int {
 		}
 		n++
 	}
-	if v := j.Verdict(n < 100); v.Checked != n || v.More != (n < 100) || !v.Safe || v.More != strings.Contains(strings.Join(v.Warnings, ""), "there are more") {
+	if v := j.Verdict(n < 100); v.Checked != n || v.More != (n < 100) || !v.Safe ||
+		v.More != strings.Contains(strings.Join(v.Warnings, ""), "there are more") {
 		t.Errorf("after %d objects: %+v", n, v)
 	}
 	return n
 }
 
-// TestBudget: what one check costs is bounded in bytes and in what rules cost, over all definitions of a plan; beyond it the
-// verdict says that there are more objects (R-CRD-2).
+// TestBudget: what one check costs is bounded in bytes and in what rules cost, over all definitions of a plan; beyond
+// it the verdict says that there are more objects (R-CRD-2).
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	whole := crd.NewBudget()

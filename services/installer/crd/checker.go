@@ -37,10 +37,12 @@ func newChecker(c apiextensionsv1.CustomResourceDefinition, name string) (*check
 		return k, nil
 	}
 	unreadable := func(err error) error {
-		return errs.New(errs.Invalid, "the schema of %s, version %s, cannot be used: %v", c.Name, name, err).At("/spec/versions/schema", "R-CRD-6")
+		return errs.New(errs.Invalid, "the schema of %s, version %s, cannot be used: %v", c.Name, name, err).At(
+			"/spec/versions/schema", "R-CRD-6")
 	}
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
 		return nil, unreadable(err)
 	}
 	var err error
@@ -96,7 +98,8 @@ func (k *checker) unknown(object map[string]any) []string {
 		return nil
 	}
 	o := runtime.DeepCopyJSON(object)
-	fields := pruning.PruneWithOptions(o, k.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	fields := pruning.PruneWithOptions(o, k.structural, true,
+		schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }

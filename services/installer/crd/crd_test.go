@@ -50,16 +50,20 @@ func version(name string, served, storage bool, properties string) string {
 const (
 	namespaced = "  scope: Namespaced\n  versions:\n"
 	webhook    = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}\n"
-	converted  = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: ports, name: gauge, path: /convert}}}}\n"
-	taken      = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: other, name: rival, path: /convert}}}}\n"
-	none       = "  conversion: {strategy: None}\n"
-	size       = "            properties: {size: {type: integer}}"
-	sizeColor  = "            properties: {size: {type: integer}, color: {type: string}}"
-	sizeMax    = "            properties: {size: {type: integer, maximum: 5}}"
-	required   = "            required: [color]\n" + sizeColor
-	defaulted  = "            required: [color]\n            properties: {size: {type: integer}, color: {type: string, default: red}}"
-	ruled      = "            properties: {size: {type: integer}}\n            x-kubernetes-validations: [{rule: 'self.size < 5', message: too large}]"
-	color      = "            properties: {color: {type: string}}"
+	converted  = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: " +
+		"{service: {namespace: ports, name: gauge, path: /convert}}}}\n"
+	taken = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: " +
+		"{namespace: other, name: rival, path: /convert}}}}\n"
+	none      = "  conversion: {strategy: None}\n"
+	size      = "            properties: {size: {type: integer}}"
+	sizeColor = "            properties: {size: {type: integer}, color: {type: string}}"
+	sizeMax   = "            properties: {size: {type: integer, maximum: 5}}"
+	required  = "            required: [color]\n" + sizeColor
+	defaulted = "            required: [color]\n            properties: {size: {type: integer}, color: {type: " +
+		"string, default: red}}"
+	ruled = "            properties: {size: {type: integer}}\n            x-kubernetes-validations: [{rule: " +
+		"'self.size < 5', message: too large}]"
+	color = "            properties: {color: {type: string}}"
 )
 
 // gauge is an object of the cluster.
@@ -72,7 +76,8 @@ func gauge(name, spec string) map[string]any {
 		s["size"] = int64(n) // as a cluster's client decodes it
 	}
 	return map[string]any{
-		"apiVersion": "sea.test/v1", "kind": "Gauge", "metadata": map[string]any{"name": name, "namespace": "ports"}, "spec": s,
+		"apiVersion": "sea.test/v1", "kind": "Gauge", "metadata": map[string]any{"name": name, "namespace": "ports"},
+		"spec": s,
 	}
 }
 
@@ -94,92 +99,112 @@ func TestVerdict(t *testing.T) {
 	}{
 		"1 created (R-CRD-6)": {next: namespaced + v1, safe: true},
 		"2 the same, with several owners (P13, R-OG-51)": {
-			live: namespaced + v1, next: namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"}, safe: true,
+			live: namespaced + v1, next: namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"},
+			safe: true,
 		},
 		"3 another scope (R-CRD-8)": {
-			live: namespaced + v1, next: "  scope: Cluster\n  versions:\n" + v1, problem: "cannot change its scope from Namespaced to Cluster",
+			live: namespaced + v1, next: "  scope: Cluster\n  versions:\n" + v1,
+			problem: "cannot change its scope from Namespaced to Cluster",
 		},
 		"4 a stored version goes (R-CRD-3)": {
-			live: namespaced + v1 + version("v2", true, false, size), next: namespaced + version("v2", true, true, size),
-			problem: `risk of data loss updating "gauges.sea.test": new CRD removes version v1 that is listed as a stored version on the existing CRD`,
-			warning: "no longer served in v1",
+			live:    namespaced + v1 + version("v2", true, false, size),
+			next:    namespaced + version("v2", true, true, size),
+			problem: `risk of data loss updating "gauges.sea.test": new CRD removes version v1 that is listed as a stored version on the existing CRD`, warning: "no longer served in v1",
 		},
 		"5 a served version goes, others own it (R-CRD-2a, P15)": {
-			live: namespaced + v1 + version("v0", true, false, size), next: namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"},
+			live: namespaced + v1 + version("v0", true, false, size), next: namespaced + v1,
+			owners:  []string{"ports/gauge.v1", "other/rival.v1"},
 			problem: "would no longer be served in v0, and is owned by other/rival.v1, too",
 		},
 		"6 a served version goes, nobody else owns it (R-CRD-1)": {
-			live: namespaced + v1 + version("v0", true, false, size), next: namespaced + v1, owners: []string{"ports/gauge.v1"},
-			safe: true, warning: "no longer served in v0",
+			live: namespaced + v1 + version("v0", true, false, size), next: namespaced + v1,
+			owners: []string{"ports/gauge.v1"}, safe: true, warning: "no longer served in v0",
 		},
 		"6 a version is retired before it goes (R-CRD-5)": {
-			live: namespaced + v1 + version("v0", true, false, size), next: namespaced + v1 + version("v0", false, false, size),
-			safe: true, warning: "no longer served in v0",
+			live: namespaced + v1 + version("v0", true, false, size),
+			next: namespaced + v1 + version("v0", false, false, size), safe: true, warning: "no longer served in v0",
 		},
 		"7 an object becomes invalid, one owner (R-CRD-4)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax), objects: []map[string]any{gauge("small", `{"size":1}`), gauge("large", `{"size":9}`)},
-			versions: "v1", invalid: 1,
+			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax),
+			objects: []map[string]any{gauge("small", `{"size":1}`), gauge("large", `{"size":9}`)}, versions: "v1",
+			invalid: 1,
 			problem: `error validating existing CRs against new CRD's schema for "gauges.sea.test": 1 of 2 objects become invalid: ports/large, as v1: spec.size: invalid value: should be less than or equal to 5`,
 		},
 		"7 an object becomes invalid, several owners (R-CRD-2b)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, required), objects: []map[string]any{gauge("plain", `{"size":1}`)},
-			owners: []string{"ports/gauge.v1", "other/rival.v1"}, versions: "v1", invalid: 1, problem: "spec.color: required value",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, required),
+			objects: []map[string]any{gauge("plain", `{"size":1}`)},
+			owners:  []string{"ports/gauge.v1", "other/rival.v1"}, versions: "v1", invalid: 1,
+			problem: "spec.color: required value",
 		},
 		"7 a rule appears (x-kubernetes-validations)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, ruled), objects: []map[string]any{gauge("large", `{"size":9}`)},
-			versions: "v1", invalid: 1, problem: "too large",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, ruled),
+			objects: []map[string]any{gauge("large", `{"size":9}`)}, versions: "v1", invalid: 1, problem: "too large",
 		},
 		"7 not: it was invalid before (P13)": {
-			live: namespaced + version("v1", true, true, required), next: namespaced + version("v1", true, true, required+"\n            minProperties: 1"),
+			live:    namespaced + version("v1", true, true, required),
+			next:    namespaced + version("v1", true, true, required+"\n            minProperties: 1"),
 			objects: []map[string]any{gauge("plain", `{"size":1}`)}, versions: "v1", safe: true,
 		},
 		"7 not: the default makes it valid": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, defaulted), objects: []map[string]any{gauge("plain", `{"size":1}`)},
-			versions: "v1", safe: true, warning: "going back later takes less",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, defaulted),
+			objects: []map[string]any{gauge("plain", `{"size":1}`)}, versions: "v1", safe: true,
+			warning: "going back later takes less",
 		},
 		"7 a new version gets objects as they are": {
-			live: namespaced + v1, next: namespaced + v1 + version("v2", true, false, required), objects: []map[string]any{gauge("plain", `{"size":1}`)},
-			versions: "v1", invalid: 1, problem: "ports/plain, as v2: spec.color: required value",
+			live: namespaced + v1, next: namespaced + v1 + version("v2", true, false, required),
+			objects: []map[string]any{gauge("plain", `{"size":1}`)}, versions: "v1", invalid: 1,
+			problem: "ports/plain, as v2: spec.color: required value",
 		},
 		"8 a conversion webhook (R-CRD-4)": {
-			live: namespaced + v1, next: webhook + namespaced + version("v1", true, true, sizeMax), objects: []map[string]any{gauge("large", `{"size":9}`)},
-			versions: "v1", invalid: 1, safe: true, warning: "its conversion webhook has to make them so",
+			live: namespaced + v1, next: webhook + namespaced + version("v1", true, true, sizeMax),
+			objects: []map[string]any{gauge("large", `{"size":9}`)}, versions: "v1", invalid: 1, safe: true,
+			warning: "its conversion webhook has to make them so",
 		},
 		"8 a conversion webhook and a new version that it converts to": {
 			live: namespaced + v1, next: webhook + namespaced + v1 + version("v2", true, false, required), safe: true,
 		},
 		"9 a field goes that objects hold (P12)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, color), objects: []map[string]any{gauge("plain", `{"size":1}`), gauge("bare", `{}`)},
-			versions: "v1", safe: true, warning: "spec.size (1)", irreversible: "fields that objects hold are dropped: spec.size (1)",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, color),
+			objects: []map[string]any{gauge("plain", `{"size":1}`), gauge("bare", `{}`)}, versions: "v1", safe: true,
+			warning: "spec.size (1)", irreversible: "fields that objects hold are dropped: spec.size (1)",
 		},
 		"10 narrower, and all fit (R-CRD-1)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax), objects: []map[string]any{gauge("small", `{"size":1}`)},
-			versions: "v1", safe: true,
+			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax),
+			objects: []map[string]any{gauge("small", `{"size":1}`)}, versions: "v1", safe: true,
 		},
 		"10 narrower, and not all were read": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax), objects: []map[string]any{gauge("small", `{"size":1}`)},
-			more: true, versions: "v1", safe: true, warning: "only 1 objects of gauges.sea.test were checked; there are more",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeMax),
+			objects: []map[string]any{gauge("small", `{"size":1}`)}, more: true, versions: "v1", safe: true,
+			warning: "only 1 objects of gauges.sea.test were checked; there are more",
 		},
 		"10 wider: nothing is listed (R-CRD-8)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeColor), safe: true, warning: "going back later takes less than the new gauges.sea.test: it depends on what objects then hold at v1 spec.color",
+			live: namespaced + v1, next: namespaced + version("v1", true, true, sizeColor), safe: true,
+			warning: "going back later takes less than the new gauges.sea.test: it depends on what objects then hold " +
+				"at v1 spec.color",
 		},
 		"11 objects are stored anew (R-CRD-3)": {
-			live: namespaced + v1, next: namespaced + version("v1", true, false, size) + version("v2", true, true, size),
-			versions: "v1", safe: true, irreversible: "objects are stored as v2 from then on, which the definition as it is now does not have",
+			live: namespaced + v1, next: namespaced + version("v1", true, false, size) +
+				version("v2", true, true, size),
+			versions: "v1", safe: true,
+			irreversible: "objects are stored as v2 from then on, which the definition as it is now does not have",
 		},
 		"11 not: the version was known": {
-			live: namespaced + v1 + version("v2", true, false, size), next: namespaced + version("v1", true, false, size) + version("v2", true, true, size), safe: true,
+			live: namespaced + v1 + version("v2", true, false, size),
+			next: namespaced + version("v1", true, false, size) + version("v2", true, true, size), safe: true,
 		},
 		"12 conversion begins and the stored version moves": {
-			live: namespaced + v1 + version("v2", true, false, size), next: webhook + namespaced + version("v1", true, false, size) + version("v2", true, true, size),
+			live: namespaced + v1 + version("v2", true, false, size), next: webhook + namespaced +
+				version("v1", true, false, size) + version("v2", true, true, size),
 			safe: true, irreversible: "stored as v2 from then on and converted",
 		},
 		"13 another's conversion goes elsewhere": {
 			live: taken + namespaced + v1, next: converted + namespaced + v1, owners: []string{"other/rival.v1"},
-			problem: "would be converted by ports/gauge/convert, and are converted by other/rival/convert; the definition is owned by other/rival.v1, too",
+			problem: "would be converted by ports/gauge/convert, and are converted by other/rival/convert; the " +
+				"definition is owned by other/rival.v1, too",
 		},
 		"13 another's objects would be converted": {
-			live: none + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"},
+			live: none + namespaced + v1, next: converted + namespaced + v1,
+			owners:  []string{"ports/gauge.v1", "other/rival.v1"},
 			problem: "would be converted by ports/gauge/convert, and are converted by nobody",
 		},
 		"13 another's objects would be converted no more": {
@@ -187,13 +212,15 @@ func TestVerdict(t *testing.T) {
 			problem: "would be converted by nobody, and are converted by other/rival/convert",
 		},
 		"13 not: it is as it was": {
-			live: converted + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"}, safe: true,
+			live: converted + namespaced + v1, next: converted + namespaced + v1,
+			owners: []string{"ports/gauge.v1", "other/rival.v1"}, safe: true,
 		},
 		"13 not: the plan says nothing of it": {
 			live: taken + namespaced + v1, next: namespaced + v1, owners: []string{"other/rival.v1"}, safe: true,
 		},
 		"13 not: nobody else owns it": {
-			live: none + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1"}, safe: true,
+			live: none + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1"},
+			safe: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +240,8 @@ func TestVerdict(t *testing.T) {
 				j.Add(t.Context(), c.versions, o)
 			}
 			v := j.Verdict(c.more)
-			if v.Safe != c.safe || v.Reversible != (c.irreversible == "") || v.Invalid != c.invalid || v.Checked != len(c.objects) {
+			if v.Safe != c.safe || v.Reversible != (c.irreversible == "") || v.Invalid != c.invalid ||
+				v.Checked != len(c.objects) {
 				t.Errorf("got %+v", v)
 			}
 			says(t, "problem", v.Problems, c.problem)
@@ -228,7 +256,8 @@ func TestVerdict(t *testing.T) {
 func says(t *testing.T, what string, got []string, want string) {
 	t.Helper()
 	if !strings.Contains(want, "going back later") {
-		got = slices.DeleteFunc(slices.Clone(got), func(s string) bool { return strings.HasPrefix(s, "going back later") })
+		got = slices.DeleteFunc(slices.Clone(got),
+			func(s string) bool { return strings.HasPrefix(s, "going back later") })
 	}
 	switch {
 	case want == "" && len(got) > 0:
@@ -242,7 +271,8 @@ func says(t *testing.T, what string, got []string, want string) {
 func TestSampleIsBounded(t *testing.T) {
 	t.Parallel()
 	j, err := crd.New(crd.Input{
-		Live: definition(t, namespaced+version("v1", true, true, size)), Next: definition(t, namespaced+version("v1", true, true, sizeMax)),
+		Live: definition(t, namespaced+version("v1", true, true, size)),
+		Next: definition(t, namespaced+version("v1", true, true, sizeMax)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +291,8 @@ func TestValuesStayOut(t *testing.T) {
 	t.Parallel()
 	const enum = "            properties: {color: {type: string, enum: [red, green]}}"
 	j, err := crd.New(crd.Input{
-		Live: definition(t, namespaced+version("v1", true, true, color)), Next: definition(t, namespaced+version("v1", true, true, enum)),
+		Live: definition(t, namespaced+version("v1", true, true, color)),
+		Next: definition(t, namespaced+version("v1", true, true, enum)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +310,8 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	const bad = "            properties: {size: {type: array, maxItems: 3, items: [{type: integer}]}}"
 	_, err := crd.New(crd.Input{
-		Live: definition(t, namespaced+version("v1", true, true, size)), Next: definition(t, namespaced+version("v1", true, true, bad)),
+		Live: definition(t, namespaced+version("v1", true, true, size)),
+		Next: definition(t, namespaced+version("v1", true, true, bad)),
 	})
 	if err == nil || !strings.Contains(err.Error(), "gauges.sea.test") {
 		t.Errorf("got %v, want an error that names the definition", err)

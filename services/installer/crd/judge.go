@@ -87,8 +87,8 @@ func parse(raw json.RawMessage, into *apiextensionsv1.CustomResourceDefinition) 
 	return nil
 }
 
-// compare takes both directions of the difference. What a cluster answers is spelled in another way than what a bundle holds, so
-// both are brought to one spelling first.
+// compare takes both directions of the difference. What a cluster answers is spelled in another way than what a bundle
+// holds, so both are brought to one spelling first.
 func (j *Judge) compare(in Input) error {
 	live, err := digest.Canonical(in.Live)
 	if err != nil {
@@ -141,7 +141,8 @@ func (j *Judge) prepare() error {
 
 // narrower reports whether the schema of a version takes less than before.
 func (j *Judge) narrower(version string) bool {
-	return j.diff.More > 0 || slices.ContainsFunc(j.diff.Schema, func(c compare.SchemaChange) bool { return c.Version == version })
+	return j.diff.More > 0 || slices.ContainsFunc(j.diff.Schema,
+		func(c compare.SchemaChange) bool { return c.Version == version })
 }
 
 // appears reports a new version that gets objects of other versions as they are.
@@ -164,8 +165,11 @@ func converts(c apiextensionsv1.CustomResourceDefinition) bool {
 	return c.Spec.Conversion != nil && c.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-func version(c apiextensionsv1.CustomResourceDefinition, name string) (apiextensionsv1.CustomResourceDefinitionVersion, bool) {
-	i := slices.IndexFunc(c.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+func version(c apiextensionsv1.CustomResourceDefinition, name string) (
+	apiextensionsv1.CustomResourceDefinitionVersion, bool,
+) {
+	i := slices.IndexFunc(c.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 	if i < 0 {
 		return apiextensionsv1.CustomResourceDefinitionVersion{}, false
 	}
@@ -209,13 +213,15 @@ func (j *Judge) Add(ctx context.Context, version string, object map[string]any) 
 		for _, field := range is.unknown(object) {
 			j.dropped[field]++
 		}
-		problems := slices.DeleteFunc(is.problems(ctx, object, j.budget), func(p string) bool { return slices.Contains(before, p) })
+		problems := slices.DeleteFunc(is.problems(ctx, object, j.budget),
+			func(p string) bool { return slices.Contains(before, p) })
 		if len(problems) == 0 {
 			continue
 		}
 		j.out.Invalid++
 		if len(j.out.Sample) < maxSample {
-			j.out.Sample = append(j.out.Sample, fmt.Sprintf("%s, as %s: %s", nameOf(object), name, strings.Join(problems[:min(len(problems), 3)], "; ")))
+			j.out.Sample = append(j.out.Sample, fmt.Sprintf("%s, as %s: %s", nameOf(object), name,
+				strings.Join(problems[:min(len(problems), 3)], "; ")))
 		}
 		break // an object counts once
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/crd"
 )
 
-// TestRealDefinitions: over the definitions of fifty real operators a verdict can always be made; one that did not change
-// is safe and says nothing, however a cluster spells it (P13); and what real upgrades do is told apart.
+// TestRealDefinitions: over the definitions of fifty real operators a verdict can always be made; one that did not
+// change is safe and says nothing, however a cluster spells it (P13); and what real upgrades do is told apart.
 func TestRealDefinitions(t *testing.T) {
 	t.Parallel()
 	pairs, contents := installset.Load(t, all)
@@ -53,7 +53,9 @@ func TestRealDefinitions(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d definitions that an upgrade brings again, %d need the objects of the cluster, %d cannot be undone, %d are refused whatever they are", judged, listed, oneWay, refused)
+	t.Logf(
+		"of %d definitions that an upgrade brings again, %d need the objects of the cluster, %d cannot be undone, %d "+
+			"are refused whatever they are", judged, listed, oneWay, refused)
 	if judged == 0 || all && (judged < 100 || listed == 0 || listed > judged/2 || refused > judged/20) {
 		t.Error("that is not what real upgrades are like")
 	}
@@ -79,7 +81,8 @@ func asServed(t *testing.T, raw json.RawMessage) json.RawMessage {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(c.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	i := slices.IndexFunc(c.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	c.Status.StoredVersions = []string{c.Spec.Versions[i].Name}
 	out, err := json.Marshal(c)
 	if err != nil {

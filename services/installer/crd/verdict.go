@@ -31,11 +31,11 @@ import (
 //	13  objects would be converted by another webhook       refused, with the owners: their objects would be sent there
 //	    than now, or by none, and others own them, too
 //
-// Rows 5 and 7 are what an approver may override, with a reason: the verdict then has a finding to name. What no API server takes, or
-// would leave objects that nobody can read, nobody overrides.
+// Rows 5 and 7 are what an approver may override, with a reason: the verdict then has a finding to name. What no API
+// server takes, or would leave objects that nobody can read, nobody overrides.
 //
-// Reversible is about going back afterwards; what the objects of that time say is checked when it is asked for, and what they could
-// say is a warning here.
+// Reversible is about going back afterwards; what the objects of that time say is checked when it is asked for, and
+// what they could say is a warning here.
 func (j *Judge) Verdict(more bool) protocol.CRDVerdict {
 	j.out.More = more
 	if !j.created {
@@ -57,8 +57,8 @@ func (j *Judge) Verdict(more bool) protocol.CRDVerdict {
 // findingType is the type prefix of the digest of a finding.
 const findingType = "chandler.crd-finding.v1"
 
-// finding is the digest by which an approver may override the verdict, "" where there is nothing to override or nobody may.
-// It is that of the change: which objects it hurts at the moment is no part of it, since that passes (DESIGN D6).
+// finding is the digest by which an approver may override the verdict, "" where there is nothing to override or nobody
+// may. It is that of the change: which objects it hurts at the moment is no part of it, since that passes (DESIGN D6).
 func (j *Judge) finding() string {
 	if j.out.Safe || j.fixed {
 		return ""
@@ -67,7 +67,8 @@ func (j *Judge) finding() string {
 	live, next := j.live.Spec, j.next.Spec
 	live.Conversion, next.Conversion = nil, nil
 	d, err := digest.JSON(findingType, map[string]any{
-		"crd": j.next.Name, "live": live, "next": next, "gone": j.diff.ServedRemoved, "others": j.others, "invalid": j.out.Invalid > 0,
+		"crd": j.next.Name, "live": live, "next": next, "gone": j.diff.ServedRemoved, "others": j.others,
+		"invalid": j.out.Invalid > 0,
 	})
 	if err != nil {
 		return "" // a definition that came as JSON has a digest
@@ -97,7 +98,8 @@ func (j *Judge) shape() {
 		{"plural", j.live.Spec.Names.Plural, j.next.Spec.Names.Plural},
 	} {
 		if m.from != m.to {
-			j.never("%s cannot change its %s from %s to %s: delete the definition, and with it its objects, before", j.next.Name, m.what, m.from, m.to)
+			j.never("%s cannot change its %s from %s to %s: delete the definition, and with it its objects, before",
+				j.next.Name, m.what, m.from, m.to)
 		}
 	}
 }
@@ -107,7 +109,9 @@ func (j *Judge) conversion() {
 	if len(j.others) == 0 || j.next.Spec.Conversion == nil || converter(j.next) == converter(j.live) {
 		return
 	}
-	j.never("objects of %s would be converted by %s, and are converted by %s; the definition is owned by %s, too: uninstall one of the two",
+	j.never(
+		"objects of %s would be converted by %s, and are converted by %s; the definition is owned by %s, too: "+
+			"uninstall one of the two",
 		j.next.Name, converter(j.next), converter(j.live), strings.Join(j.others, ", "))
 }
 
@@ -137,7 +141,9 @@ func converter(c apiextensionsv1.CustomResourceDefinition) string {
 func (j *Judge) storedVersions() {
 	for _, v := range j.live.Status.StoredVersions {
 		if _, stays := version(j.next, v); !stays {
-			j.never("risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the existing CRD", j.next.Name, v)
+			j.never(
+				"risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the "+
+					"existing CRD", j.next.Name, v)
 		}
 	}
 }
@@ -148,7 +154,8 @@ func (j *Judge) servedVersions() {
 	switch {
 	case gone == "":
 	case len(j.others) > 0:
-		j.problem("%s would no longer be served in %s, and is owned by %s, too", j.next.Name, gone, strings.Join(j.others, ", "))
+		j.problem("%s would no longer be served in %s, and is owned by %s, too", j.next.Name, gone,
+			strings.Join(j.others, ", "))
 	default:
 		j.warn("%s is no longer served in %s: clients that use it fail", j.next.Name, gone)
 	}
@@ -159,19 +166,23 @@ func (j *Judge) objects() {
 	switch {
 	case j.out.Invalid == 0:
 	case converts(j.next):
-		j.warn("%d of %d objects of %s are not valid under its new schema as they are; its conversion webhook has to make them so", j.out.Invalid, j.out.Checked, j.next.Name)
+		j.warn(
+			"%d of %d objects of %s are not valid under its new schema as they are; its conversion webhook has to "+
+				"make them so", j.out.Invalid, j.out.Checked, j.next.Name)
 	default:
 		j.problem("error validating existing CRs against new CRD's schema for %q: %d of %d objects become invalid: %s",
 			j.next.Name, j.out.Invalid, j.out.Checked, strings.Join(j.out.Sample[:min(len(j.out.Sample), 3)], "; "))
 	}
 	if len(j.dropped) > 0 {
-		j.warn("objects of %s hold fields that its new schema does not know, which are dropped: %s", j.next.Name, j.droppedFields())
+		j.warn("objects of %s hold fields that its new schema does not know, which are dropped: %s", j.next.Name,
+			j.droppedFields())
 	}
 	if j.out.More {
 		j.warn("only %d objects of %s were checked; there are more", j.out.Checked, j.next.Name)
 	}
 	if len(j.unread) > 0 {
-		j.warn("objects of %s cannot be checked as %s, in which the cluster does not serve them now", j.next.Name, strings.Join(j.unread, ", "))
+		j.warn("objects of %s cannot be checked as %s, in which the cluster does not serve them now", j.next.Name,
+			strings.Join(j.unread, ", "))
 	}
 }
 
@@ -193,7 +204,9 @@ func (j *Judge) irreversible() {
 		if _, known := version(j.live, m.To); !known {
 			j.cannotUndo("objects are stored as %s from then on, which the definition as it is now does not have", m.To)
 		} else if converts(j.next) && !converts(j.live) {
-			j.cannotUndo("objects are stored as %s from then on and converted, which the definition as it is now does not do", m.To)
+			j.cannotUndo(
+				"objects are stored as %s from then on and converted, which the definition as it is now does not do",
+				m.To)
 		}
 	}
 }
@@ -209,7 +222,8 @@ func (j *Judge) later() {
 			places = append(places, p)
 		}
 	}
-	j.warn("going back later takes less than the new %s: it depends on what objects then hold at %s", j.next.Name, list(places))
+	j.warn("going back later takes less than the new %s: it depends on what objects then hold at %s", j.next.Name,
+		list(places))
 }
 
 func (j *Judge) cannotUndo(format string, args ...any) {

@@ -17,14 +17,22 @@ import (
 
 // tide is what TestRequirements asks for: one of each sort.
 func tide() bundle.CSVSpec {
-	spec := bundle.CSVSpec{MinKubeVersion: "1.27.0", NativeAPIs: []bundle.GVK{{Group: "apps", Version: "v1", Kind: "Deployment"}}}
+	spec := bundle.CSVSpec{MinKubeVersion: "1.27.0", NativeAPIs: []bundle.GVK{
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+	}}
 	spec.CRDs.Owned = []bundle.CRDDescription{{Name: "tides.sea.test", Version: "v1"}}
 	spec.CRDs.Required = []bundle.CRDDescription{{Name: "buoys.sea.test", Version: "v1"}}
-	spec.APIServices.Owned = []bundle.APIDescription{{Group: "flow.test", Version: "v1", Kind: "Flow", DeploymentName: "tide"}}
+	spec.APIServices.Owned = []bundle.APIDescription{
+		{Group: "flow.test", Version: "v1", Kind: "Flow", DeploymentName: "tide"},
+	}
 	spec.APIServices.Required = []bundle.APIDescription{{Group: "metrics.test", Version: "v1", Kind: "Metric"}}
 	spec.Install.Spec.Deployments = []bundle.Deployment{{Name: "tide"}}
-	spec.Install.Spec.Permissions = []bundle.Permissions{{ServiceAccountName: "tide", Rules: []rbacv1.PolicyRule{readSecrets}}, {ServiceAccountName: "tide"}}
-	spec.Install.Spec.ClusterPermissions = []bundle.Permissions{{ServiceAccountName: "tide", Rules: []rbacv1.PolicyRule{readNodes}}}
+	spec.Install.Spec.Permissions = []bundle.Permissions{
+		{ServiceAccountName: "tide", Rules: []rbacv1.PolicyRule{readSecrets}}, {ServiceAccountName: "tide"},
+	}
+	spec.Install.Spec.ClusterPermissions = []bundle.Permissions{
+		{ServiceAccountName: "tide", Rules: []rbacv1.PolicyRule{readNodes}},
+	}
 	return spec
 }
 
@@ -38,14 +46,18 @@ func facts() csv.Facts {
 	return csv.Facts{
 		KubernetesVersion: "v1.34.4+k3s1", Targets: []string{"coast", "harbour"},
 		CRDs: map[string]csv.CRDFact{
-			"tides.sea.test": {Established: true, Served: []string{"v1"}}, "buoys.sea.test": {Established: true, Served: []string{"v1", "v2"}},
+			"tides.sea.test": {Established: true, Served: []string{"v1"}},
+			"buoys.sea.test": {Established: true, Served: []string{"v1", "v2"}},
 		},
 		APIServices: map[string]csv.APIServiceFact{"v1.metrics.test": {UID: "m", Available: true}},
 		Accounts: map[string]csv.AccountFact{"tide": {UID: "u", Held: permissions.Held{
 			Cluster:    []rbacv1.PolicyRule{readNodes},
 			Namespaces: map[string][]rbacv1.PolicyRule{"coast": {readSecrets}, "harbour": {readSecrets}},
 		}}},
-		Served: map[bundle.GVK]bool{{Group: "apps", Version: "v1", Kind: "Deployment"}: true, {Group: "metrics.test", Version: "v1", Kind: "Metric"}: true},
+		Served: map[bundle.GVK]bool{
+			{Group: "apps", Version: "v1", Kind: "Deployment"}:     true,
+			{Group: "metrics.test", Version: "v1", Kind: "Metric"}: true,
+		},
 	}
 }
 
@@ -63,28 +75,73 @@ func TestRequirements(t *testing.T) {
 		change func(*csv.Facts)
 		want   []string
 	}{
-		"all met":                     {func(*csv.Facts) {}, nil},
-		"minKubeVersion: old cluster": {func(f *csv.Facts) { f.KubernetesVersion = "v1.26.9" }, []string{"minKubeVersion PresentNotSatisfied minKubeVersion 1.27.0 is above the cluster's 1.26.9"}},
-		"minKubeVersion: own build":   {func(f *csv.Facts) { f.KubernetesVersion = "v1.27.0-beta.1" }, nil},
-		"CRD: not there":              {func(f *csv.Facts) { delete(f.CRDs, "tides.sea.test") }, []string{"tides.sea.test NotPresent CRD is not present"}},
-		"CRD: version not served":     {func(f *csv.Facts) { f.CRDs["buoys.sea.test"] = csv.CRDFact{Established: true, Served: []string{"v2"}} }, []string{"buoys.sea.test NotPresent CRD version not served"}},
-		"CRD: not established":        {func(f *csv.Facts) { f.CRDs["buoys.sea.test"] = csv.CRDFact{Served: []string{"v1"}} }, []string{"buoys.sea.test PresentNotAvailable CRD is present but the Established condition is False (not available)"}},
+		"all met": {func(*csv.Facts) {}, nil},
+		"minKubeVersion: old cluster": {
+			func(f *csv.Facts) { f.KubernetesVersion = "v1.26.9" },
+			[]string{"minKubeVersion PresentNotSatisfied minKubeVersion 1.27.0 is above the cluster's 1.26.9"},
+		},
+		"minKubeVersion: own build": {func(f *csv.Facts) { f.KubernetesVersion = "v1.27.0-beta.1" }, nil},
+		"CRD: not there": {
+			func(f *csv.Facts) { delete(f.CRDs, "tides.sea.test") },
+			[]string{"tides.sea.test NotPresent CRD is not present"},
+		},
+		"CRD: version not served": {func(f *csv.Facts) {
+			f.CRDs["buoys.sea.test"] = csv.CRDFact{
+				Established: true, Served: []string{"v2"},
+			}
+		}, []string{"buoys.sea.test NotPresent CRD version not served"}},
+		"CRD: not established": {
+			func(f *csv.Facts) { f.CRDs["buoys.sea.test"] = csv.CRDFact{Served: []string{"v1"}} },
+			[]string{
+				"buoys.sea.test PresentNotAvailable CRD is present but the Established condition is False (not " +
+					"available)",
+			},
+		},
 		"owned CRD: of another one, too": {func(f *csv.Facts) {
-			f.CRDs["tides.sea.test"] = csv.CRDFact{Established: true, Served: []string{"v1"}, Alongside: []string{"coast/ebb.v1", "coast/flood.v1"}}
-		}, []string{"tides.sea.test PresentNotSatisfied CRD installed alongside other CSV(s): coast/ebb.v1, coast/flood.v1"}},
-		"required CRD: of another one": {func(f *csv.Facts) {
-			f.CRDs["buoys.sea.test"] = csv.CRDFact{Established: true, Served: []string{"v1"}, Alongside: []string{"coast/buoy.v1"}}
-		}, nil},
-		"required API: kind not served": {func(f *csv.Facts) { delete(f.Served, bundle.GVK{Group: "metrics.test", Version: "v1", Kind: "Metric"}) }, []string{"v1.metrics.test NotPresent kind Metric is not served"}},
-		"required API: not there":       {func(f *csv.Facts) { f.APIServices = nil }, []string{"v1.metrics.test NotPresent APIService is not present"}},
-		"required API: not available":   {func(f *csv.Facts) { f.APIServices["v1.metrics.test"] = csv.APIServiceFact{} }, []string{"v1.metrics.test NotPresent APIService is not available"}},
-		"native API: not served":        {func(f *csv.Facts) { delete(f.Served, bundle.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}) }, []string{" NotPresent Native API does not exist"}},
-		"account: not there":            {func(f *csv.Facts) { f.Accounts = nil }, []string{"tide NotPresent Service account does not exist"}},
-		"account: of another one":       {account(func(a *csv.AccountFact) { a.ForeignOwner = "x" }), []string{"tide PresentNotSatisfied Service account is owned by another ClusterServiceVersion"}},
-		"permissions: not in one target": {account(func(a *csv.AccountFact) { delete(a.Held.Namespaces, "harbour") }), []string{
-			"tide PresentNotSatisfied Policy rule not satisfied for service account",
-			`NotSatisfied namespaced rule:{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`,
+			f.CRDs["tides.sea.test"] = csv.CRDFact{
+				Established: true, Served: []string{"v1"},
+				Alongside: []string{"coast/ebb.v1", "coast/flood.v1"},
+			}
+		}, []string{
+			"tides.sea.test PresentNotSatisfied CRD installed alongside other CSV(s): coast/ebb.v1, coast/flood.v1",
 		}},
+		"required CRD: of another one": {func(f *csv.Facts) {
+			f.CRDs["buoys.sea.test"] = csv.CRDFact{
+				Established: true, Served: []string{"v1"},
+				Alongside: []string{"coast/buoy.v1"},
+			}
+		}, nil},
+		"required API: kind not served": {func(f *csv.Facts) {
+			delete(
+				f.Served, bundle.GVK{Group: "metrics.test", Version: "v1", Kind: "Metric"})
+		}, []string{"v1.metrics.test NotPresent kind Metric is not served"}},
+		"required API: not there": {
+			func(f *csv.Facts) { f.APIServices = nil },
+			[]string{"v1.metrics.test NotPresent APIService is not present"},
+		},
+		"required API: not available": {
+			func(f *csv.Facts) { f.APIServices["v1.metrics.test"] = csv.APIServiceFact{} },
+			[]string{"v1.metrics.test NotPresent APIService is not available"},
+		},
+		"native API: not served": {func(f *csv.Facts) {
+			delete(
+				f.Served, bundle.GVK{Group: "apps", Version: "v1", Kind: "Deployment"})
+		}, []string{" NotPresent Native API does not exist"}},
+		"account: not there": {
+			func(f *csv.Facts) { f.Accounts = nil },
+			[]string{"tide NotPresent Service account does not exist"},
+		},
+		"account: of another one": {
+			account(func(a *csv.AccountFact) { a.ForeignOwner = "x" }),
+			[]string{"tide PresentNotSatisfied Service account is owned by another ClusterServiceVersion"},
+		},
+		"permissions: not in one target": {
+			account(func(a *csv.AccountFact) { delete(a.Held.Namespaces, "harbour") }),
+			[]string{
+				"tide PresentNotSatisfied Policy rule not satisfied for service account",
+				`NotSatisfied namespaced rule:{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`,
+			},
+		},
 		"permissions: held in the whole cluster": {account(func(a *csv.AccountFact) {
 			a.Held = permissions.Held{Cluster: []rbacv1.PolicyRule{readNodes, readSecrets}}
 		}), nil},
@@ -124,13 +181,16 @@ func TestOwnedAPIService(t *testing.T) {
 	t.Parallel()
 	spec := bundle.CSVSpec{}
 	spec.APIServices.Owned = []bundle.APIDescription{
-		{Group: "flow.test", Version: "v1", Kind: "Flow", DeploymentName: "tide"}, {Group: "flow.test", Version: "v1", Kind: "Ebb", DeploymentName: "tide"},
+		{Group: "flow.test", Version: "v1", Kind: "Flow", DeploymentName: "tide"},
+		{Group: "flow.test", Version: "v1", Kind: "Ebb", DeploymentName: "tide"},
 	}
-	if rows := csv.Check(spec, facts()); len(rows) != 1 || rows[0].Status != csv.DeploymentNotFound || rows[0].Name != "v1.flow.test" || len(csv.Unmet(rows)) != 1 {
+	if rows := csv.Check(spec, facts()); len(rows) != 1 || rows[0].Status != csv.DeploymentNotFound ||
+		rows[0].Name != "v1.flow.test" || len(csv.Unmet(rows)) != 1 {
 		t.Errorf("without the deployment: %+v", rows)
 	}
 	spec.Install.Spec.Deployments = []bundle.Deployment{{Name: "tide"}}
-	if rows := csv.Check(spec, facts()); len(rows) != 1 || rows[0].Status != csv.DeploymentFound || len(csv.Unmet(rows)) != 0 {
+	if rows := csv.Check(spec, facts()); len(rows) != 1 || rows[0].Status != csv.DeploymentFound ||
+		len(csv.Unmet(rows)) != 0 {
 		t.Errorf("with the deployment: %+v", rows)
 	}
 }
@@ -139,7 +199,8 @@ func TestOwnedAPIService(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	spec := tide()
-	if got := csv.Scopes(spec, "tide", []string{"coast", "harbour"}); !slices.Equal(got, []string{"", "coast", "harbour"}) {
+	if got := csv.Scopes(spec, "tide", []string{"coast", "harbour"}); !slices.Equal(
+		got, []string{"", "coast", "harbour"}) {
 		t.Errorf("both sorts: %q", got)
 	}
 	spec.Install.Spec.ClusterPermissions = nil
@@ -156,9 +217,12 @@ func deployment(name string, change func(*appsv1.Deployment)) appsv1.Deployment 
 	d := appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 2},
 		Spec:       appsv1.DeploymentSpec{Replicas: &one},
-		Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
-		}},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1,
+			Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+			},
+		},
 	}
 	change(&d)
 	return d
@@ -177,7 +241,9 @@ func TestHealth(t *testing.T) {
 		"old replicas":  {func(d *appsv1.Deployment) { d.Status.Replicas = 2 }, false, false},
 		"not available": {func(d *appsv1.Deployment) { d.Status.Conditions = nil }, false, false},
 		"deadline": {func(d *appsv1.Deployment) {
-			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+			d.Status.Conditions = []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+			}
 		}, false, true},
 		"none wanted": {func(d *appsv1.Deployment) {
 			none := int32(0)
@@ -199,10 +265,12 @@ func TestObserve(t *testing.T) {
 	t.Parallel()
 	declared := []bundle.Deployment{{Name: "b"}, {Name: "a"}}
 	fine := func(*appsv1.Deployment) {}
-	if c := csv.Observe(declared, []appsv1.Deployment{deployment("a", fine), deployment("b", fine)}, nil); !c.Applied || !c.Healthy || c.Message != "" {
+	if c := csv.Observe(declared, []appsv1.Deployment{deployment("a", fine), deployment("b", fine)}, nil); !c.Applied ||
+		!c.Healthy || c.Message != "" {
 		t.Errorf("both there: %+v", c)
 	}
-	if c := csv.Observe(declared, nil, nil); c.Applied || c.Healthy || c.Message != "deployment a is not there; deployment b is not there" {
+	if c := csv.Observe(declared, nil, nil); c.Applied || c.Healthy ||
+		c.Message != "deployment a is not there; deployment b is not there" {
 		t.Errorf("none there: %+v", c)
 	}
 	if c := csv.Observe(nil, nil, nil); !c.Applied || !c.Healthy {

@@ -23,9 +23,9 @@ type Components struct {
 	Message string
 }
 
-// Observe compares the declared Deployments with those in the cluster that belong to the
-// ClusterServiceVersion; the caller selects them by owner label. causes say, by name, why they are not ready, as far as that is
-// known (package readiness).
+// Observe compares the declared Deployments with those in the cluster that belong to the ClusterServiceVersion; the
+// caller selects them by owner label. causes say, by name, why they are not ready, as far as that is known (package
+// readiness).
 func Observe(declared []bundle.Deployment, found []appsv1.Deployment, causes map[string]string) Components {
 	c := Components{Applied: true, Healthy: true}
 	var messages []string
@@ -55,7 +55,8 @@ func Observe(declared []bundle.Deployment, found []appsv1.Deployment, causes map
 // exceeded reports a Deployment that made no progress in its deadline.
 func Health(d appsv1.Deployment) (healthy, exceeded bool, message string) {
 	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded" {
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse &&
+			c.Reason == "ProgressDeadlineExceeded" {
 			return false, true, fmt.Sprintf("deployment %s exceeded its progress deadline", d.Name)
 		}
 	}
@@ -63,7 +64,8 @@ func Health(d appsv1.Deployment) (healthy, exceeded bool, message string) {
 		return false, false, fmt.Sprintf("waiting for deployment %s: its specification is not yet observed", d.Name)
 	}
 	if d.Spec.Replicas != nil && d.Status.UpdatedReplicas < *d.Spec.Replicas {
-		return false, false, fmt.Sprintf("waiting for deployment %s to become ready: not all replicas are updated", d.Name)
+		return false, false, fmt.Sprintf("waiting for deployment %s to become ready: not all replicas are updated",
+			d.Name)
 	}
 	if d.Status.Replicas > d.Status.UpdatedReplicas {
 		return false, false, fmt.Sprintf("waiting for deployment %s to become ready: old replicas remain", d.Name)

@@ -12,8 +12,8 @@ import (
 // maxKindsNamed is how many optional kinds a condition names: monitoring has about that many.
 const maxKindsNamed = 10
 
-// Conditions are what is out of the ordinary with an operator whatever its phase. waiting are its objects that are left out
-// since the cluster does not serve their kinds, since when the first of them was.
+// Conditions are what is out of the ordinary with an operator whatever its phase. waiting are its objects that are left
+// out since the cluster does not serve their kinds, since when the first of them was.
 func Conditions(waiting []protocol.Component, since time.Time) []protocol.Condition {
 	if len(waiting) == 0 {
 		return nil
@@ -34,6 +34,7 @@ func Conditions(waiting []protocol.Component, since time.Time) []protocol.Condit
 	}
 	return []protocol.Condition{{
 		Type: protocol.OptionalKindsNotServed, Status: "True", Reason: protocol.ReasonNotServed, Since: since.UTC(),
-		Message: "the cluster does not serve " + named + ": " + objects + " left out, which the operator runs without, and written when it does",
+		Message: "the cluster does not serve " + named + ": " + objects +
+			" left out, which the operator runs without, and written when it does",
 	}}
 }

@@ -116,7 +116,8 @@ func membership(o Observation) next {
 	case o.OperatorGroups == 0:
 		return to(PhaseFailed, ReasonNoOperatorGroup, "csv in namespace with no operatorgroups")
 	case o.OperatorGroups > 1:
-		return to(PhaseFailed, ReasonTooManyOperatorGroups, "csv created in namespace with multiple operatorgroups, can't pick one automatically")
+		return to(PhaseFailed, ReasonTooManyOperatorGroups,
+			"csv created in namespace with multiple operatorgroups, can't pick one automatically")
 	case o.DuplicateMode != "":
 		return to(PhaseFailed, ReasonInvalidInstallModes, "install mode "+o.DuplicateMode+" is listed more than once")
 	case o.ModesError != "":
@@ -124,9 +125,11 @@ func membership(o Observation) next {
 	case !o.TargetsKnown:
 		return to(PhaseFailed, ReasonNoTargetNamespaces, "no targetNamespaces are set on the csv")
 	case o.Intersection == ReasonInterOperatorGroupOwnerConflict:
-		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage, "intersecting operatorgroups provide the same apis"))
+		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage,
+			"intersecting operatorgroups provide the same apis"))
 	case o.Intersection == ReasonCannotModifyStaticOperatorGroupProvidedAPIs:
-		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage, "static provided api operatorgroup cannot be modified by these apis"))
+		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage,
+			"static provided api operatorgroup cannot be modified by these apis"))
 	}
 	return next{}
 }
@@ -223,18 +226,23 @@ func fromFailed(s Status, o Observation) next {
 	return next{}
 }
 
-// lostHealth reports one that ran and is not healthy any more: it is installed again at once (R-CSV-11), unless that would fail
-// as it begins. What it was Failed for, a component, a requirement or an API service, may have changed since.
+// lostHealth reports one that ran and is not healthy any more: it is installed again at once (R-CSV-11), unless that
+// would fail as it begins. What it was Failed for, a component, a requirement or an API service, may have changed
+// since.
 func lostHealth(s Status, o Observation) bool {
-	lost := []Reason{ReasonComponentUnhealthy, ReasonRequirementsNotMet, ReasonAPIServiceResourceIssue, ReasonAPIServiceInstallFailed}
+	lost := []Reason{
+		ReasonComponentUnhealthy, ReasonRequirementsNotMet, ReasonAPIServiceResourceIssue,
+		ReasonAPIServiceInstallFailed,
+	}
 	return slices.Contains(lost, s.Reason) && o.Serving.Broken == ""
 }
 
 // ofGroup reports whether membership gave the reason.
 func ofGroup(r Reason) bool {
 	return slices.Contains([]Reason{
-		ReasonNoOperatorGroup, ReasonTooManyOperatorGroups, ReasonInvalidInstallModes, ReasonUnsupportedOperatorGroup, ReasonNoTargetNamespaces,
-		ReasonInterOperatorGroupOwnerConflict, ReasonCannotModifyStaticOperatorGroupProvidedAPIs,
+		ReasonNoOperatorGroup, ReasonTooManyOperatorGroups, ReasonInvalidInstallModes, ReasonUnsupportedOperatorGroup,
+		ReasonNoTargetNamespaces, ReasonInterOperatorGroupOwnerConflict,
+		ReasonCannotModifyStaticOperatorGroupProvidedAPIs,
 	}, r)
 }
 
@@ -245,7 +253,8 @@ func fromReplacing(o Observation) next {
 	case o.Predecessor != nil:
 		return next{} // the chain is removed from its oldest end
 	case o.Successor != nil && o.Successor.Phase == PhaseSucceeded:
-		return to(PhaseDeleting, ReasonReplaced, "has been replaced by a newer ClusterServiceVersion that has successfully installed.")
+		return to(PhaseDeleting, ReasonReplaced,
+			"has been replaced by a newer ClusterServiceVersion that has successfully installed.")
 	}
 	return next{}
 }

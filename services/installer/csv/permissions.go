@@ -94,8 +94,14 @@ func dependent(rule rbacv1.PolicyRule, sort string, a AccountFact, scopes []stri
 	if err != nil {
 		text = []byte("{}") // a rule is strings alone: it always encodes
 	}
-	d := Dependent{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "PolicyRule", Status: Satisfied, Message: sort + " rule:" + string(text)}
-	if slices.ContainsFunc(scopes, func(ns string) bool { return len(a.Held.Lacks(ns, []rbacv1.PolicyRule{rule})) > 0 }) {
+	d := Dependent{
+		Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "PolicyRule", Status: Satisfied,
+		Message: sort + " rule:" + string(text),
+	}
+	if slices.ContainsFunc(scopes, func(ns string) bool {
+		return len(
+			a.Held.Lacks(ns, []rbacv1.PolicyRule{rule})) > 0
+	}) {
 		d.Status = NotSatisfied
 	}
 	return d
@@ -105,7 +111,8 @@ func dependent(rule rbacv1.PolicyRule, sort string, a AccountFact, scopes []stri
 func Brief(rows []Requirement) []Requirement {
 	out := slices.Clone(rows)
 	for i := range out {
-		out[i].Dependents = slices.DeleteFunc(slices.Clone(out[i].Dependents), func(d Dependent) bool { return d.Status == Satisfied })
+		out[i].Dependents = slices.DeleteFunc(slices.Clone(out[i].Dependents),
+			func(d Dependent) bool { return d.Status == Satisfied })
 	}
 	return out
 }

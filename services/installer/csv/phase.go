@@ -58,8 +58,9 @@ const MaxConditions = 20
 // InstallTimeout is how long a ClusterServiceVersion may be Installing (R-CSV §6.3).
 const InstallTimeout = 5 * time.Minute
 
-// ReinstallInterval is how long one of which an install failed waits before it is tried again without a change in sight, so that an
-// operator that never becomes healthy does not go round without end. One that merely lost its health does not wait.
+// ReinstallInterval is how long one of which an install failed waits before it is tried again without a change in
+// sight, so that an operator that never becomes healthy does not go round without end. One that merely lost its health
+// does not wait.
 const ReinstallInterval = 5 * time.Minute
 
 // Condition is one entry of the history.

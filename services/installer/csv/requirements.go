@@ -87,7 +87,10 @@ type Facts struct {
 
 // Unmet returns the rows that are not satisfied.
 func Unmet(rows []Requirement) []Requirement {
-	return slices.DeleteFunc(slices.Clone(rows), func(r Requirement) bool { return r.Status == Present || r.Status == DeploymentFound })
+	return slices.DeleteFunc(slices.Clone(rows), func(r Requirement) bool {
+		return r.Status == Present ||
+			r.Status == DeploymentFound
+	})
 }
 
 // Check returns every row of the table above in its order, each sort by name, each name once.
@@ -110,7 +113,10 @@ func checkVersion(minimum, have string) []Requirement {
 	if minimum == "" {
 		return nil
 	}
-	r := Requirement{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion", Name: "minKubeVersion", Status: Present}
+	r := Requirement{
+		Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion",
+		Name: "minKubeVersion", Status: Present,
+	}
 	if err := render.CheckKubernetes(minimum, have); err != nil {
 		r.Status, r.Message = PresentNotSatisfied, err.Error()
 	}
@@ -124,8 +130,12 @@ func checkCRDs(spec bundle.CSVSpec, f Facts) []Requirement {
 		owned[d.Name] = true
 	}
 	var rows []Requirement
-	for _, d := range byName(append(slices.Clone(spec.CRDs.Owned), spec.CRDs.Required...), func(d bundle.CRDDescription) string { return d.Name + "/" + d.Version }) {
-		r := Requirement{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name, Status: Present}
+	for _, d := range byName(append(slices.Clone(spec.CRDs.Owned), spec.CRDs.Required...),
+		func(d bundle.CRDDescription) string { return d.Name + "/" + d.Version }) {
+		r := Requirement{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name,
+			Status: Present,
+		}
 		c, ok := f.CRDs[d.Name]
 		r.UUID = c.UID
 		switch {
@@ -134,9 +144,11 @@ func checkCRDs(spec bundle.CSVSpec, f Facts) []Requirement {
 		case !slices.Contains(c.Served, d.Version):
 			r.Status, r.Message = NotPresent, "CRD version not served"
 		case !c.Established:
-			r.Status, r.Message = PresentNotAvailable, "CRD is present but the Established condition is False (not available)"
+			r.Status, r.Message = PresentNotAvailable,
+				"CRD is present but the Established condition is False (not available)"
 		case owned[d.Name] && len(c.Alongside) > 0:
-			r.Status, r.Message = PresentNotSatisfied, "CRD installed alongside other CSV(s): "+strings.Join(c.Alongside, ", ")
+			r.Status, r.Message = PresentNotSatisfied, "CRD installed alongside other CSV(s): "+
+				strings.Join(c.Alongside, ", ")
 		}
 		rows = append(rows, r)
 	}
@@ -168,7 +180,8 @@ func checkOwnedAPIs(spec bundle.CSVSpec) []Requirement {
 	for _, d := range byName(slices.Clone(spec.APIServices.Owned), apiServiceKey) {
 		r := apiServiceRow(d)
 		r.Status = DeploymentFound
-		if !slices.ContainsFunc(spec.Install.Spec.Deployments, func(one bundle.Deployment) bool { return one.Name == d.DeploymentName }) {
+		if !slices.ContainsFunc(spec.Install.Spec.Deployments,
+			func(one bundle.Deployment) bool { return one.Name == d.DeploymentName }) {
 			r.Status, r.Message = DeploymentNotFound, "deployment "+d.DeploymentName+" is not in the install strategy"
 		}
 		rows = append(rows, r)

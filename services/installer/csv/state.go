@@ -30,8 +30,8 @@ func ComponentOfPhase(ref protocol.ObjectRef, s Status) protocol.Component {
 	return c
 }
 
-// ComponentOfRow is the state of an object that exists, of which nothing is known but the row of a requirement that names
-// it, where one does.
+// ComponentOfRow is the state of an object that exists, of which nothing is known but the row of a requirement that
+// names it, where one does.
 func ComponentOfRow(ref protocol.ObjectRef, leaving bool, rows []Requirement) protocol.Component {
 	c := protocol.Component{ObjectRef: ref, Status: string(status.CurrentStatus)}
 	if leaving {
@@ -39,7 +39,8 @@ func ComponentOfRow(ref protocol.ObjectRef, leaving bool, rows []Requirement) pr
 		return c
 	}
 	for _, r := range rows {
-		if r.Kind == ref.Kind && r.Group == ref.Group && r.Name == ref.Name && r.Status != Present && r.Status != DeploymentFound {
+		if r.Kind == ref.Kind && r.Group == ref.Group && r.Name == ref.Name && r.Status != Present &&
+			r.Status != DeploymentFound {
 			c.Status, c.Message = string(status.InProgressStatus), r.Message
 		}
 	}

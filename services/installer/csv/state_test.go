@@ -51,8 +51,9 @@ func TestComponentOf(t *testing.T) {
 func TestComponentOfPhase(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[csv.Phase]string{
-		csv.PhaseNone: "InProgress", csv.PhasePending: "InProgress", csv.PhaseInstalling: "InProgress", csv.PhaseReplacing: "InProgress",
-		csv.PhaseSucceeded: "Current", csv.PhaseFailed: "Failed", csv.PhaseDeleting: "Terminating",
+		csv.PhaseNone: "InProgress", csv.PhasePending: "InProgress", csv.PhaseInstalling: "InProgress",
+		csv.PhaseReplacing: "InProgress", csv.PhaseSucceeded: "Current", csv.PhaseFailed: "Failed",
+		csv.PhaseDeleting: "Terminating",
 	} {
 		got := csv.ComponentOfPhase(protocol.ObjectRef{Name: "tide.v1"}, csv.Status{Phase: phase, Message: "why"})
 		if got.Status != want || (got.Message == "") != (want == "Current") {
@@ -61,11 +62,18 @@ func TestComponentOfPhase(t *testing.T) {
 	}
 }
 
-// TestComponentOfRow: of an object whose form is not read, the row of the requirements that names it tells what is amiss.
+// TestComponentOfRow: of an object whose form is not read, the row of the requirements that names it tells what is
+// amiss.
 func TestComponentOfRow(t *testing.T) {
 	t.Parallel()
-	ref := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "tides.sea.test"}
-	row := csv.Requirement{Group: ref.Group, Version: "v1", Kind: ref.Kind, Name: ref.Name, Status: csv.PresentNotAvailable, Message: "not established"}
+	ref := protocol.ObjectRef{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		Name: "tides.sea.test",
+	}
+	row := csv.Requirement{
+		Group: ref.Group, Version: "v1", Kind: ref.Kind, Name: ref.Name,
+		Status: csv.PresentNotAvailable, Message: "not established",
+	}
 	met, other := row, row
 	met.Status, met.Message, other.Name = csv.Present, "", "buoys.sea.test"
 	for name, c := range map[string]struct {
@@ -79,7 +87,8 @@ func TestComponentOfRow(t *testing.T) {
 		"not met":           {false, row, "InProgress", "not established"},
 		"leaving":           {true, row, "Terminating", ""},
 	} {
-		if got := csv.ComponentOfRow(ref, c.leaving, []csv.Requirement{c.row}); got.Status != c.status || got.Message != c.message {
+		if got := csv.ComponentOfRow(ref, c.leaving, []csv.Requirement{c.row}); got.Status != c.status ||
+			got.Message != c.message {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 )
 
-// TestTableIsWhole: every row of the table that stands above Next has a row of TestTable of the same phases and reason, and
-// where the table has several of those, there are as many.
+// TestTableIsWhole: every row of the table that stands above Next has a row of TestTable of the same phases and reason,
+// and where the table has several of those, there are as many.
 func TestTableIsWhole(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("machine.go")
@@ -58,8 +58,8 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// TestMembership: the rows "any" of R-CSV §6.3 and R-OG-50 hold from every phase of a member, in their order: of two causes
-// the upper one is told. They end none that is being replaced or removed.
+// TestMembership: the rows "any" of R-CSV §6.3 and R-OG-50 hold from every phase of a member, in their order: of two
+// causes the upper one is told. They end none that is being replaced or removed.
 func TestMembership(t *testing.T) {
 	t.Parallel()
 	causes := []struct {
@@ -71,11 +71,15 @@ func TestMembership(t *testing.T) {
 		{csv.ReasonInvalidInstallModes, func(o *csv.Observation) { o.DuplicateMode = "OwnNamespace" }},
 		{csv.ReasonUnsupportedOperatorGroup, func(o *csv.Observation) { o.ModesError = "no" }},
 		{csv.ReasonNoTargetNamespaces, func(o *csv.Observation) { o.TargetsKnown = false }},
-		{csv.ReasonInterOperatorGroupOwnerConflict, func(o *csv.Observation) { o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict }},
+		{
+			csv.ReasonInterOperatorGroupOwnerConflict,
+			func(o *csv.Observation) { o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict },
+		},
 	}
 	members := []csv.Status{
 		in(csv.PhasePending, csv.ReasonRequirementsNotMet), in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet),
-		in(csv.PhaseInstalling, csv.ReasonInstallWaiting), in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), in(csv.PhaseFailed, csv.ReasonComponentUnhealthy),
+		in(csv.PhaseInstalling, csv.ReasonInstallWaiting), in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded),
+		in(csv.PhaseFailed, csv.ReasonComponentUnhealthy),
 	}
 	for i := range causes {
 		o := good()
@@ -99,31 +103,62 @@ func TestMembership(t *testing.T) {
 // TestMessages: the texts that tools match (R-CSV §6.3, R-OG §7.7, R-COND-3).
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	pending, running := in(csv.PhasePending, csv.ReasonRequirementsUnknown), in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded)
+	pending, running := in(csv.PhasePending, csv.ReasonRequirementsUnknown),
+		in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded)
 	installing := in(csv.PhaseInstalling, csv.ReasonInstallSucceeded)
 	same := func(*csv.Observation) {}
 	for want, c := range map[string]struct {
 		from   csv.Status
 		change func(*csv.Observation)
 	}{
-		"csv in namespace with no operatorgroups":                                             {running, func(o *csv.Observation) { o.OperatorGroups = 0 }},
-		"csv created in namespace with multiple operatorgroups, can't pick one automatically": {running, func(o *csv.Observation) { o.OperatorGroups = 2 }},
-		"requirements not yet checked":                                                        {csv.Status{}, same},
+		"csv in namespace with no operatorgroups": {
+			running,
+			func(o *csv.Observation) { o.OperatorGroups = 0 },
+		},
+		"csv created in namespace with multiple operatorgroups, can't pick one automatically": {
+			running,
+			func(o *csv.Observation) { o.OperatorGroups = 2 },
+		},
+		"requirements not yet checked": {csv.Status{}, same},
 		"operator is not upgradeable: the operator is not upgradeable: reindexing": {pending, func(o *csv.Observation) {
 			o.Predecessor = &csv.Neighbour{NotUpgradeable: "the operator is not upgradeable: reindexing"}
 		}},
-		"one or more requirements couldn't be found":         {pending, func(o *csv.Observation) { o.Requirements = open }},
-		"all requirements found, attempting install":         {pending, same},
-		"waiting for install components to report healthy":   {in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), same},
-		"install strategy completed with no errors":          {installing, same},
-		"installing: waiting":                                {installing, unhealthy},
-		"installing: waiting; v1.flow.test is not available": {installing, func(o *csv.Observation) { unhealthy(o); o.Serving.Waiting = "v1.flow.test is not available" }},
-		"install failed: waiting":                            {installing, func(o *csv.Observation) { unhealthy(o); o.Components.DeadlineExceeded = true }},
-		"install timeout":                                    {installing, func(o *csv.Observation) { unhealthy(o); o.Now = noon.Add(csv.InstallTimeout) }},
-		"requirements no longer met":                         {running, func(o *csv.Observation) { o.Requirements = open }},
-		"component unhealthy: waiting":                       {running, unhealthy},
-		"being replaced by csv: new":                         {running, func(o *csv.Observation) { o.Successor = &csv.Neighbour{Name: "new"} }},
-		"intersecting operatorgroups provide the same apis":  {running, func(o *csv.Observation) { o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict }},
+		"one or more requirements couldn't be found": {
+			pending,
+			func(o *csv.Observation) { o.Requirements = open },
+		},
+		"all requirements found, attempting install": {pending, same},
+		"waiting for install components to report healthy": {
+			in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet),
+			same,
+		},
+		"install strategy completed with no errors": {installing, same},
+		"installing: waiting":                       {installing, unhealthy},
+		"installing: waiting; v1.flow.test is not available": {
+			installing,
+			func(o *csv.Observation) { unhealthy(o); o.Serving.Waiting = "v1.flow.test is not available" },
+		},
+		"install failed: waiting": {
+			installing,
+			func(o *csv.Observation) { unhealthy(o); o.Components.DeadlineExceeded = true },
+		},
+		"install timeout": {
+			installing,
+			func(o *csv.Observation) { unhealthy(o); o.Now = noon.Add(csv.InstallTimeout) },
+		},
+		"requirements no longer met": {
+			running,
+			func(o *csv.Observation) { o.Requirements = open },
+		},
+		"component unhealthy: waiting": {running, unhealthy},
+		"being replaced by csv: new": {
+			running,
+			func(o *csv.Observation) { o.Successor = &csv.Neighbour{Name: "new"} },
+		},
+		"intersecting operatorgroups provide the same apis": {
+			running,
+			func(o *csv.Observation) { o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict },
+		},
 		"static provided api operatorgroup cannot be modified by these apis": {running, func(o *csv.Observation) {
 			o.Intersection = csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs
 		}},

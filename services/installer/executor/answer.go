@@ -35,7 +35,10 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 	}
 	known, _, _ := s.inbox.Get(q.Namespace)
 	sc := s.scope(protocol.ScopePlans{
-		Scope:          protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace},
+		Scope: protocol.Scope{
+			Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
+			Namespace: q.Namespace,
+		},
 		OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup, Installed: known.Installed,
 	})
 	if err := s.logs.In(sc).Read(ctx); err != nil {

@@ -21,7 +21,10 @@ import (
 // once something is wanted of the cluster: one that only waits costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
-		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: kube.SelectManaged, Owner: render.LabelOwnerNamespace}
+		k := watch.Kind{
+			GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: kube.SelectManaged,
+			Owner: render.LabelOwnerNamespace,
+		}
 		if !kube.BuiltIn(gvk.Group) {
 			k.CRD = k.Resource + "." + gvk.Group
 		}
@@ -37,7 +40,10 @@ func watchedKinds() []watch.Kind {
 		{GVK: kube.GVKNamespace, Resource: kube.Resource(kube.GVKNamespace).Resource, Labels: true},
 		conditions,
 		{GVK: clusterconfig.GVKConfigMap, Resource: "configmaps", Namespace: kube.SystemNamespace},
-		{GVK: clusterconfig.GVKSecret, Resource: "secrets", Namespace: kube.SystemNamespace, Selector: clusterconfig.LabelPullSecret + "=true"},
+		{
+			GVK: clusterconfig.GVKSecret, Resource: "secrets", Namespace: kube.SystemNamespace,
+			Selector: clusterconfig.LabelPullSecret + "=true",
+		},
 		// the values in force stand there
 		{GVK: clusterconfig.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true},
 	}
@@ -46,7 +52,8 @@ func watchedKinds() []watch.Kind {
 			out = append(out, managed(gvk))
 		}
 	}
-	out = watch.Standby(append(out, mirrorKinds()...), kube.GVKInstalledOperator, kube.GVKPolicy, kube.GVKPolicyBinding, kube.GVKCRD, kube.GVKNamespace)
+	out = watch.Standby(append(out, mirrorKinds()...), kube.GVKInstalledOperator, kube.GVKPolicy, kube.GVKPolicyBinding,
+		kube.GVKCRD, kube.GVKNamespace)
 	return append(out, clusterconfig.TokenKinds()...)
 }
 
@@ -74,7 +81,8 @@ func (s *session) changed(c watch.Change) {
 }
 
 func (s *session) objectChanged(c watch.Change) {
-	if c.Namespace == kube.SystemNamespace && (c.GVK == clusterconfig.GVKSecret || c.Name == clusterconfig.ProxyConfigMap) {
+	if c.Namespace == kube.SystemNamespace && (c.GVK == clusterconfig.GVKSecret ||
+		c.Name == clusterconfig.ProxyConfigMap) {
 		s.configChanged()
 		return
 	}
@@ -134,7 +142,10 @@ func mirrorKinds() []watch.Kind {
 	for _, gvk := range mirror.Kinds() {
 		out = append(out, kind(gvk, mirror.LabelMirror, mirror.LabelMirror))
 	}
-	return append(out, watch.Kind{GVK: kube.GVKDeployment, Resource: kube.Resource(kube.GVKDeployment).Resource, Selector: mirror.OLMSelector()})
+	return append(out, watch.Kind{
+		GVK: kube.GVKDeployment, Resource: kube.Resource(kube.GVKDeployment).Resource,
+		Selector: mirror.OLMSelector(),
+	})
 }
 
 // mirrorChanged takes a change of what mirrorKinds name; false where it concerns something else.

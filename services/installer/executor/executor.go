@@ -87,7 +87,10 @@ func (c Config) check() error {
 		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": len(c.GrantKey) != ed25519.PublicKeySize,
 		"Now": c.Now == nil, "Log": c.Log == nil,
 	}
-	for _, field := range []string{"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Now", "Log"} {
+	for _, field := range []string{
+		"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Now",
+		"Log",
+	} {
 		if missing[field] {
 			return errs.New(errs.Invalid, "executor of cluster %q: %s is missing", c.Cluster, field)
 		}
@@ -288,7 +291,10 @@ func (e *Executor) reportTrouble(err error) {
 		return // the holder speaks for the scopes
 	}
 	for _, p := range e.inbox.All() {
-		e.reporter.Blocked(p, e.held.Load(), hubclient.Block{Class: failure.Transient, Reason: "Cluster" + state, Message: err.Error()})
+		e.reporter.Blocked(p, e.held.Load(), hubclient.Block{
+			Class: failure.Transient, Reason: "Cluster" + state,
+			Message: err.Error(),
+		})
 	}
 }
 

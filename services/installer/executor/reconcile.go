@@ -61,7 +61,8 @@ func (s *session) newStages() stages {
 		Found: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },
 	}
 	t.logs = steplog.New(steplog.Config{
-		GrantKey: s.cfg.GrantKey, ClusterID: s.cfg.ClusterID, Grace: timing.Grace, Backoff: timing.Backoff, Longest: timing.Longest, Webhooks: hooks,
+		GrantKey: s.cfg.GrantKey, ClusterID: s.cfg.ClusterID, Grace: timing.Grace, Backoff: timing.Backoff,
+		Longest: timing.Longest, Webhooks: hooks,
 	})
 	write := objects.New(s.overlays, s.wake, s.inbox.All)
 	t.config = &clusterconfig.Stage{Cache: s.configCache}
@@ -71,11 +72,13 @@ func (s *session) newStages() stages {
 	t.drift = &drift.Stage{Objects: write, Store: drift.NewStore(), Facts: s.facts, Conversions: t.serving}
 	t.report = &report.Stage{Reporter: s.reporter, Logs: t.logs, Drifts: t.drift.Store}
 	t.uninstall = &uninstall.Stage{
-		Client: s.client, Cluster: s.cfg.Cluster, Objects: write, Logs: t.logs, Known: operators, Conversions: t.serving, Describe: t.report.Operator,
+		Client: s.client, Cluster: s.cfg.Cluster, Objects: write, Logs: t.logs, Known: operators,
+		Conversions: t.serving, Describe: t.report.Operator,
 	}
 	t.lifecycle = &lifecycle.Stage{
 		Objects: write, Facts: s.facts, Unready: unready.New(s.client, s.cfg.Now, timing.Grace), Webhooks: hooks,
-		Serving: t.serving, Deferred: t.deferred, Rerender: t.rerender, Remover: t.uninstall, Version: s.version, Await: s.waiting.await,
+		Serving: t.serving, Deferred: t.deferred, Rerender: t.rerender, Remover: t.uninstall, Version: s.version,
+		Await: s.waiting.await,
 	}
 	t.uninstall.Lifecycle = t.lifecycle
 	t.group = &group.Stage{Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt}
@@ -83,8 +86,8 @@ func (s *session) newStages() stages {
 	t.condition = &condition.Stage{Mirrors: t.mirror, Facts: s.facts}
 	t.report.Group, t.report.Removals = t.group.Report, t.uninstall.Reports
 	t.plan = plan.New(plan.Deps{
-		Objects: write, Logs: t.logs, Webhooks: hooks, Signals: s.signals, Facts: s.facts, Group: t.group, Serving: t.serving,
-		Conditions: t.condition, Version: s.version, Await: s.waiting.await,
+		Objects: write, Logs: t.logs, Webhooks: hooks, Signals: s.signals, Facts: s.facts, Group: t.group,
+		Serving: t.serving, Conditions: t.condition, Version: s.version, Await: s.waiting.await,
 	})
 	return t
 }
@@ -144,8 +147,9 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 //	drift, when phases have written what they write; mirrors, which show the outcome; old step logs
 func (s *session) runStages(ctx context.Context, sc *scope.Scope) error {
 	for _, stage := range []func(context.Context, *scope.Scope) error{
-		s.config.Read, s.group.Read, s.serving.Read, s.expect, s.reconcilePlans, s.uninstall.Reconcile, s.reconcilePhases, s.deferred.Reconcile,
-		s.report.ReadComponents, s.group.ReconcileRoles, s.drift.Reconcile, s.mirror.Reconcile, s.logs.Prune,
+		s.config.Read, s.group.Read, s.serving.Read, s.expect, s.reconcilePlans, s.uninstall.Reconcile,
+		s.reconcilePhases, s.deferred.Reconcile, s.report.ReadComponents, s.group.ReconcileRoles, s.drift.Reconcile,
+		s.mirror.Reconcile, s.logs.Prune,
 	} {
 		if err := stage(ctx, sc); err != nil {
 			return err
@@ -179,7 +183,8 @@ func (s *session) reconcilePlans(ctx context.Context, sc *scope.Scope) error {
 	plans := s.plan.In(sc)
 	result, err := plans.Reconcile(ctx, nil)
 	for err == nil && result.Again {
-		failed := failure.Guard(ctx, s.cfg.Log, "phases of namespace "+sc.Namespace, func() error { return s.reconcilePhases(ctx, sc) })
+		failed := failure.Guard(ctx, s.cfg.Log, "phases of namespace "+sc.Namespace,
+			func() error { return s.reconcilePhases(ctx, sc) })
 		result, err = plans.Reconcile(ctx, failed)
 	}
 	return err
@@ -196,7 +201,8 @@ func (s *session) reconcilePhases(ctx context.Context, sc *scope.Scope) error {
 		return nil
 	}
 	for _, stage := range []func(context.Context, *scope.Scope) error{
-		s.group.Reconcile, s.config.Reconcile, s.serving.Reconcile, s.rerender.Reconcile, s.condition.Reconcile, s.lifecycle.Reconcile,
+		s.group.Reconcile, s.config.Reconcile, s.serving.Reconcile, s.rerender.Reconcile, s.condition.Reconcile,
+		s.lifecycle.Reconcile,
 	} {
 		if err := stage(ctx, sc); err != nil {
 			return err

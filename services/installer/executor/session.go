@@ -74,7 +74,9 @@ type caches struct {
 	signals      *watch.Signals
 }
 
-func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Lease, version string, seen map[string]kube.Seen) *session {
+func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Lease, version string,
+	seen map[string]kube.Seen,
+) *session {
 	s := &session{
 		Executor: e, base: base, client: client, lease: lease, version: version,
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
@@ -83,8 +85,10 @@ func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Le
 		positions: &positions{known: seen}, waiting: newWaiting(), failing: map[string]time.Time{},
 	}
 	s.caches = caches{
-		facts: facts.New(client, e.cfg.Now), configCache: clusterconfig.New(client), certificates: certs.NewStore(), groups: group.New(e.cfg.Timing.Refused),
-		mirrors: mirror.New(mirror.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At}), olm: mirror.NewOLM(client, e.cfg.Log, e.cfg.Now),
+		facts: facts.New(client, e.cfg.Now), configCache: clusterconfig.New(client), certificates: certs.NewStore(),
+		groups: group.New(e.cfg.Timing.Refused), mirrors: mirror.New(
+			mirror.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At}),
+		olm:   mirror.NewOLM(client, e.cfg.Log, e.cfg.Now),
 		trail: watch.NewTrail(), signals: watch.NewSignals(),
 	}
 	s.stages = s.newStages()
@@ -125,7 +129,16 @@ type task struct {
 }
 
 func (s *session) tasks() []task {
-	return []task{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}, {"cloud tokens", s.watchTokens}, {"events", s.mirrors.SendEvents}, {"reconcile", s.reconcileAll}}
+	return []task{
+		{"renewal of the lease", s.renew},
+		{"watch", s.watcher.Run},
+		{"answers", s.answer},
+		{"definitions of mirrors", s.prepareMirrors},
+		{"admission policies", s.restore},
+		{"cloud tokens", s.watchTokens},
+		{"events", s.mirrors.SendEvents},
+		{"reconcile", s.reconcileAll},
+	}
 }
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
@@ -245,7 +258,8 @@ func (s *session) one(ctx context.Context, namespace string) {
 func (s *session) fencedOut(ctx context.Context) bool {
 	out, err := s.base.FencedOut(ctx, s.client.Number)
 	if err != nil || !out {
-		s.cfg.Log.WarnContext(ctx, "a write was refused in the name of the fence, which does not stand above us", "error", err)
+		s.cfg.Log.WarnContext(ctx, "a write was refused in the name of the fence, which does not stand above us",
+			"error", err)
 	}
 	return err == nil && out
 }

@@ -18,8 +18,8 @@ func (s *session) reportCluster() {
 	s.mu.Unlock()
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
-		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position, Proof: seen.Proof,
-		TokenAuth: tokenAuth,
+		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position,
+		Proof: seen.Proof, TokenAuth: tokenAuth,
 	}
 	if r.Message = s.olmMessage(); r.Message != "" {
 		r.Reason = failure.ReasonOLM
@@ -105,7 +105,10 @@ func (s *session) stopped(namespace string) *failure.Failure {
 	if !p.Stopped {
 		return nil
 	}
-	return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true, Message: "effects are stopped"}
+	return &failure.Failure{
+		Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true,
+		Message: "effects are stopped",
+	}
 }
 
 // restore puts admission policies right that somebody touches while the cluster is held.

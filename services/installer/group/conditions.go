@@ -17,7 +17,9 @@ const maxMessage = 2048
 func TargetsMissing(namespaces []string) protocol.GroupCondition {
 	return protocol.GroupCondition{
 		Type: protocol.GroupTargetsMissing, Reason: "NamespaceNotFound",
-		Message: fmt.Sprintf("target namespaces that do not exist: %s; create them, or take them out of the operator group", strings.Join(namespaces, ", ")),
+		Message: fmt.Sprintf(
+			"target namespaces that do not exist: %s; create them, or take them out of the operator group",
+			strings.Join(namespaces, ", ")),
 	}
 }
 
@@ -25,12 +27,13 @@ func TargetsMissing(namespaces []string) protocol.GroupCondition {
 func AccountMissing(g operatorgroup.Group) protocol.GroupCondition {
 	return protocol.GroupCondition{
 		Type: protocol.GroupServiceAccount, Reason: "ServiceAccountNotFound",
-		Message: fmt.Sprintf("service account %s/%s does not exist; create it, or take it out of the operator group", g.Namespace, g.Spec.ServiceAccountName),
+		Message: fmt.Sprintf("service account %s/%s does not exist; create it, or take it out of the operator group",
+			g.Namespace, g.Spec.ServiceAccountName),
 	}
 }
 
-// TargetsForbidden says which targets operators are not given, since their accounts lack what is to be given there; lacks
-// says what, more is how much beside (R-OG-60).
+// TargetsForbidden says which targets operators are not given, since their accounts lack what is to be given there;
+// lacks says what, more is how much beside (R-OG-60).
 func TargetsForbidden(denied map[string][]string, lacks string, more int) protocol.GroupCondition {
 	var whom []string
 	for _, operator := range slices.Sorted(maps.Keys(denied)) {
@@ -45,7 +48,8 @@ func TargetsForbidden(denied map[string][]string, lacks string, more int) protoc
 	}
 	return protocol.GroupCondition{
 		Type: protocol.GroupForbidden, Reason: "Forbidden",
-		Message: cut("operators are not given target namespaces that their service account has no such rights in: " + strings.Join(whom, "; ") +
+		Message: cut("operators are not given target namespaces that their service account has no such rights in: " +
+			strings.Join(whom, "; ") +
 			". It lacks: " + lacks + ". Grant that, or take the namespaces out of the operator group"),
 	}
 }

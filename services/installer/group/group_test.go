@@ -47,14 +47,24 @@ func TestTargets(t *testing.T) {
 		spec events.OperatorGroupSpec
 		want []string
 	}{
-		"explicit, sorted, each once":         {events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a", "b"}}, []string{"a", "b"}},
+		"explicit, sorted, each once": {
+			events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a", "b"}},
+			[]string{"a", "b"},
+		},
 		"explicit beside an ignored selector": {both, []string{"ops"}},
-		"explicit, but not Chandler's own":    {events.OperatorGroupSpec{TargetNamespaces: []string{"chandler-system", "a"}}, []string{"a"}},
-		"neither: all":                        {events.OperatorGroupSpec{}, []string{""}},
-		"selector: labels":                    {selector(map[string]string{"sea": "north"}), []string{"north", "old"}},
-		"selector: expression":                {selector(nil, events.LabelRequirement{Key: "sea", Operator: "Exists"}), []string{"baltic", "north", "old"}},
+		"explicit, but not Chandler's own": {events.OperatorGroupSpec{
+			TargetNamespaces: []string{"chandler-system", "a"},
+		}, []string{"a"}},
+		"neither: all":     {events.OperatorGroupSpec{}, []string{""}},
+		"selector: labels": {selector(map[string]string{"sea": "north"}), []string{"north", "old"}},
+		"selector: expression": {
+			selector(nil, events.LabelRequirement{Key: "sea", Operator: "Exists"}),
+			[]string{"baltic", "north", "old"},
+		},
 		"selector: labels and expression": {
-			selector(map[string]string{"sea": "north"}, events.LabelRequirement{Key: "sea", Operator: "NotIn", Values: []string{"north"}}), []string{},
+			selector(map[string]string{"sea": "north"}, events.LabelRequirement{
+				Key: "sea", Operator: "NotIn", Values: []string{"north"},
+			}), []string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +76,8 @@ func TestTargets(t *testing.T) {
 			}
 		})
 	}
-	if _, err := group.Targets(selector(nil, events.LabelRequirement{Key: "sea", Operator: "Near"}), nil); !errs.Is(err, errs.Invalid) {
+	if _, err := group.Targets(selector(nil, events.LabelRequirement{Key: "sea", Operator: "Near"}), nil); !errs.Is(
+		err, errs.Invalid) {
 		t.Errorf("unknown operator: %v", err)
 	}
 }
@@ -131,7 +142,8 @@ func TestProvided(t *testing.T) {
 	if value != "Fleet.v1.api.sea.test,Gauge.v1.sea.test,Gauge.v1beta1.sea.test" {
 		t.Errorf("annotation %s", value)
 	}
-	if diff := cmp.Diff(operatorgroup.Names(apis), operatorgroup.Split(" "+strings.ReplaceAll(value, ",", " , ")+",")); diff != "" {
+	if diff := cmp.Diff(operatorgroup.Names(apis), operatorgroup.Split(
+		" "+strings.ReplaceAll(value, ",", " , ")+",")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -166,7 +178,8 @@ func TestRoles(t *testing.T) {
 		var found []string
 		for _, a := range group.APIRoles(gauge) {
 			labels := decoded[rbacv1.ClusterRole](t, a).Labels
-			if maps.Equal(r.AggregationRule.ClusterRoleSelectors[0].MatchLabels, pick(labels, "olm.opgroup.permissions/")) {
+			if maps.Equal(r.AggregationRule.ClusterRoleSelectors[0].MatchLabels,
+				pick(labels, "olm.opgroup.permissions/")) {
 				found = append(found, a.Name)
 			}
 		}
@@ -178,10 +191,12 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s aggregates:\n%s", level, diff)
 		}
 	}
-	if a, b := group.RoleName(g, "view"), group.RoleName(operatorgroup.Group{Namespace: "other", Name: "coast"}, "view"); a == b {
+	if a, b := group.RoleName(g, "view"), group.RoleName(operatorgroup.Group{Namespace: "other", Name: "coast"},
+		"view"); a == b {
 		t.Errorf("groups of the same name in two namespaces have one role %s", a)
 	}
-	if got := group.RoleName(operatorgroup.Group{Namespace: "ops", Name: strings.Repeat("x", 300)}, "view"); len(got) > 253 {
+	if got := group.RoleName(operatorgroup.Group{Namespace: "ops", Name: strings.Repeat("x", 300)}, "view"); len(
+		got) > 253 {
 		t.Errorf("a name of %d characters", len(got))
 	}
 }
@@ -196,12 +211,16 @@ func pick(labels map[string]string, prefix string) map[string]string {
 	return out
 }
 
-// TestRolesOf: only what is claimed has roles, and nothing that is Kubernetes' own, OLM's or Chandler's, whoever claims it.
+// TestRolesOf: only what is claimed has roles, and nothing that is Kubernetes' own, OLM's or Chandler's, whoever claims
+// it.
 func TestRolesOf(t *testing.T) {
 	t.Parallel()
 	var apis []operatorgroup.API
 	var claimed []string
-	for _, g := range []string{"sea.test", "rbac.authorization.k8s.io", "chandler-fleet.io", "operators.coreos.com", "apps", "metrics.k8s.io"} {
+	for _, g := range []string{
+		"sea.test", "rbac.authorization.k8s.io", "chandler-fleet.io", "operators.coreos.com",
+		"apps", "metrics.k8s.io",
+	} {
 		a := operatorgroup.API{Kind: "Gauge", Version: "v1", Group: g, Resource: "gauges"}
 		apis, claimed = append(apis, a), append(claimed, a.String())
 	}
@@ -230,7 +249,8 @@ func TestAPIRoles(t *testing.T) {
 		for _, o := range group.APIRoles(a) {
 			r := decoded[rbacv1.ClusterRole](t, o)
 			for k, v := range pick(r.Labels, "rbac.authorization.k8s.io/aggregate-to-") {
-				out = append(out, row{r.Name, strings.TrimPrefix(k, "rbac.authorization.k8s.io/aggregate-to-") + "=" + v, r.Rules[0]})
+				out = append(out, row{r.Name, strings.TrimPrefix(k, "rbac.authorization.k8s.io/aggregate-to-") + "=" +
+					v, r.Rules[0]})
 			}
 		}
 		return out
@@ -246,10 +266,14 @@ func TestAPIRoles(t *testing.T) {
 		{"gauges.sea.test-v1-view", "view=true", rule("gauges", "sea.test", "get", "list", "watch")},
 		{"gauges.sea.test-v1-crdview", "view=true", seen},
 	}
-	if diff := cmp.Diff(want, rows(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})); diff != "" {
+	if diff := cmp.Diff(want, rows(operatorgroup.API{
+		Kind: "Gauge", Version: "v1", Group: "sea.test",
+		Resource: "gauges", CRD: true,
+	})); diff != "" {
 		t.Error(diff)
 	}
-	if got := rows(operatorgroup.API{Kind: "Fleet", Version: "v1", Group: "api.sea.test", Resource: "fleets"}); len(got) != 3 {
+	if got := rows(operatorgroup.API{Kind: "Fleet", Version: "v1", Group: "api.sea.test", Resource: "fleets"}); len(
+		got) != 3 {
 		t.Errorf("an aggregated API has %d roles, want 3", len(got))
 	}
 }
@@ -270,7 +294,10 @@ func TestCarried(t *testing.T) {
 		return out
 	}
 	copies := group.CopiedRoles(own, []string{"baltic", "north"}, false)
-	if diff := cmp.Diff([]string{"Role baltic/tide", "Role north/tide", "RoleBinding baltic/tide", "RoleBinding north/tide"}, names(copies)); diff != "" {
+	if diff := cmp.Diff([]string{
+		"Role baltic/tide", "Role north/tide", "RoleBinding baltic/tide",
+		"RoleBinding north/tide",
+	}, names(copies)); diff != "" {
 		t.Error(diff)
 	}
 	binding := decoded[rbacv1.RoleBinding](t, copies[2])
@@ -278,8 +305,9 @@ func TestCarried(t *testing.T) {
 		t.Errorf("binding in a target: %+v", binding)
 	}
 	if diff := cmp.Diff(map[string]string{
-		"olm.managed": "true", "olm.owner": "tide.v1", "olm.owner.kind": "ClusterServiceVersion", "olm.owner.namespace": "ops",
-		group.LabelPart: group.PartTarget, "olm.permissions.hash": own[0].Name[len("tide.v1-tide-"):],
+		"olm.managed": "true", "olm.owner": "tide.v1", "olm.owner.kind": "ClusterServiceVersion",
+		"olm.owner.namespace": "ops", group.LabelPart: group.PartTarget,
+		"olm.permissions.hash": own[0].Name[len("tide.v1-tide-"):],
 	}, binding.Labels); diff != "" {
 		t.Error(diff)
 	}
@@ -304,8 +332,14 @@ func TestCarried(t *testing.T) {
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	missing := group.TargetsMissing([]string{"a", "b"})
-	account := group.AccountMissing(operatorgroup.Group{Namespace: "ops", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
-	for _, want := range []struct{ got, text string }{{missing.Message, "a, b; create them"}, {account.Message, "ops/installer does not exist; create it"}} {
+	account := group.AccountMissing(operatorgroup.Group{
+		Namespace: "ops",
+		Spec:      events.OperatorGroupSpec{ServiceAccountName: "installer"},
+	})
+	for _, want := range []struct{ got, text string }{
+		{missing.Message, "a, b; create them"},
+		{account.Message, "ops/installer does not exist; create it"},
+	} {
 		if !strings.Contains(want.got, want.text) {
 			t.Errorf("message %q", want.got)
 		}

@@ -51,8 +51,14 @@ var levels = []struct {
 const view = "view"
 
 var (
-	gvkClusterRole        = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
-	gvkClusterRoleBinding = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}
+	gvkClusterRole = schema.GroupVersionKind{
+		Group: "rbac.authorization.k8s.io", Version: "v1",
+		Kind: "ClusterRole",
+	}
+	gvkClusterRoleBinding = schema.GroupVersionKind{
+		Group: "rbac.authorization.k8s.io", Version: "v1",
+		Kind: "ClusterRoleBinding",
+	}
 )
 
 // Roles are the three roles of a group (R-OG-40): each aggregates the roles of the APIs that the group provides
@@ -128,7 +134,8 @@ func apiRole(a operatorgroup.API, name, level string, rule map[string]any) rende
 		name = limited(name, short)
 	}
 	return clusterRole(name, map[string]any{"rules": []any{rule}}, map[string]any{
-		render.LabelManaged: "true", LabelPart: PartAPI, rbacPrefix + level: "true", aggregateLabel(a.String(), level): "true",
+		render.LabelManaged: "true", LabelPart: PartAPI, rbacPrefix + level: "true",
+		aggregateLabel(a.String(), level): "true",
 	}, map[string]any{AnnotationAPI: a.String()})
 }
 
@@ -144,7 +151,8 @@ func clusterRole(name string, body, labels, annotations map[string]any) render.O
 	if len(annotations) > 0 {
 		meta["annotations"] = annotations
 	}
-	body["apiVersion"], body["kind"], body["metadata"] = gvkClusterRole.GroupVersion().String(), gvkClusterRole.Kind, meta
+	body["apiVersion"], body["kind"], body["metadata"] = gvkClusterRole.GroupVersion().String(), gvkClusterRole.Kind,
+		meta
 	return render.Object{GVK: gvkClusterRole, Name: name, Body: body}
 }
 

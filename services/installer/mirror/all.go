@@ -63,8 +63,8 @@ type Known struct {
 	FailForward bool
 }
 
-// Subscription shows a subscription. Of several plans the newest that moves its package counts. Its configuration is not shown:
-// it may hold secrets, and reaches the cluster in the Deployments alone.
+// Subscription shows a subscription. Of several plans the newest that moves its package counts. Its configuration is
+// not shown: it may hold secrets, and reaches the cluster in the Deployments alone.
 func Subscription(namespace string, s protocol.Subscription, k Known, now time.Time) Object {
 	labels, annotations := mirrorMetadata(s.Metadata, componentOf(s.Spec.Package, namespace), nil)
 	o := newObject(GVKSubscription, namespace, s.Name, labels, annotations)
@@ -80,7 +80,8 @@ func Subscription(namespace string, s protocol.Subscription, k Known, now time.T
 	have := installedOf(s.Spec.Package, k.Installed)
 	current, plan := have, Plan{}
 	for _, p := range k.Plans {
-		if i := slices.IndexFunc(p.Bundles, func(b events.PlannedBundle) bool { return b.Package == s.Spec.Package }); i >= 0 {
+		if i := slices.IndexFunc(p.Bundles,
+			func(b events.PlannedBundle) bool { return b.Package == s.Spec.Package }); i >= 0 {
 			plan, current = p, p.Bundles[i].CSV
 		}
 	}
@@ -89,7 +90,8 @@ func Subscription(namespace string, s protocol.Subscription, k Known, now time.T
 	setString(status, "state", subscriptionState(have, current, k.FailForward && plan.Phase == protocol.PlanFailed))
 	if plan.ID != "" {
 		ref := map[string]any{
-			"apiVersion": GVKInstallPlan.GroupVersion().String(), "kind": GVKInstallPlan.Kind, "name": plan.Name, "namespace": namespace,
+			"apiVersion": GVKInstallPlan.GroupVersion().String(), "kind": GVKInstallPlan.Kind, "name": plan.Name,
+			"namespace": namespace,
 		}
 		status["installPlanRef"], status["installplan"] = ref, ref
 	}
@@ -99,8 +101,8 @@ func Subscription(namespace string, s protocol.Subscription, k Known, now time.T
 	return o
 }
 
-// subscriptionState is the table of R-SUB-21. failed is set where the plan of current failed and the operator group is to fail
-// forward.
+// subscriptionState is the table of R-SUB-21. failed is set where the plan of current failed and the operator group is
+// to fail forward.
 func subscriptionState(installed, current string, failed bool) string {
 	switch {
 	case current == "":
@@ -136,7 +138,10 @@ func InstallPlan(namespace string, p Plan, subscriptions []protocol.Subscription
 		sources[b.CSV] = b
 	}
 	slices.Sort(names)
-	o.Body["spec"] = map[string]any{"approval": approvalOf(p, subscriptions), "approved": p.Phase != PlanWaiting, "clusterServiceVersionNames": anys(names)}
+	o.Body["spec"] = map[string]any{
+		"approval": approvalOf(p, subscriptions), "approved": p.Phase != PlanWaiting,
+		"clusterServiceVersionNames": anys(names),
+	}
 	steps := []any{}
 	for _, s := range p.Steps {
 		steps = append(steps, planStep(s, sources[s.Resolving].Catalog))
@@ -156,7 +161,8 @@ func InstallPlan(namespace string, p Plan, subscriptions []protocol.Subscription
 // approvalOf is Manual where a subscription of the plan is (R-IP §5.1).
 func approvalOf(p Plan, subscriptions []protocol.Subscription) string {
 	for _, s := range subscriptions {
-		if s.Spec.Approval == approvalManual && slices.ContainsFunc(p.Bundles, func(b events.PlannedBundle) bool { return b.Package == s.Spec.Package }) {
+		if s.Spec.Approval == approvalManual && slices.ContainsFunc(
+			p.Bundles, func(b events.PlannedBundle) bool { return b.Package == s.Spec.Package }) {
 			return approvalManual
 		}
 	}
@@ -213,7 +219,9 @@ func planCondition(p Plan) map[string]any {
 }
 
 // OperatorGroup shows the operator group of a namespace.
-func OperatorGroup(namespace string, g protocol.OperatorGroup, report protocol.GroupReport, now time.Time) (Object, error) {
+func OperatorGroup(namespace string, g protocol.OperatorGroup, report protocol.GroupReport, now time.Time) (
+	Object, error,
+) {
 	annotations := map[string]string{}
 	if len(report.ProvidedAPIs) > 0 {
 		annotations["olm.providedAPIs"] = strings.Join(report.ProvidedAPIs, ",")
@@ -251,7 +259,8 @@ func groupConditions(list []protocol.GroupCondition, now time.Time) []any {
 	var out []any
 	for _, c := range list {
 		out = append(out, map[string]any{
-			"type": c.Type, "status": "True", "reason": c.Reason, "message": c.Message, "lastTransitionTime": stamp(now),
+			"type": c.Type, "status": "True", "reason": c.Reason, "message": c.Message,
+			"lastTransitionTime": stamp(now),
 		})
 	}
 	return out
@@ -270,12 +279,14 @@ func OperatorOf(namespace, pkg string, parts []protocol.Component, missing bool,
 		refs = append(refs, map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "name": namespace,
 			"conditions": []any{conditionOf("Available", "False", "NamespaceToCome",
-				"the namespace is not there yet: Chandler makes it with the first plan that is carried out in it", now)},
+				"the namespace is not there yet: Chandler makes it with the first plan that is carried out in it",
+				now)},
 		})
 	}
 	for _, p := range parts {
 		ref := map[string]any{
-			"apiVersion": runtimeschema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind, "name": p.Name,
+			"apiVersion": runtimeschema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind,
+			"name": p.Name,
 		}
 		setString(ref, "namespace", p.Namespace)
 		if p.Status == protocol.ComponentWaiting {

@@ -8,8 +8,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
-// Condition returns the OperatorCondition of a ClusterServiceVersion, and the Role and RoleBinding by which each of
-// its service accounts may write it (R-COND-1): the spec, as version v2 has it, or the status, as v1 has it. Conditions and overrides are left to those who write them (R-COND-2).
+// Condition returns the OperatorCondition of a ClusterServiceVersion, and the Role and RoleBinding by which each of its
+// service accounts may write it (R-COND-1): the spec, as version v2 has it, or the status, as v1 has it. Conditions and
+// overrides are left to those who write them (R-COND-2).
 func Condition(namespace, pkg string, c bundle.CSV) ([]Object, error) {
 	accounts, err := accountsOf(c)
 	if err != nil {
@@ -31,8 +32,8 @@ func Condition(namespace, pkg string, c bundle.CSV) ([]Object, error) {
 
 	role := newObject(gvkRole, namespace, c.Name, labels, nil)
 	role.Body["rules"] = []any{map[string]any{
-		"apiGroups": []any{groupOLM}, "resources": []any{"operatorconditions", "operatorconditions/status"}, "resourceNames": []any{c.Name},
-		"verbs": []any{"get", "update", "patch"},
+		"apiGroups": []any{groupOLM}, "resources": []any{"operatorconditions", "operatorconditions/status"},
+		"resourceNames": []any{c.Name}, "verbs": []any{"get", "update", "patch"},
 	}}
 	binding := newObject(gvkRoleBinding, namespace, c.Name, labels, nil)
 	binding.Body["roleRef"] = map[string]any{"apiGroup": gvkRole.Group, "kind": gvkRole.Kind, "name": c.Name}

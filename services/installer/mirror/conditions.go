@@ -19,8 +19,8 @@ func conditionOf(typ, status, reason, message string, since time.Time) map[strin
 	return c
 }
 
-// subscriptionConditions are those of R-SUB §4.5 that the cluster can know; True is abnormal. plan is the newest one that
-// moves the package:
+// subscriptionConditions are those of R-SUB §4.5 that the cluster can know; True is abnormal. plan is the newest one
+// that moves the package:
 //
 //	the catalog that is named                      CatalogSourcesUnhealthy
 //	what the resolver says                         ResolutionFailed, BundleUnpacking or BundleUnpackFailed
@@ -72,8 +72,8 @@ func subscriptionConditions(s protocol.Subscription, plan Plan, now time.Time) [
 	}
 }
 
-// conditionResolutionFailed is the type of the condition of a subscription that does not resolve, messageUnresolved what it says:
-// the cluster is told why in one word.
+// conditionResolutionFailed is the type of the condition of a subscription that does not resolve, messageUnresolved
+// what it says: the cluster is told why in one word.
 const (
 	conditionResolutionFailed = "ResolutionFailed"
 	messageUnresolved         = "the subscription does not resolve; chandler explain says why"
@@ -96,13 +96,17 @@ func catalogCondition(s protocol.Subscription, now time.Time) map[string]any {
 	}
 	switch c := s.Catalog; {
 	case c == nil:
-		return conditionOf(conditionUnhealthy, "True", "UnhealthyCatalogSourceFound", "targeted catalogsource "+name+" missing", now)
+		return conditionOf(conditionUnhealthy, "True", "UnhealthyCatalogSourceFound", "targeted catalogsource "+name+
+			" missing", now)
 	case c.State == catalogReady:
-		return conditionOf(conditionUnhealthy, "False", "AllCatalogSourcesHealthy", "all available catalogsources are healthy", now)
+		return conditionOf(conditionUnhealthy, "False", "AllCatalogSourcesHealthy",
+			"all available catalogsources are healthy", now)
 	case c.State == catalogLoading:
-		return conditionOf(conditionUnhealthy, "True", "CatalogSourcesAdded", "targeted catalogsource "+name+" unhealthy: no revision is in service yet", now)
+		return conditionOf(conditionUnhealthy, "True", "CatalogSourcesAdded", "targeted catalogsource "+name+
+			" unhealthy: no revision is in service yet", now)
 	default:
-		return conditionOf(conditionUnhealthy, "True", "UnhealthyCatalogSourceFound", "targeted catalogsource "+name+" unhealthy: "+cmp.Or(c.Reason, c.State), now)
+		return conditionOf(conditionUnhealthy, "True", "UnhealthyCatalogSourceFound", "targeted catalogsource "+name+
+			" unhealthy: "+cmp.Or(c.Reason, c.State), now)
 	}
 }
 
@@ -113,14 +117,15 @@ func catalogHealth(namespace string, s protocol.Subscription, now time.Time) []a
 	}
 	return []any{map[string]any{
 		"catalogSourceRef": map[string]any{
-			"apiVersion": GVKCatalogSource.GroupVersion().String(), "kind": GVKCatalogSource.Kind, "name": s.Spec.Catalog, "namespace": namespace,
+			"apiVersion": GVKCatalogSource.GroupVersion().String(), "kind": GVKCatalogSource.Kind,
+			"name": s.Spec.Catalog, "namespace": namespace,
 		},
 		"healthy": s.Catalog.State == catalogReady, "lastUpdated": stamp(now),
 	}}
 }
 
-// CatalogSources show the catalogs that subscriptions of a namespace name, each once, beside them: catalogs belong to the
-// fleet and have no namespace of their own in a cluster.
+// CatalogSources show the catalogs that subscriptions of a namespace name, each once, beside them: catalogs belong to
+// the fleet and have no namespace of their own in a cluster.
 func CatalogSources(namespace string, list []protocol.Subscription) []Object {
 	var out []Object
 	seen := map[string]bool{}

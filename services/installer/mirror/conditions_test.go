@@ -36,7 +36,8 @@ func said(t *testing.T, status map[string]any) (out []string) {
 // TestSubscriptionConditions: R-SUB-42: each row of the table.
 func TestSubscriptionConditions(t *testing.T) {
 	t.Parallel()
-	const healthy, missing = "CatalogSourcesUnhealthy=False/AllCatalogSourcesHealthy", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"
+	const healthy, missing = "CatalogSourcesUnhealthy=False/AllCatalogSourcesHealthy",
+		"CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"
 	ready := &protocol.CatalogState{State: "Ready"}
 	bundles := []events.PlannedBundle{{Package: "tide", CSV: "tide.v2"}}
 	for name, c := range map[string]struct {
@@ -44,20 +45,62 @@ func TestSubscriptionConditions(t *testing.T) {
 		plan mirror.Plan
 		want []string
 	}{
-		"nothing is wrong":         {protocol.Subscription{Catalog: ready}, mirror.Plan{}, []string{healthy}},
-		"no such catalog":          {protocol.Subscription{}, mirror.Plan{}, []string{missing}},
-		"catalog that failed":      {protocol.Subscription{Catalog: &protocol.CatalogState{State: "Failed", Reason: "Unreachable"}}, mirror.Plan{}, []string{missing}},
-		"catalog that is loaded":   {protocol.Subscription{Catalog: &protocol.CatalogState{State: "Loading"}}, mirror.Plan{}, []string{"CatalogSourcesUnhealthy=True/CatalogSourcesAdded"}},
-		"does not resolve":         {protocol.Subscription{Catalog: ready, Failed: "ConstraintsNotSatisfiable"}, mirror.Plan{}, []string{healthy, "ResolutionFailed=True/ConstraintsNotSatisfiable"}},
-		"its bundle is fetched":    {protocol.Subscription{Catalog: ready, Failed: "BundleUnpacking"}, mirror.Plan{}, []string{healthy, "BundleUnpacking=True/UnpackingInProgress"}},
-		"its bundle cannot be had": {protocol.Subscription{Catalog: ready, Failed: "BundleUnpackFailed"}, mirror.Plan{}, []string{healthy, "BundleUnpackFailed=True/BundleUnpackFailed"}},
-		"catalog fails it":         {protocol.Subscription{Failed: "CatalogSourcesUnhealthy"}, mirror.Plan{}, []string{missing}},
-		"waits for approval":       {protocol.Subscription{Catalog: ready}, mirror.Plan{Phase: mirror.PlanWaiting}, []string{healthy, "InstallPlanPending=True/RequiresApproval"}},
-		"not begun":                {protocol.Subscription{Catalog: ready}, mirror.Plan{}, []string{healthy}},
-		"under way":                {protocol.Subscription{Catalog: ready}, mirror.Plan{Phase: protocol.PlanStarted}, []string{healthy, "InstallPlanPending=True/Installing"}},
-		"blocked":                  {protocol.Subscription{Catalog: ready}, mirror.Plan{Phase: protocol.PlanBlocked}, []string{healthy, "InstallPlanPending=True/Installing"}},
-		"failed":                   {protocol.Subscription{Catalog: ready}, mirror.Plan{Phase: protocol.PlanFailed}, []string{healthy, "InstallPlanFailed=True/InstallComponentFailed"}},
-		"finished":                 {protocol.Subscription{Catalog: ready}, mirror.Plan{Phase: protocol.PlanFinished}, []string{healthy}},
+		"nothing is wrong": {protocol.Subscription{Catalog: ready}, mirror.Plan{}, []string{healthy}},
+		"no such catalog":  {protocol.Subscription{}, mirror.Plan{}, []string{missing}},
+		"catalog that failed": {protocol.Subscription{
+			Catalog: &protocol.CatalogState{State: "Failed", Reason: "Unreachable"},
+		}, mirror.Plan{}, []string{missing}},
+		"catalog that is loaded": {
+			protocol.Subscription{Catalog: &protocol.CatalogState{State: "Loading"}},
+			mirror.Plan{},
+			[]string{"CatalogSourcesUnhealthy=True/CatalogSourcesAdded"},
+		},
+		"does not resolve": {
+			protocol.Subscription{Catalog: ready, Failed: "ConstraintsNotSatisfiable"},
+			mirror.Plan{},
+			[]string{healthy, "ResolutionFailed=True/ConstraintsNotSatisfiable"},
+		},
+		"its bundle is fetched": {
+			protocol.Subscription{Catalog: ready, Failed: "BundleUnpacking"},
+			mirror.Plan{},
+			[]string{healthy, "BundleUnpacking=True/UnpackingInProgress"},
+		},
+		"its bundle cannot be had": {
+			protocol.Subscription{Catalog: ready, Failed: "BundleUnpackFailed"},
+			mirror.Plan{},
+			[]string{healthy, "BundleUnpackFailed=True/BundleUnpackFailed"},
+		},
+		"catalog fails it": {
+			protocol.Subscription{Failed: "CatalogSourcesUnhealthy"},
+			mirror.Plan{},
+			[]string{missing},
+		},
+		"waits for approval": {
+			protocol.Subscription{Catalog: ready},
+			mirror.Plan{Phase: mirror.PlanWaiting},
+			[]string{healthy, "InstallPlanPending=True/RequiresApproval"},
+		},
+		"not begun": {protocol.Subscription{Catalog: ready}, mirror.Plan{}, []string{healthy}},
+		"under way": {
+			protocol.Subscription{Catalog: ready},
+			mirror.Plan{Phase: protocol.PlanStarted},
+			[]string{healthy, "InstallPlanPending=True/Installing"},
+		},
+		"blocked": {
+			protocol.Subscription{Catalog: ready},
+			mirror.Plan{Phase: protocol.PlanBlocked},
+			[]string{healthy, "InstallPlanPending=True/Installing"},
+		},
+		"failed": {
+			protocol.Subscription{Catalog: ready},
+			mirror.Plan{Phase: protocol.PlanFailed},
+			[]string{healthy, "InstallPlanFailed=True/InstallComponentFailed"},
+		},
+		"finished": {
+			protocol.Subscription{Catalog: ready},
+			mirror.Plan{Phase: protocol.PlanFinished},
+			[]string{healthy},
+		},
 	} {
 		c.s.Name, c.s.Spec = "tide", events.SubscriptionSpec{Package: "tide", Catalog: "fleet"}
 		var plans []mirror.Plan
@@ -77,9 +120,15 @@ func TestWaiting(t *testing.T) {
 	t.Parallel()
 	bundles := []events.PlannedBundle{{Package: "tide", CSV: "tide.v2"}}
 	plans := mirror.Waiting([]protocol.WaitingPlan{
-		{ID: "a", Name: "install-a", Bundles: bundles}, {ID: "b", Name: "install-b", Bundles: bundles, Approved: true, Message: "it waits for its maintenance window"},
+		{ID: "a", Name: "install-a", Bundles: bundles}, {
+			ID: "b", Name: "install-b", Bundles: bundles, Approved: true,
+			Message: "it waits for its maintenance window",
+		},
 	})
-	manual := []protocol.Subscription{{Name: "tide", Spec: events.SubscriptionSpec{Package: "tide", Catalog: "fleet", Approval: "Manual"}}}
+	manual := []protocol.Subscription{{Name: "tide", Spec: events.SubscriptionSpec{
+		Package: "tide", Catalog: "fleet",
+		Approval: "Manual",
+	}}}
 	for i, want := range []struct {
 		approved bool
 		phase    string
@@ -104,20 +153,29 @@ func TestCatalogSources(t *testing.T) {
 		return protocol.Subscription{Name: catalog, Spec: events.SubscriptionSpec{Catalog: catalog}, Catalog: state}
 	}
 	list := mirror.CatalogSources("coast", []protocol.Subscription{
-		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3, DisplayName: "Fleet operators", Publisher: "Dock Ltd"}),
+		of("fleet", &protocol.CatalogState{
+			State: "Ready", Priority: 3, DisplayName: "Fleet operators",
+			Publisher: "Dock Ltd",
+		}),
 		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("gone", nil),
-		of("away", &protocol.CatalogState{State: "Failed", Reason: "Unreachable"}), of("new", &protocol.CatalogState{State: "Loading"}),
+		of("away", &protocol.CatalogState{State: "Failed", Reason: "Unreachable"}),
+		of("new", &protocol.CatalogState{State: "Loading"}),
 	})
 	var got []string
 	for _, o := range list {
 		c, _ := o.Status["connectionState"].(map[string]any)
 		got = append(got, fmt.Sprint(o.Namespace, "/", o.Name, " ", c["lastObservedState"]))
 	}
-	want := map[string]any{"sourceType": "grpc", "priority": int64(3), "displayName": "Fleet operators", "publisher": "Dock Ltd"} // R-CAT-84
+	// R-CAT-84
+	want := map[string]any{
+		"sourceType": "grpc", "priority": int64(3), "displayName": "Fleet operators",
+		"publisher": "Dock Ltd",
+	}
 	if diff := cmp.Diff(want, list[0].Body["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	if want := []string{"coast/fleet READY", "coast/away TRANSIENT_FAILURE", "coast/new CONNECTING"}; !slices.Equal(got, want) {
+	if want := []string{"coast/fleet READY", "coast/away TRANSIENT_FAILURE", "coast/new CONNECTING"}; !slices.Equal(
+		got, want) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -132,12 +190,15 @@ func TestNamespaceToCome(t *testing.T) {
 	}
 }
 
-// TestDeprecationConditions: R-CAT-15, R-SUB-41: what the catalog deprecates is told of the package, the channel that is followed
-// and the bundle that is installed, with a roll-up; nothing of a channel where none is named, nor of what is not installed.
+// TestDeprecationConditions: R-CAT-15, R-SUB-41: what the catalog deprecates is told of the package, the channel that
+// is followed and the bundle that is installed, with a roll-up; nothing of a channel where none is named, nor of what
+// is not installed.
 func TestDeprecationConditions(t *testing.T) {
 	t.Parallel()
 	all := []protocol.Deprecation{
-		{Schema: "olm.package", Name: "tide", Message: "use buoy"}, {Schema: "olm.channel", Name: "steady", Message: "use fast"}, {Schema: "olm.bundle", Name: "tide.v1", Message: "upgrade"},
+		{Schema: "olm.package", Name: "tide", Message: "use buoy"},
+		{Schema: "olm.channel", Name: "steady", Message: "use fast"},
+		{Schema: "olm.bundle", Name: "tide.v1", Message: "upgrade"},
 	}
 	installed := []mirror.Operator{{Name: "tide.v1", Package: "tide"}}
 	for name, c := range map[string]struct {
@@ -148,16 +209,26 @@ func TestDeprecationConditions(t *testing.T) {
 	}{
 		"nothing": {"steady", installed, nil, nil},
 		"all": {"steady", installed, all, []string{
-			"PackageDeprecated: olm.package/tide: use buoy", "ChannelDeprecated: olm.channel/steady: use fast", "BundleDeprecated: olm.bundle/tide.v1: upgrade",
+			"PackageDeprecated: olm.package/tide: use buoy", "ChannelDeprecated: olm.channel/steady: use fast",
+			"BundleDeprecated: olm.bundle/tide.v1: upgrade",
 			"Deprecated: olm.package/tide: use buoy; olm.channel/steady: use fast; olm.bundle/tide.v1: upgrade",
 		}},
-		"no channel is named":                {"", installed, all[1:2], nil},
-		"another bundle is installed by now": {"fast", []mirror.Operator{{Name: "tide.v2", Package: "tide"}}, all[1:], nil},
-		"not installed":                      {"steady", nil, all[2:], nil},
+		"no channel is named": {"", installed, all[1:2], nil},
+		"another bundle is installed by now": {
+			"fast",
+			[]mirror.Operator{{Name: "tide.v2", Package: "tide"}},
+			all[1:],
+			nil,
+		},
+		"not installed": {"steady", nil, all[2:], nil},
 	} {
-		s := protocol.Subscription{Spec: events.SubscriptionSpec{Package: "tide", Channel: c.channel}, Deprecations: c.list, Catalog: &protocol.CatalogState{State: "Ready"}}
+		s := protocol.Subscription{
+			Spec:         events.SubscriptionSpec{Package: "tide", Channel: c.channel},
+			Deprecations: c.list, Catalog: &protocol.CatalogState{State: "Ready"},
+		}
 		var got []string
-		list, ok := mirror.Subscription("coast", s, mirror.Known{Installed: c.installed}, noon).Status["conditions"].([]any)
+		list, ok := mirror.Subscription("coast", s, mirror.Known{Installed: c.installed},
+			noon).Status["conditions"].([]any)
 		if !ok {
 			t.Fatalf("%s: no conditions", name)
 		}

@@ -45,12 +45,16 @@ func Config() Object {
 
 // ConfigStatus is what the status of an OLMConfig is to be (R-CFG-2). ok is false where it says that already.
 func ConfigStatus(config map[string]any, c Copies, now time.Time) (status map[string]any, ok bool) {
-	want := map[string]any{"type": "DisabledCopiedCSVs", "status": "True", "reason": "CopiedCSVsDisabled", "message": "Copied CSVs are disabled"}
+	want := map[string]any{
+		"type": "DisabledCopiedCSVs", "status": "True", "reason": "CopiedCSVsDisabled",
+		"message": "Copied CSVs are disabled",
+	}
 	if c == CopiesEnabled {
 		want["status"], want["reason"], want["message"] = "False", "CopiedCSVsEnabled", "Copied CSVs are enabled"
 	}
 	for _, have := range conditionsIn(config["status"]) {
-		if m, isMap := have.(map[string]any); isMap && m["type"] == want["type"] && m["status"] == want["status"] && m["reason"] == want["reason"] {
+		if m, isMap := have.(map[string]any); isMap && m["type"] == want["type"] && m["status"] == want["status"] &&
+			m["reason"] == want["reason"] {
 			return nil, false
 		}
 	}
@@ -78,7 +82,8 @@ func DisabledEvent(op Operator, uid string, now time.Time) Object {
 	o.Body["type"], o.Body["reason"] = "Warning", "DisabledCopiedCSVs"
 	o.Body["message"] = "CSV copying disabled for " + op.Namespace + "/" + op.Name
 	o.Body["involvedObject"] = map[string]any{
-		"apiVersion": GVKCSV.GroupVersion().String(), "kind": GVKCSV.Kind, "namespace": op.Namespace, "name": op.Name, "uid": uid,
+		"apiVersion": GVKCSV.GroupVersion().String(), "kind": GVKCSV.Kind, "namespace": op.Namespace, "name": op.Name,
+		"uid": uid,
 	}
 	o.Body["firstTimestamp"], o.Body["lastTimestamp"], o.Body["count"] = stamp(now), stamp(now), int64(1)
 	o.Body["source"] = map[string]any{"component": "chandler"}

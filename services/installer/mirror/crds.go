@@ -19,7 +19,8 @@ type shape struct {
 	plural     string
 	cluster    bool
 	shortNames []string
-	// also are further versions that are served, with the same schema: nothing is lost by reading or writing in one of them.
+	// also are further versions that are served, with the same schema: nothing is lost by reading or writing in one of
+	// them.
 	also    []string
 	columns []apiextensionsv1.CustomResourceColumnDefinition
 	spec    schema
@@ -27,18 +28,22 @@ type shape struct {
 }
 
 func column(name, path, description string) apiextensionsv1.CustomResourceColumnDefinition {
-	return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: "string", JSONPath: path, Description: description}
+	return apiextensionsv1.CustomResourceColumnDefinition{
+		Name: name, Type: "string", JSONPath: path,
+		Description: description,
+	}
 }
 
-// CRDs are the definitions that a cluster needs for a setting of mirror, none over one of somebody else's (DESIGN, settled
-// details). OperatorCondition is always among them (R-COND-1). Printer columns are OLM's.
+// CRDs are the definitions that a cluster needs for a setting of mirror, none over one of somebody else's (DESIGN,
+// settled details). OperatorCondition is always among them (R-COND-1). Printer columns are OLM's.
 func CRDs(mirror string) []*apiextensionsv1.CustomResourceDefinition {
 	list := []shape{operatorCondition()}
 	switch mirror {
 	case events.MirrorCSV:
 		list = append(list, clusterServiceVersion())
 	case events.MirrorAll:
-		list = append(list, clusterServiceVersion(), subscription(), installPlan(), operatorGroup(), operator(), catalogSource(), olmConfig())
+		list = append(list, clusterServiceVersion(), subscription(), installPlan(), operatorGroup(), operator(),
+			catalogSource(), olmConfig())
 	}
 	out := make([]*apiextensionsv1.CustomResourceDefinition, len(list))
 	for i, d := range list {
@@ -93,7 +98,10 @@ func operatorGroup() shape {
 }
 
 func operator() shape {
-	return shape{kind: GVKOperator, revision: 1, plural: "operators", cluster: true, spec: whole(operatorSpec()), status: whole(operatorStatus())}
+	return shape{
+		kind: GVKOperator, revision: 1, plural: "operators", cluster: true, spec: whole(operatorSpec()),
+		status: whole(operatorStatus()),
+	}
 }
 
 func catalogSource() shape {
@@ -116,27 +124,34 @@ func olmConfig() shape {
 	}
 }
 
-// operatorCondition keeps nothing that it does not name: the operator, administrators and Chandler write into one object,
-// each its own part. Operators that know version v1 write the status themselves, those that know v2 write the spec; both
-// are served, the newer one is stored, and nothing is converted but the name of the version (as OLM has it).
+// operatorCondition keeps nothing that it does not name: the operator, administrators and Chandler write into one
+// object, each its own part. Operators that know version v1 write the status themselves, those that know v2 write the
+// spec; both are served, the newer one is stored, and nothing is converted but the name of the version (as OLM has it).
 func operatorCondition() shape {
 	said := schema{
 		Type: "object", Required: []string{"type", "status", "reason", "message"},
 		Properties: fields{
-			"type": text("Upgradeable; no other one has an effect."), "reason": text("Why, in one word."), "message": text("Why, in a sentence."),
-			"status": {
+			"type": text("Upgradeable; no other one has an effect."), "reason": text("Why, in one word."),
+			"message": text("Why, in a sentence."), "status": {
 				Type: "string", Description: "True, False or Unknown.",
-				Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}},
+				Enum: []apiextensionsv1.JSON{
+					{Raw: []byte(`"True"`)},
+					{Raw: []byte(`"False"`)},
+					{Raw: []byte(`"Unknown"`)},
+				},
 			},
-			"observedGeneration": number("The generation of this object that it was said about; an older one does not count."),
+			"observedGeneration": number(
+				"The generation of this object that it was said about; an older one does not count."),
 			"lastTransitionTime": moment("When the status came to be this one."),
 		},
 	}
 	return shape{
-		kind: GVKOperatorCondition, revision: 1, plural: "operatorconditions", shortNames: []string{"condition"}, also: []string{"v1"},
-		spec: object("What is said of the operator, and who may say it.", fields{
-			"conditions":      list("What the operator says of itself; Upgradeable False holds its upgrade back.", said),
-			"overrides":       list("What an administrator says instead; it goes before the operator's own word.", said),
+		kind: GVKOperatorCondition, revision: 1, plural: "operatorconditions", shortNames: []string{"condition"},
+		also: []string{"v1"}, spec: object("What is said of the operator, and who may say it.", fields{
+			"conditions": list("What the operator says of itself; Upgradeable False holds its upgrade back.",
+				said),
+			"overrides": list("What an administrator says instead; it goes before the operator's own word.",
+				said),
 			"deployments":     texts("The Deployments of the operator."),
 			"serviceAccounts": texts("Who may write the conditions."),
 		}),
@@ -150,13 +165,15 @@ func operatorCondition() shape {
 func (d shape) version(name string) apiextensionsv1.CustomResourceDefinitionVersion {
 	return apiextensionsv1.CustomResourceDefinitionVersion{
 		Name: name, Served: true, Storage: name == d.kind.Version,
-		Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+		Subresources: &apiextensionsv1.CustomResourceSubresources{
+			Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+		},
 		AdditionalPrinterColumns: d.columns,
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema{
 			Type: "object", Description: d.kind.Kind + " as Chandler keeps it in a cluster.",
 			Properties: fields{
-				"apiVersion": text("Group and version of the kind."), "kind": text("The kind."), "metadata": {Type: "object"},
-				"spec": d.spec, "status": d.status,
+				"apiVersion": text("Group and version of the kind."), "kind": text("The kind."),
+				"metadata": {Type: "object"}, "spec": d.spec, "status": d.status,
 			},
 		}},
 	}
@@ -168,13 +185,19 @@ func (d shape) object() *apiextensionsv1.CustomResourceDefinition {
 		scope = apiextensionsv1.ClusterScoped
 	}
 	out := &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: d.plural + "." + d.kind.Group, Labels: map[string]string{render.LabelManaged: "true"}},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
+			Kind:       "CustomResourceDefinition",
+		},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   d.plural + "." + d.kind.Group,
+			Labels: map[string]string{render.LabelManaged: "true"},
+		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: d.kind.Group, Scope: scope,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: d.plural, Singular: strings.ToLower(d.kind.Kind), Kind: d.kind.Kind, ListKind: d.kind.Kind + "List",
-				ShortNames: d.shortNames, Categories: []string{"olm"},
+				Plural: d.plural, Singular: strings.ToLower(d.kind.Kind), Kind: d.kind.Kind,
+				ListKind: d.kind.Kind + "List", ShortNames: d.shortNames, Categories: []string{"olm"},
 			},
 		},
 	}

@@ -27,10 +27,12 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"CatalogSource":         "Display=.spec.displayName Type=.spec.sourceType Publisher=.spec.publisher Age=.metadata.creationTimestamp",
-		"ClusterServiceVersion": "Display=.spec.displayName Version=.spec.version Release=.spec.release Replaces=.spec.replaces Phase=.status.phase",
-		"Subscription":          "Package=.spec.name Source=.spec.source Channel=.spec.channel",
-		"InstallPlan":           "CSV=.spec.clusterServiceVersionNames[0] Approval=.spec.approval Approved=.spec.approved",
+		"CatalogSource": "Display=.spec.displayName Type=.spec.sourceType Publisher=.spec.publisher " +
+			"Age=.metadata.creationTimestamp",
+		"ClusterServiceVersion": "Display=.spec.displayName Version=.spec.version Release=.spec.release " +
+			"Replaces=.spec.replaces Phase=.status.phase",
+		"Subscription": "Package=.spec.name Source=.spec.source Channel=.spec.channel",
+		"InstallPlan":  "CSV=.spec.clusterServiceVersionNames[0] Approval=.spec.approval Approved=.spec.approved",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -47,17 +49,19 @@ func TestViewRole(t *testing.T) {
 	rule := r.Rules[0]
 	for _, d := range mirror.CRDs(events.MirrorAll) {
 		kind := d.Spec.Names.Kind
-		if mirrored := kind != "OperatorCondition" && kind != "OLMConfig"; slices.Contains(rule.Resources, d.Spec.Names.Plural) != mirrored {
+		if mirrored := kind != "OperatorCondition" && kind != "OLMConfig"; slices.Contains(
+			rule.Resources, d.Spec.Names.Plural) != mirrored {
 			t.Errorf("%s may be read: %v, want %v", kind, !mirrored, mirrored)
 		}
 	}
-	if diff := cmp.Diff([]string{"get", "list", "watch"}, rule.Verbs); diff != "" || !slices.Equal(rule.APIGroups, []string{"operators.coreos.com"}) {
+	if diff := cmp.Diff([]string{"get", "list", "watch"}, rule.Verbs); diff != "" ||
+		!slices.Equal(rule.APIGroups, []string{"operators.coreos.com"}) {
 		t.Errorf("rule %+v", rule)
 	}
 }
 
-// TestRevisions: a definition that says something else than before has a higher revision: in clusters that have an older
-// one it is written anew, and only then.
+// TestRevisions: a definition that says something else than before has a higher revision: in clusters that have an
+// older one it is written anew, and only then.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	for _, d := range mirror.CRDs(events.MirrorAll) {
@@ -67,7 +71,9 @@ func TestRevisions(t *testing.T) {
 		}
 		want := revisions[d.Spec.Names.Kind]
 		if r := chandlercrd.RevisionOf(d); r != want.revision || string(got) != want.digest {
-			t.Errorf("%s is revision %d with digest %s, known is revision %d with %s: raise the revision with every change, and note both here",
+			t.Errorf(
+				"%s is revision %d with digest %s, known is revision %d with %s: raise the revision with every "+
+					"change, and note both here",
 				d.Spec.Names.Kind, r, got, want.revision, want.digest)
 		}
 	}
@@ -100,7 +106,8 @@ func TestOperatorConditionVersions(t *testing.T) {
 			t.Errorf("%s: %s", v.Name, diff)
 		}
 	}
-	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}}, got); diff != "" || d.Spec.Conversion != nil {
+	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}}, got); diff != "" ||
+		d.Spec.Conversion != nil {
 		t.Errorf("%s, conversion %+v", diff, d.Spec.Conversion)
 	}
 }

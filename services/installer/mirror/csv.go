@@ -41,11 +41,13 @@ func ClusterServiceVersion(op Operator, g Group, manifest map[string]any) (Objec
 	o := newObject(GVKCSV, op.Namespace, op.Name, nil, nil)
 	meta, ok := manifest["metadata"].(map[string]any)
 	if !ok {
-		return o, errs.New(errs.Invalid, "the manifest of ClusterServiceVersion %s has no metadata", op.Name).At("/metadata", "R-CSV-1")
+		return o, errs.New(errs.Invalid, "the manifest of ClusterServiceVersion %s has no metadata", op.Name).At(
+			"/metadata", "R-CSV-1")
 	}
 	spec, ok := manifest["spec"].(map[string]any)
 	if !ok {
-		return o, errs.New(errs.Invalid, "the manifest of ClusterServiceVersion %s has no spec", op.Name).At("/spec", "R-CSV-1")
+		return o, errs.New(errs.Invalid, "the manifest of ClusterServiceVersion %s has no spec", op.Name).At(
+			"/spec", "R-CSV-1")
 	}
 	labels, annotations := strs(meta["labels"]), strs(meta["annotations"])
 	for k, v := range op.Labels {
@@ -160,7 +162,8 @@ func CopiesTo(op Operator, g Group, copies Copies, namespaces map[string]map[str
 	for ns := range namespaces {
 		switch {
 		case ns == op.Namespace:
-		case copies == CopiesEnabled && (g.Global() || slices.Contains(g.Targets, ns)), g.Global() && ns == GlobalCopies:
+		case copies == CopiesEnabled && (g.Global() || slices.Contains(g.Targets, ns)), g.Global() &&
+			ns == GlobalCopies:
 			out = append(out, ns)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// deprecationConditions are one for each deprecated element that the subscription uses, and their roll-up (R-SUB-41). have is what
-// is installed.
+// deprecationConditions are one for each deprecated element that the subscription uses, and their roll-up (R-SUB-41).
+// have is what is installed.
 func deprecationConditions(s protocol.Subscription, have string, now time.Time) []any {
 	var out []any
 	var all []string

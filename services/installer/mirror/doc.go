@@ -1,5 +1,5 @@
-// Package mirror builds the objects of OLM's kinds that show people and tools in a cluster what Chandler installed there,
-// and decides which of them should exist (cluster setting mirror: none, csv, all).
+// Package mirror builds the objects of OLM's kinds that show people and tools in a cluster what Chandler installed
+// there, and decides which of them should exist (cluster setting mirror: none, csv, all).
 //
 // A mirror is read-only: the InstalledOperator and the hub decide. A deleted mirror is written again, and nothing is
 // uninstalled; other edits are refused by an admission policy, with a message that names where to make them (Policy).

@@ -45,11 +45,12 @@ const (
 	maxEventMessage = 1024
 )
 
-// newEvent names an Event after the object that it tells of and what happened: kind, name and id are who it happened to,
-// at is when.
+// newEvent names an Event after the object that it tells of and what happened: kind, name and id are who it happened
+// to, at is when.
 func newEvent(kind, name, id string, e Event) Event {
 	hash := digest.Bytes([]byte(strings.Join([]string{
-		eventType, kind, name, id, e.Type, e.Reason, e.Field, e.Time.UTC().Format(time.RFC3339Nano), strconv.FormatBool(e.OfNamespace),
+		eventType, kind, name, id, e.Type, e.Reason, e.Field, e.Time.UTC().Format(time.RFC3339Nano),
+		strconv.FormatBool(e.OfNamespace),
 	}, "\n"))).Hex()[:eventHash]
 	e.Name = name[:min(len(name), maxObjectName-eventHash-1)] + "." + hash
 	if len(e.Message) > maxEventMessage {
@@ -75,8 +76,8 @@ func (e Event) Object(about corev1.ObjectReference) *corev1.Event {
 	}
 }
 
-// CSVEvents are the transitions of an operator (R-CSV-5). uid is that of its InstalledOperator, whose history it is; dropped
-// is how many entries that history had before the first one here.
+// CSVEvents are the transitions of an operator (R-CSV-5). uid is that of its InstalledOperator, whose history it is;
+// dropped is how many entries that history had before the first one here.
 func CSVEvents(name, uid string, dropped int, history []protocol.Transition) []Event {
 	out := make([]Event, 0, len(history))
 	for i, t := range history {
@@ -96,21 +97,23 @@ func planEvents(p Plan) []Event {
 		message := fmt.Sprintf("%d warning(s) generated during installation of operator %q (%s %q): %s",
 			len(w.Texts), w.Resolving, w.Kind, w.Name, strings.Join(w.Texts, ", "))
 		out = append(out, newEvent(GVKInstallPlan.Kind, p.Name, p.ID, Event{
-			Type: corev1.EventTypeWarning, Reason: "AppliedWithWarnings", Message: message, Time: w.Time, Field: fmt.Sprintf("status.plan[%d]", w.Index),
+			Type: corev1.EventTypeWarning, Reason: "AppliedWithWarnings", Message: message, Time: w.Time,
+			Field: fmt.Sprintf("status.plan[%d]", w.Index),
 		}))
 	}
 	return out
 }
 
-// subscriptionEvents tell why a subscription does not resolve (R-RES-41), or why its bundle could not be unpacked (R-IP-33).
-// What passes by itself, such as unpacking, is told by conditions alone.
+// subscriptionEvents tell why a subscription does not resolve (R-RES-41), or why its bundle could not be unpacked
+// (R-IP-33). What passes by itself, such as unpacking, is told by conditions alone.
 func subscriptionEvents(s protocol.Subscription) []Event {
 	e := Event{Type: corev1.EventTypeWarning, Reason: conditionResolutionFailed, Time: s.FailedSince}
 	switch s.Failed {
 	case "", conditionUnpacking, conditionUnhealthy:
 		return nil
 	case conditionUnpackFailed:
-		e.Reason, e.Message = conditionUnpackFailed, "the image of the bundle of package "+s.Spec.Package+" could not be had; chandler explain says why"
+		e.Reason, e.Message = conditionUnpackFailed, "the image of the bundle of package "+s.Spec.Package+
+			" could not be had; chandler explain says why"
 	default:
 		e.Message = s.Failed + ": " + messageUnresolved
 	}

@@ -15,9 +15,11 @@ import (
 // annotationExcludeGlobal hides the catalogs of the whole fleet from a namespace (R-RES-5).
 const annotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
 
-// mirrorMetadata are the labels and annotations of a mirror: those of the intent, and ours, which win. Where no API server would
-// take both, only ours are shown.
-func mirrorMetadata(m protocol.Metadata, labels, annotations map[string]string) (allLabels, allAnnotations map[string]string) {
+// mirrorMetadata are the labels and annotations of a mirror: those of the intent, and ours, which win. Where no API
+// server would take both, only ours are shown.
+func mirrorMetadata(m protocol.Metadata, labels, annotations map[string]string) (
+	allLabels, allAnnotations map[string]string,
+) {
 	allLabels, allAnnotations = join(m.Labels, labels), join(m.Annotations, annotations)
 	size := 0
 	for k, v := range allAnnotations {
@@ -36,8 +38,8 @@ func join(theirs, ours map[string]string) map[string]string {
 	return all
 }
 
-// Leaves reports labels or annotations that manager wrote and that are wanted no more: what the intent had before. Those
-// of others stay.
+// Leaves reports labels or annotations that manager wrote and that are wanted no more: what the intent had before.
+// Those of others stay.
 func Leaves(written []metav1.ManagedFieldsEntry, manager string, want Object) (bool, error) {
 	meta, _ := want.Body["metadata"].(map[string]any)
 	for _, entry := range written {

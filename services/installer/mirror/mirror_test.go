@@ -42,8 +42,8 @@ func tide() mirror.Operator {
 		Namespace: "coast", Name: "tidegauge.v2.1.0", Package: "tidegauge", Replaces: "tidegauge.v1.9.0",
 		Labels: map[string]string{"olm.api.x": "provided", "chandler-fleet.io/managed": "true"},
 		Status: csv.Status{
-			Phase: csv.PhaseSucceeded, Reason: csv.ReasonInstallSucceeded, Message: "install strategy completed with no errors",
-			LastTransitionTime: now, ConditionsDropped: 3,
+			Phase: csv.PhaseSucceeded, Reason: csv.ReasonInstallSucceeded,
+			Message: "install strategy completed with no errors", LastTransitionTime: now, ConditionsDropped: 3,
 		},
 	}
 }
@@ -70,7 +70,8 @@ func TestClusterServiceVersion(t *testing.T) {
 				"operators.coreos.com/tidegauge.coast": "",
 			},
 			"annotations": object{
-				"capabilities": "Full Lifecycle", "olm.operatorGroup": "og", "olm.operatorNamespace": "coast", "olm.targetNamespaces": "coast,harbour",
+				"capabilities": "Full Lifecycle", "olm.operatorGroup": "og", "olm.operatorNamespace": "coast",
+				"olm.targetNamespaces": "coast,harbour",
 			},
 		},
 		"spec": object{"version": "2.1.0", "description": "long", "replaces": "tidegauge.v1.9.0"},
@@ -81,7 +82,8 @@ func TestClusterServiceVersion(t *testing.T) {
 	if got.OwnedBy != "tidegauge.v2.1.0" {
 		t.Errorf("owned by %q", got.OwnedBy)
 	}
-	if alone := shown(t, mirror.Group{}); strings.Contains(keysOf(alone.Body["metadata"].(object)["annotations"]), "olm.") {
+	if alone := shown(t, mirror.Group{}); strings.Contains(keysOf(alone.Body["metadata"].(object)["annotations"]),
+		"olm.") {
 		t.Errorf("without a group it says %v", alone.Body["metadata"])
 	}
 }
@@ -112,8 +114,14 @@ func TestCopy(t *testing.T) {
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
 		"metadata": object{
 			"name": "tidegauge.v2.1.0", "namespace": "harbour",
-			"labels":      object{"mine": "kept", "olm.managed": "true", "olm.api.x": "provided", "chandler-fleet.io/mirror": "coast", "olm.copiedFrom": "coast"},
-			"annotations": object{"capabilities": "Full Lifecycle", "olm.operatorGroup": "og", "olm.operatorNamespace": "coast"},
+			"labels": object{
+				"mine": "kept", "olm.managed": "true", "olm.api.x": "provided",
+				"chandler-fleet.io/mirror": "coast", "olm.copiedFrom": "coast",
+			},
+			"annotations": object{
+				"capabilities": "Full Lifecycle", "olm.operatorGroup": "og",
+				"olm.operatorNamespace": "coast",
+			},
 		},
 		"spec": source.Body["spec"],
 	}
@@ -153,17 +161,42 @@ func TestCopiesTo(t *testing.T) {
 		copies mirror.Copies
 		want   []string
 	}{
-		"all of the namespaces":                     {tide(), global, mirror.CopiesEnabled, []string{"harbour", "openshift", "quay"}},
-		"its own namespace only":                    {tide(), mirror.Group{Name: "og", Targets: []string{"coast"}}, mirror.CopiesEnabled, nil},
-		"targets that are there":                    {tide(), mirror.Group{Name: "og", Targets: []string{"gone", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},
-		"there is no group at all":                  {tide(), mirror.Group{}, mirror.CopiesEnabled, nil},
-		"loser of an intersection":                  {conflict, global, mirror.CopiesEnabled, nil},
-		"loser of an intersection, copies are off":  {conflict, global, mirror.CopiesDisabled, nil},
-		"targets, its own among them":               {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},
+		"all of the namespaces": {
+			tide(), global, mirror.CopiesEnabled,
+			[]string{"harbour", "openshift", "quay"},
+		},
+		"its own namespace only": {
+			tide(),
+			mirror.Group{Name: "og", Targets: []string{"coast"}},
+			mirror.CopiesEnabled, nil,
+		},
+		"targets that are there": {
+			tide(),
+			mirror.Group{Name: "og", Targets: []string{"gone", "quay"}},
+			mirror.CopiesEnabled,
+			[]string{"quay"},
+		},
+		"there is no group at all":                 {tide(), mirror.Group{}, mirror.CopiesEnabled, nil},
+		"loser of an intersection":                 {conflict, global, mirror.CopiesEnabled, nil},
+		"loser of an intersection, copies are off": {conflict, global, mirror.CopiesDisabled, nil},
+		"targets, its own among them": {
+			tide(),
+			mirror.Group{Name: "og", Targets: []string{"coast", "quay"}},
+			mirror.CopiesEnabled,
+			[]string{"quay"},
+		},
 		"all namespaces, copies are off":            {tide(), global, mirror.CopiesDisabled, []string{"openshift"}},
 		"all namespaces, nothing is said of copies": {tide(), global, mirror.CopiesUnsaid, []string{"openshift"}},
-		"targets, copies are off":                   {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "openshift"}}, mirror.CopiesDisabled, nil},
-		"it is in the namespace itself":             {mirror.Operator{Namespace: "openshift", Name: "tide.v1"}, global, mirror.CopiesDisabled, nil},
+		"targets, copies are off": {
+			tide(),
+			mirror.Group{Name: "og", Targets: []string{"coast", "openshift"}},
+			mirror.CopiesDisabled, nil,
+		},
+		"it is in the namespace itself": {
+			mirror.Operator{Namespace: "openshift", Name: "tide.v1"},
+			global,
+			mirror.CopiesDisabled, nil,
+		},
 	} {
 		if got := mirror.CopiesTo(c.op, c.g, c.copies, all); !cmp.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -202,24 +235,31 @@ func TestCondition(t *testing.T) {
 		Permissions:        []bundle.Permissions{{ServiceAccountName: "gauge"}, {ServiceAccountName: "gauge"}},
 		ClusterPermissions: []bundle.Permissions{{ServiceAccountName: "gauge"}},
 		Deployments: []bundle.Deployment{
-			{Name: "controller", Spec: []byte(`{"template":{"spec":{"serviceAccountName":"watcher"}}}`)}, {Name: "plain", Spec: []byte(`{}`)},
+			{Name: "controller", Spec: []byte(`{"template":{"spec":{"serviceAccountName":"watcher"}}}`)},
+			{Name: "plain", Spec: []byte(`{}`)},
 		},
 	}
 	got, err := mirror.Condition("coast", "tidegauge", c)
 	if err != nil || len(got) != 3 {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if diff := cmp.Diff(object{"deployments": []any{"controller", "plain"}, "serviceAccounts": []any{"gauge", "watcher"}}, got[0].Body["spec"]); diff != "" {
+	if diff := cmp.Diff(object{
+		"deployments":     []any{"controller", "plain"},
+		"serviceAccounts": []any{"gauge", "watcher"},
+	}, got[0].Body["spec"]); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]any{object{
-		"apiGroups": []any{"operators.coreos.com"}, "resources": []any{"operatorconditions", "operatorconditions/status"}, "resourceNames": []any{"tidegauge.v2.1.0"},
+		"apiGroups": []any{"operators.coreos.com"}, "resources": []any{
+			"operatorconditions", "operatorconditions/status",
+		}, "resourceNames": []any{"tidegauge.v2.1.0"},
 		"verbs": []any{"get", "update", "patch"},
 	}}, got[1].Body["rules"]); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]any{
-		object{"kind": "ServiceAccount", "name": "gauge", "namespace": "coast"}, object{"kind": "ServiceAccount", "name": "watcher", "namespace": "coast"},
+		object{"kind": "ServiceAccount", "name": "gauge", "namespace": "coast"},
+		object{"kind": "ServiceAccount", "name": "watcher", "namespace": "coast"},
 	}, got[2].Body["subjects"]); diff != "" {
 		t.Error(diff)
 	}
@@ -240,9 +280,15 @@ func failedTide() mirror.Operator {
 // R-SUB-21: the state is how far the subscription got; how what is installed does says its phase.
 func TestSubscription(t *testing.T) {
 	t.Parallel()
-	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Channel: "steady", Catalog: "fleet"}}
+	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{
+		Package: "tidegauge", Channel: "steady",
+		Catalog: "fleet",
+	}}
 	plan := func(name, phase, pkg, csv string) mirror.Plan {
-		return mirror.Plan{ID: name, Name: name, Phase: phase, Bundles: []events.PlannedBundle{{Package: pkg, CSV: csv}}}
+		return mirror.Plan{
+			ID: name, Name: name, Phase: phase,
+			Bundles: []events.PlannedBundle{{Package: pkg, CSV: csv}},
+		}
 	}
 	for name, c := range map[string]struct {
 		installed []mirror.Operator
@@ -259,27 +305,42 @@ func TestSubscription(t *testing.T) {
 		},
 		"installed": {
 			[]mirror.Operator{tide()},
-			[]mirror.Plan{plan("install-1", "Finished", "tidegauge", "tidegauge.v2.1.0"), plan("install-2", "Finished", "buoy", "buoy.v1.0.0")},
+			[]mirror.Plan{
+				plan("install-1", "Finished", "tidegauge", "tidegauge.v2.1.0"),
+				plan("install-2", "Finished", "buoy", "buoy.v1.0.0"),
+			},
 			false,
-			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown", "plan": "install-1"},
+			object{
+				"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown",
+				"plan": "install-1",
+			},
 		},
 		"an upgrade that failed": {
 			[]mirror.Operator{tide()},
 			[]mirror.Plan{plan("install-2", "Failed", "tidegauge", "tidegauge.v2.2.0")},
 			false,
-			object{"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradePending", "plan": "install-2"},
+			object{
+				"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradePending",
+				"plan": "install-2",
+			},
 		},
 		"an upgrade that failed, to be failed forward from": {
 			[]mirror.Operator{tide()},
 			[]mirror.Plan{plan("install-2", "Failed", "tidegauge", "tidegauge.v2.2.0")},
 			true,
-			object{"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradeFailed", "plan": "install-2"},
+			object{
+				"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradeFailed",
+				"plan": "install-2",
+			},
 		},
 		"what failed after it came": {
 			[]mirror.Operator{failedTide()},
 			[]mirror.Plan{plan("install-1", "Finished", "tidegauge", "tidegauge.v2.1.0")},
 			true,
-			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown", "plan": "install-1"},
+			object{
+				"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown",
+				"plan": "install-1",
+			},
 		},
 		"beside the one that it replaces": {
 			[]mirror.Operator{{Name: "tidegauge.v1.9.0", Package: "tidegauge"}, tide()},
@@ -288,19 +349,24 @@ func TestSubscription(t *testing.T) {
 			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown"},
 		},
 	} {
-		o := mirror.Subscription("coast", s, mirror.Known{Installed: c.installed, Plans: c.plans, FailForward: c.forward}, now)
+		o := mirror.Subscription("coast", s, mirror.Known{
+			Installed: c.installed, Plans: c.plans,
+			FailForward: c.forward,
+		}, now)
 		if ref, ok := o.Status["installPlanRef"].(object); ok {
 			o.Status["plan"] = ref["name"]
 			delete(o.Status, "installPlanRef")
 		}
-		for _, told := range []string{"lastUpdated", "installplan", "conditions", "catalogHealth"} { // of which others tell
+		for _, told := range []string{"lastUpdated", "installplan", "conditions", "catalogHealth"} {
+			// of which others tell
 			delete(o.Status, told)
 		}
 		if diff := cmp.Diff(c.want, o.Status); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if diff := cmp.Diff(object{
-			"name": "tidegauge", "channel": "steady", "source": "fleet", "sourceNamespace": "", "installPlanApproval": "Automatic",
+			"name": "tidegauge", "channel": "steady", "source": "fleet", "sourceNamespace": "",
+			"installPlanApproval": "Automatic",
 		}, o.Body["spec"]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -311,13 +377,25 @@ func TestSubscription(t *testing.T) {
 func TestInstallPlan(t *testing.T) {
 	t.Parallel()
 	p := mirror.Plan{
-		Name: "install-7xk2p", Bundles: []events.PlannedBundle{{CSV: "tidegauge.v2.1.0", Package: "tidegauge", Catalog: "fleet"}, {CSV: "brine.v3.2.0", Package: "brine"}},
+		Name: "install-7xk2p", Bundles: []events.PlannedBundle{
+			{CSV: "tidegauge.v2.1.0", Package: "tidegauge", Catalog: "fleet"}, {CSV: "brine.v3.2.0", Package: "brine"},
+		},
 		Steps: []mirror.PlanStep{
-			{Resolving: "tidegauge.v2.1.0", GVK: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Name: "gauge", Done: true},
-			{Resolving: "brine.v3.2.0", GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Name: "brine"},
+			{
+				Resolving: "tidegauge.v2.1.0", GVK: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
+				Name: "gauge", Done: true,
+			},
+			{
+				Resolving: "brine.v3.2.0", GVK: schema.GroupVersionKind{
+					Group: "apps", Version: "v1", Kind: "Deployment",
+				},
+				Name: "brine",
+			},
 		},
 	}
-	manual := []protocol.Subscription{{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Approval: "Manual"}}}
+	manual := []protocol.Subscription{{Name: "gauge", Spec: events.SubscriptionSpec{
+		Package: "tidegauge", Approval: "Manual",
+	}}}
 	o := mirror.InstallPlan("coast", p, manual)
 	if diff := cmp.Diff(object{
 		"approval": "Manual", "approved": true, "clusterServiceVersionNames": []any{"brine.v3.2.0", "tidegauge.v2.1.0"},
@@ -326,10 +404,12 @@ func TestInstallPlan(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{
 		object{"resolving": "tidegauge.v2.1.0", "status": "Created", "resource": object{
-			"group": "", "version": "v1", "kind": "Service", "name": "gauge", "sourceName": "fleet", "sourceNamespace": "", "manifest": "",
+			"group": "", "version": "v1", "kind": "Service", "name": "gauge", "sourceName": "fleet",
+			"sourceNamespace": "", "manifest": "",
 		}},
 		object{"resolving": "brine.v3.2.0", "status": "Unknown", "resource": object{
-			"group": "apps", "version": "v1", "kind": "Deployment", "name": "brine", "sourceName": "", "sourceNamespace": "", "manifest": "",
+			"group": "apps", "version": "v1", "kind": "Deployment", "name": "brine", "sourceName": "",
+			"sourceNamespace": "", "manifest": "",
 		}},
 	}, o.Status["plan"]); diff != "" {
 		t.Error(diff)
@@ -375,17 +455,20 @@ func TestOperatorGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(object{
-		"upgradeStrategy": "Default", "serviceAccountName": "installer", "selector": object{"matchLabels": object{"tier": "quay"}},
+		"upgradeStrategy": "Default", "serviceAccountName": "installer",
+		"selector": object{"matchLabels": object{"tier": "quay"}},
 	}, o.Body["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	if got := o.Body["metadata"].(object)["annotations"].(object)["olm.providedAPIs"]; got != "Buoy.v1.sea.test,Gauge.v1.sea.test" {
+	provided := o.Body["metadata"].(object)["annotations"].(object)["olm.providedAPIs"]
+	if got := provided; got != "Buoy.v1.sea.test,Gauge.v1.sea.test" {
 		t.Errorf("provided APIs %v", got)
 	}
 	if diff := cmp.Diff(object{
 		"namespaces": []any{"harbour", "quay"}, "lastUpdated": "2031-02-03T04:05:06Z",
 		"conditions": []any{object{
-			"type": "OperatorGroupServiceAccount", "status": "True", "reason": "ServiceAccountNotFound", "message": "", "lastTransitionTime": "2031-02-03T04:05:06Z",
+			"type": "OperatorGroupServiceAccount", "status": "True", "reason": "ServiceAccountNotFound", "message": "",
+			"lastTransitionTime": "2031-02-03T04:05:06Z",
 		}},
 	}, o.Status); diff != "" {
 		t.Error(diff)
@@ -395,25 +478,43 @@ func TestOperatorGroup(t *testing.T) {
 // R-CSV-62: all parts of a package in a namespace, each once.
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	service := protocol.Component{ObjectRef: protocol.ObjectRef{Version: "v1", Kind: "Service", Namespace: "coast", Name: "gauge"}}
-	crd := protocol.Component{ObjectRef: protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "gauges.sea.test"}}
+	service := protocol.Component{ObjectRef: protocol.ObjectRef{
+		Version: "v1", Kind: "Service", Namespace: "coast",
+		Name: "gauge",
+	}}
+	crd := protocol.Component{ObjectRef: protocol.ObjectRef{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition", Name: "gauges.sea.test",
+	}}
 	monitor := protocol.Component{
-		ObjectRef: protocol.ObjectRef{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor", Namespace: "coast", Name: "gauge"},
-		Status:    protocol.ComponentWaiting, Message: "waits for ServiceMonitor (monitoring.coreos.com)",
+		ObjectRef: protocol.ObjectRef{
+			Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor",
+			Namespace: "coast", Name: "gauge",
+		},
+		Status: protocol.ComponentWaiting, Message: "waits for ServiceMonitor (monitoring.coreos.com)",
 	}
 	o := mirror.OperatorOf("coast", "tidegauge", []protocol.Component{crd, service, monitor, crd}, false, now)
 	if o.Name != "tidegauge.coast" || o.Namespace != "" {
 		t.Errorf("named %s/%s", o.Namespace, o.Name)
 	}
 	if diff := cmp.Diff(object{"components": object{
-		"labelSelector": object{"matchExpressions": []any{object{"key": "operators.coreos.com/tidegauge.coast", "operator": "Exists"}}},
+		"labelSelector": object{"matchExpressions": []any{
+			object{"key": "operators.coreos.com/tidegauge.coast", "operator": "Exists"},
+		}},
 		"refs": []any{
 			object{"apiVersion": "v1", "kind": "Service", "namespace": "coast", "name": "gauge"},
-			object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "name": "gauges.sea.test"},
-			object{"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "namespace": "coast", "name": "gauge", "conditions": []any{object{
-				"type": "Available", "status": "False", "reason": "APINotServed", "message": "waits for ServiceMonitor (monitoring.coreos.com)",
-				"lastTransitionTime": "2031-02-03T04:05:06Z",
-			}}},
+			object{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+				"name": "gauges.sea.test",
+			},
+			object{
+				"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "namespace": "coast",
+				"name": "gauge", "conditions": []any{object{
+					"type": "Available", "status": "False", "reason": "APINotServed",
+					"message":            "waits for ServiceMonitor (monitoring.coreos.com)",
+					"lastTransitionTime": "2031-02-03T04:05:06Z",
+				}},
+			},
 		},
 	}}, o.Status); diff != "" {
 		t.Error(diff)
@@ -450,11 +551,13 @@ func TestConfig(t *testing.T) {
 	if _, again := mirror.ConfigStatus(object{"status": status}, mirror.CopiesEnabled, now.Add(time.Hour)); again {
 		t.Error("what is said already is written again")
 	}
-	if status, ok := mirror.ConfigStatus(object{"status": status}, mirror.CopiesUnsaid, now); !ok || status["conditions"].([]any)[0].(object)["status"] != "True" {
+	if status, ok := mirror.ConfigStatus(object{"status": status}, mirror.CopiesUnsaid, now); !ok ||
+		status["conditions"].([]any)[0].(object)["status"] != "True" {
 		t.Errorf("got %v", status)
 	}
 	e := mirror.DisabledEvent(tide(), "u", now)
-	if e.Body["reason"] != "DisabledCopiedCSVs" || e.Body["message"] != "CSV copying disabled for coast/tidegauge.v2.1.0" || e.Body["type"] != "Warning" {
+	if e.Body["reason"] != "DisabledCopiedCSVs" ||
+		e.Body["message"] != "CSV copying disabled for coast/tidegauge.v2.1.0" || e.Body["type"] != "Warning" {
 		t.Errorf("got %v", e.Body)
 	}
 }
@@ -464,7 +567,9 @@ func TestOLMCandidates(t *testing.T) {
 	t.Parallel()
 	zero, two := int32(0), int32(2)
 	deployment := func(name string, change func(*appsv1.Deployment)) appsv1.Deployment {
-		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: name, Labels: map[string]string{"app": name}}}
+		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "olm", Name: name, Labels: map[string]string{"app": name},
+		}}
 		change(&d)
 		return d
 	}
@@ -477,13 +582,15 @@ func TestOLMCandidates(t *testing.T) {
 		d    appsv1.Deployment
 		want bool
 	}{
-		"running":          {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &two }), true},
-		"by default":       {deployment("catalog-operator", func(*appsv1.Deployment) {}), true},
-		"scaled down":      {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), false},
-		"going":            {deployment("olm-operator", func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }), false},
-		"a namesake":       {deployment("olm-operator", func(d *appsv1.Deployment) { d.Labels = nil }), false},
-		"another thing":    {deployment("packageserver", func(*appsv1.Deployment) {}), false},
-		"by its program":   {deployment("lifecycle", runs(corev1.Container{Command: []string{"/bin/olm"}, Args: []string{"--namespace", "x"}})), true},
+		"running":     {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &two }), true},
+		"by default":  {deployment("catalog-operator", func(*appsv1.Deployment) {}), true},
+		"scaled down": {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), false},
+		"going": {deployment("olm-operator",
+			func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }), false},
+		"a namesake":    {deployment("olm-operator", func(d *appsv1.Deployment) { d.Labels = nil }), false},
+		"another thing": {deployment("packageserver", func(*appsv1.Deployment) {}), false},
+		"by its program": {deployment("lifecycle",
+			runs(corev1.Container{Command: []string{"/bin/olm"}, Args: []string{"--namespace", "x"}})), true},
 		"by its arguments": {deployment("catalogs", runs(corev1.Container{Args: []string{"/bin/catalog"}})), true},
 		"names it only":    {deployment("backup", runs(corev1.Container{Command: []string{"cp", "/bin/olm"}})), false},
 	} {
@@ -509,9 +616,15 @@ func TestHolds(t *testing.T) {
 		live object
 		want bool
 	}{
-		"as it is":             {live(func(object) {}), true},
-		"with another's label": {live(func(o object) { o["metadata"].(object)["labels"].(object)["another"] = "x" }), true},
-		"without a label":      {live(func(o object) { delete(o["metadata"].(object)["labels"].(object), "olm.managed") }), false},
+		"as it is": {live(func(object) {}), true},
+		"with another's label": {
+			live(func(o object) { o["metadata"].(object)["labels"].(object)["another"] = "x" }),
+			true,
+		},
+		"without a label": {live(func(o object) {
+			delete(o["metadata"].(object)["labels"].(object),
+				"olm.managed")
+		}), false},
 		"with a field changed": {live(func(o object) { o["spec"] = object{"version": "9"} }), false},
 		"with a field more": {live(func(o object) {
 			o["spec"] = object{"version": "2.1.0", "description": "long", "replaces": "tidegauge.v1.9.0", "x": "y"}
@@ -551,7 +664,8 @@ func TestCRDs(t *testing.T) {
 		events.MirrorNone: {"operatorconditions"},
 		events.MirrorCSV:  {"operatorconditions", "clusterserviceversions"},
 		events.MirrorAll: {
-			"operatorconditions", "clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators", "catalogsources", "olmconfigs",
+			"operatorconditions", "clusterserviceversions", "subscriptions", "installplans", "operatorgroups",
+			"operators", "catalogsources", "olmconfigs",
 		},
 	} {
 		var got []string
@@ -567,15 +681,25 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestMirrorMetadata: mirrors bear the labels and annotations of their intents beside ours, which win (R-SUB §4.1, R-OG §7.1,
-// R-CAT §1.11).
+// TestMirrorMetadata: mirrors bear the labels and annotations of their intents beside ours, which win (R-SUB §4.1, R-OG
+// §7.1, R-CAT §1.11).
 func TestMirrorMetadata(t *testing.T) {
 	t.Parallel()
-	noted := protocol.Metadata{Labels: map[string]string{"team": "sea", mirror.LabelMirror: "x"}, Annotations: map[string]string{"owner": "dock", "olm.providedAPIs": "x"}}
-	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet"}, Metadata: noted}
+	noted := protocol.Metadata{
+		Labels:      map[string]string{"team": "sea", mirror.LabelMirror: "x"},
+		Annotations: map[string]string{"owner": "dock", "olm.providedAPIs": "x"},
+	}
+	s := protocol.Subscription{
+		Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet"},
+		Metadata: noted,
+	}
 	s.Catalog = &protocol.CatalogState{State: "Ready", Metadata: noted}
-	g := protocol.OperatorGroup{Name: "og", Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: true}, Metadata: noted}
-	group, err := mirror.OperatorGroup("coast", g, protocol.GroupReport{ProvidedAPIs: []string{"Gauge.v1.sea.test"}}, now)
+	g := protocol.OperatorGroup{
+		Name: "og", Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: true},
+		Metadata: noted,
+	}
+	group, err := mirror.OperatorGroup("coast", g, protocol.GroupReport{ProvidedAPIs: []string{"Gauge.v1.sea.test"}},
+		now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -589,7 +713,10 @@ func TestMirrorMetadata(t *testing.T) {
 	}{
 		{mirror.Subscription("coast", s, mirror.Known{}, now), component, theirs},
 		{mirror.CatalogSources("coast", []protocol.Subscription{s})[0], ours, theirs},
-		{group, ours, object{"owner": "dock", "olm.providedAPIs": "Gauge.v1.sea.test", "olm.operatorframework.io/exclude-global-namespace-resolution": "true"}},
+		{group, ours, object{
+			"owner": "dock", "olm.providedAPIs": "Gauge.v1.sea.test",
+			"olm.operatorframework.io/exclude-global-namespace-resolution": "true",
+		}},
 	} {
 		meta := c.got.Body["metadata"].(object)
 		if diff := cmp.Diff([]any{c.labels, c.annotations}, []any{meta["labels"], meta["annotations"]}); diff != "" {
@@ -601,7 +728,8 @@ func TestMirrorMetadata(t *testing.T) {
 	if group, err = mirror.OperatorGroup("coast", g, protocol.GroupReport{}, now); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(object{"olm.operatorframework.io/exclude-global-namespace-resolution": "true"}, group.Body["metadata"].(object)["annotations"]); diff != "" {
+	if diff := cmp.Diff(object{"olm.operatorframework.io/exclude-global-namespace-resolution": "true"},
+		group.Body["metadata"].(object)["annotations"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -610,14 +738,22 @@ func TestMirrorMetadata(t *testing.T) {
 func TestLeaves(t *testing.T) {
 	t.Parallel()
 	want := mirror.Object{Body: object{"metadata": object{"labels": object{"team": "sea"}}}}
-	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) []metav1.ManagedFieldsEntry {
-		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}}
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType,
+		fields string,
+	) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{{
+			Manager: manager, Operation: operation,
+			FieldsV1: metav1.NewFieldsV1(fields),
+		}}
 	}
 	for name, c := range map[string]struct {
 		written []metav1.ManagedFieldsEntry
 		want    bool
 	}{
-		"as wanted":            {entry("m", "Apply", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:a":{}}}`), false},
+		"as wanted": {
+			entry("m", "Apply", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:a":{}}}`),
+			false,
+		},
 		"a label more":         {entry("m", "Apply", `{"f:metadata":{"f:labels":{"f:team":{},"f:trial":{}}}}`), true},
 		"an annotation more":   {entry("m", "Apply", `{"f:metadata":{"f:annotations":{".":{},"f:a/b":{}}}}`), true},
 		"somebody else's":      {entry("n", "Apply", `{"f:metadata":{"f:labels":{"f:trial":{}}}}`), false},

@@ -42,7 +42,10 @@ func olm(version, kind string) gvk {
 
 // Kinds are those of which there can be mirrors. OLMConfig and OperatorCondition are not among them.
 func Kinds() []runtimeschema.GroupVersionKind {
-	return []runtimeschema.GroupVersionKind{GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator, GVKCatalogSource}
+	return []runtimeschema.GroupVersionKind{
+		GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator,
+		GVKCatalogSource,
+	}
 }
 
 // Object is one object as it is to be.

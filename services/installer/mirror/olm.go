@@ -32,11 +32,13 @@ type OLMCandidate struct {
 
 // String says what was found where, for people.
 func (c OLMCandidate) String() string {
-	return c.Namespace + "/" + c.Name + ", whose service account " + c.Account + " may write the ClusterServiceVersions of all namespaces"
+	return c.Namespace + "/" + c.Name + ", whose service account " + c.Account +
+		" may write the ClusterServiceVersions of all namespaces"
 }
 
 // OLMCandidates are those among Deployments, sorted, each once: by name and label, or by the program that they run. One
-// that is scaled to nothing or on its way out does not count; one whose pods are not ready does: it comes back by itself.
+// that is scaled to nothing or on its way out does not count; one whose pods are not ready does: it comes back by
+// itself.
 func OLMCandidates(list []appsv1.Deployment) []OLMCandidate {
 	var out []OLMCandidate
 	for _, d := range list {
@@ -45,7 +47,10 @@ func OLMCandidates(list []appsv1.Deployment) []OLMCandidate {
 		if !wanted || !looks || d.DeletionTimestamp != nil {
 			continue
 		}
-		out = append(out, OLMCandidate{d.Namespace, d.Name, cmp.Or(d.Spec.Template.Spec.ServiceAccountName, defaultAccount)})
+		out = append(out, OLMCandidate{
+			d.Namespace, d.Name,
+			cmp.Or(d.Spec.Template.Spec.ServiceAccountName, defaultAccount),
+		})
 	}
 	slices.SortFunc(out, func(a, b OLMCandidate) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

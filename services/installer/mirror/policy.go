@@ -23,12 +23,16 @@ const labelOwn = "chandler-fleet.io/managed"
 
 // resources of the mirrored kinds.
 func resources() []string {
-	return []string{"clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators", "catalogsources"}
+	return []string{
+		"clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators",
+		"catalogsources",
+	}
 }
 
 // Policy refuses edits of mirrors by anybody but a user, with a sentence that says where to make them, and objects that
-// others give the label of a mirror: Chandler overwrites and removes what bears it. Deleting is let in: it comes back, and
-// the garbage collector must be able to. So are finalizers and owner references, which are the cluster's own business.
+// others give the label of a mirror: Chandler overwrites and removes what bears it. Deleting is let in: it comes back,
+// and the garbage collector must be able to. So are finalizers and owner references, which are the cluster's own
+// business.
 func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	var rules []string
 	for _, r := range resources() {
@@ -37,32 +41,39 @@ func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.V
 	return policy(PolicyName, rules, admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConditions: []admissionv1.MatchCondition{
 			notUser(user),
-			{Name: "mirror", Expression: labelled("object") + " || request.operation == 'UPDATE' && " + labelled("oldObject")},
+			{Name: "mirror", Expression: labelled("object") + " || request.operation == 'UPDATE' && " +
+				labelled("oldObject")},
 		},
 		Variables: []admissionv1.Variable{{Name: "where", Expression: whereToEdit()}},
 		Validations: []admissionv1.Validation{{
 			Expression: unchanged(),
 			MessageExpression: "request.operation == 'CREATE' || !(" + labelled("oldObject") + ") ? " +
-				"'Label " + LabelMirror + " marks what Chandler itself shows, and Chandler removes what bears it: leave it out' : " +
-				"object.kind + ' ' + object.metadata.name + ' is kept by Chandler to show what it does; edits here change nothing. ' + variables.where",
+				"'Label " + LabelMirror +
+				" marks what Chandler itself shows, and Chandler removes what bears it: leave it out' : " +
+				"object.kind + ' ' + object.metadata.name + ' is kept by Chandler to show what it does; edits here " +
+				"change nothing. ' + variables.where",
 		}},
 	})
 }
 
-// Intents refuses what anybody but a user creates of the mirrored kinds, and what he writes into the spec of one that is no
-// mirror: Chandler reads none of it, so that it would be accepted and never acted on. OLMConfigs and OperatorConditions are
-// read, and let in. It holds while Chandler is in charge of the cluster, and not where OLM is at work.
+// Intents refuses what anybody but a user creates of the mirrored kinds, and what he writes into the spec of one that
+// is no mirror: Chandler reads none of it, so that it would be accepted and never acted on. OLMConfigs and
+// OperatorConditions are read, and let in. It holds while Chandler is in charge of the cluster, and not where OLM is at
+// work.
 func Intents(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	return policy(IntentsName, resources(), admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConditions: []admissionv1.MatchCondition{
 			notUser(user),
-			{Name: "no-mirror", Expression: "!(" + labelled("object") + ") && (request.operation == 'CREATE' || !(" + labelled("oldObject") + ") && " +
+			{Name: "no-mirror", Expression: "!(" + labelled("object") + ") && (request.operation == 'CREATE' || !(" +
+				labelled("oldObject") + ") && " +
 				"object.metadata.generation != oldObject.metadata.generation)"},
 		},
 		Validations: []admissionv1.Validation{{
 			Expression: "false",
-			MessageExpression: "'Nothing would act on this ' + object.kind + ': the operators of this cluster are kept by Chandler, which takes wishes through its own API. ' + " +
-				"(object.kind in ['Subscription', 'CatalogSource', 'OperatorGroup'] ? 'Apply the same file there: chandler apply --cluster <cluster> -f <file>' : " +
+			MessageExpression: "'Nothing would act on this ' + object.kind + ': the operators of this cluster are " +
+				"kept by Chandler, which takes wishes through its own API. ' + " +
+				"(object.kind in ['Subscription', 'CatalogSource', 'OperatorGroup'] ? 'Apply the same file there: " +
+				"chandler apply --cluster <cluster> -f <file>' : " +
 				"'Subscribe to the package there (chandler apply); Chandler then shows its ' + object.kind + ' here')",
 		}},
 	})
@@ -73,7 +84,9 @@ func notUser(user string) admissionv1.MatchCondition {
 }
 
 // policy completes a policy over resources of OLM's group, and makes its binding.
-func policy(name string, resources []string, spec admissionv1.ValidatingAdmissionPolicySpec) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+func policy(name string, resources []string, spec admissionv1.ValidatingAdmissionPolicySpec) (
+	*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding,
+) {
 	fail, exact := admissionv1.Fail, admissionv1.Exact
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{render.LabelManaged: "true", labelOwn: "true"}}
 	spec.FailurePolicy = &fail
@@ -81,13 +94,19 @@ func policy(name string, resources []string, spec admissionv1.ValidatingAdmissio
 		MatchPolicy: &exact,
 		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-			Rule:       admissionv1.Rule{APIGroups: []string{groupOLM}, APIVersions: []string{"*"}, Resources: resources},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{groupOLM}, APIVersions: []string{"*"},
+				Resources: resources,
+			},
 		}}},
 	}
-	return &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: spec}, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: meta,
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}
+	return &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: spec},
+		&admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: meta,
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			},
+		}
 }
 
 // labelled holds for an object that bears the label of a mirror.
@@ -103,17 +122,23 @@ func unchanged() string {
 			"(has(oldObject.metadata." + field + ") ? oldObject.metadata." + field + " : {})"
 	}
 	return strings.Join([]string{
-		"request.operation == 'UPDATE'", "(!has(request.subResource) || request.subResource == '')", "object.metadata.generation == oldObject.metadata.generation", same("labels"), same("annotations"),
+		"request.operation == 'UPDATE'", "(!has(request.subResource) || request.subResource == '')",
+		"object.metadata.generation == oldObject.metadata.generation", same("labels"), same("annotations"),
 	}, " && ")
 }
 
 // whereToEdit says for each kind where its content comes from.
 func whereToEdit() string {
 	return "object.kind == 'ClusterServiceVersion' ? " +
-		"'Change the operator by its subscription: chandler apply; remove it: chandler uninstall ' + object.metadata.name : " +
-		"object.kind == 'Subscription' ? 'Change the subscription in Chandler: chandler apply, or PUT on its address in the API' : " +
-		"object.kind == 'InstallPlan' ? 'Approve or reject the plan in Chandler: chandler approve or chandler reject ' + object.metadata.name : " +
-		"object.kind == 'OperatorGroup' ? 'Change the operator group in Chandler: chandler apply, or PUT on its address in the API' : " +
-		"object.kind == 'CatalogSource' ? 'Change the catalog in Chandler: chandler apply, or PUT on its address in the API' : " +
+		"'Change the operator by its subscription: chandler apply; remove it: chandler uninstall ' + " +
+		"object.metadata.name : " +
+		"object.kind == 'Subscription' ? 'Change the subscription in Chandler: chandler apply, or PUT on its address " +
+		"in the API' : " +
+		"object.kind == 'InstallPlan' ? 'Approve or reject the plan in Chandler: chandler approve or chandler reject " +
+		"' + object.metadata.name : " +
+		"object.kind == 'OperatorGroup' ? 'Change the operator group in Chandler: chandler apply, or PUT on its " +
+		"address in the API' : " +
+		"object.kind == 'CatalogSource' ? 'Change the catalog in Chandler: chandler apply, or PUT on its address in " +
+		"the API' : " +
 		"'It gathers the parts of an operator: change those'"
 }

@@ -15,6 +15,9 @@ func ViewRole() *rbacv1.ClusterRole {
 		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: map[string]string{
 			render.LabelManaged: "true", "rbac.authorization.k8s.io/aggregate-to-view": "true",
 		}},
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{groupOLM}, Resources: resources(), Verbs: []string{"get", "list", "watch"}}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{groupOLM}, Resources: resources(),
+			Verbs: []string{"get", "list", "watch"},
+		}},
 	}
 }

@@ -30,7 +30,9 @@ func texts(doc string) schema { return list(doc, schema{Type: "string"}) }
 
 // dict has values of one type under any key.
 func dict(doc string, of schema) schema {
-	return schema{Type: "object", Description: doc, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &of}}
+	return schema{Type: "object", Description: doc, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{
+		Allows: true, Schema: &of,
+	}}
 }
 
 func object(doc string, f fields) schema {
@@ -88,50 +90,60 @@ func condition(types string) schema {
 // reference names another object.
 func reference(doc string) schema {
 	return object(doc, fields{
-		"apiVersion": text("Group and version of its kind."), "kind": text("Its kind."), "name": text("Its name."), "namespace": text("Its namespace."),
-		"uid": text("Its UID."), "uuid": text("Its UID."), "resourceVersion": text("The version that was seen."),
-		"fieldPath": text("The part of it that is meant."),
+		"apiVersion": text("Group and version of its kind."), "kind": text("Its kind."), "name": text("Its name."),
+		"namespace": text("Its namespace."), "uid": text("Its UID."), "uuid": text("Its UID."),
+		"resourceVersion": text("The version that was seen."), "fieldPath": text("The part of it that is meant."),
 	})
 }
 
 func subscriptionSpec() schema {
-	return object("What is followed. Here it is only shown: change it in Chandler (chandler apply, or PUT on its address in the API).", fields{
-		"name":                text("The package that is followed."),
-		"source":              text("The catalog that it comes from."),
-		"sourceNamespace":     text("Namespace of the catalog; empty for one of the whole fleet."),
-		"channel":             text("The channel that is followed; empty for any channel of the package, its default channel first."),
-		"startingCSV":         text("The ClusterServiceVersion to begin with; empty for the newest."),
-		"installPlanApproval": text("Automatic: updates are installed without a person. Manual: each install plan waits for approval."),
-		"config":              anything("How the operator's Deployments are configured. It is not shown, since it may hold secrets."),
-	})
+	return object(
+		"What is followed. Here it is only shown: change it in Chandler (chandler apply, or PUT on its address in "+
+			"the API).", fields{
+			"name":            text("The package that is followed."),
+			"source":          text("The catalog that it comes from."),
+			"sourceNamespace": text("Namespace of the catalog; empty for one of the whole fleet."),
+			"channel": text(
+				"The channel that is followed; empty for any channel of the package, its default channel first."),
+			"startingCSV": text("The ClusterServiceVersion to begin with; empty for the newest."),
+			"installPlanApproval": text(
+				"Automatic: updates are installed without a person. Manual: each install plan waits for approval."),
+			"config": anything(
+				"How the operator's Deployments are configured. It is not shown, since it may hold secrets."),
+		})
 }
 
 func subscriptionStatus() schema {
 	return object("What is installed, and what is on its way.", fields{
-		"currentCSV":            text("The ClusterServiceVersion that is installed or on its way."),
-		"installedCSV":          text("The ClusterServiceVersion that is installed."),
-		"state":                 text("AtLatestKnown, UpgradePending or UpgradeFailed; empty as long as nothing was found for it."),
+		"currentCSV":   text("The ClusterServiceVersion that is installed or on its way."),
+		"installedCSV": text("The ClusterServiceVersion that is installed."),
+		"state": text(
+			"AtLatestKnown, UpgradePending or UpgradeFailed; empty as long as nothing was found for it."),
 		"reason":                text("Why it is in this state."),
 		"installPlanRef":        reference("The newest install plan that moves the package."),
 		"installplan":           reference("The same, as older tools read it."),
 		"installPlanGeneration": number("Generation of that install plan."),
 		"lastUpdated":           moment("When the status was written."),
 		"conditions": list("What is out of order: a condition that is True says so.", condition(
-			"CatalogSourcesUnhealthy, ResolutionFailed, InstallPlanPending, InstallPlanFailed, InstallPlanMissing, BundleUnpacking or BundleUnpackFailed.")),
+			"CatalogSourcesUnhealthy, ResolutionFailed, InstallPlanPending, InstallPlanFailed, InstallPlanMissing, "+
+				"BundleUnpacking or BundleUnpackFailed.")),
 		"catalogHealth": list("How the catalogs do that it is resolved from.", object("", fields{
-			"catalogSourceRef": reference("The catalog."), "healthy": flag("Whether it can be used."), "lastUpdated": moment("When it was looked at."),
+			"catalogSourceRef": reference("The catalog."), "healthy": flag("Whether it can be used."),
+			"lastUpdated": moment("When it was looked at."),
 		})),
 	})
 }
 
 func installPlanSpec() schema {
-	return object("What is to be installed. Here it is only shown: approve or reject the plan in Chandler (chandler approve, chandler reject).", fields{
-		"approval":                   text("Automatic: it needs nobody. Manual: it waits for approval."),
-		"approved":                   flag("Whether it may be carried out."),
-		"clusterServiceVersionNames": texts("The ClusterServiceVersions that it installs."),
-		"generation":                 number("Counts the plans of the namespace."),
-		"source":                     text("Not used."), "sourceNamespace": text("Not used."),
-	})
+	return object(
+		"What is to be installed. Here it is only shown: approve or reject the plan in Chandler (chandler approve, "+
+			"chandler reject).", fields{
+			"approval":                   text("Automatic: it needs nobody. Manual: it waits for approval."),
+			"approved":                   flag("Whether it may be carried out."),
+			"clusterServiceVersionNames": texts("The ClusterServiceVersions that it installs."),
+			"generation":                 number("Counts the plans of the namespace."),
+			"source":                     text("Not used."), "sourceNamespace": text("Not used."),
+		})
 }
 
 func installPlanStatus() schema {
@@ -149,8 +161,9 @@ func installPlanStatus() schema {
 			"status":    text("Unknown: not tried. Created: done."),
 			"optional":  flag("Whether the plan goes on without it."),
 			"resource": object("The object.", fields{
-				"group": text("Group of its kind."), "version": text("Version of its kind."), "kind": text("Its kind."), "name": text("Its name."),
-				"manifest": text("Left out: it is in the object itself."), "sourceName": text("The catalog that it comes from."),
+				"group": text("Group of its kind."), "version": text("Version of its kind."), "kind": text("Its kind."),
+				"name": text("Its name."), "manifest": text("Left out: it is in the object itself."),
+				"sourceName":      text("The catalog that it comes from."),
 				"sourceNamespace": text("Namespace of that catalog."),
 			}),
 		})),
@@ -162,20 +175,23 @@ func labelSelector(doc string) schema {
 	return object(doc, fields{
 		"matchLabels": dict("Labels that must be there with these values.", schema{Type: "string"}),
 		"matchExpressions": list("Further requirements.", object("", fields{
-			"key": text("The label."), "operator": text("In, NotIn, Exists or DoesNotExist."), "values": texts("The values."),
+			"key": text("The label."), "operator": text("In, NotIn, Exists or DoesNotExist."),
+			"values": texts("The values."),
 		})),
 	})
 }
 
 func operatorGroupSpec() schema {
-	return object("Which namespaces the operators of this namespace serve. Here it is only shown: change it in Chandler (chandler apply, "+
-		"or PUT on its address in the API).", fields{
-		"targetNamespaces":   texts("These namespaces. With neither this nor a selector: all namespaces."),
-		"selector":           labelSelector("The namespaces that bear these labels."),
-		"serviceAccountName": text("The account whose rights bound what operators are installed with."),
-		"staticProvidedAPIs": flag("Whether the provided APIs are written by a person."),
-		"upgradeStrategy":    text("Default, or TechPreviewUnsafeFailForward: an upgrade may replace what failed."),
-	})
+	return object(
+		"Which namespaces the operators of this namespace serve. Here it is only shown: change it in Chandler "+
+			"(chandler apply, "+
+			"or PUT on its address in the API).", fields{
+			"targetNamespaces":   texts("These namespaces. With neither this nor a selector: all namespaces."),
+			"selector":           labelSelector("The namespaces that bear these labels."),
+			"serviceAccountName": text("The account whose rights bound what operators are installed with."),
+			"staticProvidedAPIs": flag("Whether the provided APIs are written by a person."),
+			"upgradeStrategy":    text("Default, or TechPreviewUnsafeFailForward: an upgrade may replace what failed."),
+		})
 }
 
 func operatorGroupStatus() schema {
@@ -194,7 +210,8 @@ func operatorStatus() schema {
 		"components": object("Its parts.", fields{
 			"labelSelector": labelSelector("The label that all parts bear."),
 			"refs": list("The parts.", object("", fields{
-				"apiVersion": text("Group and version of its kind."), "kind": text("Its kind."), "name": text("Its name."), "namespace": text("Its namespace."),
+				"apiVersion": text("Group and version of its kind."), "kind": text("Its kind."),
+				"name": text("Its name."), "namespace": text("Its namespace."),
 				"conditions": list("How it does.", condition("What is said of it, in one word.")),
 			})),
 		}),
@@ -202,13 +219,18 @@ func operatorStatus() schema {
 }
 
 func olmConfigSpec() schema {
-	return object("Whether ClusterServiceVersions are copied. This is the one kind of the group that is written here and obeyed.", fields{
-		"features": object("What can be switched.", fields{
-			"disableCopiedCSVs": flag("False: each ClusterServiceVersion is copied to every namespace that its operator serves. True or absent: " +
-				"copies are made in no namespace, but those of operators that serve all namespaces in the namespace openshift where there is one."),
-			"packageServerSyncInterval": text("Without effect: what can be browsed is always current."),
-		}),
-	})
+	return object(
+		"Whether ClusterServiceVersions are copied. This is the one kind of the group that is written here and obeyed.",
+		fields{
+			"features": object("What can be switched.", fields{
+				"disableCopiedCSVs": flag(
+					"False: each ClusterServiceVersion is copied to every namespace that its operator serves. True " +
+						"or absent: " +
+						"copies are made in no namespace, but those of operators that serve all namespaces in the " +
+						"namespace openshift where there is one."),
+				"packageServerSyncInterval": text("Without effect: what can be browsed is always current."),
+			}),
+		})
 }
 
 func olmConfigStatus() schema {
@@ -216,21 +238,23 @@ func olmConfigStatus() schema {
 }
 
 func catalogSourceSpec() schema {
-	return object("Where packages come from. Here it is only shown: catalogs belong to the fleet, change them in Chandler (chandler apply).", fields{
-		"sourceType":     text("How it is served; grpc for all."),
-		"image":          text("Left out: the fleet reads images itself."),
-		"address":        text("Left out."),
-		"configMap":      text("Left out."),
-		"displayName":    text("The name to show."),
-		"description":    text("What it is about."),
-		"publisher":      text("Who publishes it."),
-		"priority":       schema{Type: "integer", Format: "int32", Description: "A higher one is preferred."},
-		"secrets":        texts("Left out."),
-		"icon":           anything("Left out."),
-		"updateStrategy": anything("Left out."),
-		"grpcPodConfig":  anything("Left out: no pod serves it."),
-		"runAsRoot":      flag("Not used."),
-	})
+	return object(
+		"Where packages come from. Here it is only shown: catalogs belong to the fleet, change them in Chandler "+
+			"(chandler apply).", fields{
+			"sourceType":     text("How it is served; grpc for all."),
+			"image":          text("Left out: the fleet reads images itself."),
+			"address":        text("Left out."),
+			"configMap":      text("Left out."),
+			"displayName":    text("The name to show."),
+			"description":    text("What it is about."),
+			"publisher":      text("Who publishes it."),
+			"priority":       schema{Type: "integer", Format: "int32", Description: "A higher one is preferred."},
+			"secrets":        texts("Left out."),
+			"icon":           anything("Left out."),
+			"updateStrategy": anything("Left out."),
+			"grpcPodConfig":  anything("Left out: no pod serves it."),
+			"runAsRoot":      flag("Not used."),
+		})
 }
 
 func catalogSourceStatus() schema {
@@ -238,8 +262,10 @@ func catalogSourceStatus() schema {
 		"message": text("Why it cannot be used."),
 		"reason":  text("The same, in one word."),
 		"connectionState": object("Whether it can be used.", fields{
-			"lastObservedState": text("READY: a revision is in service. CONNECTING: none is yet. TRANSIENT_FAILURE: none is, and looking for one failed."),
-			"address":           text("Not used."), "lastConnect": moment("When it was looked at last."),
+			"lastObservedState": text(
+				"READY: a revision is in service. CONNECTING: none is yet. TRANSIENT_FAILURE: none is, and looking " +
+					"for one failed."),
+			"address": text("Not used."), "lastConnect": moment("When it was looked at last."),
 		}),
 		"latestImageRegistryPoll": moment("Not used."),
 		"registryService":         anything("Not used: no pod serves it."),

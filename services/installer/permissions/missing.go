@@ -18,7 +18,8 @@ import (
 const (
 	// MaxMissing bounds what is listed; the rest is counted.
 	MaxMissing = 500
-	// MaxRules bounds the number of single rules (one verb, group and resource) of one role: real roles have at most 2,000.
+	// MaxRules bounds the number of single rules (one verb, group and resource) of one role: real roles have at most
+	// 2,000.
 	MaxRules = 50_000
 )
 
@@ -63,7 +64,10 @@ func (p Plan) References() ([]Role, error) {
 	for r := range seen {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b Role) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b Role) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return out, nil
 }
 
@@ -71,19 +75,23 @@ func (p Plan) References() ([]Role, error) {
 type Access struct{ Verb, Group, Resource, Name, Namespace string }
 
 func (a Access) rule() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{Verbs: []string{a.Verb}, APIGroups: []string{a.Group}, Resources: []string{a.Resource}, ResourceNames: []string{a.Name}}}
+	return []rbacv1.PolicyRule{{
+		Verbs: []string{a.Verb}, APIGroups: []string{a.Group}, Resources: []string{a.Resource},
+		ResourceNames: []string{a.Name},
+	}}
 }
 
 // Result is what an account lacks.
 type Result struct {
 	Missing []protocol.MissingPermission // sorted, each once
 	More    int                          // not listed
-	// Unknown are the accesses that RBAC does not allow and another authorizer might: ask it, and call Missing again with
-	// those that it allows.
+	// Unknown are the accesses that RBAC does not allow and another authorizer might: ask it, and call Missing again
+	// with those that it allows.
 	Unknown []Access
 }
 
-// Missing compares a plan with what the account user holds; allowed are accesses known to be allowed whatever RBAC says.
+// Missing compares a plan with what the account user holds; allowed are accesses known to be allowed whatever RBAC
+// says.
 //
 //	an object is written                     → create and patch on it (R-OG-65)
 //	a Role or ClusterRole is written         → every rule of it is held where it is, or "escalate" on it is
@@ -92,9 +100,13 @@ type Result struct {
 //	                                           for all namespaces, since it is copied there (R-OG-44)
 //	a binding's role is not there            → "bind" on it, since its rules are unknown
 //
-// Rules that the operator has already are checked again: the account's present permissions bound every upgrade (R-OG-64).
+// Rules that the operator has already are checked again: the account's present permissions bound every upgrade
+// (R-OG-64).
 func Missing(p Plan, user string, held Held, allowed map[Access]bool) (Result, error) {
-	c := collector{plan: p, user: user, held: held, allowed: allowed, seen: map[protocol.MissingPermission]bool{}, asked: map[Access]bool{}}
+	c := collector{
+		plan: p, user: user, held: held, allowed: allowed, seen: map[protocol.MissingPermission]bool{},
+		asked: map[Access]bool{},
+	}
 	var err error
 	if c.bundled, err = p.bundledRoles(); err != nil {
 		return Result{}, err
@@ -108,7 +120,8 @@ func Missing(p Plan, user string, held Held, allowed map[Access]bool) (Result, e
 }
 
 func compareMissing(a, b protocol.MissingPermission) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group),
+		cmp.Compare(a.Resource, b.Resource),
 		cmp.Compare(a.URL, b.URL), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb))
 }
 
@@ -151,7 +164,10 @@ func (c *collector) object(o render.Object) error {
 	for _, verb := range []string{"create", "patch"} {
 		a := Access{Verb: verb, Group: o.GVK.Group, Resource: plural.Resource, Name: o.Name, Namespace: o.Namespace}
 		if !c.allows(a) {
-			c.add(protocol.MissingPermission{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Name: a.Name, Namespace: a.Namespace}, o)
+			c.add(protocol.MissingPermission{
+				Verb: a.Verb, Group: a.Group, Resource: a.Resource, Name: a.Name,
+				Namespace: a.Namespace,
+			}, o)
 		}
 	}
 	if o.GVK.Group != rbacv1.GroupName {
@@ -166,7 +182,10 @@ func (c *collector) object(o render.Object) error {
 func (c *collector) role(o render.Object) error {
 	rules := c.bundled[Role{o.Namespace, o.Name}]
 	plural, _ := meta.UnsafeGuessKindToResource(o.GVK)
-	if !c.allows(Access{Verb: "escalate", Group: rbacv1.GroupName, Resource: plural.Resource, Name: o.Name, Namespace: o.Namespace}) {
+	if !c.allows(Access{
+		Verb: "escalate", Group: rbacv1.GroupName, Resource: plural.Resource, Name: o.Name,
+		Namespace: o.Namespace,
+	}) {
 		if err := c.rules(o.Namespace, rules, o); err != nil {
 			return err
 		}
@@ -203,7 +222,10 @@ func (c *collector) binding(o render.Object) error {
 		rules, known = c.plan.Roles[ref]
 	}
 	if !known {
-		c.add(protocol.MissingPermission{Verb: bind.Verb, Group: bind.Group, Resource: bind.Resource, Name: bind.Name, Namespace: bind.Namespace}, o)
+		c.add(protocol.MissingPermission{
+			Verb: bind.Verb, Group: bind.Group, Resource: bind.Resource, Name: bind.Name,
+			Namespace: bind.Namespace,
+		}, o)
 		return nil
 	}
 	return c.rules(o.Namespace, rules, o)
@@ -212,7 +234,8 @@ func (c *collector) binding(o render.Object) error {
 // rules adds what of rules is not held in a namespace.
 func (c *collector) rules(namespace string, rules []rbacv1.PolicyRule, o render.Object) error {
 	if n := count(rules); n > MaxRules {
-		return errs.New(errs.TooLarge, "%s has %d single rules, more than %d", o, n, MaxRules).At("/rules", "permissions.MaxRules")
+		return errs.New(errs.TooLarge, "%s has %d single rules, more than %d", o, n, MaxRules).At(
+			"/rules", "permissions.MaxRules")
 	}
 	for _, r := range c.held.Lacks(namespace, rules) {
 		m := protocol.MissingPermission{Verb: r.Verbs[0], Namespace: namespace}

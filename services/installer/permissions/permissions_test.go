@@ -18,26 +18,36 @@ import (
 const user = "system:serviceaccount:ports:installer"
 
 func rule(verbs, group, resource string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{Verbs: split(verbs), APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
+	return rbacv1.PolicyRule{
+		Verbs: split(verbs), APIGroups: []string{group}, Resources: []string{resource},
+		ResourceNames: names,
+	}
 }
 
 func split(verbs string) []string {
 	var out []string
 	for _, v := range verbs {
-		out = append(out, map[rune]string{'c': "create", 'p': "patch", 'g': "get", 'l': "list", '*': "*", 'e': "escalate", 'b': "bind"}[v])
+		out = append(out, map[rune]string{
+			'c': "create", 'p': "patch", 'g': "get", 'l': "list", '*': "*",
+			'e': "escalate", 'b': "bind",
+		}[v])
 	}
 	return out
 }
 
 func object(group, kind, namespace, name string, body map[string]any) render.Object {
-	return render.Object{GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: namespace, Name: name, Body: body}
+	return render.Object{
+		GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: namespace,
+		Name: name, Body: body,
+	}
 }
 
 func rbac(kind, namespace, name string, body map[string]any) render.Object {
 	return object(rbacv1.GroupName, kind, namespace, name, body)
 }
 
-// gives is the body of a role that allows to get a resource of the core group; ofStrategy marks it as one of the CSV's permissions.
+// gives is the body of a role that allows to get a resource of the core group; ofStrategy marks it as one of the CSV's
+// permissions.
 func gives(resource string, ofStrategy bool) map[string]any {
 	labels := map[string]any{}
 	if ofStrategy {
@@ -77,9 +87,18 @@ func TestMissing(t *testing.T) {
 			plan: permissions.Plan{Objects: []render.Object{service}},
 			want: []string{"create services web in ports", "patch services web in ports"},
 		},
-		"an object: held in its namespace": {plan: permissions.Plan{Objects: []render.Object{service}}, held: inPorts(rule("cp", "", "services"))},
-		"an object: held in the cluster":   {plan: permissions.Plan{Objects: []render.Object{service}}, held: everywhere(rule("*", "*", "*"))},
-		"an object: held by name":          {plan: permissions.Plan{Objects: []render.Object{service}}, held: inPorts(rule("cp", "", "services", "web"))},
+		"an object: held in its namespace": {
+			plan: permissions.Plan{Objects: []render.Object{service}},
+			held: inPorts(rule("cp", "", "services")),
+		},
+		"an object: held in the cluster": {
+			plan: permissions.Plan{Objects: []render.Object{service}},
+			held: everywhere(rule("*", "*", "*")),
+		},
+		"an object: held by name": {
+			plan: permissions.Plan{Objects: []render.Object{service}},
+			held: inPorts(rule("cp", "", "services", "web")),
+		},
 		"an object: held in another namespace": {
 			plan: permissions.Plan{Objects: []render.Object{service}},
 			held: permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"docks": {rule("cp", "", "services")}}},
@@ -87,56 +106,90 @@ func TestMissing(t *testing.T) {
 		},
 		"an object: another authorizer allows it": {
 			plan: permissions.Plan{Objects: []render.Object{service}}, held: inPorts(rule("c", "", "services")),
-			allowed: map[permissions.Access]bool{{Verb: "patch", Resource: "services", Name: "web", Namespace: "ports"}: true},
+			allowed: map[permissions.Access]bool{{
+				Verb: "patch", Resource: "services", Name: "web",
+				Namespace: "ports",
+			}: true},
 		},
 		"an object of the cluster: held in the namespace does not count": {
-			plan: permissions.Plan{Objects: []render.Object{object("scheduling.k8s.io", "PriorityClass", "", "high", nil)}}, held: inPorts(rule("*", "*", "*")),
-			want: []string{"create scheduling.k8s.io/priorityclasses high", "patch scheduling.k8s.io/priorityclasses high"},
+			plan: permissions.Plan{Objects: []render.Object{
+				object("scheduling.k8s.io", "PriorityClass", "", "high", nil),
+			}}, held: inPorts(rule("*", "*", "*")),
+			want: []string{
+				"create scheduling.k8s.io/priorityclasses high",
+				"patch scheduling.k8s.io/priorityclasses high",
+			},
 		},
 		"a Role: it gives more than is held": {
-			plan: permissions.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC), want: []string{"get pods in ports"},
+			plan: permissions.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC),
+			want: []string{"get pods in ports"},
 		},
-		"a Role: what it gives is held": {plan: permissions.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC, rule("gl", "", "pods"))},
-		"a Role: escalate":              {plan: permissions.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC, rule("e", rbacv1.GroupName, "roles"))},
+		"a Role: what it gives is held": {
+			plan: permissions.Plan{Objects: []render.Object{role}},
+			held: inPorts(writesRBAC, rule("gl", "", "pods")),
+		},
+		"a Role: escalate": {
+			plan: permissions.Plan{Objects: []render.Object{role}},
+			held: inPorts(writesRBAC, rule("e", rbacv1.GroupName, "roles")),
+		},
 		"a ClusterRole: held in the namespace only": {
-			plan: permissions.Plan{Objects: []render.Object{clusterRole}}, held: permissions.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}, Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("g", "", "nodes")}}},
+			plan: permissions.Plan{Objects: []render.Object{clusterRole}},
+			held: permissions.Held{
+				Cluster:    []rbacv1.PolicyRule{writesRBAC},
+				Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("g", "", "nodes")}},
+			},
 			want: []string{"get nodes"},
 		},
 		"a binding: of a role of the plan, said once": {
-			plan: permissions.Plan{Objects: []render.Object{role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader"))}}, held: inPorts(writesRBAC),
+			plan: permissions.Plan{Objects: []render.Object{
+				role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader")),
+			}}, held: inPorts(writesRBAC),
 			want: []string{"get pods in ports"},
 		},
 		"a binding: bind is not enough to write the Role": {
-			plan: permissions.Plan{Objects: []render.Object{role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader"))}}, held: inPorts(writesRBAC, rule("b", rbacv1.GroupName, "roles", "reader")),
+			plan: permissions.Plan{Objects: []render.Object{
+				role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader")),
+			}},
+			held: inPorts(writesRBAC, rule("b", rbacv1.GroupName, "roles", "reader")),
 			want: []string{"get pods in ports"},
 		},
 		"a binding: of a role that is there": {
 			plan: permissions.Plan{
-				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator", binds("ClusterRole", "system:auth-delegator"))},
-				Roles:   map[permissions.Role][]rbacv1.PolicyRule{{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")}},
+				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator",
+					binds("ClusterRole", "system:auth-delegator"))},
+				Roles: map[permissions.Role][]rbacv1.PolicyRule{
+					{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")},
+				},
 			},
 			held: everywhere(writesRBAC), want: []string{"create authentication.k8s.io/tokenreviews"},
 		},
 		"a binding: bind on a role that is there": {
 			plan: permissions.Plan{
-				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator", binds("ClusterRole", "system:auth-delegator"))},
-				Roles:   map[permissions.Role][]rbacv1.PolicyRule{{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")}},
+				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator",
+					binds("ClusterRole", "system:auth-delegator"))},
+				Roles: map[permissions.Role][]rbacv1.PolicyRule{
+					{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")},
+				},
 			},
 			held: everywhere(writesRBAC, rule("b", rbacv1.GroupName, "clusterroles", "system:auth-delegator")),
 		},
 		"a binding: of a role that is not there": {
-			plan: permissions.Plan{Objects: []render.Object{rbac("RoleBinding", "ports", "x", binds("ClusterRole", "nobody"))}}, held: inPorts(writesRBAC),
+			plan: permissions.Plan{Objects: []render.Object{
+				rbac("RoleBinding", "ports", "x", binds("ClusterRole", "nobody")),
+			}}, held: inPorts(writesRBAC),
 			want: []string{"bind rbac.authorization.k8s.io/clusterroles nobody in ports"},
 		},
 		"permissions: in each target (R-OG-44)": {
-			plan: permissions.Plan{Objects: []render.Object{strategy}, Targets: []string{"docks", "ports"}}, held: inPorts(writesRBAC, rule("g", "", "pods")),
-			want: []string{"get pods in docks"},
+			plan: permissions.Plan{Objects: []render.Object{strategy}, Targets: []string{"docks", "ports"}},
+			held: inPorts(writesRBAC, rule("g", "", "pods")), want: []string{"get pods in docks"},
 		},
 		"permissions: in the whole cluster (R-OG-44)": {
-			plan: permissions.Plan{Objects: []render.Object{strategy}, Targets: []string{""}}, held: inPorts(writesRBAC, rule("g", "", "pods")), want: []string{"get pods"},
+			plan: permissions.Plan{Objects: []render.Object{strategy}, Targets: []string{""}},
+			held: inPorts(writesRBAC, rule("g", "", "pods")), want: []string{"get pods"},
 		},
 		"permissions: a Role that the bundle brings stays in its namespace": {
-			plan: permissions.Plan{Objects: []render.Object{role}, Targets: []string{""}}, held: inPorts(writesRBAC, rule("g", "", "pods")),
+			plan: permissions.Plan{Objects: []render.Object{role}, Targets: []string{""}},
+			held: inPorts(writesRBAC, rule("g", "", "pods")),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,12 +227,15 @@ func short(m protocol.MissingPermission) string {
 	return s
 }
 
-// TestUnknown: what RBAC does not allow is a question for other authorizers, of accesses only: whether rules are held is
-// asked of RBAC by the API server itself.
+// TestUnknown: what RBAC does not allow is a question for other authorizers, of accesses only: whether rules are held
+// is asked of RBAC by the API server itself.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	r, err := permissions.Missing(permissions.Plan{Objects: []render.Object{rbac("Role", "ports", "reader", gives("pods", false))}}, user,
-		permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("c", rbacv1.GroupName, "roles")}}}, nil)
+	r, err := permissions.Missing(permissions.Plan{
+		Objects: []render.Object{rbac("Role", "ports", "reader", gives("pods", false))},
+	}, user,
+		permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("c", rbacv1.GroupName, "roles")}}},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,14 +255,22 @@ func TestBounds(t *testing.T) {
 	for i := range permissions.MaxMissing + 7 {
 		resources = append(resources, fmt.Sprint("r", i))
 	}
-	wide := map[string]any{"rules": []any{map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": resources}}}
-	r, err := permissions.Missing(permissions.Plan{Objects: []render.Object{rbac("ClusterRole", "", "wide", wide)}}, user, permissions.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
+	wide := map[string]any{"rules": []any{map[string]any{
+		"verbs": []any{"get"}, "apiGroups": []any{""},
+		"resources": resources,
+	}}}
+	r, err := permissions.Missing(permissions.Plan{Objects: []render.Object{rbac("ClusterRole", "", "wide", wide)}},
+		user, permissions.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
 	if err != nil || len(r.Missing) != permissions.MaxMissing || r.More != 7 {
 		t.Errorf("got %d and %d more, %v", len(r.Missing), r.More, err)
 	}
 	verbs := slices.Repeat([]any{"get"}, permissions.MaxRules/len(resources)+1)
-	bomb := map[string]any{"rules": []any{map[string]any{"verbs": verbs, "apiGroups": []any{""}, "resources": resources}}}
-	_, err = permissions.Missing(permissions.Plan{Objects: []render.Object{rbac("ClusterRole", "", "bomb", bomb)}}, user, permissions.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
+	bomb := map[string]any{"rules": []any{map[string]any{
+		"verbs": verbs, "apiGroups": []any{""},
+		"resources": resources,
+	}}}
+	_, err = permissions.Missing(permissions.Plan{Objects: []render.Object{rbac("ClusterRole", "", "bomb", bomb)}},
+		user, permissions.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
 	if !errs.Is(err, errs.TooLarge) {
 		t.Errorf("got %v, want %s", err, errs.TooLarge)
 	}
@@ -215,19 +279,40 @@ func TestBounds(t *testing.T) {
 // TestBound is how RBAC finds the rules of an account.
 func TestBound(t *testing.T) {
 	t.Parallel()
-	s := permissions.Subject{Namespace: "ports", Name: "installer", User: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:ports", "system:authenticated"}}
+	s := permissions.Subject{
+		Namespace: "ports", Name: "installer", User: user,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:ports", "system:authenticated"},
+	}
 	for name, c := range map[string]struct {
 		namespace string
 		subject   rbacv1.Subject
 		want      bool
 	}{
-		"account":                             {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer", Namespace: "ports"}, true},
-		"account of the binding's namespace":  {"ports", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"}, true},
-		"account of another namespace":        {"ports", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer", Namespace: "docks"}, false},
-		"account without a namespace":         {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"}, false},
-		"user":                                {"", rbacv1.Subject{Kind: "User", Name: user}, true},
-		"group of the namespace's accounts":   {"", rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ports"}, true},
-		"group of another namespace":          {"", rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:docks"}, false},
+		"account": {"", rbacv1.Subject{
+			Kind: "ServiceAccount", Name: "installer",
+			Namespace: "ports",
+		}, true},
+		"account of the binding's namespace": {
+			"ports",
+			rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"},
+			true,
+		},
+		"account of another namespace": {"ports", rbacv1.Subject{
+			Kind: "ServiceAccount", Name: "installer",
+			Namespace: "docks",
+		}, false},
+		"account without a namespace": {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"}, false},
+		"user":                        {"", rbacv1.Subject{Kind: "User", Name: user}, true},
+		"group of the namespace's accounts": {
+			"",
+			rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ports"},
+			true,
+		},
+		"group of another namespace": {
+			"",
+			rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:docks"},
+			false,
+		},
 		"another user":                        {"", rbacv1.Subject{Kind: "User", Name: "installer"}, false},
 		"a kind that RBAC does not know (v1)": {"", rbacv1.Subject{Kind: "Robot", Name: "installer"}, false},
 	} {
@@ -242,7 +327,8 @@ func TestReferences(t *testing.T) {
 	t.Parallel()
 	p := permissions.Plan{Objects: []render.Object{
 		rbac("Role", "ports", "own", gives("pods", false)), rbac("RoleBinding", "ports", "a", binds("Role", "own")),
-		rbac("RoleBinding", "ports", "b", binds("Role", "there")), rbac("ClusterRoleBinding", "", "c", binds("ClusterRole", "own")),
+		rbac("RoleBinding", "ports", "b", binds("Role", "there")),
+		rbac("ClusterRoleBinding", "", "c", binds("ClusterRole", "own")),
 		rbac("RoleBinding", "ports", "d", binds("ClusterRole", "own")),
 	}}
 	got, err := p.References()
@@ -257,7 +343,9 @@ func TestReferences(t *testing.T) {
 // TestForbidden is the sentence of R-IP-41, with every right, not only the first.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
-	r, err := permissions.Missing(permissions.Plan{Objects: []render.Object{object("", "Service", "ports", "web", nil)}}, user, permissions.Held{}, nil)
+	r, err := permissions.Missing(permissions.Plan{
+		Objects: []render.Object{object("", "Service", "ports", "web", nil)},
+	}, user, permissions.Held{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,8 +360,8 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestMissingForRoles: what is copied to a target on behalf of an account is what the account holds there (R-OG-44, R-OG-60). Nothing
-// else is asked of it, and everything that it lacks is said.
+// TestMissingForRoles: what is copied to a target on behalf of an account is what the account holds there (R-OG-44,
+// R-OG-60). Nothing else is asked of it, and everything that it lacks is said.
 func TestMissingForRoles(t *testing.T) {
 	t.Parallel()
 	in := func(namespace string) render.Object { return rbac("Role", namespace, "tide", gives("secrets", true)) }
@@ -284,12 +372,34 @@ func TestMissingForRoles(t *testing.T) {
 		held  permissions.Held
 		want  string
 	}{
-		"held there":                     {[]render.Object{in("b"), rbac("RoleBinding", "b", "tide", binds("Role", "tide"))}, permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}}, ""},
-		"held in another namespace":      {[]render.Object{in("b")}, permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"a": {reads}}}, "in b: secrets get"},
-		"held in the whole cluster":      {[]render.Object{in("b"), lifted}, permissions.Held{Cluster: []rbacv1.PolicyRule{reads}}, ""},
-		"lifted, and held in one":        {[]render.Object{lifted}, permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}}, "in the whole cluster: secrets get"},
-		"escalating is no right to give": {[]render.Object{in("b")}, permissions.Held{Cluster: []rbacv1.PolicyRule{rule("e", rbacv1.GroupName, "roles")}}, "in b: secrets get"},
-		"of two, all":                    {[]render.Object{in("b"), in("c")}, permissions.Held{}, "in b: secrets get; in c: secrets get"},
+		"held there": {
+			[]render.Object{
+				in("b"), rbac("RoleBinding", "b", "tide", binds("Role", "tide")),
+			},
+			permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}},
+			"",
+		},
+		"held in another namespace": {
+			[]render.Object{in("b")},
+			permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"a": {reads}}},
+			"in b: secrets get",
+		},
+		"held in the whole cluster": {
+			[]render.Object{in("b"), lifted},
+			permissions.Held{Cluster: []rbacv1.PolicyRule{reads}},
+			"",
+		},
+		"lifted, and held in one": {
+			[]render.Object{lifted},
+			permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}},
+			"in the whole cluster: secrets get",
+		},
+		"escalating is no right to give": {
+			[]render.Object{in("b")},
+			permissions.Held{Cluster: []rbacv1.PolicyRule{rule("e", rbacv1.GroupName, "roles")}},
+			"in b: secrets get",
+		},
+		"of two, all": {[]render.Object{in("b"), in("c")}, permissions.Held{}, "in b: secrets get; in c: secrets get"},
 	} {
 		got, err := permissions.MissingForRoles(c.roles, user, c.held)
 		if text := permissions.Summary(got.Missing); err != nil || text != c.want {
@@ -301,11 +411,14 @@ func TestMissingForRoles(t *testing.T) {
 func TestBrief(t *testing.T) {
 	t.Parallel()
 	m := func(namespace, group, resource, name, verb string) protocol.MissingPermission {
-		return protocol.MissingPermission{Namespace: namespace, Group: group, Resource: resource, Name: name, Verb: verb, For: "x"}
+		return protocol.MissingPermission{
+			Namespace: namespace, Group: group, Resource: resource, Name: name,
+			Verb: verb, For: "x",
+		}
 	}
 	got := permissions.Summary([]protocol.MissingPermission{
-		m("b", "apps", "deployments", "", "list"), m("b", "", "pods", "", "get"), m("b", "apps", "deployments", "", "get"),
-		m("b", "", "pods", "one", "get"),
+		m("b", "apps", "deployments", "", "list"), m("b", "", "pods", "", "get"),
+		m("b", "apps", "deployments", "", "get"), m("b", "", "pods", "one", "get"),
 		{URL: "/metrics", Verb: "get"},
 	})
 	if want := "in the whole cluster: /metrics get; in b: deployments.apps get,list; pods get; pods/one get"; got != want {

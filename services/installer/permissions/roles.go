@@ -44,7 +44,8 @@ func (r Result) bounded() Result {
 func Summary(missing []protocol.MissingPermission) string {
 	list := slices.Clone(missing)
 	slices.SortFunc(list, func(a, b protocol.MissingPermission) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(resourceName(a), resourceName(b)), cmp.Compare(a.Verb, b.Verb))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(resourceName(a), resourceName(b)),
+			cmp.Compare(a.Verb, b.Verb))
 	})
 	var out strings.Builder
 	for i, m := range list {

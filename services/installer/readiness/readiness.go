@@ -51,7 +51,8 @@ type Cause struct {
 	Webhook string
 }
 
-// AdmissionRefusal is a cause that the Deployment itself shows: the API server refuses its Pods. It needs nothing else to be read.
+// AdmissionRefusal is a cause that the Deployment itself shows: the API server refuses its Pods. It needs nothing else
+// to be read.
 func AdmissionRefusal(d appsv1.Deployment) (Cause, bool) {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -79,12 +80,16 @@ func Explain(s Observed) (Cause, bool) {
 	for _, p := range s.unready(present) {
 		found = append(found, s.ofPod(p))
 	}
-	slices.SortFunc(found, func(a, b finding) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Message, b.Message)) })
+	slices.SortFunc(found, func(a, b finding) int {
+		return cmp.Or(
+			a.rank-b.rank, strings.Compare(a.Message, b.Message))
+	})
 	if len(found) > 0 && found[0].rank < rankNothing {
 		return found[0].Cause, true
 	}
 	for _, c := range s.Deployment.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason != deadlineExceeded && c.Message != "" {
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse &&
+			c.Reason != deadlineExceeded && c.Message != "" {
 			return s.refusal(c.Message), true
 		}
 	}
@@ -181,7 +186,8 @@ func (s Observed) ofPod(p corev1.Pod) finding {
 		return s.unscheduled(c)
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		return certain(ReasonPodFailed, strings.TrimSuffix(fmt.Sprintf("its Pod failed: %s: %s", p.Status.Reason, s.stable(p.Status.Message)), ": "))
+		return certain(ReasonPodFailed, strings.TrimSuffix(
+			fmt.Sprintf("its Pod failed: %s: %s", p.Status.Reason, s.stable(p.Status.Message)), ": "))
 	}
 	worst := finding{rank: rankNothing}
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
@@ -206,25 +212,30 @@ func certain(reason, message string) finding {
 	return finding{Cause: Cause{Reason: reason, Message: message}, rank: rankSure}
 }
 
-// unscheduled reads what the scheduler says: how many nodes there are and how many each hindrance concerns changes all the time.
+// unscheduled reads what the scheduler says: how many nodes there are and how many each hindrance concerns changes all
+// the time.
 func (s Observed) unscheduled(c *corev1.PodCondition) finding {
 	if c.Reason == corev1.PodReasonSchedulingGated {
 		return certain(ReasonSchedulingGated, "its Pods wait for scheduling gates to be removed")
 	}
 	if c.Reason != corev1.PodReasonUnschedulable {
-		return finding{Cause: Cause{Reason: ReasonUnschedulable, Message: "no node was found for its Pods yet"}, rank: rankVague}
+		return finding{
+			Cause: Cause{Reason: ReasonUnschedulable, Message: "no node was found for its Pods yet"},
+			rank:  rankVague,
+		}
 	}
 	return certain(ReasonUnschedulable, "no node takes its Pods: "+schedulingReasons(s.stable(c.Message)))
 }
 
-// schedulingReasons are the reasons in a message of the scheduler, such as "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had
-// untolerated taint {a: b}. preemption: …".
+// schedulingReasons are the reasons in a message of the scheduler, such as "0/3 nodes are available: 1 Insufficient
+// cpu, 2 node(s) had untolerated taint {a: b}. preemption: …".
 func schedulingReasons(message string) string {
 	_, rest, ok := strings.Cut(message, "nodes are available: ")
 	if !ok {
 		return message
 	}
-	// What follows the sentence is why nothing was driven out for it: "rules. no new claims to deallocate, preemption: …".
+	// What follows the sentence is why nothing was driven out for it: "rules. no new claims to deallocate, preemption:
+	// …".
 	rest, _, _ = strings.Cut(rest, ". ")
 	var list []string
 	for one := range strings.SplitSeq(strings.TrimRight(rest, ". "), ", ") {
@@ -246,9 +257,11 @@ func (s Observed) ofContainer(p corev1.Pod, c corev1.ContainerStatus) finding {
 	name := "container " + c.Name
 	if w := c.State.Waiting; w != nil {
 		switch w.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+			"RegistryUnavailable", "SignatureValidationFailed":
 			detail := pullDetail(w.Message)
-			f := certain(ReasonImagePull, withDetail(name+": image "+imageOf(p, c)+" cannot be pulled", s.stable(detail)))
+			f := certain(ReasonImagePull, withDetail(name+": image "+imageOf(p, c)+" cannot be pulled",
+				s.stable(detail)))
 			if detail == "" {
 				f.rank = rankVague
 			}
@@ -265,14 +278,21 @@ func (s Observed) ofContainer(p corev1.Pod, c corev1.ContainerStatus) finding {
 	switch {
 	case c.Ready:
 	case c.State.Running != nil:
-		return finding{Cause: Cause{Reason: ReasonContainersUnready, Message: name + " runs and is not ready"}, rank: rankWaiting}
+		return finding{
+			Cause: Cause{Reason: ReasonContainersUnready, Message: name + " runs and is not ready"},
+			rank:  rankWaiting,
+		}
 	case c.State.Waiting != nil:
-		return finding{Cause: Cause{Reason: ReasonContainersUnready, Message: name + " is not started yet"}, rank: rankWaiting}
+		return finding{
+			Cause: Cause{Reason: ReasonContainersUnready, Message: name + " is not started yet"},
+			rank:  rankWaiting,
+		}
 	}
 	return finding{rank: rankNothing}
 }
 
-// ending is how a container that is started again and again ended last, nil where it did not; an init container that is done is none.
+// ending is how a container that is started again and again ended last, nil where it did not; an init container that is
+// done is none.
 func ending(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	switch {
 	case c.State.Terminated != nil && (c.State.Terminated.ExitCode != 0 || c.RestartCount > 0):

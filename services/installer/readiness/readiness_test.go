@@ -47,7 +47,9 @@ func scheduled(statuses string) string {
 }
 
 func waiting(container, reason, message string) string {
-	return fmt.Sprintf(`{name: %s, ready: false, restartCount: 0, image: x, state: {waiting: {reason: %s, message: %q}}}`, container, reason, message)
+	return fmt.Sprintf(
+		`{name: %s, ready: false, restartCount: 0, image: x, state: {waiting: {reason: %s, message: %q}}}`, container,
+		reason, message)
 }
 
 func warning(pod, reason, message, at string) string {
@@ -80,120 +82,176 @@ func TestExplain(t *testing.T) {
 	}{
 		"webhook refuses": {
 			seen{deployment: refused(`admission webhook "vpod.gauge.test" denied the request: pods need a tide table`)},
-			"AdmissionDenied", `its Pods are refused: admission webhook "vpod.gauge.test" denied the request: pods need a tide table`, "vpod.gauge.test",
+			"AdmissionDenied",
+			`its Pods are refused: admission webhook "vpod.gauge.test" denied the request: pods need a tide table`,
+			"vpod.gauge.test",
 		},
 		"webhook does not answer": {
-			seen{deployment: refused(`Internal error occurred: failed calling webhook "vpod.gauge.test": failed to call webhook: Post "https://gauge-webhook.ops.svc:443/validate?timeout=10s": dial tcp 10.96.7.41:443: connect: connection refused`)},
-			"AdmissionWebhookFailed", `its Pods are refused: Internal error occurred: failed calling webhook "vpod.gauge.test": failed to call webhook: Post "https://gauge-webhook.ops.svc:443/validate?timeout=10s": dial tcp (address): connect: connection refused`, "vpod.gauge.test",
+			seen{deployment: refused(
+				`Internal error occurred: failed calling webhook "vpod.gauge.test": failed to call webhook: Post "https://gauge-webhook.ops.svc:443/validate?timeout=10s": dial tcp 10.96.7.41:443: connect: connection refused`)},
+			"AdmissionWebhookFailed",
+			`its Pods are refused: Internal error occurred: failed calling webhook "vpod.gauge.test": failed to call webhook: Post "https://gauge-webhook.ops.svc:443/validate?timeout=10s": dial tcp (address): connect: connection refused`, "vpod.gauge.test",
 		},
 		"policy refuses": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-x8k2z" is forbidden: ValidatingAdmissionPolicy 'no-latest' with binding 'everywhere' denied request: no latest`)},
-			"AdmissionDenied", `its Pods are refused: ValidatingAdmissionPolicy 'no-latest' with binding 'everywhere' denied request: no latest`, "",
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-x8k2z" is forbidden: ValidatingAdmissionPolicy 'no-latest' with binding 'everywhere' denied request: no latest`)},
+			"AdmissionDenied",
+			`its Pods are refused: ValidatingAdmissionPolicy 'no-latest' with binding 'everywhere' denied request: no latest`, "",
 		},
 		"quota": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-x8k2z" is forbidden: exceeded quota: compute, requested: limits.cpu=2,pods=1, used: limits.cpu=1,pods=3, limited: limits.cpu=2,pods=3`)},
-			"QuotaExceeded", `its Pods are refused: exceeded quota: compute, requested: limits.cpu=2,pods=1, limited: limits.cpu=2,pods=3`, "",
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-x8k2z" is forbidden: exceeded quota: compute, requested: limits.cpu=2,pods=1, used: limits.cpu=1,pods=3, limited: limits.cpu=2,pods=3`)},
+			"QuotaExceeded",
+			`its Pods are refused: exceeded quota: compute, requested: limits.cpu=2,pods=1, limited: limits.cpu=2,pods=3`, "",
 		},
 		"quota that wants limits": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-x8k2z" is forbidden: failed quota: compute: must specify limits.cpu for: manager`)},
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-x8k2z" is forbidden: failed quota: compute: must specify limits.cpu for: manager`)},
 			"QuotaExceeded", `its Pods are refused: failed quota: compute: must specify limits.cpu for: manager`, "",
 		},
 		"limit range": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-x8k2z" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi`)},
-			"LimitRangeViolated", `its Pods are refused: maximum memory usage per Container is 1Gi, but limit is 2Gi`, "",
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-x8k2z" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi`)},
+			"LimitRangeViolated", `its Pods are refused: maximum memory usage per Container is 1Gi, but limit is 2Gi`,
+			"",
 		},
 		"pod security": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-x8k2z" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "manager" must set securityContext.allowPrivilegeEscalation=false)`)},
-			"PodSecurityViolated", `its Pods are refused: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "manager" must set securityContext.allowPrivilegeEscalation=false)`, "",
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-x8k2z" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "manager" must set securityContext.allowPrivilegeEscalation=false)`)},
+			"PodSecurityViolated",
+			`its Pods are refused: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "manager" must set securityContext.allowPrivilegeEscalation=false)`, "",
 		},
 		"account": {
-			seen{deployment: refused(`pods "tide-6c4bd9f7d-" is forbidden: error looking up service account coast/tide: serviceaccount "tide" not found`)},
-			"ServiceAccountNotFound", `its Pods are refused: error looking up service account coast/tide: serviceaccount "tide" not found`, "",
+			seen{deployment: refused(
+				`pods "tide-6c4bd9f7d-" is forbidden: error looking up service account coast/tide: serviceaccount "tide" not found`)},
+			"ServiceAccountNotFound",
+			`its Pods are refused: error looking up service account coast/tide: serviceaccount "tide" not found`, "",
 		},
 		"unschedulable": {
-			seen{deployment, pod("x8k2z", `conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint {sea.test/dry: }. preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling."}]`), ""},
-			"Unschedulable", "no node takes its Pods: Insufficient cpu, node(s) had untolerated taint {sea.test/dry: }", "",
+			seen{deployment, pod("x8k2z",
+				`conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint {sea.test/dry: }. preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling."}]`), ""},
+			"Unschedulable", "no node takes its Pods: Insufficient cpu, node(s) had untolerated taint {sea.test/dry: }",
+			"",
 		},
 		"two Pods kept apart": {
-			seen{deployment, pod("x8k2z", `conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."}]`), ""},
+			seen{deployment, pod("x8k2z",
+				`conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."}]`), ""},
 			"Unschedulable", "no node takes its Pods: node(s) didn't match pod anti-affinity rules", "",
 		},
 		"image that is not there": {
-			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ErrImagePull", `rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`)+"]")), ""},
-			"ImagePullFailed", `container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
+			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+
+				waiting("manager", "ErrImagePull",
+					`rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`)+"]")), ""},
+			"ImagePullFailed",
+			`container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
 		},
 		"the same, between two tries": {
-			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ImagePullBackOff", `Back-off pulling image "registry.sea.test/tide:1.0.0": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`)+"]")), ""},
-			"ImagePullFailed", `container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
+			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+
+				waiting("manager", "ImagePullBackOff",
+					`Back-off pulling image "registry.sea.test/tide:1.0.0": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`)+"]")), ""},
+			"ImagePullFailed",
+			`container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
 		},
 		"the same, of an older Kubernetes": {
 			seen{
-				deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ImagePullBackOff", `Back-off pulling image "registry.sea.test/tide:1.0.0"`)+"]")),
-				warning("x8k2z", "Failed", `Failed to pull image "registry.sea.test/tide:1.0.0": rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "2031-02-03T04:05:06Z") +
+				deployment, pod("x8k2z", scheduled("containerStatuses: ["+
+					waiting("manager", "ImagePullBackOff", `Back-off pulling image "registry.sea.test/tide:1.0.0"`)+
+					"]")),
+				warning("x8k2z", "Failed",
+					`Failed to pull image "registry.sea.test/tide:1.0.0": rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "2031-02-03T04:05:06Z") +
 					warning("x8k2z", "Failed", "Error: ImagePullBackOff", "2031-02-03T04:05:09Z"),
 			},
-			"ImagePullFailed", `container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
+			"ImagePullFailed",
+			`container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
 		},
 		"registry by address": {
-			seen{strings.Replace(deployment, "registry.sea.test/tide:1.0.0", "10.1.2.3:5000/proxy:2", 1), pod("x8k2z", scheduled("containerStatuses: ["+waiting("proxy", "ErrImagePull", `failed to resolve reference "10.1.2.3:5000/proxy:2": dial tcp: lookup on 10.96.0.10:53: no such host`)+"]")), ""},
-			"ImagePullFailed", `container proxy: image 10.1.2.3:5000/proxy:2 cannot be pulled: failed to resolve reference "10.1.2.3:5000/proxy:2": dial tcp: lookup on (address): no such host`, "",
+			seen{
+				strings.Replace(deployment, "registry.sea.test/tide:1.0.0", "10.1.2.3:5000/proxy:2", 1),
+				pod("x8k2z", scheduled("containerStatuses: ["+
+					waiting("proxy", "ErrImagePull",
+						`failed to resolve reference "10.1.2.3:5000/proxy:2": dial tcp: lookup on 10.96.0.10:53: no such host`)+"]")), "",
+			},
+			"ImagePullFailed",
+			`container proxy: image 10.1.2.3:5000/proxy:2 cannot be pulled: failed to resolve reference "10.1.2.3:5000/proxy:2": dial tcp: lookup on (address): no such host`, "",
 		},
 		"secret that is missing": {
-			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerConfigError", `secret "tide-token" not found`)+"]")), ""},
+			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+
+				waiting("manager", "CreateContainerConfigError", `secret "tide-token" not found`)+"]")), ""},
 			"CreateContainerConfigError", `container manager cannot be made: secret "tide-token" not found`, "",
 		},
 		"crash loop": {
-			seen{deployment, pod("x8k2z", scheduled(`containerStatuses: [{name: manager, ready: false, restartCount: 7, state: {waiting: {reason: CrashLoopBackOff, message: "back-off 2m40s restarting failed container=manager pod=tide-6c4bd9f7d-x8k2z_coast(0f1c)"}},
+			seen{deployment, pod("x8k2z", scheduled(
+				`containerStatuses: [{name: manager, ready: false, restartCount: 7, state: {waiting: {reason: CrashLoopBackOff, message: "back-off 2m40s restarting failed container=manager pod=tide-6c4bd9f7d-x8k2z_coast(0f1c)"}},
 				lastState: {terminated: {exitCode: 1, reason: Error, message: "2031-02-03T04:05:06.789Z INFO starting\n2031-02-03T04:05:07.001Z ERROR no route to 10.96.0.1:443 from tide-6c4bd9f7d-x8k2z\nmain.run\n\t/src/main.go:12\n"}}}]`)), ""},
-			"CrashLoopBackOff", "container manager ends after each start, with exit code 1: ERROR no route to (address) from tide", "",
+			"CrashLoopBackOff",
+			"container manager ends after each start, with exit code 1: ERROR no route to (address) from tide", "",
 		},
 		"it was started again a moment ago": {
-			seen{deployment, pod("x8k2z", scheduled(`containerStatuses: [{name: manager, ready: false, restartCount: 8, state: {running: {startedAt: "2031-02-03T04:05:06Z"}},
+			seen{deployment, pod("x8k2z", scheduled(
+				`containerStatuses: [{name: manager, ready: false, restartCount: 8, state: {running: {startedAt: "2031-02-03T04:05:06Z"}},
 				lastState: {terminated: {exitCode: 2, reason: Error, message: "panic: assignment to entry in nil map\n\ngoroutine 1 [running]:\nmain.main()\n"}}}]`)), ""},
-			"CrashLoopBackOff", "container manager ends after each start, with exit code 2: panic: assignment to entry in nil map", "",
+			"CrashLoopBackOff",
+			"container manager ends after each start, with exit code 2: panic: assignment to entry in nil map", "",
 		},
 		"out of memory": {
-			seen{deployment, pod("x8k2z", scheduled(`containerStatuses: [{name: manager, ready: false, restartCount: 2, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}}]`)), ""},
+			seen{deployment, pod("x8k2z", scheduled(
+				`containerStatuses: [{name: manager, ready: false, restartCount: 2, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}}]`)), ""},
 			"OOMKilled", "container manager was ended since it used more memory than its limit", "",
 		},
 		"init container": {
-			seen{deployment, pod("x8k2z", scheduled(`initContainerStatuses: [{name: setup, ready: false, restartCount: 3, state: {terminated: {exitCode: 3, reason: Error}}}], containerStatuses: [`+waiting("manager", "PodInitializing", "")+"]")), ""},
+			seen{deployment, pod("x8k2z", scheduled(
+				`initContainerStatuses: [{name: setup, ready: false, restartCount: 3, state: {terminated: {exitCode: 3, reason: Error}}}], containerStatuses: [`+waiting("manager", "PodInitializing", "")+"]")), ""},
 			"CrashLoopBackOff", "container setup ends after each start, with exit code 3", "",
 		},
 		"volume": {
 			seen{
-				deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ContainerCreating", "")+"]")),
-				warning("x8k2z", "FailedMount", `MountVolume.SetUp failed for volume "cert" : secret "tide-cert" not found`, "2031-02-03T04:05:06Z"),
+				deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ContainerCreating", "")+
+					"]")),
+				warning("x8k2z", "FailedMount",
+					`MountVolume.SetUp failed for volume "cert" : secret "tide-cert" not found`,
+					"2031-02-03T04:05:06Z"),
 			},
 			"FailedMount", `MountVolume.SetUp failed for volume "cert" : secret "tide-cert" not found`, "",
 		},
 		"readiness probe": {
 			seen{
-				deployment, pod("x8k2z", scheduled(`containerStatuses: [{name: manager, ready: false, restartCount: 0, state: {running: {}}}, {name: proxy, ready: true, state: {running: {}}}]`)),
-				warning("x8k2z", "Unhealthy", `Readiness probe failed: Get "http://10.244.0.17:8081/readyz": dial tcp 10.244.0.17:8081: connect: connection refused`, "2031-02-03T04:05:06Z"),
+				deployment, pod("x8k2z", scheduled(
+					`containerStatuses: [{name: manager, ready: false, restartCount: 0, state: {running: {}}}, {name: proxy, ready: true, state: {running: {}}}]`)),
+				warning("x8k2z", "Unhealthy",
+					`Readiness probe failed: Get "http://10.244.0.17:8081/readyz": dial tcp 10.244.0.17:8081: connect: connection refused`, "2031-02-03T04:05:06Z"),
 			},
-			"ContainersNotReady", `container manager runs and is not ready: Readiness probe failed: Get "http://(address)/readyz": dial tcp (address): connect: connection refused`, "",
+			"ContainersNotReady",
+			`container manager runs and is not ready: Readiness probe failed: Get "http://(address)/readyz": dial tcp (address): connect: connection refused`, "",
 		},
 		"not ready yet": {
-			seen{deployment, pod("x8k2z", scheduled(`containerStatuses: [{name: manager, ready: false, restartCount: 0, state: {running: {}}}]`)), ""},
+			seen{deployment, pod("x8k2z", scheduled(
+				`containerStatuses: [{name: manager, ready: false, restartCount: 0, state: {running: {}}}]`)), ""},
 			"ContainersNotReady", "container manager runs and is not ready", "",
 		},
 		"of two Pods the one that says why": {
-			seen{deployment, pod("aaaaa", scheduled(`containerStatuses: [{name: manager, ready: false, state: {running: {}}}]`)) +
-				pod("bbbbb", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerConfigError", `configmap "tables" not found`)+"]")), ""},
+			seen{deployment, pod("aaaaa", scheduled(
+				`containerStatuses: [{name: manager, ready: false, state: {running: {}}}]`)) +
+				pod("bbbbb", scheduled("containerStatuses: ["+
+					waiting("manager", "CreateContainerConfigError", `configmap "tables" not found`)+"]")), ""},
 			"CreateContainerConfigError", `container manager cannot be made: configmap "tables" not found`, "",
 		},
 		"evicted": {
-			seen{deployment, pod("x8k2z", `phase: Failed, reason: Evicted, message: "The node was low on resource: memory."`), ""},
+			seen{deployment, pod("x8k2z",
+				`phase: Failed, reason: Evicted, message: "The node was low on resource: memory."`), ""},
 			"PodFailed", "its Pod failed: Evicted: The node was low on resource: memory.", "",
 		},
 		"paused": {
-			seen{strings.Replace(deployment, "replicas: 1, template", "paused: true, replicas: 1, template", 1), "", ""},
+			seen{
+				strings.Replace(deployment, "replicas: 1, template", "paused: true, replicas: 1, template", 1), "",
+				"",
+			},
 			"DeploymentPaused", "it is paused (spec.paused)", "",
 		},
 		"nothing to be seen": {seen{deployment, "", ""}, "", "", ""},
 		"an old ReplicaSet does not count": {
-			seen{deployment, strings.ReplaceAll(pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerConfigError", "x")+"]")), "uid: r-2", "uid: r-1"), ""}, "", "", "",
+			seen{deployment, strings.ReplaceAll(
+				pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerConfigError", "x")+
+					"]")), "uid: r-2", "uid: r-1"), ""}, "", "", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,8 +272,10 @@ func TestSteady(t *testing.T) {
 	crash := `containerStatuses: [{name: manager, ready: false, restartCount: %d, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, message: %q}}}]`
 	var texts []string
 	for i, word := range []string{
-		"E0203 04:05:06.789012       1 main.go:12] failed to get lease 0f0e0d0c-1111-2222-3333-444455556666 at 0xc0001234",
-		"E0203 04:11:16.000001       7 main.go:12] failed to get lease aaaaaaaa-1111-2222-3333-444455556666 at 0xc0009999",
+		"E0203 04:05:06.789012       1 main.go:12] failed to get lease 0f0e0d0c-1111-2222-3333-444455556666 at " +
+			"0xc0001234",
+		"E0203 04:11:16.000001       7 main.go:12] failed to get lease aaaaaaaa-1111-2222-3333-444455556666 at " +
+			"0xc0009999",
 	} {
 		s := seen{deployment, pod([]string{"x8k2z", "q4w2m"}[i], scheduled(fmt.Sprintf(crash, i+3, word))), ""}
 		c, ok := readiness.Explain(s.parse(t))
@@ -227,7 +287,8 @@ func TestSteady(t *testing.T) {
 	if texts[0] != texts[1] {
 		t.Errorf("the text changed: %q", texts)
 	}
-	long := seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerError", strings.Repeat("ä", 5000))+"]")), ""}
+	long := seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+
+		waiting("manager", "CreateContainerError", strings.Repeat("ä", 5000))+"]")), ""}
 	if c, _ := readiness.Explain(long.parse(t)); len(c.Message) > 500 || !strings.HasSuffix(c.Message, "ä…") {
 		t.Errorf("a text of %d bytes: %q", len(c.Message), c.Message)
 	}
@@ -240,10 +301,13 @@ func TestUnexplained(t *testing.T) {
 		pods string
 		want []string
 	}{
-		"none":              {"", nil},
-		"a Pod that says":   {pod("a", scheduled("containerStatuses: ["+waiting("manager", "CreateContainerConfigError", "x")+"]")), nil},
-		"one that does not": {pod("a", scheduled("containerStatuses: ["+waiting("manager", "ContainerCreating", "")+"]")), []string{"p-a"}},
-		"one without words": {pod("a", scheduled("containerStatuses: ["+waiting("manager", "ImagePullBackOff", `Back-off pulling image "x"`)+"]")), []string{"p-a"}},
+		"none": {"", nil},
+		"a Pod that says": {pod("a", scheduled("containerStatuses: ["+
+			waiting("manager", "CreateContainerConfigError", "x")+"]")), nil},
+		"one that does not": {pod("a", scheduled("containerStatuses: ["+waiting("manager", "ContainerCreating", "")+
+			"]")), []string{"p-a"}},
+		"one without words": {pod("a", scheduled("containerStatuses: ["+
+			waiting("manager", "ImagePullBackOff", `Back-off pulling image "x"`)+"]")), []string{"p-a"}},
 	} {
 		if got := readiness.Unexplained(seen{deployment, c.pods, ""}.parse(t)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -261,7 +325,10 @@ func TestRefused(t *testing.T) {
 	if c, ok := readiness.AdmissionRefusal(d); ok {
 		t.Errorf("got %+v", c)
 	}
-	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `admission webhook "w" denied the request: no`})
+	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+		Type:   appsv1.DeploymentReplicaFailure,
+		Status: corev1.ConditionTrue, Message: `admission webhook "w" denied the request: no`,
+	})
 	if c, ok := readiness.AdmissionRefusal(d); !ok || c.Webhook != "w" {
 		t.Errorf("got %+v, %v", c, ok)
 	}

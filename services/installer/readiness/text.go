@@ -19,10 +19,12 @@ var (
 	policyDenied  = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' .*denied request`)
 	overQuota     = regexp.MustCompile(`(exceeded|failed) quota: `)
 	quotaUsed     = regexp.MustCompile(`, used: [^,:]+=[^:]*?(, limited: )`)
-	overLimits    = regexp.MustCompile(`(maximum|minimum) [\w.\-/]+ (usage )?per (Container|Pod)|(limit to request ratio)`)
-	forbiddenPod  = regexp.MustCompile(`^pods "[^"]*" is forbidden: `)
+	overLimits    = regexp.MustCompile(
+		`(maximum|minimum) [\w.\-/]+ (usage )?per (Container|Pod)|(limit to request ratio)`)
+	forbiddenPod = regexp.MustCompile(`^pods "[^"]*" is forbidden: `)
 
-	ipAddress = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\[[0-9a-fA-F:]*:[0-9a-fA-F:]*\](?::\d{1,5})?`)
+	ipAddress = regexp.MustCompile(
+		`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b|\[[0-9a-fA-F:]*:[0-9a-fA-F:]*\](?::\d{1,5})?`)
 	// what a program writes before or into each line, and what differs from try to try
 	passing = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\s*|` +
 		`\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ |` +

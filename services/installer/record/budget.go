@@ -2,8 +2,9 @@ package record
 
 import "time"
 
-// RateLimit is a token bucket for the events that reports may append: Burst at once, and one more each Every. The limits
-// of each operator (FlapLimit, HealthLimit) do not bound a cluster that invents operators, or a thousand that flap together.
+// RateLimit is a token bucket for the events that reports may append: Burst at once, and one more each Every. The
+// limits of each operator (FlapLimit, HealthLimit) do not bound a cluster that invents operators, or a thousand that
+// flap together.
 type RateLimit struct {
 	Burst int
 	Every time.Duration

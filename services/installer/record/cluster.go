@@ -35,7 +35,8 @@ func (s Cluster) Settled() bool { return !s.Withheld }
 // leaves empty because the cluster could not be reached stays as it was recorded.
 func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Cluster) {
 	o := events.ClusterObserved{
-		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),
+		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
+		HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),
 	}
 	if o.KubernetesVersion == "" {
 		o.KubernetesVersion = s.KubernetesVersion
@@ -48,7 +49,8 @@ func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Clust
 		o.TokenAuth = r.TokenAuth
 	}
 	same := events.ClusterObserved{
-		State: s.State, Reason: s.Reason, KubernetesVersion: s.KubernetesVersion, HolderEpoch: s.HolderEpoch, TokenAuth: s.TokenAuth,
+		State: s.State, Reason: s.Reason, KubernetesVersion: s.KubernetesVersion, HolderEpoch: s.HolderEpoch,
+		TokenAuth: s.TokenAuth,
 	}
 	if o == same {
 		s.Withheld = false

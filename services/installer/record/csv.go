@@ -38,16 +38,16 @@ type CSV struct {
 	Changes  int       `json:"changes,omitempty"`
 	Flapping bool      `json:"flapping,omitempty"`
 	Health   Health    `json:"notes,omitzero"`
-	// Restored is set after the cluster was restored from a backup until the next report of this object: whether it still
-	// exists is not known.
+	// Restored is set after the cluster was restored from a backup until the next report of this object: whether it
+	// still exists is not known.
 	Restored bool `json:"restored,omitempty"`
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.
 func (s CSV) Settled() bool { return !s.Flapping && !s.Health.Behind }
 
-// DecideCSV gives the events that a report adds to the stream of one object, and the state after them. now is the time of
-// the report.
+// DecideCSV gives the events that a report adds to the stream of one object, and the state after them. now is the time
+// of the report.
 func DecideCSV(s CSV, scope protocol.Scope, r protocol.CSVReport, now time.Time) ([]events.Payload, CSV) {
 	if s.Removed {
 		return nil, s
@@ -158,8 +158,8 @@ func (d *decision) recordRemoval(reason string) {
 	d.events = append(d.events, events.CSVRemoved{Reason: reason, Removal: d.report.Removal})
 }
 
-// EndCSV ends an object that went away unseen: another object has its name now, or none. removal is the uninstall request
-// that ended it, if any.
+// EndCSV ends an object that went away unseen: another object has its name now, or none. removal is the uninstall
+// request that ended it, if any.
 func EndCSV(s CSV, reason, removal string) ([]events.Payload, CSV) {
 	if s.Removed {
 		return nil, s

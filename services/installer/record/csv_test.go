@@ -47,15 +47,19 @@ func equal(t *testing.T, got []events.Payload, want ...string) {
 }
 
 func csv(history ...protocol.Transition) protocol.CSVReport {
-	return protocol.CSVReport{Name: "etcd.v1", Package: "etcd", Version: "1.0.0", UID: "u", Content: "sha256:c", Plan: "p", History: history}
+	return protocol.CSVReport{
+		Name: "etcd.v1", Package: "etcd", Version: "1.0.0", UID: "u", Content: "sha256:c",
+		Plan: "p", History: history,
+	}
 }
 
 // R-CSV §6.2: the phases of an install, each once however often and in whatever pieces they are reported.
 func TestInstallIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	all := []protocol.Transition{
-		at(0, "Pending/RequirementsUnknown"), at(1, "Pending/RequirementsNotMet"), at(2, "InstallReady/AllRequirementsMet"),
-		at(3, "Installing/InstallSucceeded"), at(4, "Installing/InstallWaiting"), at(5, "Succeeded/InstallSucceeded"),
+		at(0, "Pending/RequirementsUnknown"), at(1, "Pending/RequirementsNotMet"),
+		at(2, "InstallReady/AllRequirementsMet"), at(3, "Installing/InstallSucceeded"),
+		at(4, "Installing/InstallWaiting"), at(5, "Succeeded/InstallSucceeded"),
 	}
 	first, s := record.DecideCSV(record.CSV{}, scope, csv(all[:2]...), start)
 	equal(t, first, "Pending/RequirementsUnknown", "Pending/RequirementsNotMet")
@@ -65,8 +69,8 @@ func TestInstallIsRecordedOnce(t *testing.T) {
 	equal(t, rest, "InstallReady/AllRequirementsMet", "Installing/InstallSucceeded", "Succeeded/InstallSucceeded")
 	p, ok := rest[0].(events.CSVPhaseChanged)
 	want := events.CSVPhaseChanged{
-		Cluster: "east", Namespace: "ns", Name: "etcd.v1", Package: "etcd", Version: "1.0.0", Content: "sha256:c", Plan: "p",
-		Phase: "InstallReady", Reason: "AllRequirementsMet",
+		Cluster: "east", Namespace: "ns", Name: "etcd.v1", Package: "etcd", Version: "1.0.0", Content: "sha256:c",
+		Plan: "p", Phase: "InstallReady", Reason: "AllRequirementsMet",
 	}
 	if !ok || p != want {
 		t.Errorf("recorded %+v", rest[0])
@@ -139,7 +143,10 @@ func TestFlappingIsBounded(t *testing.T) {
 // However a history is cut into reports, doubled and reordered, the same events are recorded in the end.
 func TestReportsInAnyPiecesGiveTheSameFacts(t *testing.T) {
 	t.Parallel()
-	phases := []string{"Pending/A", "InstallReady/B", "Installing/C", "Succeeded/D", "Failed/E", "Installing/InstallWaiting"}
+	phases := []string{
+		"Pending/A", "InstallReady/B", "Installing/C", "Succeeded/D", "Failed/E",
+		"Installing/InstallWaiting",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "transitions")
 		second := 0

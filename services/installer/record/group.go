@@ -26,8 +26,12 @@ func (g Group) Settled() bool { return !g.Withheld }
 // DecideGroup gives the event that a report adds, if any, and the state after it (R-OG §7.1, R-OG-20). Namespaces whose
 // labels change often could make many: they are bounded like the observations of a cluster.
 func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.Payload, Group) {
-	o := events.OperatorGroupObserved{Targets: set(r.Targets), ProvidedAPIs: set(r.ProvidedAPIs), Conditions: codes(r.Conditions)}
-	if g.Recorded && slices.Equal(o.Targets, g.Targets) && slices.Equal(o.ProvidedAPIs, g.ProvidedAPIs) && slices.Equal(o.Conditions, g.Conditions) {
+	o := events.OperatorGroupObserved{
+		Targets: set(r.Targets), ProvidedAPIs: set(r.ProvidedAPIs),
+		Conditions: codes(r.Conditions),
+	}
+	if g.Recorded && slices.Equal(o.Targets, g.Targets) && slices.Equal(o.ProvidedAPIs, g.ProvidedAPIs) &&
+		slices.Equal(o.Conditions, g.Conditions) {
 		g.Withheld = false
 		return nil, g
 	}
@@ -39,7 +43,8 @@ func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.
 		return nil, g
 	}
 	return []events.Payload{o}, Group{
-		Targets: o.Targets, ProvidedAPIs: o.ProvidedAPIs, Conditions: o.Conditions, Recorded: true, Window: g.Window, Changes: g.Changes + 1,
+		Targets: o.Targets, ProvidedAPIs: o.ProvidedAPIs, Conditions: o.Conditions, Recorded: true, Window: g.Window,
+		Changes: g.Changes + 1,
 	}
 }
 

@@ -18,11 +18,15 @@ func TestDecideGroup(t *testing.T) {
 	now := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	report := protocol.GroupReport{
 		Name: "coast", Targets: []string{"b", "a", "b"}, ProvidedAPIs: []string{"Gauge.v1.sea.test"},
-		Conditions: []protocol.GroupCondition{{Type: "TargetNamespacesMissing", Reason: "NamespaceNotFound", Message: "b"}},
+		Conditions: []protocol.GroupCondition{{
+			Type: "TargetNamespacesMissing", Reason: "NamespaceNotFound",
+			Message: "b",
+		}},
 	}
 	got, state := record.DecideGroup(record.Group{}, report, now)
 	want := []events.Payload{events.OperatorGroupObserved{
-		Targets: []string{"a", "b"}, ProvidedAPIs: []string{"Gauge.v1.sea.test"}, Conditions: []string{"TargetNamespacesMissing"},
+		Targets: []string{"a", "b"}, ProvidedAPIs: []string{"Gauge.v1.sea.test"},
+		Conditions: []string{"TargetNamespacesMissing"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -6,10 +6,10 @@ const (
 	// HolderTimeout is for how long after a holder's report no other sender is accepted. Executors repeat their reports
 	// every 15 seconds; one repetition may be lost.
 	HolderTimeout = 30 * time.Second
-	// EpochResetAfter is for how long a sender of a lower epoch has to report without a gap, and the holder of the highest
-	// epoch not at all, until the lower one is accepted. That is so after the cluster's etcd was restored from a backup: the
-	// lease and the fence are restored, too, and epochs begin again below those that were seen. A holder that was merely
-	// paused learns within seconds that it was replaced, and stops reporting.
+	// EpochResetAfter is for how long a sender of a lower epoch has to report without a gap, and the holder of the
+	// highest epoch not at all, until the lower one is accepted. That is so after the cluster's etcd was restored from
+	// a backup: the lease and the fence are restored, too, and epochs begin again below those that were seen. A holder
+	// that was merely paused learns within seconds that it was replaced, and stops reporting.
 	EpochResetAfter = 2 * time.Minute
 )
 
@@ -32,8 +32,8 @@ type EpochReset struct {
 // Sender classifies who sent a report.
 type Sender int
 
-// Reports of the holder are recorded. Those of another sender are ignored now, those of a former holder for ever. Those of a
-// restored holder are recorded, and its epoch becomes the highest.
+// Reports of the holder are recorded. Those of another sender are ignored now, those of a former holder for ever. Those
+// of a restored holder are recorded, and its epoch becomes the highest.
 const (
 	SenderHolder Sender = iota
 	SenderOther
@@ -41,8 +41,8 @@ const (
 	SenderRestored
 )
 
-// Classify decides who sent a report. held is set for reports about a cluster by an executor that can reach it; alive while
-// the holder of the highest epoch reported within HolderTimeout.
+// Classify decides who sent a report. held is set for reports about a cluster by an executor that can reach it; alive
+// while the holder of the highest epoch reported within HolderTimeout.
 //
 //	made before the last reset of epochs                   SenderFormer
 //	of the highest epoch, or a higher one                  SenderHolder

@@ -10,13 +10,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// HealthLimit bounds the changes of an operator's condition, readiness and drift that are recorded in a FlapWindow, so that
-// somebody who edits an object again and again, or an operator that flaps, does not fill the log. The state at the end of
-// the window is always recorded.
+// HealthLimit bounds the changes of an operator's condition, readiness and drift that are recorded in a FlapWindow, so
+// that somebody who edits an object again and again, or an operator that flaps, does not fill the log. The state at the
+// end of the window is always recorded.
 const HealthLimit = 6
 
-// Health is what was recorded last of an operator's condition, readiness and drift. The zero value is an operator that is
-// upgradeable, ready, and without drift.
+// Health is what was recorded last of an operator's condition, readiness and drift. The zero value is an operator that
+// is upgradeable, ready, and without drift.
 type Health struct {
 	Held       bool   `json:"held,omitempty"` // not upgradeable
 	Reason     string `json:"reason,omitempty"`
@@ -41,7 +41,10 @@ func DriftBody(list []protocol.Drift) ([]byte, error) {
 	}
 	out := make([]driftEntry, 0, len(list))
 	for _, d := range list {
-		out = append(out, driftEntry{ObjectRef: d.ObjectRef, Fields: d.Fields, Missing: d.Missing, Corrected: d.Corrected})
+		out = append(out, driftEntry{
+			ObjectRef: d.ObjectRef, Fields: d.Fields, Missing: d.Missing,
+			Corrected: d.Corrected,
+		})
 	}
 	slices.SortFunc(out, func(a, b driftEntry) int { return compareRefs(a.ObjectRef, b.ObjectRef) })
 	return digest.Canonical(out)
@@ -55,11 +58,13 @@ type driftEntry struct {
 }
 
 func compareRefs(a, b protocol.ObjectRef) int {
-	return slices.Compare([]string{a.Kind, a.Group, a.Namespace, a.Name}, []string{b.Kind, b.Group, b.Namespace, b.Name})
+	return slices.Compare([]string{a.Kind, a.Group, a.Namespace, a.Name},
+		[]string{b.Kind, b.Group, b.Namespace, b.Name})
 }
 
-// DecideHealth gives the events that a report adds about condition, readiness and drift, after those of DecideCSV. There are none while no phase is
-// recorded: then the stream has not begun, or has ended. policy is the cluster's setting for drift.
+// DecideHealth gives the events that a report adds about condition, readiness and drift, after those of DecideCSV.
+// There are none while no phase is recorded: then the stream has not begun, or has ended. policy is the cluster's
+// setting for drift.
 //
 //	as recorded       nothing
 //	within the limit  operatorcondition.changed, csv.readiness-changed, csv.drifted, csv.drift-ended
@@ -87,12 +92,16 @@ func DecideHealth(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]
 	return d.events, d.state, err
 }
 
-// recordReadiness records which Deployments are not ready for a reason that is known: one that is only starting is not recorded.
+// recordReadiness records which Deployments are not ready for a reason that is known: one that is only starting is not
+// recorded.
 func (d *decision) recordReadiness() {
 	var is []events.NotReadyDeployment
 	for _, r := range d.report.NotReady {
 		if r.Reason != "" {
-			is = append(is, events.NotReadyDeployment{Name: r.Deployment, Reason: r.Reason, Webhook: r.Webhook, Owner: r.Owner})
+			is = append(is, events.NotReadyDeployment{
+				Name: r.Deployment, Reason: r.Reason, Webhook: r.Webhook,
+				Owner: r.Owner,
+			})
 		}
 	}
 	n := &d.state.Health
@@ -125,7 +134,10 @@ func (d *decision) recordDrift(policy string) error {
 		d.events = append(d.events, events.CSVDriftEnded{})
 		return nil
 	}
-	d.events = append(d.events, events.CSVDrifted{Objects: len(d.report.Drift) + d.report.Cut.Drifts, Diff: sum, Policy: policy})
+	d.events = append(d.events, events.CSVDrifted{
+		Objects: len(d.report.Drift) + d.report.Cut.Drifts, Diff: sum,
+		Policy: policy,
+	})
 	return nil
 }
 

@@ -14,8 +14,14 @@ import (
 
 func drifted(have string, since time.Time) []protocol.Drift {
 	return []protocol.Drift{{
-		ObjectRef: protocol.ObjectRef{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops", Name: "gauge"},
-		Fields:    []protocol.FieldDrift{{Path: "/spec/replicas", Want: json.RawMessage("1"), Have: json.RawMessage(have)}}, Since: since,
+		ObjectRef: protocol.ObjectRef{
+			Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops",
+			Name: "gauge",
+		},
+		Fields: []protocol.FieldDrift{{
+			Path: "/spec/replicas", Want: json.RawMessage("1"),
+			Have: json.RawMessage(have),
+		}}, Since: since,
 	}}
 }
 
@@ -27,14 +33,23 @@ func TestNotes(t *testing.T) {
 	no := &protocol.OperatorCondition{Reason: "Reindexing", Message: "archive reindex runs"}
 	held := events.OperatorConditionChanged{Reason: "Reindexing"}
 	forced := &protocol.OperatorCondition{Upgradeable: true, Reason: "AdminDecision", Overridden: true}
-	_, after, err := record.DecideHealth(alive, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, "report", start)
+	_, after, err := record.DecideHealth(alive, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, "report",
+		start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	waits := []protocol.NotReady{{Deployment: "gauge"}}
-	stuck := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
-	other := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no, again", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
-	unready := events.CSVReadinessChanged{Deployments: []events.NotReadyDeployment{{Name: "gauge", Reason: "AdmissionWebhookFailed", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}}
+	stuck := []protocol.NotReady{{
+		Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no",
+		Webhook: "v.sea.test", Owner: "ops/buoy.v1",
+	}}
+	other := []protocol.NotReady{{
+		Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no, again",
+		Webhook: "v.sea.test", Owner: "ops/buoy.v1",
+	}}
+	unready := events.CSVReadinessChanged{Deployments: []events.NotReadyDeployment{
+		{Name: "gauge", Reason: "AdmissionWebhookFailed", Webhook: "v.sea.test", Owner: "ops/buoy.v1"},
+	}}
 	_, known, err := record.DecideHealth(alive, protocol.CSVReport{NotReady: stuck}, "report", start)
 	if err != nil {
 		t.Fatal(err)
@@ -50,15 +65,36 @@ func TestNotes(t *testing.T) {
 		want   []events.Payload
 	}{
 		{"nothing is said", alive, protocol.CSVReport{}, nil},
-		{"it lets itself be upgraded, as by default (R-COND-7)", alive, protocol.CSVReport{Condition: &protocol.OperatorCondition{Upgradeable: true}}, nil},
+		{
+			"it lets itself be upgraded, as by default (R-COND-7)", alive,
+			protocol.CSVReport{Condition: &protocol.OperatorCondition{Upgradeable: true}},
+			nil,
+		},
 		{"no longer", alive, protocol.CSVReport{Condition: no}, []events.Payload{held}},
 		{"still no longer", after, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, nil},
-		{"overridden (R-COND-6)", after, protocol.CSVReport{Condition: forced, Drift: drifted("3", start)}, []events.Payload{events.OperatorConditionChanged{Upgradeable: true, Reason: "AdminDecision", Overridden: true}}},
-		{"drift", alive, protocol.CSVReport{Drift: drifted("3", start)}, []events.Payload{events.CSVDrifted{Objects: 1, Diff: sum, Policy: "report"}}},
-		{"the same drift seen later", after, protocol.CSVReport{Condition: no, Drift: drifted("3", start.Add(time.Hour))}, nil},
+		{
+			"overridden (R-COND-6)", after,
+			protocol.CSVReport{Condition: forced, Drift: drifted("3", start)},
+			[]events.Payload{events.OperatorConditionChanged{
+				Upgradeable: true, Reason: "AdminDecision",
+				Overridden: true,
+			}},
+		},
+		{
+			"drift", alive,
+			protocol.CSVReport{Drift: drifted("3", start)},
+			[]events.Payload{events.CSVDrifted{Objects: 1, Diff: sum, Policy: "report"}},
+		},
+		{"the same drift seen later", after, protocol.CSVReport{
+			Condition: no, Drift: drifted("3", start.Add(time.Hour)),
+		}, nil},
 		{"put right", after, protocol.CSVReport{Condition: no}, []events.Payload{events.CSVDriftEnded{}}},
 		{"a Deployment that merely starts", alive, protocol.CSVReport{NotReady: waits}, nil},
-		{"a Deployment that does not become ready", alive, protocol.CSVReport{NotReady: stuck}, []events.Payload{unready}},
+		{
+			"a Deployment that does not become ready", alive,
+			protocol.CSVReport{NotReady: stuck},
+			[]events.Payload{unready},
+		},
 		{"the same in other words", known, protocol.CSVReport{NotReady: other}, nil},
 		{"it is ready", known, protocol.CSVReport{}, []events.Payload{events.CSVReadinessChanged{}}},
 		{"before its first phase", record.CSV{}, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, nil},
@@ -78,7 +114,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestNotesAreBounded: who edits an object again and again does not fill the log, and what holds in the end is recorded.
+// TestNotesAreBounded: who edits an object again and again does not fill the log, and what holds in the end is
+// recorded.
 func TestNotesAreBounded(t *testing.T) {
 	t.Parallel()
 	s, n := record.CSV{Exists: true}, 0
@@ -98,7 +135,8 @@ func TestNotesAreBounded(t *testing.T) {
 		report([]string{"3", "4"}[i%2], time.Duration(i)*time.Second)
 	}
 	if n != record.HealthLimit || s.Settled() {
-		t.Errorf("%d events, settled %v; want %d and another look at the end of the window", n, s.Settled(), record.HealthLimit)
+		t.Errorf("%d events, settled %v; want %d and another look at the end of the window", n, s.Settled(),
+			record.HealthLimit)
 	}
 	report("", record.FlapWindow)
 	if n != record.HealthLimit+1 || s.Health.Drift != "" || !s.Settled() {
@@ -106,8 +144,8 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDriftBeyondTheReport: drifted objects that a report had to leave out are counted in the fact; why one cannot be put
-// right is for who looks, and no news by itself: API servers word it anew each time.
+// TestDriftBeyondTheReport: drifted objects that a report had to leave out are counted in the fact; why one cannot be
+// put right is for who looks, and no news by itself: API servers word it anew each time.
 func TestDriftBeyondTheReport(t *testing.T) {
 	t.Parallel()
 	r := protocol.CSVReport{Drift: drifted("3", start), Cut: protocol.Cut{Drifts: 40}}

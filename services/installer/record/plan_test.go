@@ -38,10 +38,20 @@ func TestPlanReports(t *testing.T) {
 		want   string
 	}{
 		{"started", protocol.PlanReport{Phase: protocol.PlanStarted, Begun: true}, "started"},
-		{"blocked before the first step", protocol.PlanReport{Phase: protocol.PlanBlocked, Class: "transient", Reason: "X"}, "blocked"},
-		{"blocked behind it", protocol.PlanReport{Phase: protocol.PlanBlocked, Begun: true, Class: "transient", Reason: "X"}, "started blocked"},
+		{"blocked before the first step", protocol.PlanReport{
+			Phase: protocol.PlanBlocked, Class: "transient",
+			Reason: "X",
+		}, "blocked"},
+		{"blocked behind it", protocol.PlanReport{
+			Phase: protocol.PlanBlocked, Begun: true, Class: "transient",
+			Reason: "X",
+		}, "started blocked"},
 		{"finished", protocol.PlanReport{Phase: protocol.PlanFinished, Begun: true}, "started finished"},
-		{"failed", protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"}, "started failed"},
+		{
+			"failed",
+			protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"},
+			"started failed",
+		},
 		{"a phase of a later version", protocol.PlanReport{Phase: "Pondering"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,11 +75,13 @@ func TestPlanReports(t *testing.T) {
 
 func TestFailedPlanNamesItsStep(t *testing.T) {
 	t.Parallel()
-	got, err := record.DecidePlan(proposed(installplan.Automatic), protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"}, "log")
+	got, err := record.DecidePlan(proposed(installplan.Automatic),
+		protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"}, "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f, ok := got[1].(events.InstallPlanFailed); !ok || f != (events.InstallPlanFailed{Step: 2, Reason: "Invalid", StepLog: "log"}) {
+	if f, ok := got[1].(events.InstallPlanFailed); !ok ||
+		f != (events.InstallPlanFailed{Step: 2, Reason: "Invalid", StepLog: "log"}) {
 		t.Errorf("recorded %+v", got[1])
 	}
 }
@@ -77,7 +89,8 @@ func TestFailedPlanNamesItsStep(t *testing.T) {
 // R-IP-11: what was begun without approval must be seen, not recorded as if it were in order.
 func TestStartWithoutApprovalIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := record.DecidePlan(proposed(installplan.Manual), protocol.PlanReport{Phase: protocol.PlanStarted, Begun: true}, ""); err == nil {
+	if _, err := record.DecidePlan(proposed(installplan.Manual),
+		protocol.PlanReport{Phase: protocol.PlanStarted, Begun: true}, ""); err == nil {
 		t.Error("recorded")
 	}
 }
@@ -108,8 +121,14 @@ func TestClusterReports(t *testing.T) {
 	if got, _ := record.DecideCluster(s, r); len(got) != 0 {
 		t.Errorf("the same again recorded %v", got)
 	}
-	got, s = record.DecideCluster(s, protocol.ClusterReport{State: "Unreachable", Reason: "ConnectionRefused", Reported: start})
-	want := events.ClusterObserved{State: "Unreachable", Reason: "ConnectionRefused", KubernetesVersion: "v1.34.4", HolderEpoch: 3}
+	got, s = record.DecideCluster(s, protocol.ClusterReport{
+		State: "Unreachable", Reason: "ConnectionRefused",
+		Reported: start,
+	})
+	want := events.ClusterObserved{
+		State: "Unreachable", Reason: "ConnectionRefused", KubernetesVersion: "v1.34.4",
+		HolderEpoch: 3,
+	}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("recorded %v, want what is not known now as it was", got)
 	}
@@ -129,8 +148,8 @@ func TestClusterReports(t *testing.T) {
 	}
 }
 
-// TestTokenAuthReports: R-TOK-1: the mode is recorded when it changes, stays while nobody can say, and none is no news of a
-// cluster that never had one.
+// TestTokenAuthReports: R-TOK-1: the mode is recorded when it changes, stays while nobody can say, and none is no news
+// of a cluster that never had one.
 func TestTokenAuthReports(t *testing.T) {
 	t.Parallel()
 	var s record.Cluster
@@ -146,8 +165,14 @@ func TestTokenAuthReports(t *testing.T) {
 		{protocol.TokenAuthNone, true, ""},
 	} {
 		var got []events.Payload
-		got, s = record.DecideCluster(s, protocol.ClusterReport{State: "Connected", KubernetesVersion: "v1.34.4", TokenAuth: c.found, Reported: start})
-		want := []events.Payload{events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.4", TokenAuth: c.mode}}
+		got, s = record.DecideCluster(s, protocol.ClusterReport{
+			State: "Connected", KubernetesVersion: "v1.34.4",
+			TokenAuth: c.found, Reported: start,
+		})
+		want := []events.Payload{events.ClusterObserved{
+			State: "Connected", KubernetesVersion: "v1.34.4",
+			TokenAuth: c.mode,
+		}}
 		if !c.recorded {
 			want = nil
 		}

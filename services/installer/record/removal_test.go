@@ -17,7 +17,10 @@ func TestRemovalReports(t *testing.T) {
 	requested, started := events.CSVRemovalRequested{Removal: "r1"}, events.CSVRemovalStarted{Removal: "r1"}
 	blocked := events.CSVRemovalBlocked{Removal: "r1", Class: "transient", Reason: "FinalizersPending"}
 	refused := events.CSVRemovalRefused{Removal: "r1", Reason: "PlanChanged"}
-	waits := protocol.RemovalReport{ID: "r1", Phase: protocol.PlanBlocked, Class: "transient", Reason: "FinalizersPending"}
+	waits := protocol.RemovalReport{
+		ID: "r1", Phase: protocol.PlanBlocked, Class: "transient",
+		Reason: "FinalizersPending",
+	}
 	for _, c := range []struct {
 		name   string
 		given  []events.Payload
@@ -25,16 +28,62 @@ func TestRemovalReports(t *testing.T) {
 		then   []events.Payload
 	}{
 		{"never asked for", nil, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted}, nil},
-		{"of another request", []events.Payload{requested}, protocol.RemovalReport{ID: "r0", Phase: protocol.PlanStarted}, nil},
-		{"refused already", []events.Payload{requested, refused}, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted}, nil},
-		{"the operator is gone", []events.Payload{requested, events.CSVRemoved{}}, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanFinished}, nil},
-		{"refused", []events.Payload{requested}, protocol.RemovalReport{ID: "r1", Phase: protocol.RemovalRefused, Reason: "PlanChanged"}, []events.Payload{refused}},
-		{"started", []events.Payload{requested}, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted}, []events.Payload{started}},
-		{"finished before it was told that it started", []events.Payload{requested}, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanFinished}, []events.Payload{started}},
+		{
+			"of another request",
+			[]events.Payload{requested},
+			protocol.RemovalReport{ID: "r0", Phase: protocol.PlanStarted},
+			nil,
+		},
+		{
+			"refused already",
+			[]events.Payload{requested, refused},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted},
+			nil,
+		},
+		{
+			"the operator is gone",
+			[]events.Payload{requested, events.CSVRemoved{}},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanFinished},
+			nil,
+		},
+		{"refused", []events.Payload{requested}, protocol.RemovalReport{
+			ID: "r1", Phase: protocol.RemovalRefused,
+			Reason: "PlanChanged",
+		}, []events.Payload{refused}},
+		{
+			"started",
+			[]events.Payload{requested},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted},
+			[]events.Payload{started},
+		},
+		{
+			"finished before it was told that it started",
+			[]events.Payload{requested},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanFinished},
+			[]events.Payload{started},
+		},
 		{"blocked", []events.Payload{requested, started}, waits, []events.Payload{blocked}},
-		{"blocked for another reason", []events.Payload{requested, started, events.CSVRemovalBlocked{Removal: "r1", Class: "stopped", Reason: "EffectsStopped"}}, waits, []events.Payload{blocked}},
-		{"goes on", []events.Payload{requested, started, blocked}, protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted}, nil},
-		{"asked for again after a refusal", []events.Payload{requested, refused, requested}, waits, []events.Payload{blocked}},
+		{
+			"blocked for another reason",
+			[]events.Payload{
+				requested, started,
+				events.CSVRemovalBlocked{Removal: "r1", Class: "stopped", Reason: "EffectsStopped"},
+			},
+			waits,
+			[]events.Payload{blocked},
+		},
+		{
+			"goes on",
+			[]events.Payload{requested, started, blocked},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted},
+			nil,
+		},
+		{
+			"asked for again after a refusal",
+			[]events.Payload{requested, refused, requested},
+			waits,
+			[]events.Payload{blocked},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +105,8 @@ func TestRemovalReports(t *testing.T) {
 	}
 }
 
-// TestUninstalledNamesItsRequest: csv.removed says which request it ends with, whether the object was seen to go or not.
+// TestUninstalledNamesItsRequest: csv.removed says which request it ends with, whether the object was seen to go or
+// not.
 func TestUninstalledNamesItsRequest(t *testing.T) {
 	t.Parallel()
 	want := events.CSVRemoved{Reason: "Uninstalled", Removal: "r1"}

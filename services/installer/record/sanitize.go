@@ -14,16 +14,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// The limits on what is taken from a report. A cluster, or an operator in it, may be hostile: whatever is over a limit is
-// left out, and the rest of the report is recorded.
+// The limits on what is taken from a report. A cluster, or an operator in it, may be hostile: whatever is over a limit
+// is left out, and the rest of the report is recorded.
 const (
-	// maxDepth bounds how deep a report is nested. The differences of objects, the deepest part of a report of ours, are
-	// cut at 256 bytes each; Postgres ends a statement that nests a few thousand deep.
+	// maxDepth bounds how deep a report is nested. The differences of objects, the deepest part of a report of ours,
+	// are cut at 256 bytes each; Postgres ends a statement that nests a few thousand deep.
 	maxDepth = 512
 	// MaxName bounds a name: Kubernetes has none longer.
 	MaxName = 253
-	// maxCodeBytes bounds reasons, versions and digests, which stand in events: a digest has 71 bytes, and Kubernetes itself
-	// bounds the reason of a condition at 1024.
+	// maxCodeBytes bounds reasons, versions and digests, which stand in events: a digest has 71 bytes, and Kubernetes
+	// itself bounds the reason of a condition at 1024.
 	maxCodeBytes = 1024
 	// maxHistory bounds the transitions of one operator in one report; executors keep 20.
 	maxHistory = 100
@@ -39,8 +39,8 @@ const (
 
 const replacement = `\ufffd`
 
-// SanitizeJSON replaces in the JSON of a report what would make Postgres refuse the whole report: invalid UTF-8, NUL, and
-// unpaired surrogates. Each becomes U+FFFD. JSON that is nested too deep is errs.Invalid.
+// SanitizeJSON replaces in the JSON of a report what would make Postgres refuse the whole report: invalid UTF-8, NUL,
+// and unpaired surrogates. Each becomes U+FFFD. JSON that is nested too deep is errs.Invalid.
 func SanitizeJSON(data []byte) ([]byte, error) {
 	data = bytes.ToValidUTF8(data, []byte(string(utf8.RuneError)))
 	var out bytes.Buffer // data up to kept, as it may be stored
@@ -104,11 +104,12 @@ func hex(data []byte) (rune, bool) {
 // IsObjectName reports whether text can be the name of an object. Names are parts of the log's subjects, so nothing is
 // recorded of an object with any other name.
 func IsObjectName(s string) bool {
-	return s != "" && len(s) <= MaxName && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '/' || r == utf8.RuneError })
+	return s != "" && len(s) <= MaxName && !strings.ContainsFunc(
+		s, func(r rune) bool { return r <= ' ' || r == '/' || r == utf8.RuneError })
 }
 
-// Sanitize returns a report whose parts fit into events, and an error that names what it left out. Lists are copied before
-// they are changed.
+// Sanitize returns a report whose parts fit into events, and an error that names what it left out. Lists are copied
+// before they are changed.
 func Sanitize(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, error) {
 	r.Reported = ClampToNow(r.Reported, now)
 	var refused []string
@@ -138,13 +139,17 @@ func Sanitize(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, erro
 		r.Group = nil
 	}
 	if len(refused) > 0 {
-		return r, errs.New(errs.Invalid, "names that no object bears, or lists of more than %d names: %.300s", maxListed, strings.Join(refused, ", "))
+		return r, errs.New(errs.Invalid, "names that no object bears, or lists of more than %d names: %.300s",
+			maxListed, strings.Join(refused, ", "))
 	}
 	return r, nil
 }
 
 func sanitizeCSV(c *protocol.CSVReport) {
-	for _, code := range []*string{&c.Package, &c.Version, &c.Content, &c.Plan, &c.RemovedReason, &c.Removal, &c.TraceParent} {
+	for _, code := range []*string{
+		&c.Package, &c.Version, &c.Content, &c.Plan, &c.RemovedReason, &c.Removal,
+		&c.TraceParent,
+	} {
 		*code = truncate(*code)
 	}
 	c.Dropped, c.Cut.Drifts = clampCount(c.Dropped), clampCount(c.Cut.Drifts)
@@ -157,7 +162,8 @@ func sanitizeCSV(c *protocol.CSVReport) {
 		t := &c.History[i]
 		t.Phase, t.Reason = truncate(t.Phase), truncate(t.Reason)
 	}
-	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady), func(n protocol.NotReady) bool { return !IsObjectName(n.Deployment) })
+	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady),
+		func(n protocol.NotReady) bool { return !IsObjectName(n.Deployment) })
 	c.NotReady = c.NotReady[:min(len(c.NotReady), maxNotReady)]
 	for i := range c.NotReady {
 		n := &c.NotReady[i]
@@ -180,7 +186,8 @@ func sanitizeCSV(c *protocol.CSVReport) {
 
 // sanitizeGroup truncates the codes of a group, and reports whether the group fits into an event.
 func sanitizeGroup(g *protocol.GroupReport) bool {
-	if !IsObjectName(g.Name) || len(g.Targets) > maxListed || len(g.ProvidedAPIs) > maxListed || len(g.Conditions) > maxListed {
+	if !IsObjectName(g.Name) || len(g.Targets) > maxListed || len(g.ProvidedAPIs) > maxListed ||
+		len(g.Conditions) > maxListed {
 		return false
 	}
 	size := 0
@@ -199,12 +206,13 @@ func sanitizeGroup(g *protocol.GroupReport) bool {
 // SanitizeCluster is Sanitize for a report about a whole cluster.
 func SanitizeCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterReport {
 	r.Reported = ClampToNow(r.Reported, now)
-	r.State, r.Reason, r.KubernetesVersion, r.TokenAuth = truncate(r.State), truncate(r.Reason), truncate(r.KubernetesVersion), truncate(r.TokenAuth)
+	r.State, r.Reason, r.KubernetesVersion, r.TokenAuth = truncate(r.State), truncate(r.Reason),
+		truncate(r.KubernetesVersion), truncate(r.TokenAuth)
 	return r
 }
 
-// ClampToNow returns the time of a report, or now where that is in the future: a rate limit must not depend on a clock that
-// the cluster may set. It keeps the order of reports.
+// ClampToNow returns the time of a report, or now where that is in the future: a rate limit must not depend on a clock
+// that the cluster may set. It keeps the order of reports.
 func ClampToNow(reported, now time.Time) time.Time {
 	if reported.After(now) {
 		return now

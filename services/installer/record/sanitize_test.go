@@ -56,8 +56,8 @@ func TestSanitizeJSON(t *testing.T) {
 	})
 }
 
-// TestClampToNowKeepsTheOrder: the clock of a cluster runs too fast and is ahead more and more; each report is later than the
-// one before.
+// TestClampToNowKeepsTheOrder: the clock of a cluster runs too fast and is ahead more and more; each report is later
+// than the one before.
 func TestClampToNowKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	var last time.Time
@@ -88,24 +88,35 @@ func TestSanitizeReport(t *testing.T) {
 			{Name: ""},
 			{Name: long},
 			{Name: "a", UID: long},
-			{Name: "tide.v1", Version: long, Dropped: -1, History: history, Condition: &protocol.OperatorCondition{Reason: long}},
+			{
+				Name: "tide.v1", Version: long, Dropped: -1, History: history,
+				Condition: &protocol.OperatorCondition{Reason: long},
+			},
 		},
 		Plans: []protocol.PlanReport{{ID: "p", Reason: long, Done: -5}},
 		Group: &protocol.GroupReport{Name: "coast", Targets: many},
 	}
 	got, err := record.Sanitize(in, start)
-	if !errs.Is(err, errs.Invalid) || len(err.Error()) > 600 || len(got.CSVs) != 1 || got.Group != nil || !got.Reported.Equal(start) {
+	if !errs.Is(err, errs.Invalid) || len(err.Error()) > 600 || len(got.CSVs) != 1 || got.Group != nil ||
+		!got.Reported.Equal(start) {
 		t.Errorf("%d operators, group %v, reported %s: %v", len(got.CSVs), got.Group, got.Reported, err)
 	}
 	c := got.CSVs[0]
-	if len(c.Version) > 1024 || len(c.Condition.Reason) > 1024 || c.Dropped != 50 || len(c.History) != 100 || len(got.Plans[0].Reason) > 1024 || got.Plans[0].Done != 0 {
-		t.Errorf("version %d, reason %d, dropped %d, history %d, plan %d and %d", len(c.Version), len(c.Condition.Reason), c.Dropped, len(c.History), len(got.Plans[0].Reason), got.Plans[0].Done)
+	if len(c.Version) > 1024 || len(c.Condition.Reason) > 1024 || c.Dropped != 50 || len(c.History) != 100 ||
+		len(got.Plans[0].Reason) > 1024 || got.Plans[0].Done != 0 {
+		t.Errorf("version %d, reason %d, dropped %d, history %d, plan %d and %d", len(c.Version),
+			len(c.Condition.Reason), c.Dropped, len(c.History), len(got.Plans[0].Reason), got.Plans[0].Done)
 	}
 	if len(in.CSVs[5].Version) != 1<<20 || len(in.CSVs) != 6 || in.Plans[0].Done != -5 {
 		t.Error("what was given is changed")
 	}
-	ours := protocol.ScopeReport{Reported: start, CSVs: []protocol.CSVReport{{Name: "tide.v1.0.0", UID: "u"}}, Group: &protocol.GroupReport{Name: "coast", Targets: many[:5000]}}
-	if got, err := record.Sanitize(ours, start.Add(time.Second)); err != nil || len(got.CSVs) != 1 || got.Group == nil || !got.Reported.Equal(start) {
-		t.Errorf("a report of ours became %d operators, group %v, reported %s (%v)", len(got.CSVs), got.Group != nil, got.Reported, err)
+	ours := protocol.ScopeReport{
+		Reported: start, CSVs: []protocol.CSVReport{{Name: "tide.v1.0.0", UID: "u"}},
+		Group: &protocol.GroupReport{Name: "coast", Targets: many[:5000]},
+	}
+	if got, err := record.Sanitize(ours, start.Add(time.Second)); err != nil || len(got.CSVs) != 1 ||
+		got.Group == nil || !got.Reported.Equal(start) {
+		t.Errorf("a report of ours became %d operators, group %v, reported %s (%v)", len(got.CSVs), got.Group != nil,
+			got.Reported, err)
 	}
 }

@@ -64,8 +64,9 @@ func (o Operator) crds() []string {
 	return slices.Compact(names)
 }
 
-// dependants are the operators that depend on the one that goes, sorted: by an API that it brings and none of the others does, as
-// the cluster tells, or by another requirement, as the hub knows. One that is not there any more depends on nothing.
+// dependants are the operators that depend on the one that goes, sorted: by an API that it brings and none of the
+// others does, as the cluster tells, or by another requirement, as the hub knows. One that is not there any more
+// depends on nothing.
 func (in Input) dependants() []string {
 	var out []string
 	for _, o := range in.Others {

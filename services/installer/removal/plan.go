@@ -62,10 +62,12 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		return protocol.RemovalPlan{}, err
 	}
 	p := protocol.RemovalPlan{
-		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: in.dependants(),
+		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{},
+		Needed: in.dependants(),
 	}
 	var doomed, converted []protocol.ObjectRef
-	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+	definitions := slices.SortedFunc(slices.Values(in.Definitions),
+		func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range definitions {
 		if d.Converts && !bundle.Reserved(bundle.GroupOf(d.Name)) {
 			converted = append(converted, d.ObjectRef)
@@ -82,8 +84,12 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 	}
 	own, shared := in.shared()
 	p.Stays = append(p.Stays, shared...)
-	for _, o := range slices.SortedFunc(slices.Values(in.Common), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) }) {
-		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners, Owners: in.sharing(o)})
+	for _, o := range slices.SortedFunc(slices.Values(in.Common),
+		func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) }) {
+		p.Stays = append(p.Stays, protocol.Leftover{
+			ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners,
+			Owners: in.sharing(o),
+		})
 	}
 	calls, programs, rest := stages(own)
 	add(&p, protocol.RemovalCustomResources, doomed)
@@ -114,7 +120,8 @@ func (in Input) check() error {
 	own = slices.Compact(own)
 	for _, name := range in.CRDs {
 		if name != All && !slices.Contains(own, name) {
-			return errs.New(errs.Invalid, "%q is no custom resource definition of %s, which has: %s", name, in.Operator, cmp.Or(strings.Join(own, ", "), "none")).
+			return errs.New(errs.Invalid, "%q is no custom resource definition of %s, which has: %s", name, in.Operator,
+				cmp.Or(strings.Join(own, ", "), "none")).
 				At("query.crds", "crd-of-operator")
 		}
 	}
@@ -144,7 +151,8 @@ func (in Input) reasonToStay(d Definition) (reason string, owners []string) {
 // shared parts objects that go with the operator from those that another installed operator brought, too: these are
 // that one's from then on.
 func (in Input) shared() (own []protocol.ObjectRef, stay []protocol.Leftover) {
-	objects := slices.SortedFunc(slices.Values(in.Objects), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) })
+	objects := slices.SortedFunc(slices.Values(in.Objects),
+		func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) })
 	for _, o := range objects {
 		owners := in.sharing(o)
 		if len(owners) == 0 {
@@ -181,8 +189,8 @@ func (in Input) owners(d Definition) []string {
 	return slices.Compact(out)
 }
 
-// stages puts what goes, in order, into three stretches: what sends requests of the API server to the operator, its programs,
-// and the rest.
+// stages puts what goes, in order, into three stretches: what sends requests of the API server to the operator, its
+// programs, and the rest.
 func stages(objects []protocol.ObjectRef) (calls, programs, rest []protocol.ObjectRef) {
 	for _, o := range objects {
 		switch o.Kind {
@@ -234,7 +242,8 @@ const (
 
 // ChangedMessage is the message of a request that ends because its plan has changed.
 func ChangedMessage(csv string) string {
-	return csv + " is another one by now than this removal began with: it was removed by somebody and installed again; " +
+	return csv +
+		" is another one by now than this removal began with: it was removed by somebody and installed again; " +
 		"what is there stays as it is: look at the removal plan again, and ask anew if it is to go, too"
 }
 
@@ -257,5 +266,6 @@ func Refuse(p protocol.RemovalPlan, shown string) (reason, message string, err e
 	if err != nil || string(now) == shown {
 		return "", "", err
 	}
-	return RefusedChanged, "what would be removed now is not what was shown (" + string(now) + ", not " + shown + "): look at the removal plan again", nil
+	return RefusedChanged, "what would be removed now is not what was shown (" + string(now) + ", not " + shown +
+		"): look at the removal plan again", nil
 }

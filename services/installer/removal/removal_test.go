@@ -19,7 +19,10 @@ import (
 const csvName = "tidegauge.v1.0.0"
 
 func gauge() removal.Operator {
-	return removal.Operator{Namespace: "ports", Name: csvName, Owned: []removal.API{api("Gauge"), api("Buoy"), {Group: "live.example.com", Version: "v1", Kind: "Reading"}}}
+	return removal.Operator{
+		Namespace: "ports", Name: csvName,
+		Owned: []removal.API{api("Gauge"), api("Buoy"), {Group: "live.example.com", Version: "v1", Kind: "Reading"}},
+	}
 }
 
 func api(kind string) removal.API {
@@ -29,11 +32,17 @@ func api(kind string) removal.API {
 func crdName(kind string) string { return strings.ToLower(kind) + "s.example.com" }
 
 func definition(kind string) removal.Definition {
-	return removal.Definition{ObjectRef: crdRef(crdName(kind)), Managed: true, Alongside: []string{"ports/" + csvName}, Loss: protocol.Loss{CRD: crdName(kind), Objects: 2}}
+	return removal.Definition{
+		ObjectRef: crdRef(crdName(kind)), Managed: true, Alongside: []string{"ports/" + csvName},
+		Loss: protocol.Loss{CRD: crdName(kind), Objects: 2},
+	}
 }
 
 func crdRef(name string) protocol.ObjectRef {
-	return protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: name}
+	return protocol.ObjectRef{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		Name: name,
+	}
 }
 
 func ref(kind, name string) protocol.ObjectRef {
@@ -50,8 +59,9 @@ func input() removal.Input {
 	return removal.Input{
 		Operator: gauge(), Object: self(),
 		Objects: []removal.Owned{
-			owned("ServiceAccount", "gauge"), owned("Role", "gauge"), owned("Service", "gauge"), owned("RoleBinding", "gauge"), owned("Deployment", "gauge"),
-			owned("MutatingWebhookConfiguration", "gauge"), owned("APIService", "v1.live.example.com"),
+			owned("ServiceAccount", "gauge"), owned("Role", "gauge"), owned("Service", "gauge"),
+			owned("RoleBinding", "gauge"), owned("Deployment", "gauge"), owned("MutatingWebhookConfiguration", "gauge"),
+			owned("APIService", "v1.live.example.com"),
 		},
 		Definitions: []removal.Definition{definition("Gauge"), definition("Buoy")},
 	}
@@ -113,7 +123,11 @@ func TestDefinitionsStay(t *testing.T) {
 		reason string
 		owners []string
 	}{
-		"an installed operator owns it, too": {func(in *removal.Input) { in.Others = []removal.Operator{other} }, protocol.LeftOtherOwners, []string{"coast/buoys.v3.0.0"}},
+		"an installed operator owns it, too": {
+			func(in *removal.Input) { in.Others = []removal.Operator{other} },
+			protocol.LeftOtherOwners,
+			[]string{"coast/buoys.v3.0.0"},
+		},
 		"an installed operator owns it, too, and it is asked for": {func(in *removal.Input) {
 			in.Others, in.CRDs = []removal.Operator{other}, []string{removal.All}
 		}, protocol.LeftOtherOwners, []string{"coast/buoys.v3.0.0"}},
@@ -124,7 +138,10 @@ func TestDefinitionsStay(t *testing.T) {
 		"Chandler did not write it first": {func(in *removal.Input) {
 			in.CRDs, in.Definitions[0].Managed = []string{removal.All}, false
 		}, protocol.LeftNotOurs, nil},
-		"it was not asked for":      {func(in *removal.Input) { in.CRDs = []string{crdName("Buoy")} }, protocol.LeftNotAsked, nil},
+		"it was not asked for": {
+			func(in *removal.Input) { in.CRDs = []string{crdName("Buoy")} },
+			protocol.LeftNotAsked, nil,
+		},
 		"it was asked for, by name": {func(in *removal.Input) { in.CRDs = []string{crdName("Gauge")} }, "", nil},
 		"it was asked for, with *":  {func(in *removal.Input) { in.CRDs = []string{removal.All} }, "", nil},
 		"an owner that is gone does not count": {func(in *removal.Input) {
@@ -150,16 +167,21 @@ func TestDefinitionsStay(t *testing.T) {
 	}
 }
 
-// TestSharedObjectsStay: what another installed operator brought, too, stays and names it; one that is gone does not count.
+// TestSharedObjectsStay: what another installed operator brought, too, stays and names it; one that is gone does not
+// count.
 func TestSharedObjectsStay(t *testing.T) {
 	t.Parallel()
 	in := input()
 	in.Others = []removal.Operator{{Namespace: "coast", Name: "x.v1"}, {Namespace: "bay", Name: "y.v1"}}
 	in.Objects = append(
-		in.Objects, owned("PriorityClass", "kept", "ports/"+csvName, "coast/x.v1", "bay/y.v1"), owned("PriorityClass", "goes", "ports/"+csvName, "coast/gone.v1"),
+		in.Objects, owned("PriorityClass", "kept", "ports/"+csvName, "coast/x.v1", "bay/y.v1"),
+		owned("PriorityClass", "goes", "ports/"+csvName, "coast/gone.v1"),
 	)
 	p := plan(t, in)
-	want := protocol.Leftover{ObjectRef: ref("PriorityClass", "kept"), Reason: protocol.LeftOtherOwners, Owners: []string{"bay/y.v1", "coast/x.v1"}}
+	want := protocol.Leftover{
+		ObjectRef: ref("PriorityClass", "kept"), Reason: protocol.LeftOtherOwners,
+		Owners: []string{"bay/y.v1", "coast/x.v1"},
+	}
 	if !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return cmp.Equal(l, want) }) {
 		t.Errorf("stays %+v, want %+v among them", p.Stays, want)
 	}
@@ -169,19 +191,25 @@ func TestSharedObjectsStay(t *testing.T) {
 	}
 }
 
-// TestReservedDefinitionsStay: no removal takes a definition of Chandler's, OLM's or Kubernetes' own, whoever says that it
-// is the operator's (R-UNI-2).
+// TestReservedDefinitionsStay: no removal takes a definition of Chandler's, OLM's or Kubernetes' own, whoever says that
+// it is the operator's (R-UNI-2).
 func TestReservedDefinitionsStay(t *testing.T) {
 	t.Parallel()
 	for name, stays := range map[string]bool{
-		"installedoperators.chandler-fleet.io": true, "clusterserviceversions.operators.coreos.com": true, "roles.rbac.authorization.k8s.io": true,
-		"volumesnapshots.snapshot.storage.k8s.io": false,
+		"installedoperators.chandler-fleet.io": true, "clusterserviceversions.operators.coreos.com": true,
+		"roles.rbac.authorization.k8s.io": true, "volumesnapshots.snapshot.storage.k8s.io": false,
 	} {
 		in := input()
 		in.CRDs = []string{removal.All}
-		in.Definitions = []removal.Definition{{ObjectRef: crdRef(name), Managed: true, Converts: true, Alongside: []string{"ports/" + csvName}}}
+		in.Definitions = []removal.Definition{{
+			ObjectRef: crdRef(name), Managed: true, Converts: true,
+			Alongside: []string{"ports/" + csvName},
+		}}
 		p := plan(t, in)
-		touched := slices.ContainsFunc(p.Steps, func(s protocol.RemovalStep) bool { return slices.Contains(s.Objects, crdRef(name)) })
+		touched := slices.ContainsFunc(p.Steps, func(s protocol.RemovalStep) bool {
+			return slices.Contains(
+				s.Objects, crdRef(name))
+		})
 		if left := len(p.Stays) == 1 && p.Stays[0].Reason == protocol.LeftNotOurs; left != stays || touched == stays {
 			t.Errorf("%s: stays %+v, steps %v", name, p.Stays, told(p))
 		}
@@ -196,7 +224,10 @@ func TestBefore(t *testing.T) {
 	mine := protocol.ObjectRef{Version: "v1", Kind: "ServiceAccount", Namespace: "ports", Name: "mine"}
 	in.Before = []protocol.ObjectRef{mine}
 	p := plan(t, in)
-	if !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return l.ObjectRef == mine && l.Reason == protocol.LeftNotOurs }) {
+	if !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool {
+		return l.ObjectRef == mine &&
+			l.Reason == protocol.LeftNotOurs
+	}) {
 		t.Errorf("it does not stay: %+v", p.Stays)
 	}
 	for _, s := range p.Steps {
@@ -225,14 +256,23 @@ func TestUnknownDefinition(t *testing.T) {
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	user := removal.Operator{Namespace: "coast", Name: "harbor.v1", Required: []removal.API{api("Gauge")}}
-	live := removal.Operator{Namespace: "coast", Name: "chart.v1", Required: []removal.API{{Group: "live.example.com", Version: "v1", Kind: "Reading"}}}
-	older := removal.Operator{Namespace: "coast", Name: "old.v1", Required: []removal.API{{Group: "example.com", Version: "v1beta1", Kind: "Gauge", CRD: crdName("Gauge")}}}
+	live := removal.Operator{
+		Namespace: "coast", Name: "chart.v1",
+		Required: []removal.API{{Group: "live.example.com", Version: "v1", Kind: "Reading"}},
+	}
+	older := removal.Operator{
+		Namespace: "coast", Name: "old.v1",
+		Required: []removal.API{{Group: "example.com", Version: "v1beta1", Kind: "Gauge", CRD: crdName("Gauge")}},
+	}
 	in := input()
 	in.Others = []removal.Operator{user, live, older}
 	if got := plan(t, in).Needed; !slices.Equal(got, []string{"coast/chart.v1", "coast/harbor.v1"}) {
 		t.Errorf("got %v", got)
 	}
-	in.Others = append(in.Others, removal.Operator{Namespace: "inland", Name: "gauges.v2", Owned: []removal.API{api("Gauge")}})
+	in.Others = append(in.Others, removal.Operator{
+		Namespace: "inland", Name: "gauges.v2",
+		Owned: []removal.API{api("Gauge")},
+	})
 	if got := plan(t, in).Needed; !slices.Equal(got, []string{"coast/chart.v1"}) {
 		t.Errorf("with another provider: got %v", got)
 	}
@@ -301,7 +341,10 @@ func TestDeterministic(t *testing.T) {
 		}
 		in.Definitions[0].Managed = rapid.Bool().Draw(r, "managed")
 		if rapid.Bool().Draw(r, "shared") {
-			in.Others = []removal.Operator{{Namespace: "coast", Name: "o.v1", Owned: []removal.API{api(rapid.SampledFrom(kinds).Draw(r, "kind"))}}}
+			in.Others = []removal.Operator{{
+				Namespace: "coast", Name: "o.v1",
+				Owned: []removal.API{api(rapid.SampledFrom(kinds).Draw(r, "kind"))},
+			}}
 		}
 		first, err := removal.Plan(in)
 		if err != nil {

@@ -74,7 +74,10 @@ func Issue(now time.Time, hosts []string, keys Keys, former []byte) (Certificate
 // template describes a certificate. Its serial number is the hash of its key, which is drawn at random.
 func template(now time.Time, key *ecdsa.PrivateKey, isCA bool, hosts []string) *x509.Certificate {
 	name := pkix.Name{Organization: []string{organization}}
-	t := &x509.Certificate{NotBefore: now.Add(-skew), NotAfter: now.Add(Validity), BasicConstraintsValid: true, IsCA: isCA, DNSNames: hosts}
+	t := &x509.Certificate{
+		NotBefore: now.Add(-skew), NotAfter: now.Add(Validity), BasicConstraintsValid: true,
+		IsCA: isCA, DNSNames: hosts,
+	}
 	t.KeyUsage, t.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	sum := sha256.Sum256(append(key.X.Bytes(), key.Y.Bytes()...))
 	t.SubjectKeyId = sum[:serialBytes]

@@ -19,8 +19,8 @@ type Kept struct {
 	Stored     bool
 }
 
-// Keep decides what stays of a CRD (R-CSV-46) while the operator that brings its new form does not answer yet. What could
-// be read and written before can be all the while, and nothing is converted by anybody who does not know how:
+// Keep decides what stays of a CRD (R-CSV-46) while the operator that brings its new form does not answer yet. What
+// could be read and written before can be all the while, and nothing is converted by anybody who does not know how:
 //
 //	from live to next     served versions   kept of live
 //	by name to by name    any               nothing
@@ -30,8 +30,8 @@ type Kept struct {
 //	webhook to by name    none is new       conversion, stored version
 //	webhook to by name    some are new      nothing
 //
-// Where it stays a webhook, a new version waits for the operator: the former one refuses it. By name it would be read, and
-// written, in a wrong form; so the webhook comes at once, and until it answers the stored version alone can be
+// Where it stays a webhook, a new version waits for the operator: the former one refuses it. By name it would be read,
+// and written, in a wrong form; so the webhook comes at once, and until it answers the stored version alone can be
 // used. That one stays what it was as long as the next form has it: what is written is stored without a conversion.
 func Keep(live, next Definition) Kept {
 	added := slices.ContainsFunc(next.Served, func(v string) bool { return !slices.Contains(live.Served, v) })

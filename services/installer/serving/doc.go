@@ -4,6 +4,7 @@
 // It is pure. The caller generates the keys and passes the time, so that the same input gives the same certificate.
 //
 // Each called Deployment has one Secret with a CA, and a certificate that this CA signed for the names of the
-// Deployment's Service. The key of the CA is discarded after signing: a renewal creates a new CA. The CA bundle then also
-// holds the former CA until it expires, so that pods with the former certificate are trusted while they are replaced.
+// Deployment's Service. The key of the CA is discarded after signing: a renewal creates a new CA. The CA bundle then
+// also holds the former CA until it expires, so that pods with the former certificate are trusted while they are
+// replaced.
 package serving

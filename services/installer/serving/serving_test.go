@@ -60,9 +60,15 @@ func trust(t *testing.T, c serving.Certificate, ca []byte, now time.Time, host s
 	defer func() { fatal(t, client.Close()) }()
 	go func() {
 		defer func() { _ = server.Close() }() // the client has its answer
-		_ = tls.Server(server, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context())
+		_ = tls.Server(server, &tls.Config{
+			Certificates: []tls.Certificate{pair},
+			MinVersion:   tls.VersionTLS12,
+		}).HandshakeContext(t.Context())
 	}()
-	return tls.Client(client, &tls.Config{RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS12, Time: func() time.Time { return now }}).
+	return tls.Client(client, &tls.Config{
+		RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS12,
+		Time: func() time.Time { return now },
+	}).
 		HandshakeContext(t.Context())
 }
 
@@ -133,16 +139,28 @@ func TestFault(t *testing.T) {
 		want  string
 		due   bool
 	}{
-		"good":           {c: c, now: start, hosts: hosts},
-		"not yet due":    {c: c, now: due.Add(-time.Second), hosts: hosts},
-		"due":            {c: c, now: due, hosts: hosts, due: true},
-		"expired":        {c: c, now: due.Add(25 * time.Hour), hosts: hosts, want: "expired", due: true},
-		"missing":        {now: start, hosts: hosts, want: "no certificate", due: true},
-		"no PEM":         {c: serving.Certificate{CA: []byte("x"), Cert: []byte("y"), Key: c.Key}, now: start, hosts: hosts, want: "no certificate", due: true},
-		"no certificate": {c: serving.Certificate{CA: c.CA, Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"}), Key: c.Key}, now: start, hosts: hosts, want: "no certificate", due: true},
-		"foreign key":    {c: serving.Certificate{CA: c.CA, Cert: c.Cert, Key: other.Key}, now: start, hosts: hosts, want: "key is not the one"},
-		"foreign CA":     {c: serving.Certificate{CA: other.CA, Cert: c.Cert, Key: c.Key}, now: start, hosts: hosts, want: "unknown authority"},
-		"other hosts":    {c: c, now: start, hosts: hosts[:1], want: "other hosts"},
+		"good":        {c: c, now: start, hosts: hosts},
+		"not yet due": {c: c, now: due.Add(-time.Second), hosts: hosts},
+		"due":         {c: c, now: due, hosts: hosts, due: true},
+		"expired":     {c: c, now: due.Add(25 * time.Hour), hosts: hosts, want: "expired", due: true},
+		"missing":     {now: start, hosts: hosts, want: "no certificate", due: true},
+		"no PEM": {
+			c: serving.Certificate{CA: []byte("x"), Cert: []byte("y"), Key: c.Key}, now: start,
+			hosts: hosts, want: "no certificate", due: true,
+		},
+		"no certificate": {c: serving.Certificate{
+			CA: c.CA, Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"}),
+			Key: c.Key,
+		}, now: start, hosts: hosts, want: "no certificate", due: true},
+		"foreign key": {
+			c: serving.Certificate{CA: c.CA, Cert: c.Cert, Key: other.Key}, now: start, hosts: hosts,
+			want: "key is not the one",
+		},
+		"foreign CA": {
+			c: serving.Certificate{CA: other.CA, Cert: c.Cert, Key: c.Key}, now: start, hosts: hosts,
+			want: "unknown authority",
+		},
+		"other hosts": {c: c, now: start, hosts: hosts[:1], want: "other hosts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +179,10 @@ func TestFault(t *testing.T) {
 func TestPresses(t *testing.T) {
 	t.Parallel()
 	c, due := issue(t, start, nil), start.Add(729*24*time.Hour)
-	for after, want := range map[time.Duration]bool{0: false, 12*time.Hour - time.Second: false, 12 * time.Hour: true, 25 * time.Hour: true} {
+	for after, want := range map[time.Duration]bool{
+		0: false, 12*time.Hour - time.Second: false, 12 * time.Hour: true,
+		25 * time.Hour: true,
+	} {
 		if got := c.Overdue(due.Add(after)); got != want {
 			t.Errorf("%s after it was due: %v", after, got)
 		}
@@ -171,7 +192,10 @@ func TestPresses(t *testing.T) {
 // TestJudge: the rows of R-CSV §6.3 about owned API services, as Judge lists them.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	well := serving.API{Name: "v1.wave.test", Found: true, CA: []byte("ca"), Target: "ops/server:443", Available: true, Since: start, ServiceFound: true}
+	well := serving.API{
+		Name: "v1.wave.test", Found: true, CA: []byte("ca"), Target: "ops/server:443", Available: true,
+		Since: start, ServiceFound: true,
+	}
 	want := serving.Want{CA: []byte("ca"), Target: "ops/server:443", Running: true}
 	with := func(change func(*serving.API, *serving.Want)) (serving.API, serving.Want) {
 		a, w := well, want
@@ -184,15 +208,39 @@ func TestJudge(t *testing.T) {
 		after  time.Duration
 		want   string
 	}{
-		"available":                 {func(*serving.API, *serving.Want) {}, 0, ""},
-		"no APIService":             {func(a *serving.API, _ *serving.Want) { *a = serving.API{Name: a.Name} }, 0, "wrong: APIService v1.wave.test is not there"},
-		"another's":                 {func(a *serving.API, _ *serving.Want) { a.Target = "dock/x:443" }, 0, "wrong: APIService v1.wave.test leads to dock/x:443, not to ops/server:443"},
-		"another CA":                {func(a *serving.API, _ *serving.Want) { a.CA = nil }, 0, "wrong: APIService v1.wave.test trusts another CA"},
-		"no Service":                {func(a *serving.API, _ *serving.Want) { a.ServiceFound = false }, 0, "wrong: the Service behind APIService v1.wave.test is not there"},
-		"not yet asked":             {func(a *serving.API, _ *serving.Want) { a.Available, a.Since = false, time.Time{} }, time.Hour, "waiting: API service v1.wave.test was not asked yet"},
-		"pods do not run":           {func(a *serving.API, w *serving.Want) { away(a, w); w.Running = false }, time.Hour, "waiting: API service v1.wave.test is not available: no endpoints"},
-		"short disruption":          {away, time.Minute - time.Second, "waiting: API service v1.wave.test is not available: no endpoints, until a minute"},
-		"long, though its pods run": {away, time.Minute, "broken: API service v1.wave.test is not available: no endpoints"},
+		"available": {func(*serving.API, *serving.Want) {}, 0, ""},
+		"no APIService": {
+			func(a *serving.API, _ *serving.Want) { *a = serving.API{Name: a.Name} }, 0,
+			"wrong: APIService v1.wave.test is not there",
+		},
+		"another's": {
+			func(a *serving.API, _ *serving.Want) { a.Target = "dock/x:443" }, 0,
+			"wrong: APIService v1.wave.test leads to dock/x:443, not to ops/server:443",
+		},
+		"another CA": {
+			func(a *serving.API, _ *serving.Want) { a.CA = nil }, 0,
+			"wrong: APIService v1.wave.test trusts another CA",
+		},
+		"no Service": {
+			func(a *serving.API, _ *serving.Want) { a.ServiceFound = false }, 0,
+			"wrong: the Service behind APIService v1.wave.test is not there",
+		},
+		"not yet asked": {func(a *serving.API, _ *serving.Want) {
+			a.Available, a.Since = false,
+				time.Time{}
+		}, time.Hour, "waiting: API service v1.wave.test was not asked yet"},
+		"pods do not run": {
+			func(a *serving.API, w *serving.Want) { away(a, w); w.Running = false },
+			time.Hour, "waiting: API service v1.wave.test is not available: no endpoints",
+		},
+		"short disruption": {
+			away, time.Minute - time.Second,
+			"waiting: API service v1.wave.test is not available: no endpoints, until a minute",
+		},
+		"long, though its pods run": {
+			away, time.Minute,
+			"broken: API service v1.wave.test is not available: no endpoints",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

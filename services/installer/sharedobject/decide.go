@@ -31,7 +31,8 @@ type Input struct {
 	Holder *Owner
 	// Others are the other installed owners, the holder among them.
 	Others []Owner
-	// Before is the content that the writer, or its previous version, wanted when it wrote the object; "" if it did not.
+	// Before is the content that the writer, or its previous version, wanted when it wrote the object; "" if it did
+	// not.
 	Before string
 	// Equal reports that the object has the content that the writer wants, as the API server reads both.
 	Equal bool
@@ -66,7 +67,8 @@ const (
 //	   packages, if any, want the same as the writer
 //	7  otherwise                                                               Ask
 func Decide(in Input) Outcome {
-	strangers := slices.DeleteFunc(slices.Clone(in.Others), func(o Owner) bool { return o.Package == in.Writer.Package })
+	strangers := slices.DeleteFunc(slices.Clone(in.Others),
+		func(o Owner) bool { return o.Package == in.Writer.Package })
 	agreed := !slices.ContainsFunc(strangers, func(o Owner) bool { return o.Wants != in.Writer.Wants })
 	before := in.Before != "" && in.Before == in.Writer.Wants
 	own := in.Holder == nil || in.Holder.Is(in.Writer)
@@ -85,8 +87,8 @@ func Decide(in Input) Outcome {
 	return Ask
 }
 
-// successor is who holds the object when the writer leaves its form as it is: its holder, else, where that is the writer, one who
-// wants the form that the writer wanted until now.
+// successor is who holds the object when the writer leaves its form as it is: its holder, else, where that is the
+// writer, one who wants the form that the writer wanted until now.
 func (in Input) successor() *Owner {
 	if in.Holder != nil && !in.Holder.Is(in.Writer) {
 		return in.Holder
@@ -113,8 +115,8 @@ func (in Input) Elected(o Outcome) *Owner {
 // findingType is the type prefix of a finding's digest.
 const findingType = "chandler.shared-finding.v1"
 
-// Finding is the digest of what a person is asked: which object, what the plan brings, what the cluster has, and who has
-// it. stands is the form of the object where its holder has noted none. Versions are no part of it.
+// Finding is the digest of what a person is asked: which object, what the plan brings, what the cluster has, and who
+// has it. stands is the form of the object where its holder has noted none. Versions are no part of it.
 func (in Input) Finding(object, stands string) (string, error) {
 	type owner struct {
 		Namespace string `json:"namespace"`
@@ -134,6 +136,9 @@ func (in Input) Finding(object, stands string) (string, error) {
 	} else if in.Holder != nil && in.Holder.Is(in.Writer) && in.Before != "" {
 		stands = in.Before
 	}
-	d, err := digest.JSON(findingType, map[string]any{"object": object, "writer": of(in.Writer), "stands": stands, "owners": owners})
+	d, err := digest.JSON(findingType, map[string]any{
+		"object": object, "writer": of(in.Writer), "stands": stands,
+		"owners": owners,
+	})
 	return string(d), err
 }

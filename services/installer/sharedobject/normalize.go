@@ -15,7 +15,10 @@ const bodyType = "chandler.shared-body.v1"
 
 // provenanceKeys are prefixes of labels and annotations that name the operator or tool that installed an object: they
 // differ between objects that are equal otherwise, and nothing acts on them.
-var provenanceKeys = []string{"app.kubernetes.io/", "helm.sh/", "meta.helm.sh/", "operators.coreos.com/", "kubectl.kubernetes.io/last-applied-configuration"}
+var provenanceKeys = []string{
+	"app.kubernetes.io/", "helm.sh/", "meta.helm.sh/", "operators.coreos.com/",
+	"kubectl.kubernetes.io/last-applied-configuration",
+}
 
 // Normalize returns what of an object is compared with another operator's object of that name: all but
 //
@@ -44,7 +47,8 @@ func Normalize(object map[string]any) map[string]any {
 	if len(kept) > 0 {
 		out["metadata"] = kept
 	}
-	if rules, ok := out["rules"].([]any); ok && strings.HasPrefix(text(out, "apiVersion"), "rbac.authorization.k8s.io/") {
+	if rules, ok := out["rules"].([]any); ok && strings.HasPrefix(
+		text(out, "apiVersion"), "rbac.authorization.k8s.io/") {
 		out["rules"] = sortedRules(rules)
 	}
 	if out["aggregationRule"] != nil {

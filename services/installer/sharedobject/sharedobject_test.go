@@ -31,24 +31,95 @@ func TestDecide(t *testing.T) {
 		want    sharedobject.Outcome
 		elected string // namespace
 	}{
-		"nobody else has the object":                         {sharedobject.Input{Writer: own("new")}, sharedobject.Hold, "north"},
-		"an upgrade of what nobody else has":                 {sharedobject.Input{Writer: own("new"), Holder: &before, Before: "old"}, sharedobject.Hold, "north"},
-		"both want the same form":                            {sharedobject.Input{Writer: own("new"), Holder: at(rival("new")), Others: of(rival("new")), Equal: true}, sharedobject.Share, "south"},
-		"they want different forms":                          {sharedobject.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old"))}, sharedobject.Ask, ""},
-		"different, and theirs kept":                         {sharedobject.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceKeep}, sharedobject.Share, "south"},
-		"different, and mine taken":                          {sharedobject.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceTake}, sharedobject.Hold, "north"},
-		"different, and settled before":                      {sharedobject.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Before: "new"}, sharedobject.Share, "south"},
-		"an upgrade of what another wants as it was":         {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old"}, sharedobject.Ask, ""},
-		"the same upgrade, and taken":                        {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old", Choice: events.ChoiceTake}, sharedobject.Hold, "north"},
-		"the same, kept: the other one holds it":             {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old", Choice: events.ChoiceKeep}, sharedobject.Share, "south"},
-		"kept, and nobody wants it as it was":                {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("other")), Before: "old", Choice: events.ChoiceKeep}, sharedobject.Ask, ""},
-		"an upgrade that others have waited for":             {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("new"), third), Before: "old"}, sharedobject.Hold, "north"},
-		"an upgrade for which one of two has waited":         {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("old"), third), Before: "old"}, sharedobject.Ask, ""},
-		"an upgrade that changes nothing of it":              {sharedobject.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "new"}, sharedobject.Hold, "north"},
-		"an upgrade of one that does not hold it":            {sharedobject.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Before: "older"}, sharedobject.Ask, ""},
-		"the package holds it elsewhere":                     {sharedobject.Input{Writer: own("new"), Holder: at(sister("old")), Others: of(sister("old"))}, sharedobject.Hold, "north"},
-		"the package holds it elsewhere, and is equal":       {sharedobject.Input{Writer: own("new"), Holder: at(sister("new")), Others: of(sister("new")), Equal: true}, sharedobject.Share, "east"},
-		"the package holds it elsewhere, and a rival has it": {sharedobject.Input{Writer: own("new"), Holder: at(sister("old")), Others: of(sister("old"), rival("old"))}, sharedobject.Ask, ""},
+		"nobody else has the object": {
+			sharedobject.Input{Writer: own("new")},
+			sharedobject.Hold, "north",
+		},
+		"an upgrade of what nobody else has": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Before: "old",
+		}, sharedobject.Hold, "north"},
+		"both want the same form": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(rival("new")), Others: of(rival("new")), Equal: true,
+			},
+			sharedobject.Share,
+			"south",
+		},
+		"they want different forms": {sharedobject.Input{
+			Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")),
+		}, sharedobject.Ask, ""},
+		"different, and theirs kept": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceKeep,
+			},
+			sharedobject.Share, "south",
+		},
+		"different, and mine taken": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceTake,
+			},
+			sharedobject.Hold, "north",
+		},
+		"different, and settled before": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Before: "new",
+			},
+			sharedobject.Share,
+			"south",
+		},
+		"an upgrade of what another wants as it was": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("old")), Before: "old",
+		}, sharedobject.Ask, ""},
+		"the same upgrade, and taken": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("old")), Before: "old", Choice: events.ChoiceTake,
+		}, sharedobject.Hold, "north"},
+		"the same, kept: the other one holds it": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("old")), Before: "old", Choice: events.ChoiceKeep,
+		}, sharedobject.Share, "south"},
+		"kept, and nobody wants it as it was": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("other")), Before: "old", Choice: events.ChoiceKeep,
+		}, sharedobject.Ask, ""},
+		"an upgrade that others have waited for": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("new"), third), Before: "old",
+		}, sharedobject.Hold, "north"},
+		"an upgrade for which one of two has waited": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("old"), third), Before: "old",
+		}, sharedobject.Ask, ""},
+		"an upgrade that changes nothing of it": {sharedobject.Input{
+			Writer: own("new"), Holder: &before,
+			Others: of(rival("old")), Before: "new",
+		}, sharedobject.Hold, "north"},
+		"an upgrade of one that does not hold it": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Before: "older",
+			},
+			sharedobject.Ask,
+			"",
+		},
+		"the package holds it elsewhere": {sharedobject.Input{
+			Writer: own("new"), Holder: at(sister("old")), Others: of(sister("old")),
+		}, sharedobject.Hold, "north"},
+		"the package holds it elsewhere, and is equal": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(sister("new")), Others: of(sister("new")), Equal: true,
+			},
+			sharedobject.Share,
+			"east",
+		},
+		"the package holds it elsewhere, and a rival has it": {
+			sharedobject.Input{
+				Writer: own("new"), Holder: at(sister("old")), Others: of(sister("old"), rival("old")),
+			},
+			sharedobject.Ask,
+			"",
+		},
 	} {
 		got := sharedobject.Decide(c.in)
 		if got != c.want {
@@ -80,7 +151,10 @@ func TestFinding(t *testing.T) {
 		return f
 	}
 	base := finding(func(*sharedobject.Input) {})
-	if finding(func(in *sharedobject.Input) { in.Writer.CSV, in.Holder.CSV, in.Equal = "gauge.v2", "rival.v2", true }) != base {
+	if finding(func(in *sharedobject.Input) {
+		in.Writer.CSV, in.Holder.CSV, in.Equal = "gauge.v2", "rival.v2",
+			true
+	}) != base {
 		t.Error("another version with the same forms is another finding")
 	}
 	for name, change := range map[string]func(*sharedobject.Input){
@@ -102,21 +176,28 @@ func TestFinding(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	t.Parallel()
 	const head = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":`
-	role := head + `{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`
+	role := head +
+		`{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`
 	base := digestOf(t, role)
 	for name, text := range map[string]string{
-		"rules in another order":      head + `{"name":"r"},"rules":[{"nonResourceURLs":["/metrics"],"verbs":["get"]},{"apiGroups":[""],"resources":["nodes","pods"],"verbs":["get","get"]}]}`,
-		"labels that say who":         head + `{"name":"r","labels":{"app.kubernetes.io/created-by":"x","olm.owner":"y","operators.coreos.com/a.b":""}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
-		"what the cluster notes":      head + `{"name":"r","uid":"1","resourceVersion":"2","managedFields":[],"annotations":{"chandler-fleet.io/plan":"p","operatorframework.io/installed-alongside-1":"a/b"}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
-		"an order of fields, a space": `{ "kind":"ClusterRole",` + role[len(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",`):len(role)-1] + `,"apiVersion":"rbac.authorization.k8s.io/v1"}`,
+		"rules in another order": head +
+			`{"name":"r"},"rules":[{"nonResourceURLs":["/metrics"],"verbs":["get"]},{"apiGroups":[""],"resources":["nodes","pods"],"verbs":["get","get"]}]}`,
+		"labels that say who": head +
+			`{"name":"r","labels":{"app.kubernetes.io/created-by":"x","olm.owner":"y","operators.coreos.com/a.b":""}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
+		"what the cluster notes": head +
+			`{"name":"r","uid":"1","resourceVersion":"2","managedFields":[],"annotations":{"chandler-fleet.io/plan":"p","operatorframework.io/installed-alongside-1":"a/b"}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
+		"an order of fields, a space": `{ "kind":"ClusterRole",` +
+			role[len(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",`):len(role)-1] +
+			`,"apiVersion":"rbac.authorization.k8s.io/v1"}`,
 	} {
 		if digestOf(t, text) != base {
 			t.Errorf("%s: another form", name)
 		}
 	}
 	for name, text := range map[string]string{
-		"another right":         head + `{"name":"r"},"rules":[{"nonResourceURLs":["/all"],"verbs":["get"]}]}`,
-		"a label that may act":  head + `{"name":"r","labels":{"rbac.authorization.k8s.io/aggregate-to-edit":"true"}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
+		"another right": head + `{"name":"r"},"rules":[{"nonResourceURLs":["/all"],"verbs":["get"]}]}`,
+		"a label that may act": head +
+			`{"name":"r","labels":{"rbac.authorization.k8s.io/aggregate-to-edit":"true"}},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`,
 		"other objects' orders": `{"apiVersion":"v1","kind":"ConfigMap","rules":[2,1]}`,
 	} {
 		if digestOf(t, text) == base {

@@ -81,7 +81,10 @@ func (a *App) wire() error {
 	if err := a.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return err
 	}
-	a.worker = &worker{store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed, newIdentity: randomIdentity, metrics: seen}
+	a.worker = &worker{
+		store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed,
+		newIdentity: randomIdentity, metrics: seen,
+	}
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Types(), Logger: a.Telemetry.Log,
 		Handle:    func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return tables.Apply(ctx, tx, e) },
@@ -105,12 +108,27 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("collector", (&collector{worker: a.worker, now: time.Now}).run)
 	g.Add("nightly sample", (&sampler{worker: a.worker, now: time.Now}).run)
 	previews := &previewer{worker: a.worker, now: time.Now}
-	g.Add("preview", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.PreviewSubject, previews.preview) })
-	g.Add("preview pages", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.ReadSubject, previews.read) })
-	g.Add("preview checks", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.CheckSubject, previews.check) })
+	g.Add("preview", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.PreviewSubject, previews.preview)
+	})
+	g.Add("preview pages", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.ReadSubject, previews.read)
+	})
+	g.Add("preview checks", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.CheckSubject, previews.check)
+	})
 	g.Add("preview sweep", previews.sweep)
-	g.Add("removal", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.RemovalSubject, previews.removal) })
-	g.Add("shadow", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.ShadowSubject, previews.shadow) })
+	g.Add("removal", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.RemovalSubject, previews.removal)
+	})
+	g.Add("shadow", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.ShadowSubject, previews.shadow)
+	})
 	return g.Run(ctx)
 }
 

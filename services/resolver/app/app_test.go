@@ -31,7 +31,8 @@ func TestInstallAndUpgradeStepByStep(t *testing.T) {
 	if diff := cmp.Diff([]string{"gauge.v1.0.0 RequiredAPI", "buoy.v1.0.0 ChannelHead"}, csvs(p)); diff != "" {
 		t.Fatalf("plan (-want +got):\n%s", diff)
 	}
-	if p.Proposed.Steps == 0 || p.Proposed.Generation != 1 || p.Proposed.Component != "buoy+gauge" || p.Phase != installplan.Installing {
+	if p.Proposed.Steps == 0 || p.Proposed.Generation != 1 || p.Proposed.Component != "buoy+gauge" ||
+		p.Phase != installplan.Installing {
 		t.Errorf("plan %+v", p.Proposed)
 	}
 	f.carryOut(p)
@@ -40,7 +41,9 @@ func TestInstallAndUpgradeStepByStep(t *testing.T) {
 		t.Fatalf("%d subscriptions generated; decided %v", n, f.decided())
 	}
 
-	buoy = f.pkg("buoy", version{v: "1.2.0", replaces: "1.1.0", requires: []string{"Gauge"}}, version{v: "1.1.0", replaces: "1.0.0", requires: []string{"Gauge"}}, version{v: "1.0.0", requires: []string{"Gauge"}})
+	buoy = f.pkg("buoy", version{v: "1.2.0", replaces: "1.1.0", requires: []string{"Gauge"}},
+		version{v: "1.1.0", replaces: "1.0.0", requires: []string{"Gauge"}},
+		version{v: "1.0.0", requires: []string{"Gauge"}})
 	f.publish("fleet", rev, buoy, gauge)
 	f.quiet()
 	for _, want := range []string{"buoy.v1.1.0 NextStep", "buoy.v1.2.0 NextStep"} {
@@ -78,7 +81,11 @@ func TestManualPlanWaitsAndIsVoidedByNews(t *testing.T) {
 	if first.Phase != installplan.RequiresApproval {
 		t.Fatalf("phase is %s", first.Phase)
 	}
-	f.append(events.Gateway, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan, events.InstallPlanApproved{Digest: first.Proposed.Digest, Base: first.Proposed.Base, Expires: time.Now().Add(time.Hour)})
+	f.append(events.Gateway, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan,
+		events.InstallPlanApproved{
+			Digest: first.Proposed.Digest, Base: first.Proposed.Base,
+			Expires: time.Now().Add(time.Hour),
+		})
 	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}))
 	f.quiet()
 	plans := f.plans()
@@ -108,7 +115,8 @@ func TestNothingIsPlannedOnTopOfWhatIsUnderWay(t *testing.T) {
 	steps := []func(){
 		func() {},
 		func() {
-			f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanFinished{Steps: p.Proposed.Steps})
+			f.append(events.Installer, events.KindInstallPlan, subject, id,
+				events.InstallPlanFinished{Steps: p.Proposed.Steps})
 		},
 		func() { f.phase(p.Proposed.Bundles[0], id, "Installing") },
 	}
@@ -141,7 +149,8 @@ func TestFailureIsToldOnce(t *testing.T) {
 	f.quiet()
 	for i := range 10 {
 		rev = f.publish("fleet", rev, buoy, f.pkg("drift", version{v: fmt.Sprintf("1.0.%d", i)}))
-		f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"), events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{ServiceAccountName: fmt.Sprint(i)}})
+		f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"),
+			events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{ServiceAccountName: fmt.Sprint(i)}})
 	}
 	f.quiet()
 	if diff := cmp.Diff([]string{"resolution.failed.v1", "resolution.failed.v1"}, f.decided()); diff != "" {
@@ -190,7 +199,8 @@ func TestRejectedPlanIsNotProposedAgain(t *testing.T) {
 	f.subscribe("buoy", "buoy", "stable", manual)
 	f.quiet()
 	p := f.livePlan()
-	f.append(events.Gateway, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan, events.InstallPlanRejected{Digest: p.Proposed.Digest})
+	f.append(events.Gateway, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan,
+		events.InstallPlanRejected{Digest: p.Proposed.Digest})
 	f.quiet()
 	if n := len(f.plans()); n != 1 {
 		t.Fatalf("%d plans after the rejection", n)
@@ -233,7 +243,8 @@ func TestWhatCannotBeInstalledIsExplained(t *testing.T) {
 	f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("bare", version{v: "1.0.0", bare: true}), f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace"}}), f.pkg("fine", version{v: "1.0.0"}))
+	f.publish("fleet", "", f.pkg("bare", version{v: "1.0.0", bare: true}),
+		f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace"}}), f.pkg("fine", version{v: "1.0.0"}))
 	for _, name := range []string{"bare", "own", "fine"} {
 		f.subscribe(name, name, "stable")
 	}
@@ -250,7 +261,8 @@ func TestWhatCannotBeInstalledIsExplained(t *testing.T) {
 			says = append(says, f.explanation(p.Explanation))
 		}
 	}
-	if all := strings.Join(says, "\n"); !strings.Contains(all, "manifests are not in the catalog") || !strings.Contains(all, "own.v1.0.0") {
+	if all := strings.Join(says, "\n"); !strings.Contains(all, "manifests are not in the catalog") ||
+		!strings.Contains(all, "own.v1.0.0") {
 		t.Errorf("explanations:\n%s", all)
 	}
 }
@@ -265,10 +277,14 @@ func TestExplain(t *testing.T) {
 	rev := f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}))
 	f.subscribe("buoy", "buoy", "stable")
 	f.quiet()
-	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}), f.pkg("later", version{v: "1.0.0"}))
+	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}),
+		f.pkg("later", version{v: "1.0.0"}))
 	f.quiet()
 	var answer app.ExplainAnswer
-	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "buoy"}, &answer))
+	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+		Tenant: tenant, Cluster: cluster,
+		Namespace: namespace, Subscription: "buoy",
+	}, &answer))
 	if answer.Component.Failure == nil {
 		t.Fatalf("answer %+v", answer)
 	}
@@ -279,7 +295,9 @@ func TestExplain(t *testing.T) {
 			t.Errorf("recorded %+v, explained %s of %s", p, d, answer.Input)
 		}
 	}
-	err = f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "none"}, &answer)
+	err = f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+		Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "none",
+	}, &answer)
 	if !errs.Is(err, errs.NotFound) {
 		t.Errorf("an unknown subscription gives %v", err)
 	}

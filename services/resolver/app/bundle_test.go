@@ -43,10 +43,12 @@ func (f *fleet) pkg(name string, versions ...version) catalog.Package {
 			property(f.t, "sea.test/note", "a \x00 inside"),
 		}
 		for _, k := range v.provides {
-			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVK, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
+			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVK,
+				catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
 		}
 		for _, k := range v.requires {
-			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVKRequired, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
+			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVKRequired,
+				catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
 		}
 		if !v.bare {
 			b.Content = f.content(csv, v)
@@ -78,24 +80,40 @@ func (f *fleet) content(csv string, v version) digest.Digest {
 	}
 	var permissions []map[string]any
 	if len(v.verbs) > 0 {
-		permissions = []map[string]any{{"serviceAccountName": "main", "rules": []map[string]any{{"apiGroups": []string{""}, "resources": []string{"secrets"}, "verbs": v.verbs}}}}
+		permissions = []map[string]any{{
+			"serviceAccountName": "main",
+			"rules": []map[string]any{{
+				"apiGroups": []string{""}, "resources": []string{"secrets"},
+				"verbs": v.verbs,
+			}},
+		}}
 	}
 	var owned []map[string]any
 	for _, k := range v.owns {
-		owned = append(owned, map[string]any{"name": strings.ToLower(k) + "s", "group": "sea.test", "version": "v1", "kind": k, "deploymentName": "controller"})
+		owned = append(owned, map[string]any{
+			"name": strings.ToLower(k) + "s", "group": "sea.test", "version": "v1",
+			"kind": k, "deploymentName": "controller",
+		})
 	}
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": csv},
-		"spec": map[string]any{
-			"version": v.v, "displayName": csv, "installModes": installModes, "minKubeVersion": v.minKube, "apiservicedefinitions": map[string]any{"owned": owned},
-			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"clusterPermissions": permissions, "deployments": []map[string]any{{
-				"name": "controller", "spec": map[string]any{
-					"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},
-					"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": csv}}, "spec": map[string]any{
-						"containers": []map[string]any{{"name": "main", "image": "registry.example/" + csv}},
-					}},
-				},
-			}}}},
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+		"metadata": map[string]any{"name": csv}, "spec": map[string]any{
+			"version": v.v, "displayName": csv, "installModes": installModes, "minKubeVersion": v.minKube,
+			"apiservicedefinitions": map[string]any{"owned": owned},
+			"install": map[string]any{
+				"strategy": "deployment",
+				"spec": map[string]any{"clusterPermissions": permissions, "deployments": []map[string]any{{
+					"name": "controller", "spec": map[string]any{
+						"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},
+						"template": map[string]any{
+							"metadata": map[string]any{"labels": map[string]any{"app": csv}},
+							"spec": map[string]any{
+								"containers": []map[string]any{{"name": "main", "image": "registry.example/" + csv}},
+							},
+						},
+					},
+				}}},
+			},
 		},
 	})
 	f.must(err)
@@ -103,7 +121,8 @@ func (f *fleet) content(csv string, v version) digest.Digest {
 	f.must(err)
 	canonical, d, err := content.Canonical()
 	f.must(err)
-	_, err = f.pools[events.Indexer].Exec(f.ctx, `insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
+	_, err = f.pools[events.Indexer].Exec(f.ctx,
+		`insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
 		tenant, string(d), len(canonical), bundle.Pack(canonical))
 	f.must(err)
 	return d

@@ -32,7 +32,8 @@ func (f *fleet) reasons() (out []string) {
 // wanted are the images that the resolver asks for, as the indexer sees them.
 func (f *fleet) wanted() []string {
 	f.t.Helper()
-	rows, err := f.pools[events.Indexer].Query(f.ctx, `select catalog || ' ' || package || ' ' || bundle || ' ' || image from resolver_api.wanted_images where tenant = $1 order by 1`, tenant)
+	rows, err := f.pools[events.Indexer].Query(f.ctx, `select catalog || ' ' || package || ' ' || bundle || ' ' || image
+		from resolver_api.wanted_images where tenant = $1 order by 1`, tenant)
 	f.must(err)
 	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	f.must(err)
@@ -41,9 +42,10 @@ func (f *fleet) wanted() []string {
 
 func (f *fleet) fetched(image string, content digest.Digest, reason string) {
 	f.t.Helper()
-	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
-		{Package: "buoy", Bundle: "buoy.v1.0.0", Image: image, Content: string(content), Reason: reason},
-	}})
+	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet",
+		events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
+			{Package: "buoy", Bundle: "buoy.v1.0.0", Image: image, Content: string(content), Reason: reason},
+		}})
 }
 
 // TestBundleImageIsAskedFor: a bundle that its catalog names by image alone is asked for when it is chosen; the
@@ -55,7 +57,8 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 	stop := f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: buoyImage}), f.pkg("kelp", version{v: "1.0.0", bare: true, image: "registry.test/kelp:1"}))
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: buoyImage}),
+		f.pkg("kelp", version{v: "1.0.0", bare: true, image: "registry.test/kelp:1"}))
 	f.subscribe("buoy", "buoy", "stable")
 	f.quiet()
 	if got := f.wanted(); !slices.Equal(got, []string{"fleet buoy buoy.v1.0.0 " + buoyImage}) {
@@ -71,7 +74,8 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 	}
 	f.fetched(buoyImage, "", "NotFound")
 	f.quiet()
-	if got := f.reasons(); !slices.Equal(got, []string{"BundleUnpacking", "BundleUnpackFailed"}) || len(f.wanted()) != 1 {
+	if got := f.reasons(); !slices.Equal(got, []string{"BundleUnpacking", "BundleUnpackFailed"}) ||
+		len(f.wanted()) != 1 {
 		t.Errorf("reasons %q, wanted %q", got, f.wanted())
 	}
 	f.fetched(buoyImage, f.content("buoy.v1.0.0", version{v: "1.0.0"}), "")
@@ -81,8 +85,12 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 		t.Errorf("plan %+v", p.Proposed)
 	}
 	var answer app.ExplainAnswer // made again from what was recorded, the image's content included
-	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "buoy"}, &answer))
-	if b := answer.Component.Bundles; answer.Input != p.Proposed.Input || len(b) != 1 || string(b[0].Content) != p.Proposed.Bundles[0].Content {
+	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+		Tenant: tenant, Cluster: cluster,
+		Namespace: namespace, Subscription: "buoy",
+	}, &answer))
+	if b := answer.Component.Bundles; answer.Input != p.Proposed.Input || len(b) != 1 ||
+		string(b[0].Content) != p.Proposed.Bundles[0].Content {
 		t.Errorf("explained %+v of input %s, planned %+v of %s", b, answer.Input, p.Proposed.Bundles, p.Proposed.Input)
 	}
 	f.carryOut(p)
@@ -117,7 +125,8 @@ func TestTemplatedCatalog(t *testing.T) {
 	f.start()
 	f.ready()
 	observed := func(v string) {
-		f.append(events.Installer, events.KindCluster, cluster, cluster, events.ClusterObserved{State: "Connected", KubernetesVersion: v})
+		f.append(events.Installer, events.KindCluster, cluster, cluster,
+			events.ClusterObserved{State: "Connected", KubernetesVersion: v})
 	}
 	observed("v1.33.2")
 	f.addCatalog("fleet", func(c *events.CatalogAdded) { c.Templated = true })
@@ -176,7 +185,8 @@ func TestStrictCatalogNamespace(t *testing.T) {
 	f.start()
 	f.ready()
 	health := func(mode string) {
-		f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health", events.CatalogHealthSet{Mode: mode})
+		f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health",
+			events.CatalogHealthSet{Mode: mode})
 	}
 	for _, name := range []string{"fleet", "other"} {
 		f.addCatalog(name)
@@ -193,23 +203,27 @@ func TestStrictCatalogNamespace(t *testing.T) {
 	health("Strict")
 	f.subscribe("gauge", "gauge", "stable")
 	f.quiet()
-	if got := f.reasons(); len(f.plans()) != 1 || !slices.Equal(got, []string{"CatalogSourcesUnhealthy"}) || f.livePlan().Proposed.Plan != first.Proposed.Plan {
+	if got := f.reasons(); len(f.plans()) != 1 || !slices.Equal(got, []string{"CatalogSourcesUnhealthy"}) ||
+		f.livePlan().Proposed.Plan != first.Proposed.Plan {
 		t.Fatalf("strict: %d plans, reasons %v", len(f.plans()), got)
 	}
 	for _, e := range f.recorded() {
 		if p, ok := e.Payload.(events.ResolutionFailed); ok {
-			if text := f.explanation(p.Explanation); !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") {
+			if text := f.explanation(p.Explanation); !strings.Contains(
+				text, "catalog other is unhealthy (InvalidCatalog)") {
 				t.Errorf("explanation %s", text)
 			}
 		}
 	}
 	// Mended without another revision: the indexer tells so, and what waited goes on by itself.
-	f.append(events.Indexer, events.KindCatalog, "other", "other", events.CatalogRevisionPublished{Revision: other, Previous: other, Changes: []events.PackageChange{}})
+	f.append(events.Indexer, events.KindCatalog, "other", "other",
+		events.CatalogRevisionPublished{Revision: other, Previous: other, Changes: []events.PackageChange{}})
 	f.quiet()
 	if got := csvs(f.livePlan()); len(f.plans()) != 2 || got[0] != "gauge.v1.0.0 ChannelHead" {
 		t.Fatalf("mended: plans %v", f.plans())
 	}
-	f.append(events.Indexer, events.KindCatalog, "other", "other", events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "2"})
+	f.append(events.Indexer, events.KindCatalog, "other", "other",
+		events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "2"})
 	f.subscribe("late", "kelp", "stable", func(s *events.SubscriptionSpec) { s.Catalog = "other" })
 	f.quiet()
 	if got := f.reasons(); len(got) != 2 {
@@ -232,7 +246,8 @@ func TestWakesOnlyThoseItTouches(t *testing.T) {
 	f.start()
 	for c, v := range map[string]string{cluster: "v1.33.1", "reef": "v1.34.0"} {
 		f.append(events.Gateway, events.KindCluster, c, c, events.ClusterRegistered{Name: c})
-		f.append(events.Installer, events.KindCluster, c, c, events.ClusterObserved{State: "Connected", KubernetesVersion: v})
+		f.append(events.Installer, events.KindCluster, c, c,
+			events.ClusterObserved{State: "Connected", KubernetesVersion: v})
 	}
 	f.addCatalog("fleet")
 	f.addCatalog("tides", func(c *events.CatalogAdded) { c.Templated = true })
@@ -246,11 +261,16 @@ func TestWakesOnlyThoseItTouches(t *testing.T) {
 	}
 	revision := f.publish("fleet", "", packages...)
 	follow := func(cluster, ns, catalog, pkg string) {
-		f.append(events.Gateway, events.KindOperatorGroup, cluster+"/"+ns+"/og", cluster+"/"+ns+"/og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
-		f.append(events.Gateway, events.KindSubscription, cluster+"/"+ns+"/s", cluster+"/"+ns+"/s", events.SubscriptionCreated{
-			Cluster: cluster, Namespace: ns, Name: "s",
-			Spec: events.SubscriptionSpec{Package: pkg, Channel: "stable", Catalog: catalog, Approval: installplan.Manual},
-		})
+		f.append(events.Gateway, events.KindOperatorGroup, cluster+"/"+ns+"/og", cluster+"/"+ns+"/og",
+			events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
+		f.append(events.Gateway, events.KindSubscription, cluster+"/"+ns+"/s", cluster+"/"+ns+"/s",
+			events.SubscriptionCreated{
+				Cluster: cluster, Namespace: ns, Name: "s",
+				Spec: events.SubscriptionSpec{
+					Package: pkg, Channel: "stable", Catalog: catalog,
+					Approval: installplan.Manual,
+				},
+			})
 	}
 	for i := range many {
 		follow(cluster, fmt.Sprintf("ns-%03d", i), "fleet", fmt.Sprintf("p%03d", i))
@@ -262,7 +282,8 @@ func TestWakesOnlyThoseItTouches(t *testing.T) {
 		t.Fatalf("%d plans of %d", n, many)
 	}
 	f.countResolutions()
-	packages[7] = f.pkg("p007", version{v: "1.1.0", replaces: "1.0.0", provides: []string{"Kind7"}}, version{v: "1.0.0", provides: []string{"Kind7"}})
+	packages[7] = f.pkg("p007", version{v: "1.1.0", replaces: "1.0.0", provides: []string{"Kind7"}},
+		version{v: "1.0.0", provides: []string{"Kind7"}})
 	for _, c := range []struct {
 		name string
 		do   func()
@@ -270,14 +291,20 @@ func TestWakesOnlyThoseItTouches(t *testing.T) {
 	}{
 		{"one package", func() { f.publish("fleet", revision, packages...) }, []string{"ns-007", "ns-008"}},
 		{"a failed look", func() {
-			f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "1"})
+			f.append(events.Indexer, events.KindCatalog, "fleet", "fleet",
+				events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "1"})
 		}, nil},
 		{"another interval", func() {
-			f.append(events.Gateway, events.KindCatalog, "fleet", "fleet", events.CatalogChanged{SourceType: "directory", Spec: "another"})
+			f.append(events.Gateway, events.KindCatalog, "fleet", "fleet",
+				events.CatalogChanged{SourceType: "directory", Spec: "another"})
 		}, nil},
-		{"first variant", func() { f.publishVariant("tides", "1.34", "", f.pkg("kelp", version{v: "1.0.0"})) }, []string{"ebb"}},
+		{
+			"first variant", func() { f.publishVariant("tides", "1.34", "", f.pkg("kelp", version{v: "1.0.0"})) },
+			[]string{"ebb"},
+		},
 		{"failed first variant", func() {
-			f.append(events.Indexer, events.KindCatalog, "tides", "tides", events.CatalogLoadFailed{Reason: "InvalidCatalog", Variant: "1.33", Input: "1"})
+			f.append(events.Indexer, events.KindCatalog, "tides", "tides",
+				events.CatalogLoadFailed{Reason: "InvalidCatalog", Variant: "1.33", Input: "1"})
 		}, []string{"flood"}},
 	} {
 		c.do()
@@ -301,7 +328,8 @@ func (f *fleet) countResolutions() {
 // resolutions are those since the last call.
 func (f *fleet) resolutions() []string {
 	f.t.Helper()
-	rows, err := f.db.Pool(f.t, "admin").Query(f.ctx, `with done as (delete from public.resolved returning namespace) select namespace from done order by 1`)
+	rows, err := f.db.Pool(f.t, "admin").Query(f.ctx, `with done as (delete from public.resolved returning namespace)
+		select namespace from done order by 1`)
 	f.must(err)
 	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	f.must(err)

@@ -22,21 +22,24 @@ func TestDeletedByHand(t *testing.T) {
 	f.quiet()
 	installed := func() installplan.State {
 		p := f.livePlan()
-		f.append(events.Gateway, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan, events.InstallPlanApproved{
-			Digest: p.Proposed.Digest, Base: p.Proposed.Base, Expires: time.Now().Add(time.Hour),
-		})
+		f.append(events.Gateway, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan,
+			events.InstallPlanApproved{
+				Digest: p.Proposed.Digest, Base: p.Proposed.Base, Expires: time.Now().Add(time.Hour),
+			})
 		f.carryOut(p)
 		f.quiet()
 		return p
 	}
 	deleted := func() {
-		f.append(events.Installer, events.KindCSV, scoped("buoy.v1.0.0"), scoped("buoy.v1.0.0"), events.CSVRemoved{Reason: "Deleted"})
+		f.append(events.Installer, events.KindCSV, scoped("buoy.v1.0.0"), scoped("buoy.v1.0.0"),
+			events.CSVRemoved{Reason: "Deleted"})
 		f.quiet()
 	}
 	first := installed()
 	deleted()
 	again := f.livePlan()
-	if again.Proposed.Plan == first.Proposed.Plan || again.Proposed.Approval != installplan.Manual || again.Proposed.Bundles[0].CSV != "buoy.v1.0.0" {
+	if again.Proposed.Plan == first.Proposed.Plan || again.Proposed.Approval != installplan.Manual ||
+		again.Proposed.Bundles[0].CSV != "buoy.v1.0.0" {
 		t.Errorf("planned again was %+v", again.Proposed)
 	}
 	installed()

@@ -76,7 +76,10 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 	if o.Input == "" {
 		return nil, errs.New(errs.NotFound, "nothing was decided for subscription %s yet", q.Subscription)
 	}
-	a := &ExplainAnswer{Input: o.Input, Recorded: Recorded{Outcome: o.Kind, CSV: o.CSV, Reason: o.Reason, Explanation: o.Explanation, Plan: o.Plan}}
+	a := &ExplainAnswer{Input: o.Input, Recorded: Recorded{
+		Outcome: o.Kind, CSV: o.CSV, Reason: o.Reason,
+		Explanation: o.Explanation, Plan: o.Plan,
+	}}
 	holds := func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, q.Subscription) }
 	if err := w.recompute(ctx, q.Tenant, a, holds); err != nil {
 		return nil, err
@@ -100,7 +103,10 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 		return nil, err
 	}
 	e := p.State.Proposed
-	a := &ExplainAnswer{Input: e.Input, Recorded: Recorded{Outcome: decide.OutcomePlanned, Plan: e.Plan, PlanName: e.Name, Digest: e.Digest, Bundles: e.Bundles}}
+	a := &ExplainAnswer{Input: e.Input, Recorded: Recorded{
+		Outcome: decide.OutcomePlanned, Plan: e.Plan,
+		PlanName: e.Name, Digest: e.Digest, Bundles: e.Bundles,
+	}}
 	if err := w.recompute(ctx, q.Tenant, a, descriptions(e)...); err != nil {
 		return nil, err
 	}
@@ -109,7 +115,8 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	}
 	a.Agrees = len(a.Differences) == 0
 	if p.State.Live() {
-		a.Why, err = w.whyPlanned(ctx, q.Tenant, resolution.Scope{Cluster: e.Cluster, Namespace: e.Namespace}, e.Bundles)
+		a.Why, err = w.whyPlanned(ctx, q.Tenant, resolution.Scope{Cluster: e.Cluster, Namespace: e.Namespace},
+			e.Bundles)
 	}
 	return a, err
 }
@@ -118,11 +125,15 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 // that plans for some of its packages, one that cannot.
 func descriptions(e events.InstallPlanProposed) []func(resolution.Component) bool {
 	shares := func(c resolution.Component) bool {
-		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
+		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool {
+			return slices.Contains(
+				c.Packages, b.Package)
+		})
 	}
 	return []func(resolution.Component) bool{
 		func(c resolution.Component) bool {
-			return slices.EqualFunc(c.Bundles, e.Bundles, func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV })
+			return slices.EqualFunc(c.Bundles, e.Bundles,
+				func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV })
 		},
 		func(c resolution.Component) bool { return len(c.Bundles) > 0 && shares(c) },
 		shares,
@@ -132,7 +143,9 @@ func descriptions(e events.InstallPlanProposed) []func(resolution.Component) boo
 // recompute resolves the recorded input of an answer and gives it the component that is asked about, by the first
 // description that fits one; none, which differs from whatever was recorded, where the input does not lead to such a
 // one.
-func (w *worker) recompute(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolution.Component) bool) error {
+func (w *worker) recompute(ctx context.Context, tenant string, a *ExplainAnswer,
+	mine ...func(resolution.Component) bool,
+) error {
 	record, err := w.store.Record(ctx, tenant, a.Input)
 	if err != nil {
 		return err

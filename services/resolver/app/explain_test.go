@@ -26,7 +26,10 @@ func (f *fleet) explain(q app.ExplainQuestion) app.ExplainAnswer {
 func (f *fleet) why(operator string) why.Answer {
 	f.t.Helper()
 	var l why.Answer
-	f.must(f.nats.Bus.Ask(f.ctx, app.WhySubject, app.WhyQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Operator: operator}, &l))
+	f.must(f.nats.Bus.Ask(f.ctx, app.WhySubject, app.WhyQuestion{
+		Tenant: tenant, Cluster: cluster, Namespace: namespace,
+		Operator: operator,
+	}, &l))
 	return l
 }
 
@@ -44,20 +47,24 @@ func TestExplainOffersWhatHelps(t *testing.T) {
 	f.subscribe("kelp", "kelt", "stable")
 	f.quiet()
 	a := f.explain(app.ExplainQuestion{Subscription: "buoy"})
-	if !a.Agrees || a.Recorded.Reason != "ConstraintsNotSatisfiable" || a.Explanation == nil || len(a.Suggestions.Suggestions) != 0 {
+	if !a.Agrees || a.Recorded.Reason != "ConstraintsNotSatisfiable" || a.Explanation == nil ||
+		len(a.Suggestions.Suggestions) != 0 {
 		t.Errorf("buoy: %+v", a)
 	}
 	f.publish("fleet", rev, buoy, f.pkg("kelp", version{v: "1.0.0"}))
 	f.quiet()
 	a = f.explain(app.ExplainQuestion{Subscription: "kelp"})
-	if !a.Agrees || len(a.Suggestions.Suggestions) != 1 || a.Suggestions.Suggestions[0].Kind != suggestion.PackageName ||
+	if !a.Agrees || len(a.Suggestions.Suggestions) != 1 ||
+		a.Suggestions.Suggestions[0].Kind != suggestion.PackageName ||
 		a.Suggestions.Suggestions[0].Text != "let subscription kelp name package kelp instead of kelt" {
 		t.Errorf("kelp: %+v, %+v", a, a.Suggestions)
 	}
-	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `update resolver.subscriptions set outcome = jsonb_set(outcome, '{explanation}', '"sha256:forged"') where name = 'kelp'`)
+	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `update resolver.subscriptions set outcome = jsonb_set(outcome,
+		'{explanation}', '"sha256:forged"') where name = 'kelp'`)
 	f.must(pg.Err(err))
 	a = f.explain(app.ExplainQuestion{Subscription: "kelp"})
-	if a.Agrees || len(a.Differences) != 1 || a.Differences[0].What != "explanation" || a.Differences[0].Recorded != "sha256:forged" {
+	if a.Agrees || len(a.Differences) != 1 || a.Differences[0].What != "explanation" ||
+		a.Differences[0].Recorded != "sha256:forged" {
 		t.Errorf("a forged record: %+v", a.Differences)
 	}
 }
@@ -76,7 +83,9 @@ func TestExplainPlans(t *testing.T) {
 	f.quiet()
 	f.carryOut(f.livePlan())
 	f.quiet()
-	f.publish("fleet", rev, gauge, f.pkg("buoy", version{v: "1.2.0", replaces: "1.1.0"}, version{v: "1.1.0", replaces: "1.0.0", requires: []string{"Gauge"}}, version{v: "1.0.0", requires: []string{"Gauge"}}))
+	f.publish("fleet", rev, gauge, f.pkg("buoy", version{v: "1.2.0", replaces: "1.1.0"},
+		version{v: "1.1.0", replaces: "1.0.0", requires: []string{"Gauge"}},
+		version{v: "1.0.0", requires: []string{"Gauge"}}))
 	f.quiet()
 	plans := f.plans()
 	if len(plans) != 2 {
@@ -89,12 +98,15 @@ func TestExplainPlans(t *testing.T) {
 		}
 	}
 	live := f.explain(app.ExplainQuestion{Plan: plans[1].Proposed.Plan})
-	if len(live.Why) != 1 || live.Why[0].CSV != "buoy.v1.1.0" || len(live.Why[0].NotTaken) != 1 || live.Why[0].NotTaken[0].Reasons[0].Code != why.OneStep {
+	if len(live.Why) != 1 || live.Why[0].CSV != "buoy.v1.1.0" || len(live.Why[0].NotTaken) != 1 ||
+		live.Why[0].NotTaken[0].Reasons[0].Code != why.OneStep {
 		t.Errorf("why of the live plan: %+v", live.Why)
 	}
 	for what, sql := range map[string]string{
-		"bundles": `update resolver.plans set state = jsonb_set(state, '{Proposed,bundles,0,csv}', '"buoy.v1.1.0"') where plan = $1 and state #>> '{Proposed,bundles,1,csv}' = 'buoy.v1.0.0'`,
-		"digest":  `update resolver.plans set state = jsonb_set(state, '{Proposed,digest}', '"sha256:forged"') where plan = $1`,
+		"bundles": `update resolver.plans set state = jsonb_set(state, '{Proposed,bundles,0,csv}', '"buoy.v1.1.0"')
+			where plan = $1 and state #>> '{Proposed,bundles,1,csv}' = 'buoy.v1.0.0'`,
+		"digest": `update resolver.plans set state = jsonb_set(state, '{Proposed,digest}', '"sha256:forged"')
+			where plan = $1`,
 	} {
 		p := plans[0]
 		if what == "digest" {
@@ -111,7 +123,8 @@ func TestExplainPlans(t *testing.T) {
 		}
 	}
 	var a app.ExplainAnswer
-	if err := f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: "none"}, &a); !errs.Is(err, errs.NotFound) {
+	if err := f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: "none"},
+		&a); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an unknown plan gives %v", err)
 	}
 }
@@ -124,7 +137,8 @@ func TestExplainPlanBesideAFailure(t *testing.T) {
 	f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", replaces: "0.9.0"}, version{v: "0.9.0", requires: []string{"Nothing"}}))
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", replaces: "0.9.0"},
+		version{v: "0.9.0", requires: []string{"Nothing"}}))
 	f.subscribe("a", "buoy", "stable", func(s *events.SubscriptionSpec) { s.StartingCSV = "buoy.v0.9.0" })
 	f.subscribe("z", "buoy", "stable", manual)
 	f.quiet()
@@ -151,12 +165,14 @@ func TestWhy(t *testing.T) {
 	f.quiet()
 	first := f.livePlan()
 	l := f.why("buoy")
-	if len(l.NotTaken) != 1 || l.NotTaken[0].Reasons[0].Code != why.Approval || l.NotTaken[0].Reasons[0].Plan != first.Proposed.Name {
+	if len(l.NotTaken) != 1 || l.NotTaken[0].Reasons[0].Code != why.Approval ||
+		l.NotTaken[0].Reasons[0].Plan != first.Proposed.Name {
 		t.Errorf("before the approval: %+v", l)
 	}
-	f.append(events.Gateway, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan, events.InstallPlanApproved{
-		Digest: first.Proposed.Digest, Base: first.Proposed.Base, Expires: time.Now().Add(time.Hour),
-	})
+	f.append(events.Gateway, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan,
+		events.InstallPlanApproved{
+			Digest: first.Proposed.Digest, Base: first.Proposed.Base, Expires: time.Now().Add(time.Hour),
+		})
 	f.carryOut(first)
 	f.quiet()
 	l = f.why("gauge")
@@ -165,16 +181,21 @@ func TestWhy(t *testing.T) {
 		texts = append(texts, b.Text)
 	}
 	if all := strings.Join(texts, "\n"); l.CSV != "gauge.v1.0.0" || len(l.NotTaken) != 0 ||
-		!strings.Contains(all, "subscription buoy asks for buoy.v1.0.0") || !strings.Contains(all, "buoy.v1.0.0 requires an operator") {
+		!strings.Contains(all, "subscription buoy asks for buoy.v1.0.0") ||
+		!strings.Contains(all, "buoy.v1.0.0 requires an operator") {
 		t.Errorf("gauge: %+v", l)
 	}
-	f.publish("fleet", rev, gauge, f.pkg("buoy", version{v: "2.0.0", replaces: "1.0.0", requires: []string{"Nothing"}}, version{v: "1.0.0", requires: []string{"Gauge"}}))
+	f.publish("fleet", rev, gauge, f.pkg("buoy", version{v: "2.0.0", replaces: "1.0.0", requires: []string{"Nothing"}},
+		version{v: "1.0.0", requires: []string{"Gauge"}}))
 	f.quiet()
 	l = f.why("buoy.v1.0.0")
 	if len(l.NotTaken) != 1 || l.NotTaken[0].Reasons[0].Code != why.Dependency || l.NotTaken[0].Revision == "" {
 		t.Errorf("buoy: %+v", l)
 	}
-	err := f.nats.Bus.Ask(f.ctx, app.WhySubject, app.WhyQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Operator: "none"}, nil)
+	err := f.nats.Bus.Ask(f.ctx, app.WhySubject, app.WhyQuestion{
+		Tenant: tenant, Cluster: cluster, Namespace: namespace,
+		Operator: "none",
+	}, nil)
 	if !errs.Is(err, errs.NotFound) {
 		t.Errorf("an unknown operator gives %v", err)
 	}
@@ -189,7 +210,10 @@ func TestPinnedThroughFiftyMoves(t *testing.T) {
 	f.ready()
 	f.addCatalog("fleet")
 	f.append(events.Gateway, events.KindPolicy, "approval/freeze", "approval/freeze", events.ApprovalPolicySet{
-		Name: "freeze", Spec: events.ApprovalPolicySpec{Versions: events.PolicyVersions{Pin: "1.0.0"}, PermissionGrowth: "Ignore"},
+		Name: "freeze", Spec: events.ApprovalPolicySpec{
+			Versions:         events.PolicyVersions{Pin: "1.0.0"},
+			PermissionGrowth: "Ignore",
+		},
 	})
 	list := []version{{v: "1.0.0"}}
 	rev := f.publish("fleet", "", f.pkg("buoy", list...))

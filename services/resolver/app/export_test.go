@@ -37,7 +37,9 @@ func (a *App) Sweep(ctx context.Context, now time.Time) error {
 
 // Recompute makes a recorded decision again from its stored input and says in what it differs; decided is false for
 // other events.
-func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (differences []decide.Difference, decided bool, err error) {
+func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (
+	differences []decide.Difference, decided bool, err error,
+) {
 	switch p := e.Payload.(type) {
 	case events.InstallPlanProposed:
 		plan, err := a.worker.store.Plan(ctx, e.Tenant, p.Plan)
@@ -45,17 +47,24 @@ func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (differences [
 			return nil, true, err
 		}
 		answer := ExplainAnswer{Input: p.Input}
-		err = a.worker.recompute(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return c.Name == p.Component })
+		err = a.worker.recompute(ctx, e.Tenant, &answer,
+			func(c resolution.Component) bool { return c.Name == p.Component })
 		if err != nil {
 			return nil, true, err
 		}
 		differences, err = decide.ComparePlan(p, plan.Document, answer.Component)
 		return differences, true, err
 	case events.ResolutionSucceeded:
-		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input})
+		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{
+			Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan,
+			Input: p.Input,
+		})
 		return differences, true, err
 	case events.ResolutionFailed:
-		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input})
+		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{
+			Kind: decide.OutcomeFailed, Reason: p.Reason,
+			Explanation: p.Explanation, Input: p.Input,
+		})
 		return differences, true, err
 	}
 	return nil, false, nil
@@ -64,7 +73,8 @@ func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (differences [
 func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Outcome) ([]decide.Difference, error) {
 	sub := e.Subject[strings.LastIndex(e.Subject, "/")+1:]
 	answer := ExplainAnswer{Input: o.Input}
-	if err := a.worker.recompute(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
+	if err := a.worker.recompute(ctx, e.Tenant, &answer,
+		func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
 		return nil, err
 	}
 	var explained *resolution.Explanation

@@ -53,14 +53,19 @@ func TestFanOutHoldsUpNobody(t *testing.T) {
 	// What is not of a person: the other tenant's namespace is marked as a catalog's change would.
 	waiting := subscriptionIn(otherTenant, personsCluster, personsNamespace(2))
 	f.appendAll([]entry{waiting})
-	_, err := f.admin.Exec(f.ctx, `update resolver.dirty set lane = 1 where tenant = $1 and namespace = $2`, otherTenant, personsNamespace(2))
+	_, err := f.admin.Exec(f.ctx, `update resolver.dirty set lane = 1 where tenant = $1 and namespace = $2`,
+		otherTenant, personsNamespace(2))
 	f.must(pg.Err(err))
 	f.quiet()
 	got := f.proposals()
 	if len(got) != smallFleet*fanOutPerSpoke+3 {
 		t.Fatalf("%d plans", len(got))
 	}
-	for _, who := range []string{tenant + " " + personsCluster + "/" + personsNamespace(0), otherTenant + " " + personsCluster + "/" + personsNamespace(1), otherTenant + " " + personsCluster + "/" + personsNamespace(2)} {
+	for _, who := range []string{
+		tenant + " " + personsCluster + "/" + personsNamespace(0),
+		otherTenant + " " + personsCluster + "/" + personsNamespace(1), otherTenant + " " + personsCluster + "/" +
+			personsNamespace(2),
+	} {
 		if at := slices.Index(got, who); at > len(got)*3/4 {
 			t.Errorf("%s is planned as number %d of %d", who, at, len(got))
 		}
@@ -73,7 +78,8 @@ func TestUnusedPackageWakesNobody(t *testing.T) {
 	f, rev, stop := newFleetOfTwo(t)
 	before := f.decided()
 	stop()
-	_, err := f.admin.Exec(f.ctx, `create table public.marked (n bigint); create function public.marked() returns trigger language plpgsql security definer as
+	_, err := f.admin.Exec(f.ctx,
+		`create table public.marked (n bigint); create function public.marked() returns trigger language plpgsql security definer as
 		$$ begin insert into public.marked values (1); return null; end $$;
 		create trigger marked after insert or update on resolver.dirty for each row execute function public.marked()`)
 	f.must(pg.Err(err))

@@ -72,7 +72,8 @@ func BenchmarkFanOut(b *testing.B) {
 		b.ReportMetric(took.Seconds(), "s/fan-out")
 		b.ReportMetric((yardstick+hashing())/2, "sha256-MB/s")
 		b.ReportMetric(float64(f.scalar(`select position from eventlog.sequencer`)-head)/took.Seconds(), "events/s")
-		b.ReportMetric(float64(f.scalar(`select count(*) from eventlog.events`)+f.scalar(`select count(*) from eventlog.appended`)-head), "events")
+		b.ReportMetric(float64(f.scalar(`select count(*) from eventlog.events`)+
+			f.scalar(`select count(*) from eventlog.appended`)-head), "events")
 		b.ReportMetric(float64(peak())/(1<<20), "peak-MB")
 		for who, waits := range people {
 			b.ReportMetric(float64(quantile(waits, 0.5).Microseconds())/1000, "p50-ms/"+who)
@@ -91,17 +92,26 @@ func (f *fleet) subscribedFleet(clusters, people int) (revision string) {
 	var entries []entry
 	for c := range clusters {
 		name := fmt.Sprintf("spoke-%04d", c)
-		entries = append(entries, entry{events.Gateway, tenant, events.KindCluster, name, events.ClusterRegistered{Name: name}})
+		entries = append(entries, entry{
+			events.Gateway, tenant, events.KindCluster, name,
+			events.ClusterRegistered{Name: name},
+		})
 		for n := range fanOutPerSpoke {
 			ns := fmt.Sprintf("ns-%02d", n)
 			entries = append(entries, groupIn(tenant, name, ns), subscriptionIn(tenant, name, ns), entry{
 				events.Installer, tenant, events.KindCSV, name + "/" + ns + "/buoy.v1.0.0",
-				events.CSVPhaseChanged{Cluster: name, Namespace: ns, Name: "buoy.v1.0.0", Package: "buoy", Version: "1.0.0", Phase: "Succeeded", Reason: "x"},
+				events.CSVPhaseChanged{
+					Cluster: name, Namespace: ns, Name: "buoy.v1.0.0", Package: "buoy",
+					Version: "1.0.0", Phase: "Succeeded", Reason: "x",
+				},
 			})
 		}
 	}
 	for _, t := range []string{tenant, otherTenant} {
-		entries = append(entries, entry{events.Gateway, t, events.KindCluster, personsCluster, events.ClusterRegistered{Name: personsCluster}})
+		entries = append(entries, entry{
+			events.Gateway, t, events.KindCluster, personsCluster,
+			events.ClusterRegistered{Name: personsCluster},
+		})
 		for i := range people {
 			entries = append(entries, groupIn(t, personsCluster, personsNamespace(i)))
 		}
@@ -114,15 +124,25 @@ func (f *fleet) subscribedFleet(clusters, people int) (revision string) {
 // otherTenantsCatalog gives the other tenant a catalog of the same content.
 func (f *fleet) otherTenantsCatalog(revision string) {
 	f.t.Helper()
-	for table, columns := range map[string]string{"packages": "digest, package, document", "contents": "digest, size, pack", "revision_packages": "revision, package, digest"} {
-		_, err := f.pools[events.Indexer].Exec(f.ctx, `insert into catalog.`+table+` (tenant, `+columns+`) select $2, `+columns+` from catalog.`+table+` where tenant = $1`, tenant, otherTenant)
+	for table, columns := range map[string]string{
+		"packages": "digest, package, document",
+		"contents": "digest, size, pack", "revision_packages": "revision, package, digest",
+	} {
+		_, err := f.pools[events.Indexer].Exec(f.ctx, `insert into catalog.`+table+` (tenant, `+columns+`) select $2, `+
+			columns+` from catalog.`+table+` where tenant = $1`, tenant, otherTenant)
 		f.must(pg.Err(err))
 	}
 	f.appendAll([]entry{
-		{events.Gateway, otherTenant, events.KindCatalog, "fleet", events.CatalogAdded{Name: "fleet", SourceType: "directory"}},
+		{
+			events.Gateway, otherTenant, events.KindCatalog, "fleet",
+			events.CatalogAdded{Name: "fleet", SourceType: "directory"},
+		},
 	})
 	f.appendAll([]entry{
-		{events.Indexer, otherTenant, events.KindCatalog, "fleet", events.CatalogRevisionPublished{Revision: revision, Packages: 1}},
+		{
+			events.Indexer, otherTenant, events.KindCatalog, "fleet",
+			events.CatalogRevisionPublished{Revision: revision, Packages: 1},
+		},
 	})
 }
 
@@ -165,7 +185,10 @@ func (f *fleet) appendAll(entries []entry) {
 			f.must(f.pools[w].Tx(f.ctx, func(tx pgx.Tx) error {
 				for _, e := range chunk {
 					id := events.StreamID{Kind: e.kind, Key: events.Key(e.tenant, e.kind, e.subject), Incarnation: 1}
-					meta := events.Meta{Tenant: e.tenant, Source: w, Command: uuid.New(), Time: time.Now(), Actor: "tester"}
+					meta := events.Meta{
+						Tenant: e.tenant, Source: w, Command: uuid.New(), Time: time.Now(),
+						Actor: "tester",
+					}
 					var expected int64
 					if e.kind == events.KindCatalog && w == events.Indexer {
 						expected = 1 // behind catalog.added
@@ -217,7 +240,8 @@ func (f *fleet) personWaits(ctx context.Context, tenant, namespace string) time.
 	f.appendAll([]entry{subscriptionIn(tenant, personsCluster, namespace)})
 	begin := time.Now()
 	for planned := false; !planned && ctx.Err() == nil; f.pause(ctx, personLooks) {
-		f.must(pg.Err(f.pools[events.Resolver].QueryRow(ctx, `select exists (select from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3)`,
+		f.must(pg.Err(f.pools[events.Resolver].QueryRow(ctx, `select exists (select from resolver.plans
+			where tenant = $1 and cluster = $2 and namespace = $3)`,
 			tenant, personsCluster, namespace).Scan(&planned)))
 	}
 	return time.Since(begin)
@@ -270,7 +294,10 @@ func watchMemory(b *testing.B) (peak func() uint64) {
 	ctx, cancel := context.WithCancel(b.Context())
 	most := make(chan uint64, 1)
 	go func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+		sample := []metrics.Sample{
+			{Name: "/memory/classes/heap/objects:bytes"},
+			{Name: "/memory/classes/heap/unused:bytes"},
+		}
 		var top uint64
 		t := time.NewTicker(sampleMemory)
 		defer t.Stop()

@@ -16,8 +16,10 @@ func (f *fleet) populate() {
 	f.ready()
 	f.addCatalog("fleet")
 	packages := []string{"a", "b", "c", "d"}
-	f.publish("fleet", "", f.pkg("a", version{v: "1.0.0", requires: []string{"K"}}), f.pkg("k", version{v: "1.0.0", provides: []string{"K"}}),
-		f.pkg("b", version{v: "1.0.0"}), f.pkg("c", version{v: "1.0.0"}), f.pkg("d", version{v: "1.0.0", requires: []string{"Nobody"}}))
+	f.publish("fleet", "", f.pkg("a", version{v: "1.0.0", requires: []string{"K"}}),
+		f.pkg("k", version{v: "1.0.0", provides: []string{"K"}}),
+		f.pkg("b", version{v: "1.0.0"}), f.pkg("c", version{v: "1.0.0"}),
+		f.pkg("d", version{v: "1.0.0", requires: []string{"Nobody"}}))
 	for _, p := range packages {
 		f.subscribe(p, p, "stable")
 	}
@@ -90,11 +92,13 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 // forget takes everything from a resolver that does not run that it knows from the log.
 func (f *fleet) forget() {
 	f.t.Helper()
-	_, err := f.db.Pool(f.t, "admin").Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
+	_, err := f.db.Pool(f.t, "admin").Exec(f.ctx,
+		`truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
 		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health,
 		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads`)
 	f.must(err)
-	_, err = f.pools[events.Resolver].Exec(f.ctx, `update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)
+	_, err = f.pools[events.Resolver].Exec(f.ctx,
+		`update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)
 	f.must(err)
 }
 

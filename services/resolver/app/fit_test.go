@@ -13,19 +13,22 @@ import (
 func (f *fleet) groupIn(namespace string, spec events.OperatorGroupSpec) {
 	f.t.Helper()
 	subject := cluster + "/" + namespace + "/og"
-	f.append(events.Gateway, events.KindOperatorGroup, subject, subject, events.OperatorGroupCreated{Cluster: cluster, Namespace: namespace, Name: "og", Spec: spec})
+	f.append(events.Gateway, events.KindOperatorGroup, subject, subject,
+		events.OperatorGroupCreated{Cluster: cluster, Namespace: namespace, Name: "og", Spec: spec})
 }
 
 func (f *fleet) changeGroup(spec events.OperatorGroupSpec) {
 	f.t.Helper()
-	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"), events.OperatorGroupChanged{Spec: spec})
+	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"),
+		events.OperatorGroupChanged{Spec: spec})
 }
 
 // observed tells as the executor what the group of a namespace came to.
 func (f *fleet) observed(namespace string, targets, provided []string) {
 	f.t.Helper()
 	subject := cluster + "/" + namespace + "/og"
-	f.append(events.Installer, events.KindOperatorGroup, subject, subject, events.OperatorGroupObserved{Targets: targets, ProvidedAPIs: provided})
+	f.append(events.Installer, events.KindOperatorGroup, subject, subject,
+		events.OperatorGroupObserved{Targets: targets, ProvidedAPIs: provided})
 }
 
 // unresolved asks why a subscription fails, and checks that the answer does not contradict itself.
@@ -61,17 +64,20 @@ func TestModesThatDoNotFit(t *testing.T) {
 	f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace", "SingleNamespace"}}), f.pkg("wide", version{v: "1.0.0", modes: []string{"AllNamespaces"}}))
+	f.publish("fleet", "", f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace", "SingleNamespace"}}),
+		f.pkg("wide", version{v: "1.0.0", modes: []string{"AllNamespaces"}}))
 	f.subscribe("own", "own", "stable")
 	f.quiet()
 	why, answer := f.unresolved("own")
 	if !strings.Contains(why, "targets all namespaces; it supports OwnNamespace, SingleNamespace") {
 		t.Errorf("why: %s", why)
 	}
-	if got := kindsOf(answer); len(got) != 2 || got[0] != "operator-group-targets: let operator group og target namespace "+namespace+" only" {
+	if got := kindsOf(answer); len(got) != 2 ||
+		got[0] != "operator-group-targets: let operator group og target namespace "+namespace+" only" {
 		t.Fatalf("suggestions %q", got)
 	}
-	if m := answer.Suggestions[0].Manifest; !strings.Contains(m, "kind: OperatorGroup") || !strings.Contains(m, "targetNamespaces:\n  - \""+namespace+"\"") {
+	if m := answer.Suggestions[0].Manifest; !strings.Contains(m, "kind: OperatorGroup") ||
+		!strings.Contains(m, "targetNamespaces:\n  - \""+namespace+"\"") {
 		t.Errorf("manifest:\n%s", m)
 	}
 	f.changeGroup(events.OperatorGroupSpec{TargetNamespaces: []string{namespace}}) // as it was suggested
@@ -98,7 +104,8 @@ func TestGroupThatIsMissing(t *testing.T) {
 	f.subscribe("wide", "wide", "stable")
 	f.quiet()
 	_, answer := f.unresolved("wide")
-	if got := kindsOf(answer); len(got) != 1 || got[0] != "add-operator-group: create an operator group in namespace "+namespace+" that targets all namespaces" {
+	if got := kindsOf(answer); len(got) != 1 || got[0] != "add-operator-group: create an operator group in namespace "+
+		namespace+" that targets all namespaces" {
 		t.Errorf("suggestions %q", got)
 	}
 }
@@ -109,7 +116,9 @@ func TestSelectorThatDoesNotFit(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.append(events.Gateway, events.KindCluster, cluster, cluster, events.ClusterRegistered{Name: cluster})
-	f.groupIn(namespace, events.OperatorGroupSpec{Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}}})
+	f.groupIn(namespace, events.OperatorGroupSpec{Selector: events.LabelSelector{
+		MatchLabels: map[string]string{"sea": "north"},
+	}})
 	f.observed(namespace, []string{"north", "old"}, nil)
 	f.addCatalog("fleet")
 	f.publish("fleet", "", f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace", "SingleNamespace"}}))
@@ -137,12 +146,17 @@ func TestConflictBetweenGroups(t *testing.T) {
 	f.observed("elsewhere", []string{"shared"}, []string{"Gauge.v1.sea.test"})
 	f.groupIn(namespace, events.OperatorGroupSpec{TargetNamespaces: []string{"shared"}})
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("gauge", version{v: "1.0.0", owns: []string{"Gauge"}}), f.pkg("single", version{v: "1.0.0", owns: []string{"Gauge"}, modes: []string{"SingleNamespace", "AllNamespaces"}}))
+	f.publish("fleet", "", f.pkg("gauge", version{v: "1.0.0", owns: []string{"Gauge"}}),
+		f.pkg("single", version{
+			v: "1.0.0", owns: []string{"Gauge"},
+			modes: []string{"SingleNamespace", "AllNamespaces"},
+		}))
 	f.subscribe("gauge", "gauge", "stable")
 	f.subscribe("single", "single", "stable")
 	f.quiet()
 	why, answer := f.unresolved("gauge")
-	if !strings.Contains(why, "InterOperatorGroupOwnerConflict") || !strings.Contains(why, "Gauge.v1.sea.test of operator group elsewhere/og") {
+	if !strings.Contains(why, "InterOperatorGroupOwnerConflict") ||
+		!strings.Contains(why, "Gauge.v1.sea.test of operator group elsewhere/og") {
 		t.Errorf("why: %s", why)
 	}
 	if len(answer.Suggestions) == 0 {

@@ -113,7 +113,9 @@ func (f *fleet) append(w events.Writer, kind events.Kind, subject, natural strin
 	f.must(err)
 }
 
-func (f *fleet) tryAppend(w events.Writer, kind events.Kind, subject, natural string, payloads ...events.Payload) error {
+func (f *fleet) tryAppend(w events.Writer, kind events.Kind, subject, natural string,
+	payloads ...events.Payload,
+) error {
 	log := eventlog.New(f.pools[w])
 	return f.pools[w].Tx(f.ctx, func(tx pgx.Tx) error {
 		head, err := log.Latest(f.ctx, tx, tenant, kind, natural)
@@ -136,7 +138,8 @@ func scoped(name string) string { return cluster + "/" + namespace + "/" + name 
 func (f *fleet) ready() {
 	f.t.Helper()
 	f.append(events.Gateway, events.KindCluster, cluster, cluster, events.ClusterRegistered{Name: cluster})
-	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"), events.OperatorGroupCreated{Cluster: cluster, Namespace: namespace, Name: "og"})
+	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"),
+		events.OperatorGroupCreated{Cluster: cluster, Namespace: namespace, Name: "og"})
 }
 
 func (f *fleet) subscribe(name, pkg, channel string, change ...func(*events.SubscriptionSpec)) {
@@ -178,7 +181,8 @@ func (f *fleet) publishVariant(name, variant, before string, packages ...catalog
 		f.must(err)
 		enc, err := zstd.NewWriter(nil)
 		f.must(err)
-		_, err = pool.Exec(f.ctx, `insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4) on conflict do nothing`,
+		_, err = pool.Exec(f.ctx, `insert into catalog.packages (tenant, digest, package, document)
+			values ($1, $2, $3, $4) on conflict do nothing`,
 			tenant, string(d), p.Name, enc.EncodeAll(raw, nil))
 		f.must(err)
 	}
@@ -186,21 +190,28 @@ func (f *fleet) publishVariant(name, variant, before string, packages ...catalog
 	f.must(err)
 	revision = string(id)
 	previous := map[string]string{}
-	rows, err := pool.Query(f.ctx, `select package, digest from catalog.revision_packages where tenant = $1 and revision = $2`, tenant, before)
+	rows, err := pool.Query(f.ctx, `select package, digest from catalog.revision_packages
+		where tenant = $1 and revision = $2`, tenant, before)
 	f.must(err)
 	var pkg, d string
 	_, err = pgx.ForEachRow(rows, []any{&pkg, &d}, func() error { previous[pkg] = d; return nil })
 	f.must(err)
-	published := events.CatalogRevisionPublished{Revision: revision, Previous: before, Packages: len(packages), Variant: variant}
+	published := events.CatalogRevisionPublished{
+		Revision: revision, Previous: before, Packages: len(packages),
+		Variant: variant,
+	}
 	for name, d := range digests {
-		_, err := pool.Exec(f.ctx, `insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4) on conflict do nothing`,
+		_, err := pool.Exec(f.ctx, `insert into catalog.revision_packages (tenant, revision, package, digest)
+			values ($1, $2, $3, $4) on conflict do nothing`,
 			tenant, revision, name, d)
 		f.must(err)
 		switch {
 		case previous[name] == "":
-			published.Changes = append(published.Changes, events.PackageChange{Package: name, Change: "added", Digest: d})
+			published.Changes = append(published.Changes,
+				events.PackageChange{Package: name, Change: "added", Digest: d})
 		case previous[name] != d:
-			published.Changes = append(published.Changes, events.PackageChange{Package: name, Change: "changed", Digest: d})
+			published.Changes = append(published.Changes,
+				events.PackageChange{Package: name, Change: "changed", Digest: d})
 		}
 	}
 	for name := range previous {
@@ -254,7 +265,8 @@ func (f *fleet) quiet() {
 		var done bool
 		f.must(pg.Err(f.admin.QueryRow(f.ctx, `select not exists (select from eventlog.appended)
 			and not exists (select from resolver.dirty)
-			and exists (select from eventlog.checkpoints c, eventlog.sequencer s where c.consumer = 'resolver.scopes' and c.position >= s.position)`).Scan(&done)))
+			and exists (select from eventlog.checkpoints c, eventlog.sequencer s where c.consumer = 'resolver.scopes'
+			and c.position >= s.position)`).Scan(&done)))
 		return done
 	})
 }
@@ -304,7 +316,8 @@ func (f *fleet) carryOut(p installplan.State) {
 	for _, b := range p.Proposed.Bundles {
 		f.phaseIn(in, b, id, "Pending")
 	}
-	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
+	f.append(events.Installer, events.KindInstallPlan, subject, id,
+		events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
 	for _, b := range p.Proposed.Bundles {
 		if b.Replaces != "" { // as executors tell it: until the old one is gone, nothing further is planned
 			old := b
@@ -313,7 +326,8 @@ func (f *fleet) carryOut(p installplan.State) {
 		}
 		f.phaseIn(in, b, id, "Succeeded")
 		if b.Replaces != "" {
-			f.append(events.Installer, events.KindCSV, in+b.Replaces, in+b.Replaces, events.CSVRemoved{Reason: "Replaced"})
+			f.append(events.Installer, events.KindCSV, in+b.Replaces, in+b.Replaces,
+				events.CSVRemoved{Reason: "Replaced"})
 		}
 	}
 }
@@ -357,6 +371,7 @@ func csvs(p installplan.State) []string {
 func (f *fleet) explanation(digest string) string {
 	f.t.Helper()
 	var doc string
-	f.must(pg.Err(f.pools[events.Gateway].QueryRow(f.ctx, `select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant, digest).Scan(&doc)))
+	f.must(pg.Err(f.pools[events.Gateway].QueryRow(f.ctx, `select document::text from resolver_api.explanations
+		where tenant = $1 and digest = $2`, tenant, digest).Scan(&doc)))
 	return doc
 }

@@ -30,7 +30,8 @@ func TestNothingLoops(t *testing.T) {
 	revision := 0
 	rev := ""
 	churn := func() { // every package changes, and nothing that anybody asks for
-		buoy, kelp, gauge := f.pkg("buoy", version{v: "1.0.0"}), f.pkg("kelp", version{v: "1.0.0", requires: []string{"Nobody"}}), f.pkg("gauge", version{v: "1.0.0"})
+		buoy, kelp, gauge := f.pkg("buoy", version{v: "1.0.0"}),
+			f.pkg("kelp", version{v: "1.0.0", requires: []string{"Nobody"}}), f.pkg("gauge", version{v: "1.0.0"})
 		for _, p := range []*catalog.Package{&buoy, &kelp, &gauge} {
 			p.Bundles[0].Properties = append(p.Bundles[0].Properties, property(t, "sea.test/edition", revision))
 		}
@@ -97,7 +98,8 @@ func (f *fleet) failPlan(p installplan.State) {
 	f.t.Helper()
 	subject := p.Proposed.Cluster + "/" + p.Proposed.Namespace + "/" + p.Proposed.Name
 	f.append(events.Installer, events.KindInstallPlan, subject, p.Proposed.Plan,
-		events.InstallPlanStarted{Steps: p.Proposed.Steps}, events.InstallPlanFailed{Step: 1, Reason: "Invalid", StepLog: "log"})
+		events.InstallPlanStarted{Steps: p.Proposed.Steps},
+		events.InstallPlanFailed{Step: 1, Reason: "Invalid", StepLog: "log"})
 }
 
 // flap has the operator of package buoy go up and down.
@@ -105,14 +107,18 @@ func (f *fleet) flap(times int) {
 	f.t.Helper()
 	p := f.planOf("buoy")
 	for i := range times {
-		f.phase(p.Proposed.Bundles[0], p.Proposed.Plan, []string{"Failed", "Pending", "InstallReady", "Installing", "Succeeded"}[i%5])
+		f.phase(p.Proposed.Bundles[0], p.Proposed.Plan, []string{
+			"Failed", "Pending", "InstallReady", "Installing",
+			"Succeeded",
+		}[i%5])
 	}
 }
 
 // markAllDirty makes every scope dirty, whatever its read set says.
 func (f *fleet) markAllDirty() {
 	f.t.Helper()
-	_, err := f.admin.Exec(f.ctx, `insert into resolver.dirty (tenant, cluster, namespace, lane) select tenant, cluster, namespace, 1 from resolver.scopes
+	_, err := f.admin.Exec(f.ctx, `insert into resolver.dirty (tenant, cluster, namespace, lane)
+		select tenant, cluster, namespace, 1 from resolver.scopes
 		on conflict (tenant, cluster, namespace) do update set generation = dirty.generation + 1`)
 	f.must(pg.Err(err))
 	f.app.Wake()

@@ -34,11 +34,19 @@ func newMetrics(tel *telemetry.Telemetry) (*metrics, error) {
 		metric.WithDescription("time to resolve one scope, catalogs read included"),
 		metric.WithExplicitBucketBoundaries(.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5))
 	plans, err2 := m.Int64Counter("chandler.resolver.plans", metric.WithDescription("install plans proposed"))
-	failures, err3 := m.Int64Counter("chandler.resolver.failures", metric.WithDescription("subscriptions newly told that they cannot be resolved"))
-	samples, err4 := m.Int64Counter("chandler.resolver.samples", metric.WithDescription("scopes of the nightly sample that were resolved afresh"))
-	stale, err5 := m.Int64Counter("chandler.resolver.samples.stale", metric.WithDescription("scopes of the nightly sample that came to something new: more than none is an error of the resolver"))
-	attempts, err6 := tel.Summary("olm_resolution_duration_seconds", "time of resolution attempts, by outcome", "outcome")
-	return &metrics{duration: duration, plans: plans, failures: failures, samples: samples, stale: stale, attempts: attempts},
+	failures, err3 := m.Int64Counter("chandler.resolver.failures",
+		metric.WithDescription("subscriptions newly told that they cannot be resolved"))
+	samples, err4 := m.Int64Counter("chandler.resolver.samples",
+		metric.WithDescription("scopes of the nightly sample that were resolved afresh"))
+	stale, err5 := m.Int64Counter("chandler.resolver.samples.stale",
+		metric.WithDescription(
+			"scopes of the nightly sample that came to something new: more than none is an error of the resolver"))
+	attempts, err6 := tel.Summary("olm_resolution_duration_seconds", "time of resolution attempts, by outcome",
+		"outcome")
+	return &metrics{
+			duration: duration, plans: plans, failures: failures, samples: samples, stale: stale,
+			attempts: attempts,
+		},
 		errs.Wrap(errs.Internal, errors.Join(err, err2, err3, err4, err5, err6), "make metrics")
 }
 
@@ -54,7 +62,8 @@ func (m *metrics) resolving() func(ctx context.Context, result resolution.Result
 
 // outcome is OLM's word: an attempt failed where one of its subscriptions cannot be satisfied.
 func outcome(result resolution.Result, err error) string {
-	if err != nil || slices.ContainsFunc(result.Components, func(c resolution.Component) bool { return c.Failure != nil }) {
+	if err != nil || slices.ContainsFunc(result.Components,
+		func(c resolution.Component) bool { return c.Failure != nil }) {
 		return "failed"
 	}
 	return "succeeded"

@@ -23,14 +23,19 @@ func TestCollectedBeforeFolded(t *testing.T) {
 	f.subscribe("buoy", "buoy", "stable")
 	gone := events.CatalogRevisionPublished{
 		Revision: "sha256:" + strings.Repeat("2", 64), Packages: 1, Bundles: 1,
-		Changes: []events.PackageChange{{Package: "buoy", Change: "added", Digest: "sha256:" + strings.Repeat("1", 64)}},
+		Changes: []events.PackageChange{{
+			Package: "buoy", Change: "added",
+			Digest: "sha256:" + strings.Repeat("1", 64),
+		}},
 	}
 	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", gone)
 	f.start()
-	f.until("the scope to be tried in vain", func() bool { return f.scalar(`select count(*) from resolver.dirty where attempts > 0`) == 1 })
+	f.until("the scope to be tried in vain",
+		func() bool { return f.scalar(`select count(*) from resolver.dirty where attempts > 0`) == 1 })
 	f.publish("fleet", gone.Revision, f.pkg("buoy", version{v: "1.0.0"}))
 	f.quiet()
-	if n := f.scalar(`select count(*) from eventlog.parked`); n != 0 || !slices.Equal(csvs(f.livePlan()), []string{"buoy.v1.0.0 ChannelHead"}) {
+	if n := f.scalar(`select count(*) from eventlog.parked`); n != 0 ||
+		!slices.Equal(csvs(f.livePlan()), []string{"buoy.v1.0.0 ChannelHead"}) {
 		t.Errorf("%d events are parked, decided %v", n, f.decided())
 	}
 	// Nothing was said upon a revision that cannot be read: that the package is missing, for one.
@@ -53,7 +58,8 @@ func (f *fleet) strictAndSick() {
 	f.addCatalog("fleet")
 	f.addCatalog("other")
 	f.publish("other", "", f.pkg("kelp", version{v: "1.0.0"}))
-	f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health", events.CatalogHealthSet{Mode: "Strict"})
+	f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health",
+		events.CatalogHealthSet{Mode: "Strict"})
 	f.append(events.Indexer, events.KindCatalog, "other", "other", events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
 	f.subscribe("buoy", "buoy", "stable", manual)
@@ -70,7 +76,8 @@ func TestAChangedCatalogStaysSick(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.strictAndSick()
-	f.append(events.Gateway, events.KindCatalog, "other", "other", events.CatalogChanged{SourceType: "directory", Priority: 7})
+	f.append(events.Gateway, events.KindCatalog, "other", "other",
+		events.CatalogChanged{SourceType: "directory", Priority: 7})
 	f.subscribe("again", "buoy", "stable", manual)
 	f.quiet()
 	if len(f.plans()) != 0 {
@@ -84,7 +91,8 @@ func TestOutOfSight(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.strictAndSick()
-	f.append(events.Gateway, events.KindCatalog, "other", "other", events.CatalogChanged{SourceType: "directory", Visibility: events.CatalogVisibility{Cluster: "reef"}})
+	f.append(events.Gateway, events.KindCatalog, "other", "other",
+		events.CatalogChanged{SourceType: "directory", Visibility: events.CatalogVisibility{Cluster: "reef"}})
 	f.quiet()
 	if got := csvs(f.livePlan()); got[0] != "buoy.v1.0.0 ChannelHead" {
 		t.Errorf("plan %v", got)
@@ -104,10 +112,14 @@ func TestBlockedIsMadeAgain(t *testing.T) {
 			told = p
 		}
 	}
-	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `delete from resolver.catalog_health; update resolver.catalog_revisions set failed = false, reason = ''`)
+	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `delete
+		from resolver.catalog_health; update resolver.catalog_revisions set failed = false, reason = ''`)
 	f.must(pg.Err(err))
 	var answer app.ExplainAnswer
-	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "buoy"}, &answer))
+	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+		Tenant: tenant, Cluster: cluster,
+		Namespace: namespace, Subscription: "buoy",
+	}, &answer))
 	if answer.Component.Blocked == nil {
 		t.Fatalf("answer %+v", answer)
 	}
@@ -128,17 +140,23 @@ func TestOneImageForTwoBundles(t *testing.T) {
 	f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: buoyImage}), f.pkg("kelp", version{v: "1.0.0", bare: true, image: buoyImage}))
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: buoyImage}),
+		f.pkg("kelp", version{v: "1.0.0", bare: true, image: buoyImage}))
 	f.subscribe("buoy", "buoy", "stable")
 	f.subscribe("kelp", "kelp", "stable")
 	f.quiet()
-	if got := f.wanted(); !slices.Equal(got, []string{"fleet buoy buoy.v1.0.0 " + buoyImage, "fleet kelp kelp.v1.0.0 " + buoyImage}) {
+	if got := f.wanted(); !slices.Equal(got, []string{"fleet buoy buoy.v1.0.0 " + buoyImage, "fleet kelp kelp.v1.0.0 " +
+		buoyImage}) {
 		t.Errorf("wanted %q", got)
 	}
-	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
-		{Package: "buoy", Bundle: "buoy.v1.0.0", Image: buoyImage, Content: string(f.content("buoy.v1.0.0", version{v: "1.0.0"}))},
-		{Package: "kelp", Bundle: "kelp.v1.0.0", Image: buoyImage, Reason: "InvalidBundle"},
-	}})
+	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet",
+		events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
+			{
+				Package: "buoy", Bundle: "buoy.v1.0.0", Image: buoyImage,
+				Content: string(f.content("buoy.v1.0.0", version{v: "1.0.0"})),
+			},
+			{Package: "kelp", Bundle: "kelp.v1.0.0", Image: buoyImage, Reason: "InvalidBundle"},
+		}})
 	f.quiet()
 	if plans := f.plans(); len(plans) != 1 || !slices.Equal(csvs(plans[0]), []string{"buoy.v1.0.0 ChannelHead"}) {
 		t.Errorf("plans %+v", plans)
@@ -190,22 +208,28 @@ func TestOutcomesOfBefore(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.addCatalog("fleet")
-	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
-		{Package: "buoy", Bundle: "buoy.v1", Image: "registry.test/a", Reason: "NotFound"}, {Package: "a \x00 b", Bundle: "kelp.v1", Image: "registry.test/a", Reason: "InvalidBundle"},
-	}})
-	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
-		{Package: "buoy", Bundle: "buoy.v1", Image: "registry.test/a", Content: string(digest.Bytes([]byte("a")))},
-	}})
+	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet",
+		events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
+			{Package: "buoy", Bundle: "buoy.v1", Image: "registry.test/a", Reason: "NotFound"},
+			{Package: "a \x00 b", Bundle: "kelp.v1", Image: "registry.test/a", Reason: "InvalidBundle"},
+		}})
+	f.append(events.Indexer, events.KindCatalog, "fleet", "fleet",
+		events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
+			{Package: "buoy", Bundle: "buoy.v1", Image: "registry.test/a", Content: string(digest.Bytes([]byte("a")))},
+		}})
 	f.quiet()
-	const state = `select count(*) from resolver.bundle_images where tenant = 'default' and subject = 'fleet' and image = 'registry.test/a'
-		and (package, bundle, content <> '', reason) in (('buoy', 'buoy.v1', true, ''), (E'a \ufffd b', 'kelp.v1', false, 'InvalidBundle'))`
+	const state = `select count(*) from resolver.bundle_images where tenant = 'default' and subject = 'fleet'
+		and image = 'registry.test/a'
+		and (package, bundle, content <> '', reason) in (('buoy', 'buoy.v1', true, ''), (E'a \ufffd b', 'kelp.v1',
+		false, 'InvalidBundle'))`
 	if n := f.scalar(state); n != 2 {
 		t.Fatalf("%d outcomes of 2 are known", n)
 	}
 	admin := f.db.Pool(t, "admin")
 	_, err := admin.Exec(f.ctx, migration(t, "0005_outcomes.down.sql"))
 	f.must(pg.Err(err))
-	_, err = admin.Exec(f.ctx, `insert into resolver.reads values ('default', $1, 'ns', 'image', 'fleet', 'registry.test/a')`, uuid.NewString())
+	_, err = admin.Exec(f.ctx, `insert into resolver.reads
+		values ('default', $1, 'ns', 'image', 'fleet', 'registry.test/a')`, uuid.NewString())
 	f.must(pg.Err(err))
 	_, err = admin.Exec(f.ctx, migration(t, "0005_outcomes.up.sql"))
 	f.must(pg.Err(err))

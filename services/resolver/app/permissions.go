@@ -11,7 +11,9 @@ import (
 
 // permissionGrowth finds out how many rights upgrades gain. What the indexer has not compared yet is compared here,
 // so that a decision does not depend on who was faster; what cannot be compared is left out, and a person is asked.
-func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
+func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades []decide.Upgrade) (
+	decide.PermissionGrowth, error,
+) {
 	if len(upgrades) == 0 {
 		return nil, nil
 	}
@@ -35,7 +37,9 @@ func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades [
 }
 
 // compareUpgrade compares one upgrade; known is false where what is stored of it cannot be read or compared.
-func (w *worker) compareUpgrade(ctx context.Context, tenant string, u decide.Upgrade) (gained int, known bool, err error) {
+func (w *worker) compareUpgrade(ctx context.Context, tenant string, u decide.Upgrade) (
+	gained int, known bool, err error,
+) {
 	var contents [2]bundle.Content
 	for i, d := range []string{u.From, u.To} {
 		contents[i], err = w.views.Content(ctx, tenant, d)

@@ -20,7 +20,8 @@ func (f *fleet) govern(name string, change func(*events.ApprovalPolicySpec)) {
 	f.t.Helper()
 	spec := events.ApprovalPolicySpec{PermissionGrowth: "Ignore"}
 	change(&spec)
-	f.append(events.Gateway, events.KindPolicy, "approval/"+name, "approval/"+name, events.ApprovalPolicySet{Name: name, Spec: spec})
+	f.append(events.Gateway, events.KindPolicy, "approval/"+name, "approval/"+name,
+		events.ApprovalPolicySet{Name: name, Spec: spec})
 }
 
 func (f *fleet) endPolicy(name string) {
@@ -48,7 +49,10 @@ func settled(t *testing.T, v version) *fleet {
 func TestPinnedFleet(t *testing.T) {
 	t.Parallel()
 	f := settled(t, version{v: "1.0.0"})
-	f.govern("freeze", func(s *events.ApprovalPolicySpec) { s.Versions.Pin, s.Selector.Packages = "1.0.0", []string{"buoy"} })
+	f.govern("freeze", func(s *events.ApprovalPolicySpec) {
+		s.Versions.Pin, s.Selector.Packages = "1.0.0",
+			[]string{"buoy"}
+	})
 	f.quiet()
 	before := f.decided()
 	versions, last := []version{{v: "1.0.0"}}, ""
@@ -86,8 +90,10 @@ func TestNothingIsLeft(t *testing.T) {
 	var raw json.RawMessage
 	f.must(pg.Err(f.admin.QueryRow(f.ctx, `select document from resolver.explanations`).Scan(&raw)))
 	f.must(json.Unmarshal(raw, &explained))
-	forbids := slices.IndexFunc(explained.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.PolicyForbids })
-	if len(f.plans()) != 0 || forbids < 0 || explained.Statements[forbids].Policy != "old-only" || !strings.Contains(explained.Statements[forbids].Text, "1.9.9") {
+	forbids := slices.IndexFunc(explained.Statements,
+		func(s resolution.Statement) bool { return s.Kind == resolution.PolicyForbids })
+	if len(f.plans()) != 0 || forbids < 0 || explained.Statements[forbids].Policy != "old-only" ||
+		!strings.Contains(explained.Statements[forbids].Text, "1.9.9") {
 		t.Errorf("%d plans, explained by %+v", len(f.plans()), explained.Statements)
 	}
 	f.endPolicy("old-only")
@@ -118,7 +124,8 @@ func TestPolicyReplansWhatItChooses(t *testing.T) {
 	f.quiet()
 	second := f.livePlan()
 	p := second.Proposed
-	if p.Approval != installplan.Manual || p.Approvers != 2 || !slices.Equal(p.ManualReasons, []string{"PatchUpgrade"}) || !slices.Equal(p.Policies, []string{"patches"}) {
+	if p.Approval != installplan.Manual || p.Approvers != 2 ||
+		!slices.Equal(p.ManualReasons, []string{"PatchUpgrade"}) || !slices.Equal(p.Policies, []string{"patches"}) {
 		t.Errorf("proposed %+v", p)
 	}
 	if changed := installplan.Changes(first.Proposed, p); !slices.Equal(changed, []string{"approval policy"}) {
@@ -126,7 +133,8 @@ func TestPolicyReplansWhatItChooses(t *testing.T) {
 	}
 	f.endPolicy("patches")
 	f.quiet()
-	if got := f.livePlan().Proposed; got.Approval != installplan.Automatic || got.Base.Policy != first.Proposed.Base.Policy {
+	if got := f.livePlan().Proposed; got.Approval != installplan.Automatic ||
+		got.Base.Policy != first.Proposed.Base.Policy {
 		t.Errorf("proposed %+v", got)
 	}
 }
@@ -140,7 +148,11 @@ func TestPermissionGrowth(t *testing.T) {
 		approval string
 		reasons  []string
 	}{
-		"gains a right": {version{v: "1.0.1", replaces: "1.0.0", verbs: []string{"get", "list"}}, installplan.Manual, []string{"PermissionGrowth"}},
+		"gains a right": {
+			version{v: "1.0.1", replaces: "1.0.0", verbs: []string{"get", "list"}},
+			installplan.Manual,
+			[]string{"PermissionGrowth"},
+		},
 		"as before":     {version{v: "1.0.1", replaces: "1.0.0", verbs: []string{"get"}}, installplan.Automatic, nil},
 		"loses a right": {version{v: "1.0.1", replaces: "1.0.0"}, installplan.Automatic, nil},
 	} {
@@ -169,12 +181,14 @@ func TestSamePoliciesSamePlans(t *testing.T) {
 	}
 	first.ready()
 	first.addCatalog("fleet")
-	first.publish("fleet", "", first.pkg("buoy", version{v: "2.0.0", replaces: "1.0.0"}, version{v: "1.0.0"}), first.pkg("kelp", version{v: "0.1.0"}))
+	first.publish("fleet", "", first.pkg("buoy", version{v: "2.0.0", replaces: "1.0.0"}, version{v: "1.0.0"}),
+		first.pkg("kelp", version{v: "0.1.0"}))
 	first.subscribe("buoy", "buoy", "stable")
 	first.subscribe("kelp", "kelp", "stable", manual)
 	first.quiet()
 	first.govern("all", func(s *events.ApprovalPolicySpec) {
-		s.Rules, s.Windows = []events.ApprovalRule{{Change: "Install", Mode: "Manual"}}, []events.Window{{Start: "22:00", Minutes: 60, TimeZone: "Europe/Oslo"}}
+		s.Rules, s.Windows = []events.ApprovalRule{{Change: "Install", Mode: "Manual"}},
+			[]events.Window{{Start: "22:00", Minutes: 60, TimeZone: "Europe/Oslo"}}
 	})
 	first.quiet()
 	first.govern("kelp", func(s *events.ApprovalPolicySpec) {
@@ -187,17 +201,20 @@ func TestSamePoliciesSamePlans(t *testing.T) {
 	// What the indexer stores beside the log is there before the log is told.
 	second.pkg("buoy", version{v: "2.0.0", replaces: "1.0.0"}, version{v: "1.0.0"})
 	second.pkg("kelp", version{v: "0.1.0"})
-	rows, err := first.admin.Query(first.ctx, `select 'packages', digest, package, document from catalog.packages union all
+	rows, err := first.admin.Query(first.ctx, `select 'packages', digest, package, document from catalog.packages
+		union all
 		select 'revision_packages', revision || ' ' || digest, package, null from catalog.revision_packages`)
 	first.must(pg.Err(err))
 	var table, key, name string
 	var document []byte
 	_, err = pgx.ForEachRow(rows, []any{&table, &key, &name, &document}, func() error {
 		if table == "packages" {
-			_, err := second.admin.Exec(second.ctx, `insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4)`, tenant, key, name, document)
+			_, err := second.admin.Exec(second.ctx, `insert into catalog.packages (tenant, digest, package, document)
+				values ($1, $2, $3, $4)`, tenant, key, name, document)
 			return err
 		}
-		_, err := second.admin.Exec(second.ctx, `insert into catalog.revision_packages (tenant, revision, package, digest)
+		_, err := second.admin.Exec(second.ctx, `insert into catalog.revision_packages (tenant, revision, package,
+			digest)
 			values ($1, split_part($2, ' ', 1), $3, split_part($2, ' ', 2))`, tenant, key, name)
 		return err
 	})
@@ -212,7 +229,8 @@ func TestSamePoliciesSamePlans(t *testing.T) {
 	told := func(f *fleet) (out []string) {
 		for _, p := range f.plans() {
 			e := p.Proposed
-			out = append(out, fmt.Sprintf("%s %s %v %d %d %s %s", e.Component, e.Approval, e.ManualReasons, e.Approvers, e.ApprovalSeconds, e.Digest, p.Phase))
+			out = append(out, fmt.Sprintf("%s %s %v %d %d %s %s", e.Component, e.Approval, e.ManualReasons, e.Approvers,
+				e.ApprovalSeconds, e.Digest, p.Phase))
 		}
 		slices.Sort(out)
 		return slices.Compact(out)

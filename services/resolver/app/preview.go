@@ -46,7 +46,8 @@ func (p *previewer) catchUp(ctx context.Context) error {
 	for {
 		at, err := p.store.Checkpoint(ctx, consumerName)
 		if ctx.Err() != nil {
-			return errs.New(errs.Unavailable, "the resolver has read the log up to %s, and it ends at %s: try again in a moment", at, head)
+			return errs.New(errs.Unavailable,
+				"the resolver has read the log up to %s, and it ends at %s: try again in a moment", at, head)
 		}
 		if err != nil || !at.Less(head) {
 			return err
@@ -62,14 +63,16 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
 	if q.ID == uuid.Nil || q.Tenant == "" || len(q.Hypotheses) > previewapi.MaxHypotheses {
-		return nil, errs.New(errs.Invalid, "a preview has an id, a tenant and at most %d hypotheses", previewapi.MaxHypotheses)
+		return nil, errs.New(errs.Invalid, "a preview has an id, a tenant and at most %d hypotheses",
+			previewapi.MaxHypotheses)
 	}
 	kept := store.Preview{Question: q, AskedAt: p.now().UTC()}
 	kept.Expires = kept.AskedAt.Add(previewapi.Lifetime)
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes", q.Hypotheses); err != nil {
+	if err := p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes",
+		q.Hypotheses); err != nil {
 		return nil, err
 	}
 	page, err := p.previewPage(ctx, &kept, q.Limit)
@@ -154,7 +157,9 @@ func guarded(i int, fn func(i int) error) (err error) {
 }
 
 // previewScope decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
-func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (store.PreviewScope, previewapi.ScopePreview, error) {
+func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (
+	store.PreviewScope, previewapi.ScopePreview, error,
+) {
 	x := store.PreviewScope{Scope: at}
 	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
 	if err != nil {
@@ -163,7 +168,8 @@ func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at 
 	if err := fingerprint(&x, l); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
-	if l.DisabledCatalogs, err = p.store.DisabledCatalogs(ctx, q.Tenant, l.Scope, catalogsOf(q.Hypotheses)); err != nil {
+	if l.DisabledCatalogs, err = p.store.DisabledCatalogs(ctx, q.Tenant, l.Scope,
+		catalogsOf(q.Hypotheses)); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
 	if l.State, err = preview.Apply(l.State, q.Hypotheses); err != nil {
@@ -208,7 +214,10 @@ func catalogsOf(list []previewapi.Hypothesis) []string {
 }
 
 func answer(kept store.Preview, page []store.PreviewScope) previewapi.Page {
-	out := previewapi.Page{ID: kept.ID, AskedAt: kept.AskedAt, Expires: kept.Expires, Totals: kept.Totals, Scopes: []previewapi.ScopePreview{}}
+	out := previewapi.Page{
+		ID: kept.ID, AskedAt: kept.AskedAt, Expires: kept.Expires, Totals: kept.Totals,
+		Scopes: []previewapi.ScopePreview{},
+	}
 	for _, x := range page {
 		if x.Preview != nil {
 			out.Scopes = append(out.Scopes, *x.Preview)
@@ -220,7 +229,9 @@ func answer(kept store.Preview, page []store.PreviewScope) previewapi.Page {
 	return out
 }
 
-func (p *previewer) readRequest(ctx context.Context, question json.RawMessage) (previewapi.PageRequest, store.Preview, error) {
+func (p *previewer) readRequest(ctx context.Context, question json.RawMessage) (
+	previewapi.PageRequest, store.Preview, error,
+) {
 	var r previewapi.PageRequest
 	if err := json.Unmarshal(question, &r); err != nil {
 		return r, store.Preview{}, errs.Wrap(errs.Invalid, err, "read the question")
@@ -239,7 +250,8 @@ func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, er
 		return p.reread(ctx, kept, r)
 	}
 	if r.After != kept.Reached {
-		return nil, errs.New(errs.Invalid, "preview %s was read up to %s/%s; go on from there", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace).At("query.cursor", "cursor")
+		return nil, errs.New(errs.Invalid, "preview %s was read up to %s/%s; go on from there", kept.ID,
+			kept.Reached.Cluster, kept.Reached.Namespace).At("query.cursor", "cursor")
 	}
 	page, err := p.previewPage(ctx, &kept, r.Limit)
 	if err != nil {
@@ -272,7 +284,9 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 		return nil, err
 	}
 	if !kept.Complete {
-		return nil, errs.New(errs.Conflict, "preview %s has pages behind %s/%s that were not read yet: read them before it is checked", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace)
+		return nil, errs.New(errs.Conflict,
+			"preview %s has pages behind %s/%s that were not read yet: read them before it is checked", kept.ID,
+			kept.Reached.Cluster, kept.Reached.Namespace)
 	}
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
@@ -320,7 +334,9 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 
 // stale are the scopes of a list in which something that an announcement rests on is another thing: they have to be
 // decided on again. For the others comparing the fingerprint is enough.
-func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []previewapi.Scope, known map[previewapi.Scope]store.PreviewScope) ([]previewapi.Scope, error) {
+func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []previewapi.Scope,
+	known map[previewapi.Scope]store.PreviewScope,
+) ([]previewapi.Scope, error) {
 	moved := make([]bool, len(all))
 	err := each(len(all), func(i int) error {
 		before := known[all[i]]
@@ -347,9 +363,14 @@ func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []prev
 }
 
 // changed decides on a scope again and names what makes the announcement about it void; nothing where it still holds.
-func (p *previewer) changed(ctx context.Context, q previewapi.Question, at previewapi.Scope, before store.PreviewScope) ([]previewapi.Change, error) {
+func (p *previewer) changed(ctx context.Context, q previewapi.Question, at previewapi.Scope,
+	before store.PreviewScope,
+) ([]previewapi.Change, error) {
 	if before.Fingerprint == "" {
-		return []previewapi.Change{{Cluster: at.Cluster, Namespace: at.Namespace, What: "the namespace, which was not touched then,"}}, nil
+		return []previewapi.Change{{
+			Cluster: at.Cluster, Namespace: at.Namespace,
+			What: "the namespace, which was not touched then,",
+		}}, nil
 	}
 	now, _, err := p.previewScope(ctx, q, at)
 	if err != nil || now.Announced == before.Announced {

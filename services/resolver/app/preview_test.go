@@ -62,7 +62,8 @@ func (f *fleet) changed(id uuid.UUID) []string {
 func (f *fleet) traces() string {
 	f.t.Helper()
 	var out string
-	f.must(f.db.Pool(f.t, "admin").QueryRow(f.ctx, `select concat_ws(' ', (select count(*) from eventlog.appended), (select count(*) from eventlog.events),
+	f.must(f.db.Pool(f.t, "admin").QueryRow(f.ctx,
+		`select concat_ws(' ', (select count(*) from eventlog.appended), (select count(*) from eventlog.events),
 		(select count(*) from resolver.dirty), (select count(*) from resolver.wanted_images), (select count(*) from resolver.plan_documents),
 		(select count(*) from resolver.inputs), (select count(*) from resolver.explanations), (select sum(decisions) from resolver.scopes),
 		(select count(*) from resolver.content_references), (select md5(string_agg(r::text, ' ' order by r::text)) from resolver.reads r))`).Scan(&out))
@@ -170,17 +171,28 @@ func TestPreviewIsVoidWhenWhatItRestsOnChanged(t *testing.T) {
 	rev := f.publish("fleet", "", buoy)
 	f.quiet()
 	spec := events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Manual}
-	h := f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{Cluster: cluster, Namespace: namespace, Name: "buoy", Spec: spec})
-	page, outlooks := f.preview(previewapi.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []previewapi.Hypothesis{h}})
-	if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Approval != installplan.Manual || len(outlooks[0].Plans[0].Document) == 0 {
+	h := f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
+		Cluster: cluster, Namespace: namespace, Name: "buoy",
+		Spec: spec,
+	})
+	page, outlooks := f.preview(previewapi.Question{
+		Cluster: cluster, Namespace: namespace,
+		Hypotheses: []previewapi.Hypothesis{h},
+	})
+	if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Approval != installplan.Manual ||
+		len(outlooks[0].Plans[0].Document) == 0 {
 		t.Fatalf("foreseen %+v", outlooks)
 	}
-	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"), events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"other"}}})
+	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"),
+		events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"other"}}})
 	f.quiet()
 	if diff := cmp.Diff([]string{"operator group og"}, f.changed(page.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	page, _ = f.preview(previewapi.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []previewapi.Hypothesis{h}})
+	page, _ = f.preview(previewapi.Question{
+		Cluster: cluster, Namespace: namespace,
+		Hypotheses: []previewapi.Hypothesis{h},
+	})
 	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}))
 	f.quiet()
 	if diff := cmp.Diff([]string{"catalog fleet"}, f.changed(page.ID)); diff != "" {
@@ -208,14 +220,18 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	for i := range namespaces {
 		ns := fmt.Sprintf("ns-%d", i)
 		at := cluster + "/" + ns + "/"
-		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
+		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og",
+			events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
 		pkg := "buoy"
 		if i == 3 {
 			pkg = "gauge"
 		}
 		f.append(events.Gateway, events.KindSubscription, at+pkg, at+pkg, events.SubscriptionCreated{
 			Cluster: cluster, Namespace: ns, Name: pkg,
-			Spec: events.SubscriptionSpec{Package: pkg, Channel: "stable", Catalog: "fleet", Approval: installplan.Manual},
+			Spec: events.SubscriptionSpec{
+				Package: pkg, Channel: "stable", Catalog: "fleet",
+				Approval: installplan.Manual,
+			},
 		})
 	}
 	f.quiet()
@@ -230,8 +246,10 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 		t.Errorf("%d outlooks, totals (-want +got):\n%s", len(outlooks), diff)
 	}
 	var again previewapi.Page
-	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4}, &again))
-	if len(again.Scopes) != 4 || again.Next == nil || !slices.IsSortedFunc(again.Scopes, func(a, b previewapi.ScopePreview) int { return a.Scope().Compare(b.Scope()) }) {
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4},
+		&again))
+	if len(again.Scopes) != 4 || again.Next == nil || !slices.IsSortedFunc(
+		again.Scopes, func(a, b previewapi.ScopePreview) int { return a.Scope().Compare(b.Scope()) }) {
 		t.Errorf("read again: %d scopes, next %v", len(again.Scopes), again.Next)
 	}
 	page, _ = f.preview(suppose("fleet", events.CatalogRemoved{}))
@@ -266,26 +284,35 @@ func TestAnswersDecideOnABoundedNumber(t *testing.T) {
 	for i := range namespaces {
 		ns := fmt.Sprintf("ns-%d", i)
 		at := cluster + "/" + ns + "/"
-		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
+		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og",
+			events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
 		f.append(events.Gateway, events.KindSubscription, at+"buoy", at+"buoy", events.SubscriptionCreated{
 			Cluster: cluster, Namespace: ns, Name: "buoy",
-			Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Manual},
+			Spec: events.SubscriptionSpec{
+				Package: "buoy", Channel: "stable", Catalog: "fleet",
+				Approval: installplan.Manual,
+			},
 		})
 	}
 	f.quiet()
-	q := previewapi.Question{Tenant: tenant, ID: uuid.New(), Limit: previewapi.MaxPageScopes, Hypotheses: []previewapi.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})}}
+	q := previewapi.Question{
+		Tenant: tenant, ID: uuid.New(), Limit: previewapi.MaxPageScopes,
+		Hypotheses: []previewapi.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})},
+	}
 	var page previewapi.Page
 	f.must(f.nats.Bus.Ask(f.ctx, previewapi.PreviewSubject, q, &page))
 	if page.Totals.Scopes != previewapi.MaxDecisions || page.Next == nil {
 		t.Errorf("the first page: %+v, next %v", page.Totals, page.Next)
 	}
-	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: previewapi.MaxPageScopes}, &page))
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject,
+		previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: previewapi.MaxPageScopes}, &page))
 	if page.Totals.Scopes != namespaces {
 		t.Errorf("both pages: %+v", page.Totals)
 	}
 	check := func(after previewapi.Scope) previewapi.CheckResult {
 		var v previewapi.CheckResult
-		f.must(f.nats.Bus.Ask(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: after, Limit: previewapi.MaxPageScopes}, &v))
+		f.must(f.nats.Bus.Ask(f.ctx, previewapi.CheckSubject,
+			previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: after, Limit: previewapi.MaxPageScopes}, &v))
 		return v
 	}
 	if v := check(previewapi.Scope{}); v.Next != nil || len(v.Changed) != 0 {
@@ -313,11 +340,17 @@ func TestPreviewSaysWhatIsNotFetched(t *testing.T) {
 	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: "registry.test/buoy:1"}))
 	f.quiet()
 	before := f.traces()
-	_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
-		Cluster: cluster, Namespace: namespace, Name: "buoy",
-		Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic},
-	})}})
-	if len(outlooks) != 1 || len(outlooks[0].Waiting) != 1 || outlooks[0].Waiting[0].For != previewapi.WaitImage || !strings.Contains(outlooks[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
+	_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{
+		f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
+			Cluster: cluster, Namespace: namespace, Name: "buoy",
+			Spec: events.SubscriptionSpec{
+				Package: "buoy", Channel: "stable", Catalog: "fleet",
+				Approval: installplan.Automatic,
+			},
+		}),
+	}})
+	if len(outlooks) != 1 || len(outlooks[0].Waiting) != 1 || outlooks[0].Waiting[0].For != previewapi.WaitImage ||
+		!strings.Contains(outlooks[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
 		t.Errorf("foreseen %+v", outlooks)
 	}
 	if after := f.traces(); after != before {
@@ -343,10 +376,15 @@ func TestPreviewKnowsWhatWasJustWritten(t *testing.T) {
 			f.must(f.db.Pool(t, "admin").QueryRow(f.ctx, `select count(*) from eventlog.appended`).Scan(&n))
 			return n == 0
 		})
-		_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
-			Cluster: cluster, Namespace: namespace, Name: "buoy",
-			Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic},
-		})}})
+		_, outlooks := f.preview(previewapi.Question{
+			Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
+				Cluster: cluster, Namespace: namespace, Name: "buoy",
+				Spec: events.SubscriptionSpec{
+					Package: "buoy", Channel: "stable", Catalog: "fleet",
+					Approval: installplan.Automatic,
+				},
+			})},
+		})
 		if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Bundles[0].Version != v {
 			t.Fatalf("after %s was published: %+v", v, outlooks)
 		}
@@ -365,14 +403,17 @@ func TestExpiredPreviewsAreDeleted(t *testing.T) {
 	pool := f.pools[events.Resolver]
 	_, err := pool.Exec(f.ctx, `update resolver.previews set expires = now()`)
 	f.must(err)
-	if err := f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID}, &page); !errs.Is(err, errs.NotFound) {
+	if err := f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID},
+		&page); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an expired preview gives %v", err)
 	}
 	stop()
 	f.start() // sweeps when it starts
 	f.until("the sweep", func() bool {
 		var n int
-		f.must(pool.QueryRow(f.ctx, `select (select count(*) from resolver.previews) + (select count(*) from resolver.preview_scopes)`).Scan(&n))
+		f.must(pool.QueryRow(f.ctx,
+			`select (select count(*) from resolver.previews) + (select count(*) from resolver.preview_scopes)`).Scan(
+			&n))
 		return n == 0
 	})
 }

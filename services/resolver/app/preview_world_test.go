@@ -60,13 +60,25 @@ func (w *randomWorld) next() change {
 	case k < 4 && w.live[name]%2 == 0:
 		w.live[name]++
 		p := events.SubscriptionCreated{Cluster: cluster, Namespace: namespace, Name: name, Spec: spec}
-		return change{"creating " + name, []previewapi.Hypothesis{w.supposed(subject, w.live[name]/2+1, p)}, inEarnest(events.KindSubscription, p)}
+		return change{
+			"creating " + name,
+			[]previewapi.Hypothesis{w.supposed(subject, w.live[name]/2+1, p)},
+			inEarnest(events.KindSubscription, p),
+		}
 	case k < 3:
 		p := events.SubscriptionChanged{Spec: spec}
-		return change{"changing " + name, []previewapi.Hypothesis{w.supposed(subject, 0, p)}, inEarnest(events.KindSubscription, p)}
+		return change{
+			"changing " + name,
+			[]previewapi.Hypothesis{w.supposed(subject, 0, p)},
+			inEarnest(events.KindSubscription, p),
+		}
 	case k == 4 && w.live[name]%2 == 1:
 		w.live[name]++
-		return change{"deleting " + name, []previewapi.Hypothesis{w.supposed(subject, 0, events.SubscriptionDeleted{})}, inEarnest(events.KindSubscription, events.SubscriptionDeleted{})}
+		return change{
+			"deleting " + name,
+			[]previewapi.Hypothesis{w.supposed(subject, 0, events.SubscriptionDeleted{})},
+			inEarnest(events.KindSubscription, events.SubscriptionDeleted{}),
+		}
 	case k == 5:
 		w.shared = !w.shared
 		p := events.OperatorGroupChanged{}
@@ -74,14 +86,24 @@ func (w *randomWorld) next() change {
 			p.Spec.Colocation = "shared"
 		}
 		subject = scoped("og")
-		return change{"changing the group", []previewapi.Hypothesis{w.supposed(subject, 0, p)}, inEarnest(events.KindOperatorGroup, p)}
+		return change{
+			"changing the group",
+			[]previewapi.Hypothesis{w.supposed(subject, 0, p)},
+			inEarnest(events.KindOperatorGroup, p),
+		}
 	case k == 6:
 		subject = "approval/tide"
-		p := events.ApprovalPolicySet{Name: "tide", Spec: events.ApprovalPolicySpec{PermissionGrowth: "Ignore", Approvers: w.random.IntN(3)}}
+		p := events.ApprovalPolicySet{Name: "tide", Spec: events.ApprovalPolicySpec{
+			PermissionGrowth: "Ignore", Approvers: w.random.IntN(3),
+		}}
 		p.Spec.Selector.Packages = []string{name}
 		p.Spec.Rules = []events.ApprovalRule{{Change: "Any", Mode: spec.Approval}}
 		p.Spec.Versions.Ceiling = fmt.Sprintf("1.%d.0", w.versions[name]+1)
-		return change{"a policy on " + name, []previewapi.Hypothesis{w.supposed(subject, 0, p)}, inEarnest(events.KindPolicy, p)}
+		return change{
+			"a policy on " + name,
+			[]previewapi.Hypothesis{w.supposed(subject, 0, p)},
+			inEarnest(events.KindPolicy, p),
+		}
 	default:
 		w.versions[name]++
 		list := w.packages()

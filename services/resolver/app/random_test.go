@@ -53,7 +53,8 @@ func TestRandomRunIsDecidedAgain(t *testing.T) {
 	}
 	r.onePlanPerComponent()
 	stop()
-	_, err := f.admin.Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
+	_, err := f.admin.Exec(f.ctx,
+		`truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
 		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health, resolver.approval_policies,
 		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads, resolver.package_apis`)
 	f.must(pg.Err(err))
@@ -139,7 +140,10 @@ func (r *randomRun) subscribeSome() {
 	put := func(e events.Payload) { r.append(events.Gateway, events.KindSubscription, subject, subject, e) }
 	switch {
 	case !there:
-		spec = events.SubscriptionSpec{Package: p, Channel: "stable", Catalog: "fleet", Approval: []string{installplan.Automatic, installplan.Manual}[r.draw.IntN(2)]}
+		spec = events.SubscriptionSpec{
+			Package: p, Channel: "stable", Catalog: "fleet",
+			Approval: []string{installplan.Automatic, installplan.Manual}[r.draw.IntN(2)],
+		}
 		r.subs[subject] = spec
 		put(events.SubscriptionCreated{Cluster: cluster, Namespace: ns, Name: p, Spec: spec})
 	case r.draw.IntN(3) == 0:
@@ -156,8 +160,9 @@ func (r *randomRun) changeGroup() {
 	r.t.Helper()
 	e := groupIn(tenant, cluster, r.namespace(r.draw.IntN(randomNamespaces)))
 	spec := events.OperatorGroupSpec{
-		Colocation:      []string{"", "shared"}[r.draw.IntN(2)],
-		UpgradeStrategy: []string{"", "TechPreviewUnsafeFailForward"}[r.draw.IntN(2)], ExcludeGlobalCatalogs: r.draw.IntN(6) == 0,
+		Colocation:            []string{"", "shared"}[r.draw.IntN(2)],
+		UpgradeStrategy:       []string{"", "TechPreviewUnsafeFailForward"}[r.draw.IntN(2)],
+		ExcludeGlobalCatalogs: r.draw.IntN(6) == 0,
 	}
 	r.append(e.writer, e.kind, e.subject, e.subject, events.OperatorGroupChanged{Spec: spec})
 }
@@ -174,7 +179,8 @@ func (r *randomRun) act() {
 	n := r.draw.IntN(10)
 	switch n {
 	case 0:
-		r.append(events.Gateway, events.KindInstallPlan, in+p.Proposed.Name, p.Proposed.Plan, events.InstallPlanRejected{Digest: p.Proposed.Digest})
+		r.append(events.Gateway, events.KindInstallPlan, in+p.Proposed.Name, p.Proposed.Plan,
+			events.InstallPlanRejected{Digest: p.Proposed.Digest})
 	case 1:
 		r.failPlan(p)
 	default:
@@ -219,12 +225,15 @@ func (r *randomRun) onePlanPerComponent() {
 			continue
 		}
 		if p.Generation != generation[p.Namespace]+1 {
-			r.t.Errorf("plan %s of %s has generation %d after %d", p.Name, p.Namespace, p.Generation, generation[p.Namespace])
+			r.t.Errorf("plan %s of %s has generation %d after %d", p.Name, p.Namespace, p.Generation,
+				generation[p.Namespace])
 		}
 		generation[p.Namespace] = p.Generation
 		for key, other := range plans {
-			if key != e.StreamID.Key && other.Live() && other.Proposed.Namespace == p.Namespace && sharesPackage(other.Proposed, p) {
-				r.t.Errorf("at %s plans %s and %s of %s live at once", e.Position, other.Proposed.Component, p.Component, p.Namespace)
+			if key != e.StreamID.Key && other.Live() && other.Proposed.Namespace == p.Namespace &&
+				sharesPackage(other.Proposed, p) {
+				r.t.Errorf("at %s plans %s and %s of %s live at once", e.Position, other.Proposed.Component,
+					p.Component, p.Namespace)
 			}
 		}
 	}

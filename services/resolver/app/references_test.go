@@ -30,7 +30,8 @@ func TestDecisionsHoldContent(t *testing.T) {
 	}
 	for _, p := range []string{"buoy", "gauge"} {
 		var d string
-		f.must(f.pools[events.Indexer].QueryRow(f.ctx, `select digest from catalog.revision_packages where tenant = $1 and package = $2`, tenant, p).Scan(&d))
+		f.must(f.pools[events.Indexer].QueryRow(f.ctx,
+			`select digest from catalog.revision_packages where tenant = $1 and package = $2`, tenant, p).Scan(&d))
 		want = append(want, "package "+d)
 	}
 	slices.Sort(want)
@@ -64,7 +65,8 @@ func migration(t *testing.T, file string) string {
 // references is what the collector sees, sorted.
 func (f *fleet) references() []string {
 	f.t.Helper()
-	rows, err := f.pools[events.Indexer].Query(f.ctx, `select kind || ' ' || digest from resolver_api.content_references where tenant = $1`, tenant)
+	rows, err := f.pools[events.Indexer].Query(f.ctx,
+		`select kind || ' ' || digest from resolver_api.content_references where tenant = $1`, tenant)
 	f.must(err)
 	defer rows.Close()
 	var got []string

@@ -40,7 +40,8 @@ func (p *previewer) removal(ctx context.Context, question json.RawMessage) (any,
 	}
 	_, out.After, err = p.previewScope(ctx, about, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
 	for i := range out.After.Plans {
-		out.After.Plans[i].Document = nil // who is asked whether an operator may go does not read the steps of what comes
+		// who is asked whether an operator may go does not read the steps of what comes
+		out.After.Plans[i].Document = nil
 	}
 	return out, err
 }

@@ -45,11 +45,16 @@ func (w *worker) renderer(l store.Loaded) *renderer {
 }
 
 // render makes the steps of a component as it would be installed under the operator groups of its namespace.
-func (r *renderer) render(ctx context.Context, c resolution.Component, groups []decide.Group) ([]installplan.Step, *refusal, error) {
+func (r *renderer) render(ctx context.Context, c resolution.Component, groups []decide.Group) (
+	[]installplan.Step, *refusal, error,
+) {
 	var steps []installplan.Step
 	for _, b := range c.Bundles {
 		if b.Content == "" {
-			return nil, &refusal{bundle: b.CSV, why: fmt.Sprintf("bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV, b.Catalog)}, nil
+			return nil, &refusal{bundle: b.CSV, why: fmt.Sprintf(
+					"bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV,
+					b.Catalog)},
+				nil
 		}
 		d, err := r.bundle(ctx, b)
 		cluster := false
@@ -61,7 +66,8 @@ func (r *renderer) render(ctx context.Context, c resolution.Component, groups []
 		case "":
 			steps = append(steps, d.steps...)
 		case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.NotFound:
-			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: %v", b.CSV, b.Catalog, err), cluster}, nil
+			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: %v", b.CSV, b.Catalog,
+				err), cluster}, nil
 		default:
 			return nil, nil, err
 		}
@@ -133,7 +139,8 @@ func stepsOf(c bundle.Content, namespace string, config json.RawMessage) (bundle
 			return csv, nil, errs.Wrap(errs.Internal, err, "digest of %s", o)
 		}
 		steps = append(steps, installplan.Step{
-			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Digest: d,
+			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind,
+			Namespace: o.Namespace, Name: o.Name, Digest: d,
 		})
 	}
 	return csv, steps, nil

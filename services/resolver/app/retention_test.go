@@ -20,7 +20,8 @@ import (
 func (f *fleet) supersedeOften(before string, n int) string {
 	f.t.Helper()
 	for i := range n {
-		before = f.publish("fleet", before, f.pkg("buoy", version{v: fmt.Sprintf("1.%d.0", i)}), f.pkg("kelp", version{v: "1.0.0"}))
+		before = f.publish("fleet", before, f.pkg("buoy", version{v: fmt.Sprintf("1.%d.0", i)}),
+			f.pkg("kelp", version{v: "1.0.0"}))
 		f.quiet()
 	}
 	return before
@@ -38,7 +39,8 @@ func TestEndedPlansAreCollected(t *testing.T) {
 	f.subscribe("buoy", "buoy", "stable", manual)
 	rev := f.supersedeOften("", 1)
 	rejected := f.planOf("kelp")
-	f.append(events.Gateway, events.KindInstallPlan, scoped(rejected.Proposed.Name), rejected.Proposed.Plan, events.InstallPlanRejected{Digest: rejected.Proposed.Digest})
+	f.append(events.Gateway, events.KindInstallPlan, scoped(rejected.Proposed.Name), rejected.Proposed.Plan,
+		events.InstallPlanRejected{Digest: rejected.Proposed.Digest})
 	first := f.planOf("buoy")
 	rev = f.supersedeOften(rev, 10)
 	all, log := f.plans(), f.scalar(`select count(*) from eventlog.events`)
@@ -69,9 +71,12 @@ func TestEndedPlansAreCollected(t *testing.T) {
 	}
 
 	// Something late of a plan that was collected: it began while it was being superseded.
-	f.append(events.Installer, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan, events.InstallPlanStarted{Steps: first.Proposed.Steps})
+	f.append(events.Installer, events.KindInstallPlan, scoped(first.Proposed.Name), first.Proposed.Plan,
+		events.InstallPlanStarted{Steps: first.Proposed.Steps})
 	f.quiet()
-	if n := f.scalar(`select count(*) from eventlog.parked`) + f.scalar(`select count(*) from resolver.plans where live and generation <> $1`, first.Proposed.Generation); n != 0 {
+	if n := f.scalar(`select count(*) from eventlog.parked`) +
+		f.scalar(`select count(*) from resolver.plans where live and generation <> $1`,
+			first.Proposed.Generation); n != 0 {
 		t.Errorf("what came late: %d plans live beside it, or events are parked", n)
 	}
 }
@@ -111,16 +116,25 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 		want = append(want, "content "+p.Proposed.Bundles[0].Content)
 	}
 	slices.Sort(want)
-	if got := slices.DeleteFunc(f.references(), func(line string) bool { return strings.HasPrefix(line, "package ") }); !slices.Equal(got, want) {
+	if got := slices.DeleteFunc(f.references(), func(line string) bool {
+		return strings.HasPrefix(
+			line, "package ")
+	}); !slices.Equal(got, want) {
 		t.Errorf("contents that are referred to (-want +got):\n%s", cmp.Diff(want, got))
 	}
 	// Everything that lives is explained still; what was collected says so, and how long it was kept.
 	for _, sub := range []string{"buoy", "stuck"} {
-		f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: sub}, &app.ExplainAnswer{}))
+		f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject,
+			app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: sub},
+			&app.ExplainAnswer{}))
 	}
-	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[len(all)-1].Proposed.Plan}, &app.ExplainAnswer{}))
-	err = f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[0].Proposed.Plan}, &app.ExplainAnswer{})
-	if err == nil || !strings.Contains(err.Error(), "is not kept any more") || !strings.Contains(err.Error(), "90 days") {
+	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+		Tenant: tenant, Plan: all[len(all)-1].Proposed.Plan,
+	}, &app.ExplainAnswer{}))
+	err = f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[0].Proposed.Plan},
+		&app.ExplainAnswer{})
+	if err == nil || !strings.Contains(err.Error(), "is not kept any more") ||
+		!strings.Contains(err.Error(), "90 days") {
 		t.Errorf("the first plan is explained with %v", err)
 	}
 }
@@ -128,7 +142,8 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 // sweepInterrupted ends a sweep where references are removed: what holds them is there as before.
 func (f *fleet) sweepInterrupted(now time.Time) {
 	f.t.Helper()
-	_, err := f.admin.Exec(f.ctx, `create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+	_, err := f.admin.Exec(f.ctx,
+		`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
 		create trigger refuse before delete on resolver.content_references for each row execute function public.refuse()`)
 	f.must(pg.Err(err))
 	const documents = `select count(*) from resolver.plan_documents`
@@ -149,14 +164,17 @@ func TestDependenciesAreSettledOnce(t *testing.T) {
 	stop := f.start()
 	f.ready()
 	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}), f.pkg("gauge", version{v: "1.0.0", provides: []string{"Gauge"}}),
-		f.pkg("kelp", version{v: "1.0.0", requires: []string{"Sand"}}), f.pkg("sand", version{v: "1.0.0", provides: []string{"Sand"}}))
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}),
+		f.pkg("gauge", version{v: "1.0.0", provides: []string{"Gauge"}}),
+		f.pkg("kelp", version{v: "1.0.0", requires: []string{"Sand"}}),
+		f.pkg("sand", version{v: "1.0.0", provides: []string{"Sand"}}))
 	f.subscribe("buoy", "buoy", "stable") // gets a subscription for gauge
 	f.quiet()
 	first := f.livePlan()
 	f.carryOut(first)
 	f.quiet()
-	f.append(events.Gateway, events.KindSubscription, scoped("gauge-stable-fleet"), scoped("gauge-stable-fleet"), events.SubscriptionDeleted{})
+	f.append(events.Gateway, events.KindSubscription, scoped("gauge-stable-fleet"), scoped("gauge-stable-fleet"),
+		events.SubscriptionDeleted{})
 	f.subscribe("kelp", "kelp", "stable") // has one for sand when its plan ends
 	f.quiet()
 	second := f.livePlan()
@@ -171,7 +189,8 @@ func TestDependenciesAreSettledOnce(t *testing.T) {
 	_, err := f.admin.Exec(f.ctx, `delete from resolver.plans`) // as if collected
 	f.must(pg.Err(err))
 	for _, p := range []installplan.State{first, second} {
-		f.append(events.Installer, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan, events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"})
+		f.append(events.Installer, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan,
+			events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"})
 	}
 	f.quiet()
 	f.markAllDirty()
@@ -200,7 +219,8 @@ func TestNightlySampleFindsWhatNothingMadeDirty(t *testing.T) {
 	f.subscribe("buoy", "buoy", "stable", manual)
 	f.quiet()
 	night := time.Date(2031, 3, 1, 4, 0, 0, 0, time.UTC)
-	const looked = `select count(*) from resolver.samples where night = $1::date and looked is not null and (found = '{}') = $2`
+	const looked = `select count(*) from resolver.samples where night = $1::date and looked is not null
+		and (found = '{}') = $2`
 	f.must(f.app.Sample(f.ctx, night))
 	if n := f.scalar(looked, night, true); n != 1 {
 		t.Fatalf("%d scopes were looked at and came to nothing new, want 1", n)
@@ -222,7 +242,8 @@ func TestNightlySampleFindsWhatNothingMadeDirty(t *testing.T) {
 	night = night.AddDate(0, 0, 1)
 	f.must(f.app.Sample(f.ctx, night))
 	f.quiet()
-	if n := f.scalar(looked, night, false); n != 1 || f.scalar(`select count(*) from resolver.samples where 'installplan.proposed.v1' = any (found)`) != 1 {
+	if n := f.scalar(looked, night, false); n != 1 || f.scalar(`select count(*) from resolver.samples
+		where 'installplan.proposed.v1' = any (found)`) != 1 {
 		t.Errorf("%d scopes with findings, want 1", n)
 	}
 	if got := csvs(f.livePlan()); !slices.Equal(got, []string{"buoy.v1.1.0 ChannelHead"}) {

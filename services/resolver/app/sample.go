@@ -85,8 +85,10 @@ func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 	s.metrics.samples.Add(ctx, 1)
 	if len(told) > 0 {
 		s.metrics.stale.Add(ctx, 1)
-		s.log.ErrorContext(ctx, "a scope that was not dirty has a new decision: a read set or a mark is wrong; it is resolved now",
-			slog.String("tenant", m.Tenant), slog.String("cluster", m.Scope.Cluster), slog.String("namespace", m.Scope.Namespace), slog.Any("found", told))
+		s.log.ErrorContext(
+			ctx, "a scope that was not dirty has a new decision: a read set or a mark is wrong; it is resolved now",
+			slog.String("tenant", m.Tenant), slog.String("cluster", m.Scope.Cluster),
+			slog.String("namespace", m.Scope.Namespace), slog.Any("found", told))
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
 	if q.Revision != "" && q.Policy != nil || (q.Catalog == "") != (q.Revision == "") {
-		return nil, errs.New(errs.Invalid, "a shadow run takes a catalog revision or a policy, not both").At("/catalog", "one-of")
+		return nil, errs.New(errs.Invalid, "a shadow run takes a catalog revision or a policy, not both").At(
+			"/catalog", "one-of")
 	}
 	if err := p.knownRevision(ctx, q); err != nil {
 		return nil, err
@@ -69,11 +70,14 @@ func (p *previewer) knownRevision(ctx context.Context, q previewapi.ShadowQuesti
 	if err != nil {
 		return err
 	}
-	return p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog", []previewapi.Hypothesis{h})
+	return p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog",
+		[]previewapi.Hypothesis{h})
 }
 
 // recorded reads the decisions of one page, and where the next one begins.
-func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (list []store.Decided, next string, err error) {
+func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (
+	list []store.Decided, next string, err error,
+) {
 	limit := min(cmp.Or(max(q.Limit, 0), previewapi.ShadowDecisions), previewapi.MaxShadowDecisions)
 	narrow := store.Decisions{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
 	if q.From != nil || q.To != nil {
@@ -95,7 +99,9 @@ func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (
 }
 
 // recordedIn reads from a range of the log; its cursor is a position.
-func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion, narrow store.Decisions, limit int) (list []store.Decided, next string, err error) {
+func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion, narrow store.Decisions, limit int) (
+	list []store.Decided, next string, err error,
+) {
 	var after, to events.Position
 	if q.From != nil {
 		after = *q.From
@@ -139,7 +145,8 @@ func (r *shadowRun) recompute(ctx context.Context, d store.Decided) (*previewapi
 		return nil, err
 	}
 	out := &previewapi.ShadowDifference{
-		Cluster: d.Scope.Cluster, Namespace: d.Scope.Namespace, Subscription: d.Subscription, Input: d.Outcome.Input, Semantics: record.Semantics,
+		Cluster: d.Scope.Cluster, Namespace: d.Scope.Namespace, Subscription: d.Subscription, Input: d.Outcome.Input,
+		Semantics: record.Semantics,
 	}
 	var same bool
 	switch {
@@ -157,13 +164,18 @@ func (r *shadowRun) recompute(ctx context.Context, d store.Decided) (*previewapi
 }
 
 // byThisBuild compares what this build makes of the record, by the rules that it names, with what was recorded.
-func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolution.Record,
+	out *previewapi.ShadowDifference,
+) (bool, error) {
 	result, err := r.views.Recompute(ctx, r.q.Tenant, record)
 	if err != nil {
 		return false, err
 	}
 	var c resolution.Component
-	if i := slices.IndexFunc(result.Components, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, d.Subscription) }); i >= 0 {
+	if i := slices.IndexFunc(result.Components, func(c resolution.Component) bool {
+		return slices.Contains(
+			c.Subscriptions, d.Subscription)
+	}); i >= 0 {
 		c = result.Components[i]
 	}
 	explained, err := r.explained(ctx, d)
@@ -207,12 +219,15 @@ func (r *shadowRun) scope(ctx context.Context, s resolution.Scope) error {
 
 // besideRevision puts a revision in the place of what a catalog offered then. Decisions that asked nothing of the
 // catalog are the same.
-func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolution.Record,
+	out *previewapi.ShadowDifference,
+) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
 	i := slices.IndexFunc(r.at.Catalogs, func(c decide.Catalog) bool { return c.Subject == r.q.Catalog })
-	if i < 0 || !slices.ContainsFunc(record.Reads, func(x resolution.Read) bool { return x.Catalog == r.at.Catalogs[i].Key }) {
+	if i < 0 || !slices.ContainsFunc(record.Reads,
+		func(x resolution.Read) bool { return x.Catalog == r.at.Catalogs[i].Key }) {
 		return true, nil
 	}
 	catalogs := slices.Clone(r.at.Catalogs)
@@ -224,7 +239,9 @@ func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record 
 
 // besidePolicy puts an approval policy beside those of the record, and of today for what a record does not hold: who
 // has to agree.
-func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolution.Record,
+	out *previewapi.ShadowDifference,
+) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
@@ -236,7 +253,9 @@ func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record re
 }
 
 // compare resolves by the rules of this build, and compares with what was recorded.
-func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolution.Record, view *shadowView, state decide.State, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolution.Record, view *shadowView,
+	state decide.State, out *previewapi.ShadowDifference,
+) (bool, error) {
 	in := record.Input(view)
 	in.Semantics = resolution.Semantics
 	result := resolve.Resolve(in)
@@ -268,7 +287,8 @@ func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolut
 func plans(result resolution.Result, e *resolution.Explanation) bool {
 	for _, c := range result.Components {
 		for _, b := range c.Bundles {
-			if slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.NotInstallable && s.Bundle == b.CSV }) {
+			if slices.ContainsFunc(e.Statements,
+				func(s resolution.Statement) bool { return s.Kind == resolution.NotInstallable && s.Bundle == b.CSV }) {
 				return true
 			}
 		}

@@ -25,7 +25,8 @@ func (f *fleet) shadow(q previewapi.ShadowQuestion) (same, missing int, list []s
 			if len(d.Why) == 0 {
 				f.t.Errorf("no reason for %+v", d)
 			}
-			list = append(list, fmt.Sprintf("%s/%s: %s %s%s → %s %s%s", d.Namespace, d.Subscription, d.Before.Kind, d.Before.CSV, d.Before.Reason, d.After.Kind, d.After.CSV, d.After.Reason))
+			list = append(list, fmt.Sprintf("%s/%s: %s %s%s → %s %s%s", d.Namespace, d.Subscription, d.Before.Kind,
+				d.Before.CSV, d.Before.Reason, d.After.Kind, d.After.CSV, d.After.Reason))
 		}
 		if page.Next == "" {
 			return same, missing, list
@@ -46,16 +47,20 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 	gauge := f.pkg("gauge", version{v: "1.0.0"})
 	one := []version{{v: "1.0.0"}}
 	two := []version{{v: "2.0.0", replaces: "1.0.0"}, {v: "1.0.0"}}
-	rev := f.publish("fleet", "", f.pkg("buoy", one...), gauge, f.pkg("tide", version{v: "1.0.0", requires: []string{"Wind"}}))
+	rev := f.publish("fleet", "", f.pkg("buoy", one...), gauge,
+		f.pkg("tide", version{v: "1.0.0", requires: []string{"Wind"}}))
 	f.subscribe("buoy", "buoy", "stable", manual)
 	f.subscribe("gauge", "gauge", "stable")
 	f.subscribe("tide", "tide", "stable")
 	f.subscribe("typo", "buoi", "stable")
 	f.quiet()
-	f.publish("staging", rev, f.pkg("buoy", two...), gauge, f.pkg("tide", version{v: "1.0.0", requires: []string{"Wind"}}), f.pkg("wind", version{v: "1.0.0", provides: []string{"Wind"}}))
+	f.publish("staging", rev, f.pkg("buoy", two...), gauge,
+		f.pkg("tide", version{v: "1.0.0", requires: []string{"Wind"}}),
+		f.pkg("wind", version{v: "1.0.0", provides: []string{"Wind"}}))
 	f.quiet()
 	var next string
-	f.must(f.pools[events.Resolver].QueryRow(f.ctx, `select revision from resolver.catalog_revisions where subject = 'staging'`).Scan(&next))
+	f.must(f.pools[events.Resolver].QueryRow(f.ctx,
+		`select revision from resolver.catalog_revisions where subject = 'staging'`).Scan(&next))
 
 	before := f.traces()
 	if same, missing, list := f.shadow(previewapi.ShadowQuestion{}); same != 4 || missing != 0 || list != nil {
@@ -83,7 +88,8 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 		t.Errorf("left %s, before %s", after, before)
 	}
 	var page previewapi.ShadowPage
-	err := f.nats.Bus.Ask(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet"}, &page)
+	err := f.nats.Bus.Ask(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet"},
+		&page)
 	if !errs.Is(err, errs.Invalid) {
 		t.Errorf("a catalog without a revision gives %v", err)
 	}
@@ -104,7 +110,8 @@ func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 	f.subscribe("buoy", "buoy", "stable")
 	f.quiet()
 	var known string
-	f.must(f.pools[events.Resolver].QueryRow(f.ctx, `select revision from resolver.catalog_revisions where subject = 'fleet'`).Scan(&known))
+	f.must(f.pools[events.Resolver].QueryRow(f.ctx,
+		`select revision from resolver.catalog_revisions where subject = 'fleet'`).Scan(&known))
 	revision := func(catalog, r string) previewapi.Hypothesis {
 		return f.supposed(catalog, 0, events.CatalogRevisionPublished{Revision: r})
 	}
@@ -120,8 +127,14 @@ func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 		{"a disabled catalog", "catalog-offered", errs.Unprocessable, "off", known, nil},
 		{"a catalog of other clusters", "catalog-offered", errs.Unprocessable, "elsewhere", known, nil},
 		{"an unknown revision", "revision-known", errs.NotFound, "fleet", "sha256:none", nil},
-		{"an operator that is not there", "operator-known", errs.NotFound, "", "", []previewapi.Hypothesis{f.supposed(scoped("buoy.v9"), 0, events.CSVRemoved{})}},
-		{"a disabled catalog that is enabled, too", "", "", "", "", []previewapi.Hypothesis{on, revision("off", known)}},
+		{
+			"an operator that is not there", "operator-known", errs.NotFound, "", "",
+			[]previewapi.Hypothesis{f.supposed(scoped("buoy.v9"), 0, events.CSVRemoved{})},
+		},
+		{
+			"a disabled catalog that is enabled, too", "", "", "", "",
+			[]previewapi.Hypothesis{on, revision("off", known)},
+		},
 		{"what is there", "", "", "fleet", known, nil},
 	} {
 		question := c.list

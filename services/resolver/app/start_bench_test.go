@@ -19,7 +19,10 @@ func BenchmarkStart(b *testing.B) {
 	f.ctx = b.Context()
 	f.tel.Log = slog.New(slog.DiscardHandler)
 	f.ready()
-	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
+	for _, archive := range []string{
+		catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators,
+		catalogtest.CertifiedBundles420,
+	} {
 		c, err := load.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), load.Options{Lenient: true})
 		f.must(err)
 		f.addCatalog(archive)
@@ -35,11 +38,13 @@ func BenchmarkStart(b *testing.B) {
 		b.StopTimer()
 		n++
 		name := fmt.Sprintf("csm-%d", n)
-		f.subscribe(name, "dell-csm-operator-certified", "", func(s *events.SubscriptionSpec) { s.Catalog = catalogtest.CertifiedFBC420 })
+		f.subscribe(name, "dell-csm-operator-certified", "",
+			func(s *events.SubscriptionSpec) { s.Catalog = catalogtest.CertifiedFBC420 })
 		b.StartTimer()
 		stop := f.start()
 		f.until("the first decision", func() bool {
-			return f.scalar(`select count(*) from resolver.subscriptions where name = $1 and outcome ->> 'kind' <> ''`, name) == 1
+			return f.scalar(`select count(*) from resolver.subscriptions where name = $1 and outcome ->> 'kind' <> ''`,
+				name) == 1
 		})
 		b.StopTimer()
 		stop()

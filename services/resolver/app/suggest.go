@@ -16,7 +16,9 @@ import (
 const maxRendered = 60
 
 // suggest finds what would help a subscription now.
-func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (*suggestion.Answer, error) {
+func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (
+	*suggestion.Answer, error,
+) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,8 @@ func (k *clusterFacts) withFailures(in resolution.Input, c evaluation) resolutio
 	r := c.result
 	r.Components = slices.Clone(r.Components)
 	for i, v := range c.verdicts {
-		failed := v.Kind == decide.Failed || v.Kind == decide.Fetching && v.Failure.Reason == resolution.ReasonUnpackFailed
+		failed := v.Kind == decide.Failed || v.Kind == decide.Fetching &&
+			v.Failure.Reason == resolution.ReasonUnpackFailed
 		switch {
 		case r.Components[i].Failure != nil:
 		case failed:
@@ -72,15 +75,21 @@ func (k *clusterFacts) withFailures(in resolution.Input, c evaluation) resolutio
 func (k *clusterFacts) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }
 
 // Refused implements suggestion.ClusterFacts.
-func (k *clusterFacts) Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation {
+func (k *clusterFacts) Refused(in resolution.Input, groups []decide.Group,
+	c resolution.Component,
+) *resolution.Explanation {
 	refuse := func(bundle, why string) *resolution.Explanation {
 		return decide.NotInstallable(decide.Verdict{Component: c}, bundle, why).Failure
 	}
 	var fetched resolution.Component
 	for _, b := range c.Bundles {
-		switch i := slices.IndexFunc(in.Installed, func(i resolution.Installed) bool { return i.CSV == b.CSV && i.Package != "" && i.Package != b.Package }); {
+		switch i := slices.IndexFunc(in.Installed, func(i resolution.Installed) bool {
+			return i.CSV == b.CSV &&
+				i.Package != "" && i.Package != b.Package
+		}); {
 		case i >= 0:
-			return refuse(b.CSV, fmt.Sprintf("a ClusterServiceVersion %s of package %s is installed", b.CSV, in.Installed[i].Package))
+			return refuse(b.CSV, fmt.Sprintf("a ClusterServiceVersion %s of package %s is installed", b.CSV,
+				in.Installed[i].Package))
 		case b.Unfetched != "":
 			return refuse(b.CSV, fmt.Sprintf("bundle image %s of %s cannot be had (%s)", b.Image, b.CSV, b.Unfetched))
 		case b.Content != "" || b.Image == "": // of an image that nobody has fetched yet nothing is known

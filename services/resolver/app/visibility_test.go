@@ -23,12 +23,16 @@ func TestCatalogOfOneNamespace(t *testing.T) {
 	f.publish(own, "", f.pkg("gauge", version{v: "1.0.0"}))
 	for in, catalogs := range map[string][]string{namespace: {"curated"}, "elsewhere": {"curated", ""}} {
 		for _, name := range catalogs {
-			spec := events.SubscriptionSpec{Package: "gauge", Channel: "stable", Catalog: name, Approval: installplan.Automatic}
+			spec := events.SubscriptionSpec{
+				Package: "gauge", Channel: "stable", Catalog: name,
+				Approval: installplan.Automatic,
+			}
 			if name != "" {
 				spec.CatalogNamespace = namespace
 			}
 			subject := cluster + "/" + in + "/gauge" + name
-			f.append(events.Gateway, events.KindSubscription, subject, subject, events.SubscriptionCreated{Cluster: cluster, Namespace: in, Name: "gauge" + name, Spec: spec})
+			f.append(events.Gateway, events.KindSubscription, subject, subject,
+				events.SubscriptionCreated{Cluster: cluster, Namespace: in, Name: "gauge" + name, Spec: spec})
 		}
 	}
 	f.quiet()
@@ -42,7 +46,8 @@ func TestCatalogOfOneNamespace(t *testing.T) {
 		}
 	}
 	all := strings.Join(told, "\n")
-	if len(told) != 2 || strings.Contains(all, namespace+"/gauge:") || !strings.Contains(all, "no such catalog is visible here") {
+	if len(told) != 2 || strings.Contains(all, namespace+"/gauge:") ||
+		!strings.Contains(all, "no such catalog is visible here") {
 		t.Errorf("told:\n%s", all)
 	}
 }
@@ -65,7 +70,10 @@ func TestHiddenCatalogIsNotTheFleets(t *testing.T) {
 	subject := cluster + "/elsewhere/gauge"
 	f.append(events.Gateway, events.KindSubscription, subject, subject, events.SubscriptionCreated{
 		Cluster: cluster, Namespace: "elsewhere", Name: "gauge",
-		Spec: events.SubscriptionSpec{Package: "gauge", Channel: "stable", Catalog: "curated", CatalogNamespace: namespace, Approval: installplan.Automatic},
+		Spec: events.SubscriptionSpec{
+			Package: "gauge", Channel: "stable", Catalog: "curated",
+			CatalogNamespace: namespace, Approval: installplan.Automatic,
+		},
 	})
 	f.quiet()
 	told := ""
@@ -77,12 +85,14 @@ func TestHiddenCatalogIsNotTheFleets(t *testing.T) {
 			t.Errorf("planned from another catalog: %+v", p.Bundles)
 		}
 	}
-	if !strings.Contains(told, "from catalog "+namespace+"/curated referenced by subscription gauge: no such catalog is visible here") {
+	if !strings.Contains(told, "from catalog "+namespace+
+		"/curated referenced by subscription gauge: no such catalog is visible here") {
 		t.Errorf("told %q", told)
 	}
 	f.append(events.Gateway, events.KindCatalog, own, own, events.CatalogRemoved{})
 	f.quiet()
-	if p := f.livePlan().Proposed; p.Namespace != "elsewhere" || p.Bundles[0].CSV != "gauge.v2.0.0" || p.Bundles[0].Catalog != "curated" {
+	if p := f.livePlan().Proposed; p.Namespace != "elsewhere" || p.Bundles[0].CSV != "gauge.v2.0.0" ||
+		p.Bundles[0].Catalog != "curated" {
 		t.Errorf("planned %+v", p)
 	}
 }

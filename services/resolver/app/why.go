@@ -39,20 +39,24 @@ func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error)
 		return nil, err
 	}
 	if !ok {
-		return nil, errs.New(errs.NotFound, "there is no operator, subscription or package %s in %s/%s", q.Operator, q.Cluster, q.Namespace)
+		return nil, errs.New(errs.NotFound, "there is no operator, subscription or package %s in %s/%s", q.Operator,
+			q.Cluster, q.Namespace)
 	}
 	return l, nil
 }
 
 // whyPlanned explains the bundles of a live plan; none where the namespace resolves to others by now.
-func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope, bundles []events.PlannedBundle) ([]why.Answer, error) {
+func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope,
+	bundles []events.PlannedBundle,
+) ([]why.Answer, error) {
 	f, view, err := w.facts(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
 	}
 	var out []why.Answer
 	for _, c := range f.Result.Components {
-		if slices.EqualFunc(c.Bundles, bundles, func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV }) {
+		if slices.EqualFunc(c.Bundles, bundles,
+			func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV }) {
 			out = append(out, why.Plan(f, c)...)
 		}
 	}
@@ -61,7 +65,9 @@ func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution
 
 // facts are those of a scope as it is now. The view answers later questions of the answers, too: its Err is to be
 // asked when these are made.
-func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scope) (why.Facts, *catalogview.View, error) {
+func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scope) (
+	why.Facts, *catalogview.View, error,
+) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return why.Facts{}, nil, err
@@ -71,7 +77,10 @@ func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scop
 		return why.Facts{}, nil, err
 	}
 	view := w.views.View(ctx, tenant, visible(l.Catalogs))
-	return why.Facts{State: l.State, Input: l.Input(view), Result: c.result, Verdicts: c.verdicts, Now: time.Now(), Stop: ended(ctx)}, view, nil
+	return why.Facts{
+		State: l.State, Input: l.Input(view), Result: c.result, Verdicts: c.verdicts, Now: time.Now(),
+		Stop: ended(ctx),
+	}, view, nil
 }
 
 // ended asks whether nobody waits any more.

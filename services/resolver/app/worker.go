@@ -49,11 +49,15 @@ func (w *worker) bringUpToDate(ctx context.Context, s bus.Scope) (err error) {
 		if randErr != nil {
 			return errs.Wrap(errs.Internal, randErr, "draw a command id")
 		}
-		err = w.attempt(ctx, s.Tenant, scope, store.Cause{Event: s.Cause, TraceParent: telemetry.TraceParent(ctx), Command: command})
+		err = w.attempt(ctx, s.Tenant, scope, store.Cause{
+			Event: s.Cause, TraceParent: telemetry.TraceParent(ctx),
+			Command: command,
+		})
 		if !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.AlreadyExists) {
 			return err
 		}
-		w.log.DebugContext(ctx, "a decision was overtaken; deciding again", "cluster", s.Cluster, "namespace", s.Namespace, "why", err)
+		w.log.DebugContext(ctx, "a decision was overtaken; deciding again", "cluster", s.Cluster, "namespace",
+			s.Namespace, "why", err)
 		w.await(ctx)
 	}
 	return err
@@ -146,14 +150,19 @@ func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolution.Result
 func visible(list []decide.Catalog) []catalogview.Catalog {
 	out := make([]catalogview.Catalog, 0, len(list))
 	for _, c := range list {
-		out = append(out, catalogview.Catalog{Key: c.Key, Subject: c.Subject, Priority: c.Priority, Revision: c.Revision, Health: c.Health()})
+		out = append(out, catalogview.Catalog{
+			Key: c.Key, Subject: c.Subject, Priority: c.Priority,
+			Revision: c.Revision, Health: c.Health(),
+		})
 	}
 	return out
 }
 
 // renderAll renders the proposals among the verdicts. One that cannot be rendered, or could not run, becomes a failure
 // that says why; trouble with the database is an error. asked says that what is known of the cluster had a say in it.
-func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (out map[string]decide.Rendered, asked bool, err error) {
+func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (
+	out map[string]decide.Rendered, asked bool, err error,
+) {
 	out = map[string]decide.Rendered{}
 	r := w.renderer(l)
 	for i, v := range verdicts {
@@ -190,7 +199,8 @@ func (w *worker) logDecisions(ctx context.Context, scope resolution.Scope, d dec
 			continue
 		}
 		w.metrics.failures.Add(ctx, 1)
-		w.log.InfoContext(ctx, "a subscription cannot be resolved", "cluster", scope.Cluster, "namespace", scope.Namespace,
+		w.log.InfoContext(ctx, "a subscription cannot be resolved", "cluster", scope.Cluster, "namespace",
+			scope.Namespace,
 			"subscription", t.Subscription.Name, "reason", t.Explanation.Reason, "class", string(t.Explanation.Class))
 	}
 }

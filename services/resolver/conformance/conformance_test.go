@@ -25,11 +25,14 @@ func documents(pkg string, words ...string) []json.RawMessage {
 	var entries []string
 	for i, w := range words {
 		version, rest, _ := strings.Cut(w, " ")
-		properties := []string{fmt.Sprintf(`{"type":"olm.package","value":{"packageName":%q,"version":%q}}`, pkg, version)}
+		properties := []string{fmt.Sprintf(`{"type":"olm.package","value":{"packageName":%q,"version":%q}}`, pkg,
+			version)}
 		if typ, value, ok := strings.Cut(rest, "="); ok {
 			properties = append(properties, fmt.Sprintf(`{"type":%q,"value":%s}`, typ, value))
 		}
-		out = append(out, json.RawMessage(fmt.Sprintf(`{"schema":"olm.bundle","package":%q,"name":"%s.v%s","properties":[%s]}`, pkg, pkg, version, strings.Join(properties, ","))))
+		out = append(out, json.RawMessage(fmt.Sprintf(
+			`{"schema":"olm.bundle","package":%q,"name":"%s.v%s","properties":[%s]}`, pkg, pkg, version,
+			strings.Join(properties, ","))))
 		e := fmt.Sprintf(`{"name":"%s.v%s"`, pkg, version)
 		if i+1 < len(words) {
 			next, _, _ := strings.Cut(words[i+1], " ")
@@ -37,7 +40,8 @@ func documents(pkg string, words ...string) []json.RawMessage {
 		}
 		entries = append(entries, e+"}")
 	}
-	return append(out, json.RawMessage(fmt.Sprintf(`{"schema":"olm.channel","package":%q,"name":"stable","entries":[%s]}`, pkg, strings.Join(entries, ","))))
+	return append(out, json.RawMessage(fmt.Sprintf(
+		`{"schema":"olm.channel","package":%q,"name":"stable","entries":[%s]}`, pkg, strings.Join(entries, ","))))
 }
 
 func api(kind string) string {
@@ -52,7 +56,10 @@ func namespace(inline []json.RawMessage, subscriptions ...string) Case {
 	}
 	for _, s := range subscriptions {
 		pkg, have, _ := strings.Cut(s, " ")
-		c.Subscriptions = append(c.Subscriptions, Subscription{Name: pkg, Package: pkg, Channel: "stable", Catalog: "sea", CatalogNamespace: "hub", InstalledCSV: have})
+		c.Subscriptions = append(c.Subscriptions, Subscription{
+			Name: pkg, Package: pkg, Channel: "stable",
+			Catalog: "sea", CatalogNamespace: "hub", InstalledCSV: have,
+		})
 	}
 	return c
 }
@@ -73,7 +80,10 @@ func planned(names ...string) []Install {
 	for _, n := range names {
 		name, upgrades, _ := strings.Cut(n, "<")
 		pkg, _, _ := strings.Cut(name, ".")
-		out = append(out, Install{Name: name, Package: pkg, Channel: "stable", Catalog: "sea", CatalogNamespace: "hub", Upgrades: upgrades})
+		out = append(out, Install{
+			Name: name, Package: pkg, Channel: "stable", Catalog: "sea", CatalogNamespace: "hub",
+			Upgrades: upgrades,
+		})
 	}
 	return out
 }
@@ -81,7 +91,9 @@ func planned(names ...string) []Install {
 // TestDecodeTakesMoreOfWhatWasSeen: what OLM did may be written down with more than is compared.
 func TestDecodeTakesMoreOfWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	c, err := Decode([]byte(`{"namespace":"ops","expect":{"result":"error","seen":3,"error":{"class":"unsatisfiable","facts":[{"kind":"x","why":"y"}]}}}`))
+	c, err := Decode(
+		[]byte(
+			`{"namespace":"ops","expect":{"result":"error","seen":3,"error":{"class":"unsatisfiable","facts":[{"kind":"x","why":"y"}]}}}`))
 	if err != nil || c.Expect.Error.Class != "unsatisfiable" {
 		t.Errorf("got %+v, %v", c.Expect, err)
 	}
@@ -91,15 +103,27 @@ func TestDecodeTakesMoreOfWhatWasSeen(t *testing.T) {
 func TestDecodeRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ raw, want string }{
-		"a field":        {`{"namespace":"ops","weather":1}`, "unknown field weather"},
-		"in a list":      {`{"namespace":"ops","installed":[{"name":"a"},{"name":"b","provides":[{"kind":"K","shortNames":[]}]}]}`, "unknown field installed[1].provides[0].shortNames"},
-		"no namespace":   {`{}`, "namespace: it is missing"},
-		"a torn file":    {"{\n\"namespace\": ", "line 2: unexpected EOF"},
-		"two cases":      {`{"namespace":"ops"}{}`, "unexpected text behind the case: one file holds one case"},
-		"two contents":   {`{"namespace":"ops","catalogs":[{"name":"a","namespace":"b","file":"x","unavailable":true}]}`, "catalogs[0]: at most one of inline, file and unavailable can be"},
-		"a strategy":     {`{"namespace":"ops","operatorGroups":[{"name":"og","upgradeStrategy":"Fast"}]}`, `operatorGroups[0].upgradeStrategy: "Fast" is neither Default nor TechPreviewUnsafeFailForward`},
-		"a subscription": {`{"namespace":"ops","subscriptions":[{"name":"a"},{"name":"a"}]}`, `subscriptions[1].name: "a" is missing or stands there twice`},
-		"a result":       {`{"namespace":"ops","expect":{"result":"error"}}`, `expect.result: "error" is neither resolved nor an error that is told`},
+		"a field":      {`{"namespace":"ops","weather":1}`, "unknown field weather"},
+		"in a list":    {`{"namespace":"ops","installed":[{"name":"a"},{"name":"b","provides":[{"kind":"K","shortNames":[]}]}]}`, "unknown field installed[1].provides[0].shortNames"},
+		"no namespace": {`{}`, "namespace: it is missing"},
+		"a torn file":  {"{\n\"namespace\": ", "line 2: unexpected EOF"},
+		"two cases":    {`{"namespace":"ops"}{}`, "unexpected text behind the case: one file holds one case"},
+		"two contents": {
+			`{"namespace":"ops","catalogs":[{"name":"a","namespace":"b","file":"x","unavailable":true}]}`,
+			"catalogs[0]: at most one of inline, file and unavailable can be",
+		},
+		"a strategy": {
+			`{"namespace":"ops","operatorGroups":[{"name":"og","upgradeStrategy":"Fast"}]}`,
+			`operatorGroups[0].upgradeStrategy: "Fast" is neither Default nor TechPreviewUnsafeFailForward`,
+		},
+		"a subscription": {
+			`{"namespace":"ops","subscriptions":[{"name":"a"},{"name":"a"}]}`,
+			`subscriptions[1].name: "a" is missing or stands there twice`,
+		},
+		"a result": {
+			`{"namespace":"ops","expect":{"result":"error"}}`,
+			`expect.result: "error" is neither resolved nor an error that is told`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,10 +156,20 @@ func TestContentIsLenient(t *testing.T) {
 		packages  []string
 		apis      []string // of package a
 	}{
-		"a bundle with an unreadable dependency is not there, nor is its package then": {documents("a", "1.0.0 olm.gvk.required=7"), nil, nil},
-		"a range that makes no sense is found later":                                   {documents("a", `1.0.0 olm.package.required={"packageName":"b","versionRange":"^1"}`), []string{"a"}, nil},
-		"an unreadable API is passed over":                                             {documents("a", "2.0.0 olm.gvk=7", "1.0.0 olm.gvk="+api("K")), []string{"a"}, []string{"K (sea.test/v1)"}},
-		"other schemas are passed over":                                                {append(documents("a", "1.0.0"), json.RawMessage(`{"schema":"acme.note"}`)), []string{"a"}, nil},
+		"a bundle with an unreadable dependency is not there, nor is its package then": {documents(
+			"a", "1.0.0 olm.gvk.required=7"), nil, nil},
+		"a range that makes no sense is found later": {documents(
+			"a", `1.0.0 olm.package.required={"packageName":"b","versionRange":"^1"}`), []string{"a"}, nil},
+		"an unreadable API is passed over": {
+			documents("a", "2.0.0 olm.gvk=7", "1.0.0 olm.gvk="+api("K")),
+			[]string{"a"},
+			[]string{"K (sea.test/v1)"},
+		},
+		"other schemas are passed over": {
+			append(documents("a", "1.0.0"), json.RawMessage(`{"schema":"acme.note"}`)),
+			[]string{"a"},
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +211,10 @@ func TestLeftOutBundleSplitsItsChannel(t *testing.T) {
 // TestInstalled: which CSVs count, and what is known of them (RESOLVER-NOTES §7).
 func TestInstalled(t *testing.T) {
 	t.Parallel()
-	annotated := []catalog.Property{{Type: catalog.TypePackage, Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`)}}
+	annotated := []catalog.Property{{
+		Type:  catalog.TypePackage,
+		Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`),
+	}}
 	gvk := API{GVK: catalog.GVK{Group: "sea.test", Version: "v1", Kind: "K"}}
 	base := func(s ...Subscription) Case { return Case{Namespace: "ops", Subscriptions: s} }
 	for name, c := range map[string]struct {
@@ -185,14 +222,37 @@ func TestInstalled(t *testing.T) {
 		csv  CSV
 		want string // package version follower properties, "" where it does not count
 	}{
-		"the annotation overrides the spec": {base(), CSV{Name: "a.v1", Version: "1.0.0", Provides: []API{gvk}, Properties: annotated}, "a 1.0.0  olm.package"},
-		"an empty annotation, too":          {base(), CSV{Name: "a.v1", Version: "1.0.0", Provides: []API{gvk}}, " 1.0.0  "},
-		"without one the spec counts once":  {base(), CSV{Name: "a.v1", NoProperties: true, Provides: []API{gvk, gvk}, Requires: []API{gvk}}, " 0.0.0  olm.gvk olm.gvk.required"},
-		"the package is inferred":           {base(Subscription{Name: "s", Package: "p", InstalledCSV: "a.v1"}), CSV{Name: "a.v1", Version: "v1.2", NoProperties: true}, "p 1.2.0 s olm.package"},
-		"not of subscriptions that differ":  {base(Subscription{Name: "s", Package: "p", InstalledCSV: "a.v1"}, Subscription{Name: "t", Package: "q", InstalledCSV: "a.v1"}), CSV{Name: "a.v1", NoProperties: true, Subscription: "s"}, " 0.0.0 s "},
-		"currentCSV tells nothing":          {base(Subscription{Name: "s", Package: "p", CurrentCSV: "a.v1"}), CSV{Name: "a.v1", NoProperties: true}, " 0.0.0  "},
-		"copies do not count":               {base(), CSV{Name: "a.v1", Copied: true}, ""},
-		"nor do other namespaces":           {base(), CSV{Name: "a.v1", Namespace: "hub"}, ""},
+		"the annotation overrides the spec": {base(), CSV{
+			Name: "a.v1", Version: "1.0.0", Provides: []API{gvk},
+			Properties: annotated,
+		}, "a 1.0.0  olm.package"},
+		"an empty annotation, too": {
+			base(),
+			CSV{Name: "a.v1", Version: "1.0.0", Provides: []API{gvk}},
+			" 1.0.0  ",
+		},
+		"without one the spec counts once": {base(), CSV{
+			Name: "a.v1", NoProperties: true, Provides: []API{gvk, gvk},
+			Requires: []API{gvk},
+		}, " 0.0.0  olm.gvk olm.gvk.required"},
+		"the package is inferred": {
+			base(Subscription{Name: "s", Package: "p", InstalledCSV: "a.v1"}),
+			CSV{Name: "a.v1", Version: "v1.2", NoProperties: true},
+			"p 1.2.0 s olm.package",
+		},
+		"not of subscriptions that differ": {
+			base(Subscription{Name: "s", Package: "p", InstalledCSV: "a.v1"},
+				Subscription{Name: "t", Package: "q", InstalledCSV: "a.v1"}),
+			CSV{Name: "a.v1", NoProperties: true, Subscription: "s"},
+			" 0.0.0 s ",
+		},
+		"currentCSV tells nothing": {
+			base(Subscription{Name: "s", Package: "p", CurrentCSV: "a.v1"}),
+			CSV{Name: "a.v1", NoProperties: true},
+			" 0.0.0  ",
+		},
+		"copies do not count":     {base(), CSV{Name: "a.v1", Copied: true}, ""},
+		"nor do other namespaces": {base(), CSV{Name: "a.v1", Namespace: "hub"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +276,8 @@ func TestInstalled(t *testing.T) {
 func TestCatalogsInView(t *testing.T) {
 	t.Parallel()
 	c := namespace(documents("a", "1.0.0"))
-	c.Catalogs = append(c.Catalogs, Catalog{Name: "own", Namespace: "ops", Unavailable: true, Priority: 7}, Catalog{Name: "foreign", Namespace: "elsewhere", File: "not-read"})
+	c.Catalogs = append(c.Catalogs, Catalog{Name: "own", Namespace: "ops", Unavailable: true, Priority: 7},
+		Catalog{Name: "foreign", Namespace: "elsewhere", File: "not-read"})
 	in, err := c.Input(inline)
 	if err != nil {
 		t.Fatal(err)
@@ -237,17 +298,24 @@ func TestCatalogsInView(t *testing.T) {
 // TestFaults: every kind of wrong plan is found, whoever made it.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	inline := slices.Concat(documents("a", "3.0.0", "2.0.0", "1.0.0"), documents("b", "1.0.0 olm.gvk="+api("K")), documents("c", "1.0.0 olm.gvk="+api("K")),
+	inline := slices.Concat(documents("a", "3.0.0", "2.0.0", "1.0.0"), documents("b", "1.0.0 olm.gvk="+api("K")),
+		documents("c", "1.0.0 olm.gvk="+api("K")),
 		documents("d", "1.0.0 olm.gvk.required="+api("K")), documents("e", "1.0.0 olm.deprecated=true"))
 	plan := func(csv, pkg, replaces string, subscriptions ...string) resolution.Planned {
-		return resolution.Planned{CSV: csv, Package: pkg, Channel: "stable", Catalog: resolution.CatalogKey{Name: "sea", Namespace: "hub"}, Replaces: replaces, Subscriptions: subscriptions}
+		return resolution.Planned{
+			CSV: csv, Package: pkg, Channel: "stable",
+			Catalog: resolution.CatalogKey{Name: "sea", Namespace: "hub"}, Replaces: replaces,
+			Subscriptions: subscriptions,
+		}
 	}
 	gets := func(sub, csv string) resolution.Outcome {
 		return resolution.Outcome{Subscription: sub, CSV: csv, Planned: true}
 	}
 	elsewhere := plan("a.v3.0.0", "a", "", "a")
 	elsewhere.Channel = "beta"
-	have := CSV{Name: "a.v1.0.0", Version: "1.0.0", Properties: []catalog.Property{{Type: catalog.TypePackage, Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`)}}}
+	have := CSV{Name: "a.v1.0.0", Version: "1.0.0", Properties: []catalog.Property{
+		{Type: catalog.TypePackage, Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`)},
+	}}
 	for name, c := range map[string]struct {
 		subscriptions []string
 		installed     []CSV
@@ -257,50 +325,88 @@ func TestFaults(t *testing.T) {
 		"nothing is wrong": {
 			[]string{"d"},
 			nil,
-			resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", ""), plan("d.v1.0.0", "d", "", "d")}, Outcomes: []resolution.Outcome{gets("d", "d.v1.0.0")}},
+			resolution.Component{
+				Bundles: []resolution.Planned{
+					plan("b.v1.0.0", "b", ""), plan("d.v1.0.0", "d", "", "d"),
+				},
+				Outcomes: []resolution.Outcome{gets("d", "d.v1.0.0")},
+			},
 			nil,
 		},
 		"not in that channel": {
 			[]string{"a"},
 			nil,
-			resolution.Component{Bundles: []resolution.Planned{elsewhere}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
-			[]string{"a.v3.0.0 is no entry of channel beta of package a in catalog hub/sea", "subscription a is said to get a.v3.0.0, which is not there"},
+			resolution.Component{
+				Bundles:  []resolution.Planned{elsewhere},
+				Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")},
+			},
+			[]string{
+				"a.v3.0.0 is no entry of channel beta of package a in catalog hub/sea",
+				"subscription a is said to get a.v3.0.0, which is not there",
+			},
 		},
 		"deprecated": {
-			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("e.v1.0.0", "e", "")}}, []string{"e.v1.0.0 is deprecated"},
+			nil, nil,
+			resolution.Component{Bundles: []resolution.Planned{plan("e.v1.0.0", "e", "")}},
+			[]string{"e.v1.0.0 is deprecated"},
 		},
 		"a package twice": {
-			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("a.v3.0.0", "a", ""), plan("a.v2.0.0", "a", "")}}, []string{"a.v3.0.0 and a.v2.0.0 are of one package"},
+			nil, nil,
+			resolution.Component{Bundles: []resolution.Planned{
+				plan("a.v3.0.0", "a", ""), plan("a.v2.0.0", "a", ""),
+			}},
+			[]string{"a.v3.0.0 and a.v2.0.0 are of one package"},
 		},
 		"a package beside what is installed": {
 			[]string{"a a.v1.0.0"},
 			[]CSV{have},
-			resolution.Component{Bundles: []resolution.Planned{plan("a.v2.0.0", "a", "")}, Outcomes: []resolution.Outcome{{Subscription: "a", CSV: "a.v1.0.0"}}},
+			resolution.Component{
+				Bundles:  []resolution.Planned{plan("a.v2.0.0", "a", "")},
+				Outcomes: []resolution.Outcome{{Subscription: "a", CSV: "a.v1.0.0"}},
+			},
 			[]string{"a.v2.0.0 and a.v1.0.0 are of one package"},
 		},
 		"an API twice": {
-			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", ""), plan("c.v1.0.0", "c", "")}}, []string{"b.v1.0.0 and c.v1.0.0 provide K (sea.test/v1)"},
+			nil, nil,
+			resolution.Component{Bundles: []resolution.Planned{
+				plan("b.v1.0.0", "b", ""), plan("c.v1.0.0", "c", ""),
+			}},
+			[]string{"b.v1.0.0 and c.v1.0.0 provide K (sea.test/v1)"},
 		},
 		"an unmet requirement": {
-			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("d.v1.0.0", "d", "")}}, []string{"d.v1.0.0 requires an operator providing K (sea.test/v1), and there would be none"},
+			nil, nil,
+			resolution.Component{Bundles: []resolution.Planned{plan("d.v1.0.0", "d", "")}},
+			[]string{"d.v1.0.0 requires an operator providing K (sea.test/v1), and there would be none"},
 		},
 		"nothing told": {[]string{"a"}, nil, resolution.Component{}, []string{"nothing is told of subscription a"}},
 		"told twice": {
 			[]string{"a"},
 			nil,
-			resolution.Component{Subscriptions: []string{"a"}, Failure: &resolution.Explanation{}, Bundles: []resolution.Planned{plan("a.v3.0.0", "a", "", "a")}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
+			resolution.Component{
+				Subscriptions: []string{"a"}, Failure: &resolution.Explanation{},
+				Bundles:  []resolution.Planned{plan("a.v3.0.0", "a", "", "a")},
+				Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")},
+			},
 			[]string{"subscription a is told to fail, and to get a.v3.0.0"},
 		},
 		"another package": {
 			[]string{"a"},
 			nil,
-			resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", "", "a")}, Outcomes: []resolution.Outcome{gets("a", "b.v1.0.0")}},
-			[]string{`subscription a asks for package a, channel "stable" of hub/sea, and gets b.v1.0.0 of package b, channel stable of hub/sea`},
+			resolution.Component{
+				Bundles:  []resolution.Planned{plan("b.v1.0.0", "b", "", "a")},
+				Outcomes: []resolution.Outcome{gets("a", "b.v1.0.0")},
+			},
+			[]string{
+				`subscription a asks for package a, channel "stable" of hub/sea, and gets b.v1.0.0 of package b, channel stable of hub/sea`,
+			},
 		},
 		"a step too far": {
 			[]string{"a a.v1.0.0"},
 			[]CSV{have},
-			resolution.Component{Bundles: []resolution.Planned{plan("a.v3.0.0", "a", "a.v1.0.0", "a")}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
+			resolution.Component{
+				Bundles:  []resolution.Planned{plan("a.v3.0.0", "a", "a.v1.0.0", "a")},
+				Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")},
+			},
 			[]string{"subscription a has a.v1.0.0, which a.v3.0.0 does not follow"},
 		},
 	} {
@@ -327,16 +433,57 @@ func TestJudgePlan(t *testing.T) {
 		expect Expectation
 		want   Judgement
 	}{
-		"equal":                        {Expectation{Install: planned("a.v2.0.0")}, Judgement{Verdict: Equal}},
-		"what is there already":        {Expectation{Install: append(planned("a.v2.0.0"), Install{Name: "b", AlreadyCurrent: true})}, Judgement{Verdict: Equal}},
-		"an alternative":               {Expectation{Install: planned("a.v1.0.0"), Alternatives: []Alternative{{Install: planned("a.v1.0.0"), Count: 5}, {Install: planned("a.v2.0.0"), Count: 5}}}, Judgement{Verdict: OneOf}},
-		"none of them":                 {Expectation{Install: planned("a.v1.0.0"), Alternatives: []Alternative{{Install: planned("a.v1.0.0"), Count: 9}}}, different("expected, but not planned: a.v1.0.0 from stable of hub/sea", "planned, but not expected: a.v2.0.0 from stable of hub/sea")},
-		"one of more than were seen":   {Expectation{Install: planned("a.v1.0.0"), Alternatives: []Alternative{{Install: planned("a.v1.0.0"), Count: 1}}}, Judgement{Verdict: Meant, Reason: ReasonRandom}},
-		"not an upgrade":               {Expectation{Install: planned("a.v2.0.0<a.v1.0.0")}, different("expected, but not planned: a.v2.0.0 from stable of hub/sea in place of a.v1.0.0", "planned, but not expected: a.v2.0.0 from stable of hub/sea")},
-		"an upgrade to itself":         {Expectation{Install: append(planned("a.v2.0.0"), planned("b.v1<b.v1")...)}, Judgement{Verdict: Meant, Reason: ReasonThere}},
-		"an error":                     {Expectation{Result: ResultError, Error: &ExpectedError{Class: "unsatisfiable", Message: "m"}}, different("expected: error unsatisfiable: m", "planned, but not expected: a.v2.0.0 from stable of hub/sea")},
-		"an error, or sometimes this":  {Expectation{Result: ResultError, Install: planned("a.v2.0.0"), Error: &ExpectedError{Class: "unsatisfiable"}}, Judgement{Verdict: Equal}},
-		"a limit of OLM's identifiers": {Expectation{Result: ResultError, Error: &ExpectedError{Class: "bad-identifier"}}, Judgement{Verdict: Meant, Reason: ReasonIdentity}},
+		"equal": {Expectation{Install: planned("a.v2.0.0")}, Judgement{Verdict: Equal}},
+		"what is there already": {Expectation{
+			Install: append(planned("a.v2.0.0"), Install{Name: "b", AlreadyCurrent: true}),
+		}, Judgement{Verdict: Equal}},
+		"an alternative": {Expectation{
+			Install: planned("a.v1.0.0"),
+			Alternatives: []Alternative{
+				{Install: planned("a.v1.0.0"), Count: 5},
+				{Install: planned("a.v2.0.0"), Count: 5},
+			},
+		}, Judgement{Verdict: OneOf}},
+		"none of them": {
+			Expectation{
+				Install:      planned("a.v1.0.0"),
+				Alternatives: []Alternative{{Install: planned("a.v1.0.0"), Count: 9}},
+			},
+			different("expected, but not planned: a.v1.0.0 from stable of hub/sea",
+				"planned, but not expected: a.v2.0.0 from stable of hub/sea"),
+		},
+		"one of more than were seen": {
+			Expectation{
+				Install:      planned("a.v1.0.0"),
+				Alternatives: []Alternative{{Install: planned("a.v1.0.0"), Count: 1}},
+			},
+			Judgement{Verdict: Meant, Reason: ReasonRandom},
+		},
+		"not an upgrade": {
+			Expectation{Install: planned("a.v2.0.0<a.v1.0.0")},
+			different("expected, but not planned: a.v2.0.0 from stable of hub/sea in place of a.v1.0.0",
+				"planned, but not expected: a.v2.0.0 from stable of hub/sea"),
+		},
+		"an upgrade to itself": {
+			Expectation{Install: append(planned("a.v2.0.0"), planned("b.v1<b.v1")...)},
+			Judgement{Verdict: Meant, Reason: ReasonThere},
+		},
+		"an error": {
+			Expectation{
+				Result: ResultError,
+				Error:  &ExpectedError{Class: "unsatisfiable", Message: "m"},
+			},
+			different("expected: error unsatisfiable: m",
+				"planned, but not expected: a.v2.0.0 from stable of hub/sea"),
+		},
+		"an error, or sometimes this": {Expectation{
+			Result: ResultError, Install: planned("a.v2.0.0"),
+			Error: &ExpectedError{Class: "unsatisfiable"},
+		}, Judgement{Verdict: Equal}},
+		"a limit of OLM's identifiers": {Expectation{
+			Result: ResultError,
+			Error:  &ExpectedError{Class: "bad-identifier"},
+		}, Judgement{Verdict: Meant, Reason: ReasonIdentity}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -355,9 +502,12 @@ func TestJudgePlan(t *testing.T) {
 // TestMeantIsAsserted: a reason to differ excuses only what is right by itself.
 func TestMeantIsAsserted(t *testing.T) {
 	t.Parallel()
-	inline := slices.Concat(documents("a", "2.0.0", "1.0.0"), documents("b", `1.0.0 olm.package.required={"packageName":"gone","versionRange":">=1.0.0"}`))
+	inline := slices.Concat(documents("a", "2.0.0", "1.0.0"),
+		documents("b", `1.0.0 olm.package.required={"packageName":"gone","versionRange":">=1.0.0"}`))
 	failed := func(class string) *Expectation {
-		return &Expectation{Result: ResultError, Error: &ExpectedError{Class: class, Message: "m", CoreSubscriptions: [][]string{{"b"}}}}
+		return &Expectation{Result: ResultError, Error: &ExpectedError{
+			Class: class, Message: "m", CoreSubscriptions: [][]string{{"b"}},
+		}}
 	}
 	t.Run("what goes on beside a failure", func(t *testing.T) {
 		t.Parallel()
@@ -433,7 +583,10 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(loaded.Findings, func(f catalog.Finding) bool { return f.Rule == "R-CAT-26" && f.Severity == catalog.SeverityError }) {
+	if !slices.ContainsFunc(loaded.Findings, func(f catalog.Finding) bool {
+		return f.Rule == "R-CAT-26" &&
+			f.Severity == catalog.SeverityError
+	}) {
 		t.Errorf("it is not refused: %v", loaded.Findings)
 	}
 }
@@ -442,9 +595,17 @@ func TestClaim(t *testing.T) {
 // does, it takes its place.
 func TestKept(t *testing.T) {
 	t.Parallel()
-	channel := json.RawMessage(`{"schema":"olm.channel","package":"d","name":"stable","entries":[{"name":"d.v1.0.0","replaces":"a.v1.0.0"}]}`)
-	c := namespace(append(slices.Concat(documents("a", "1.0.0"), documents("d", "1.0.0")[:2]), channel), "a a.v1.0.0", "d")
-	c.Installed = []CSV{{Name: "a.v1.0.0", Version: "1.0.0", Properties: []catalog.Property{{Type: catalog.TypePackage, Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`)}}}}
+	channel := json.RawMessage(
+		`{"schema":"olm.channel","package":"d","name":"stable","entries":[{"name":"d.v1.0.0","replaces":"a.v1.0.0"}]}`)
+	c := namespace(append(slices.Concat(documents("a", "1.0.0"), documents("d", "1.0.0")[:2]), channel), "a a.v1.0.0",
+		"d")
+	c.Installed = []CSV{{
+		Name: "a.v1.0.0", Version: "1.0.0",
+		Properties: []catalog.Property{{
+			Type:  catalog.TypePackage,
+			Value: json.RawMessage(`{"packageName":"a","version":"1.0.0"}`),
+		}},
+	}}
 	c.Expect = &Expectation{Result: ResultResolved, Install: planned("d.v1.0.0<a.v1.0.0")}
 	if j := Judge(mustResolve(t, c)); j.Verdict != Meant || j.Reason != ReasonKept {
 		t.Errorf("judged %+v", j)
@@ -461,8 +622,14 @@ func TestExplained(t *testing.T) {
 	came := []resolution.Explanation{{
 		Class: resolution.ClassUnsatisfiable, Subscriptions: []string{"s", "t"},
 		Statements: []resolution.Statement{
-			{Kind: resolution.UnmetRequirement, Bundle: "hub/sea/stable/a.v1", Requirement: "of package b in range >=1.0.0 <2.0.0", Text: "bundle a.v1 requires b"},
-			{Kind: resolution.PackageUnique, Package: "c", Text: "there can be only one operator from package c: x and y"},
+			{
+				Kind: resolution.UnmetRequirement, Bundle: "hub/sea/stable/a.v1",
+				Requirement: "of package b in range >=1.0.0 <2.0.0", Text: "bundle a.v1 requires b",
+			},
+			{
+				Kind: resolution.PackageUnique, Package: "c",
+				Text: "there can be only one operator from package c: x and y",
+			},
 		},
 	}}
 	unmet := func(bundle, requirement string) []Fact {
@@ -472,13 +639,30 @@ func TestExplained(t *testing.T) {
 		e    ExpectedError
 		want string // the first that is lacking
 	}{
-		"all of it":           {ExpectedError{CoreSubscriptions: [][]string{{"z"}, {"s", "t"}}, Packages: []string{"c"}, Facts: unmet("a.v1", "with package: b and with version in range: >=1.0.0 <2.0.0")}, ""},
-		"no subscription":     {ExpectedError{CoreSubscriptions: [][]string{nil}}, ""},
-		"another class":       {ExpectedError{Class: "invalid-channel", Message: "m"}, "expected: error invalid-channel: m"},
-		"a subscription":      {ExpectedError{CoreSubscriptions: [][]string{{"s", "z"}}}, "expected an explanation that names the subscriptions s, z"},
-		"a package":           {ExpectedError{Packages: []string{"d"}}, "expected an explanation that names package d"},
-		"the range":           {ExpectedError{Facts: unmet("a.v1", "with package: b and with version in range: >=3.0.0")}, "expected an explanation that says that it is so"},
-		"the bundle":          {ExpectedError{Facts: unmet("a.v2", "with package: b and with version in range: >=1.0.0 <2.0.0")}, "expected an explanation that says that it is so"},
+		"all of it": {ExpectedError{
+			CoreSubscriptions: [][]string{{"z"}, {"s", "t"}}, Packages: []string{"c"},
+			Facts: unmet("a.v1", "with package: b and with version in range: >=1.0.0 <2.0.0"),
+		}, ""},
+		"no subscription": {ExpectedError{CoreSubscriptions: [][]string{nil}}, ""},
+		"another class": {
+			ExpectedError{Class: "invalid-channel", Message: "m"},
+			"expected: error invalid-channel: m",
+		},
+		"a subscription": {
+			ExpectedError{CoreSubscriptions: [][]string{{"s", "z"}}},
+			"expected an explanation that names the subscriptions s, z",
+		},
+		"a package": {ExpectedError{Packages: []string{"d"}}, "expected an explanation that names package d"},
+		"the range": {
+			ExpectedError{Facts: unmet(
+				"a.v1", "with package: b and with version in range: >=3.0.0")},
+			"expected an explanation that says that it is so",
+		},
+		"the bundle": {
+			ExpectedError{Facts: unmet(
+				"a.v2", "with package: b and with version in range: >=1.0.0 <2.0.0")},
+			"expected an explanation that says that it is so",
+		},
 		"facts of other kind": {ExpectedError{Facts: []Fact{{Kind: "subscription-exists", Subscription: "z"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,10 @@ func NewContent(documents []json.RawMessage) (*Content, error) {
 			p.Channels = append(p.Channels, catalog.Channel{Name: d.Name, Entries: d.Entries})
 		case catalog.SchemaBundle:
 			if p := of(d.Package); listed(d.Properties) {
-				p.Bundles = append(p.Bundles, catalog.Bundle{Name: d.Name, Version: version(d.Properties), Properties: offered(d.Properties)})
+				p.Bundles = append(p.Bundles, catalog.Bundle{
+					Name: d.Name, Version: version(d.Properties),
+					Properties: offered(d.Properties),
+				})
 			}
 		case "":
 			return nil, errs.New(errs.Invalid, "document %d of the catalog has no schema", i+1)
@@ -93,7 +96,8 @@ func trim(p *catalog.Package) {
 		bundles[b.Name] = true
 	}
 	for i := range p.Channels {
-		p.Channels[i].Entries = slices.DeleteFunc(p.Channels[i].Entries, func(e catalog.Entry) bool { return !bundles[e.Name] })
+		p.Channels[i].Entries = slices.DeleteFunc(p.Channels[i].Entries,
+			func(e catalog.Entry) bool { return !bundles[e.Name] })
 	}
 	p.Channels = slices.DeleteFunc(p.Channels, func(c catalog.Channel) bool { return len(c.Entries) == 0 })
 }

@@ -109,7 +109,8 @@ func (c Case) check() error {
 	}
 	for i, g := range c.OperatorGroups {
 		if g.UpgradeStrategy != "" && g.UpgradeStrategy != "Default" && g.UpgradeStrategy != failForward {
-			return wrong(fmt.Sprintf("operatorGroups[%d].upgradeStrategy", i), "%q is neither Default nor %s", g.UpgradeStrategy, failForward)
+			return wrong(fmt.Sprintf("operatorGroups[%d].upgradeStrategy", i), "%q is neither Default nor %s",
+				g.UpgradeStrategy, failForward)
 		}
 	}
 	seen := map[string]bool{}

@@ -33,7 +33,8 @@ func explained(e *ExpectedError, failures []resolution.Explanation) []string {
 		}
 	}
 	for _, f := range e.Facts {
-		if f.Kind == string(resolution.UnmetRequirement) && !slices.ContainsFunc(alike, func(x resolution.Explanation) bool { return requires(x, f) }) {
+		if f.Kind == string(resolution.UnmetRequirement) &&
+			!slices.ContainsFunc(alike, func(x resolution.Explanation) bool { return requires(x, f) }) {
 			out = append(out, "expected an explanation that says that "+f.Text)
 		}
 	}
@@ -88,7 +89,8 @@ func cores(list [][]string) string {
 // mentions says whether an explanation names a package.
 func mentions(f resolution.Explanation, pkg string) bool {
 	return slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
-		return s.Package == pkg || slices.Contains(strings.FieldsFunc(s.Text, func(r rune) bool { return strings.ContainsRune(" ,;:", r) }), pkg)
+		return s.Package == pkg || slices.Contains(
+			strings.FieldsFunc(s.Text, func(r rune) bool { return strings.ContainsRune(" ,;:", r) }), pkg)
 	})
 }
 
@@ -105,9 +107,10 @@ func requires(f resolution.Explanation, fact Fact) bool {
 var (
 	asksAPI     = regexp.MustCompile(`providing an API with group: (\S*), version: (\S*), kind: (\S*)`)
 	asksPackage = regexp.MustCompile(`with package: (\S+)`)
-	asksRange   = regexp.MustCompile(`with version in range: (.+?)(?: and (?:with|providing|not) | or (?:with|providing|not) |$)`)
-	asksLabel   = regexp.MustCompile(`with label: (\S+)`)
-	asksRule    = regexp.MustCompile(`with constraint: "(.*?)" and message: "[^"]*"`)
+	asksRange   = regexp.MustCompile(
+		`with version in range: (.+?)(?: and (?:with|providing|not) | or (?:with|providing|not) |$)`)
+	asksLabel = regexp.MustCompile(`with label: (\S+)`)
+	asksRule  = regexp.MustCompile(`with constraint: "(.*?)" and message: "[^"]*"`)
 )
 
 // essence are the names, ranges and rules in a requirement that OLM worded.

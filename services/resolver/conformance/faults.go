@@ -52,7 +52,8 @@ func (f *faults) gather() {
 			e, ok := f.entry(b)
 			switch {
 			case !ok:
-				f.addf("%s is no entry of channel %s of package %s in catalog %s", b.CSV, b.Channel, b.Package, b.Catalog)
+				f.addf("%s is no entry of channel %s of package %s in catalog %s", b.CSV, b.Channel, b.Package,
+					b.Catalog)
 			case e.Bundle.Deprecated:
 				f.addf("%s is deprecated", b.CSV)
 			default:
@@ -60,7 +61,8 @@ func (f *faults) gather() {
 			}
 		}
 	}
-	forward := slices.ContainsFunc(f.Input.OperatorGroups, func(g resolution.OperatorGroup) bool { return g.FailForward })
+	forward := slices.ContainsFunc(f.Input.OperatorGroups,
+		func(g resolution.OperatorGroup) bool { return g.FailForward })
 	for _, i := range f.Input.Installed {
 		if forward && i.Phase == "Replacing" {
 			continue // it is on its way out
@@ -169,7 +171,8 @@ func (f *faults) subscribed() {
 // due asserts that a subscription may have what it gets.
 func (f *faults) due(s Subscription, o resolution.Outcome) {
 	i := slices.IndexFunc(f.members, func(m member) bool {
-		return m.Name == o.CSV && o.Planned == (m.plan != nil) && (m.plan == nil || slices.Contains(m.plan.Subscriptions, s.Name))
+		return m.Name == o.CSV && o.Planned == (m.plan != nil) &&
+			(m.plan == nil || slices.Contains(m.plan.Subscriptions, s.Name))
 	})
 	if i < 0 {
 		f.addf("subscription %s is said to get %s, which is not there", s.Name, o.CSV)
@@ -179,7 +182,8 @@ func (f *faults) due(s Subscription, o resolution.Outcome) {
 	if p == nil {
 		return
 	}
-	if p.Package != s.Package || s.Channel != "" && p.Channel != s.Channel || s.Catalog != "" && p.Catalog != (resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
+	if p.Package != s.Package || s.Channel != "" && p.Channel != s.Channel || s.Catalog != "" &&
+		p.Catalog != (resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
 		f.addf("subscription %s asks for package %s, channel %q of %s/%s, and gets %s of package %s, channel %s of %s",
 			s.Name, s.Package, s.Channel, s.CatalogNamespace, s.Catalog, p.CSV, p.Package, p.Channel, p.Catalog)
 	}

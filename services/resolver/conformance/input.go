@@ -38,8 +38,8 @@ func (c Case) Input(load Load) (resolution.Input, error) {
 	}
 	for _, s := range c.Subscriptions {
 		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{
-			Name: s.Name, Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, CatalogNamespace: s.CatalogNamespace,
-			StartingCSV: s.StartingCSV, Approval: resolution.Automatic,
+			Name: s.Name, Package: s.Package, Channel: s.Channel, Catalog: s.Catalog,
+			CatalogNamespace: s.CatalogNamespace, StartingCSV: s.StartingCSV, Approval: resolution.Automatic,
 		})
 	}
 	return in, nil
@@ -58,7 +58,8 @@ func (c Case) installed() []resolution.Installed {
 		}
 		out = append(out, resolution.Installed{
 			CSV: i.Name, Package: packageOf(properties), Version: cmp.Or(tolerant(i.Version), unversioned),
-			Phase: cmp.Or(i.Phase, "Succeeded"), Properties: properties, Subscription: c.follower(i), Replaces: i.Replaces,
+			Phase: cmp.Or(i.Phase, "Succeeded"), Properties: properties, Subscription: c.follower(i),
+			Replaces: i.Replaces,
 		})
 	}
 	return out
@@ -113,7 +114,8 @@ func (c Case) inferred(i CSV) []catalog.Property {
 	if packages = slices.Compact(packages); len(packages) != 1 || packages[0] == "" {
 		return nil
 	}
-	return []catalog.Property{property(catalog.TypePackage, catalog.PackageProperty{PackageName: packages[0], Version: i.Version})}
+	return []catalog.Property{property(catalog.TypePackage,
+		catalog.PackageProperty{PackageName: packages[0], Version: i.Version})}
 }
 
 func property(typ string, v any) catalog.Property {

@@ -28,13 +28,15 @@ const (
 // Text says a reason in a sentence.
 func (r Reason) Text() string {
 	return map[Reason]string{
-		ReasonIndependent: "what is impossible is explained and left out, and the other operators of the namespace go on",
-		ReasonAway:        "a catalog that is away blocks only the subscriptions that name it",
-		ReasonIdentity:    "bundles are told apart by package, and names may hold a slash, where OLM's identifiers fail",
-		ReasonRandom:      "OLM hardly made the same plan twice; the one that came is valid, and always the same",
-		ReasonThere:       "a CSV that is there is not installed again, nor upgraded to itself",
-		ReasonKept:        "a CSV that another subscription follows is not taken away by a bundle that replaces it",
-		ReasonClaim:       "a bundle counts for its own package only; a catalog that says otherwise is refused when it is loaded",
+		ReasonIndependent: "what is impossible is explained and left out, and the other operators of the namespace " +
+			"go on",
+		ReasonAway:     "a catalog that is away blocks only the subscriptions that name it",
+		ReasonIdentity: "bundles are told apart by package, and names may hold a slash, where OLM's identifiers fail",
+		ReasonRandom:   "OLM hardly made the same plan twice; the one that came is valid, and always the same",
+		ReasonThere:    "a CSV that is there is not installed again, nor upgraded to itself",
+		ReasonKept:     "a CSV that another subscription follows is not taken away by a bundle that replaces it",
+		ReasonClaim: "a bundle counts for its own package only; a catalog that says otherwise is refused when it " +
+			"is loaded",
 	}[r]
 }
 
@@ -54,7 +56,8 @@ const (
 
 // beside says whether OLM's error is one that may be none here, and so may hide others.
 func (e *ExpectedError) beside() bool {
-	return e.Class == classAmbiguous || e.Class == classIdentifier || e.Class == string(resolution.ClassCatalogUnavailable)
+	return e.Class == classAmbiguous || e.Class == classIdentifier ||
+		e.Class == string(resolution.ClassCatalogUnavailable)
 }
 
 // judgeResolved judges where OLM failed and nothing of that is impossible here.
@@ -66,7 +69,8 @@ func judgeResolved(r Run) Judgement {
 	case string(resolution.ClassCatalogUnavailable):
 		return judgeAway(r)
 	}
-	return different(append([]string{fmt.Sprintf("expected: error %s: %s", e.Class, e.Message)}, planDifference(nil, r.Plan())...)...)
+	return different(append([]string{fmt.Sprintf("expected: error %s: %s", e.Class, e.Message)},
+		planDifference(nil, r.Plan())...)...)
 }
 
 // judgeAway asserts that a catalog that is away makes no difference to subscriptions that do not name it.
@@ -101,7 +105,8 @@ func judgeIsolated(r Run) Judgement {
 		}
 	}
 	without := r
-	without.Input.Subscriptions = slices.DeleteFunc(slices.Clone(r.Input.Subscriptions), func(s resolution.Subscription) bool { return blamed[s.Name] })
+	without.Input.Subscriptions = slices.DeleteFunc(slices.Clone(r.Input.Subscriptions),
+		func(s resolution.Subscription) bool { return blamed[s.Name] })
 	without.Input.Installed = slices.Clone(r.Input.Installed)
 	for i, csv := range without.Input.Installed {
 		if blamed[csv.Subscription] {
@@ -122,7 +127,8 @@ func (r Run) kept(plan []Install) []Install {
 	out := slices.Clone(plan)
 	for k, i := range out {
 		i.Upgrades = ""
-		at := slices.IndexFunc(r.Input.Installed, func(csv resolution.Installed) bool { return csv.CSV == out[k].Upgrades })
+		at := slices.IndexFunc(r.Input.Installed,
+			func(csv resolution.Installed) bool { return csv.CSV == out[k].Upgrades })
 		if at < 0 {
 			continue
 		}
@@ -157,7 +163,8 @@ func (r Run) claims(failures []resolution.Explanation) bool {
 	}
 	return !slices.ContainsFunc(failures, func(f resolution.Explanation) bool {
 		return !slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
-			return s.Kind == resolution.UnmetRequirement && slices.ContainsFunc(strings.Fields(s.Requirement), func(word string) bool { return claimed[word] })
+			return s.Kind == resolution.UnmetRequirement &&
+				slices.ContainsFunc(strings.Fields(s.Requirement), func(word string) bool { return claimed[word] })
 		})
 	})
 }

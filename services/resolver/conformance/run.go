@@ -31,8 +31,8 @@ func (r Run) Plan() []Install {
 	for _, c := range r.Result.Components {
 		for _, b := range c.Bundles {
 			out = append(out, Install{
-				Name: b.CSV, Package: b.Package, Version: b.Version, Channel: b.Channel, Catalog: b.Catalog.Name, CatalogNamespace: b.Catalog.Namespace,
-				Upgrades: b.Replaces, Subscriptions: b.Subscriptions,
+				Name: b.CSV, Package: b.Package, Version: b.Version, Channel: b.Channel, Catalog: b.Catalog.Name,
+				CatalogNamespace: b.Catalog.Namespace, Upgrades: b.Replaces, Subscriptions: b.Subscriptions,
 			})
 		}
 	}

@@ -86,7 +86,8 @@ func (s State) waits(c resolution.Component) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Catalogs, func(k Catalog) bool {
-		return k.Revision == "" && !k.Failed && slices.ContainsFunc(c.Failure.Statements, func(st resolution.Statement) bool { return st.Catalog == k.Key.String() })
+		return k.Revision == "" && !k.Failed && slices.ContainsFunc(
+			c.Failure.Statements, func(st resolution.Statement) bool { return st.Catalog == k.Key.String() })
 	})
 }
 
@@ -99,7 +100,8 @@ func (s State) held(c resolution.Component) bool {
 	}
 	forward := len(s.Groups) == 1 && s.Groups[0].Spec.UpgradeStrategy == strategyFailForward
 	for _, i := range s.Installed {
-		if i.Phase == phaseSucceeded || forward && s.passedOver(i) || s.goesBack(i) || !slices.Contains(c.Packages, i.Package) {
+		if i.Phase == phaseSucceeded || forward && s.passedOver(i) || s.goesBack(i) ||
+			!slices.Contains(c.Packages, i.Package) {
 			continue
 		}
 		return true
@@ -110,7 +112,8 @@ func (s State) held(c resolution.Component) bool {
 // goesBack says whether an operator failed that somebody wants to go back from: waiting for its success would be
 // waiting for what the rollback is to mend.
 func (s State) goesBack(i Installed) bool {
-	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions, func(sub Subscription) bool { return sub.Rollback.From == i.Name })
+	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions,
+		func(sub Subscription) bool { return sub.Rollback.From == i.Name })
 }
 
 // passedOver says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
@@ -120,7 +123,10 @@ func (s State) passedOver(i Installed) bool {
 		if i.Phase == phaseFailed {
 			return true
 		}
-		next := slices.IndexFunc(s.Installed, func(o Installed) bool { return o.Replaces == i.Name && o.Name != i.Name })
+		next := slices.IndexFunc(s.Installed, func(o Installed) bool {
+			return o.Replaces == i.Name &&
+				o.Name != i.Name
+		})
 		if i.Phase != phaseReplacing || next < 0 {
 			return false
 		}

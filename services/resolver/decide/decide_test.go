@@ -30,9 +30,15 @@ type scene struct {
 func newScene() *scene {
 	return &scene{rev: "r1", State: decide.State{
 		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"},
-		Groups:        []decide.Group{{Name: "og"}},
-		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolution.CatalogKey{Name: "fleet"}, CatalogRevision: decide.CatalogRevision{Revision: "r1"}}},
-		Subscriptions: []decide.Subscription{{Name: "a", Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{Package: "a", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}},
+		Groups: []decide.Group{{Name: "og"}},
+		Catalogs: []decide.Catalog{{
+			Subject: "fleet", Key: resolution.CatalogKey{Name: "fleet"},
+			CatalogRevision: decide.CatalogRevision{Revision: "r1"},
+		}},
+		Subscriptions: []decide.Subscription{{
+			Name: "a", Incarnation: 1, Version: 1,
+			Spec: events.SubscriptionSpec{Package: "a", Channel: "stable", Catalog: "fleet", Approval: "Automatic"},
+		}},
 	}}
 }
 
@@ -48,7 +54,12 @@ func (s *scene) Package(_ resolution.CatalogKey, name string) *offer.Package {
 	if name != "a" {
 		return nil
 	}
-	p := catalog.Package{Name: "a", DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: "a.v2", Replaces: "a.v1"}, {Name: "a.v1"}}}}}
+	p := catalog.Package{
+		Name: "a", DefaultChannel: "stable",
+		Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{
+			{Name: "a.v2", Replaces: "a.v1"}, {Name: "a.v1"},
+		}}},
+	}
 	for _, v := range []string{"1", "2"} {
 		b := catalog.Bundle{Name: "a.v" + v, Version: v + ".0.0", Content: digest.Digest("sha256:c" + v)}
 		if s.byImage {
@@ -76,7 +87,10 @@ func (s *scene) Health(k resolution.CatalogKey) resolution.Health {
 }
 
 func (s *scene) installed(name, version, phase string) *scene {
-	s.Installed = append(s.Installed, decide.Installed{Name: name, Package: "a", Version: version, Content: "sha256:c1", Phase: phase})
+	s.Installed = append(s.Installed, decide.Installed{
+		Name: name, Package: "a", Version: version, Content: "sha256:c1",
+		Phase: phase,
+	})
 	return s
 }
 
@@ -92,7 +106,10 @@ func (s *scene) plan(happened ...events.Payload) *scene {
 		panic(err)
 	}
 	s.Generation = p.Event.Generation
-	s.Plans = append([]decide.Plan{{ID: p.Event.Plan, Version: int64(1 + len(happened)), Effect: p.Effect, State: state}}, s.Plans...)
+	s.Plans = append([]decide.Plan{{
+		ID: p.Event.Plan, Version: int64(1 + len(happened)), Effect: p.Effect,
+		State: state,
+	}}, s.Plans...)
 	return s
 }
 
@@ -168,7 +185,10 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"nothing there", newScene, decide.Proposed, 0},
 		{"a plan waits", func() *scene { return newScene().plan() }, decide.Kept, 0},
-		{"a plan waits, the catalog moved elsewhere", func() *scene { s := newScene().plan(); s.rev = "r2"; return s }, decide.Kept, 0},
+		{
+			"a plan waits, the catalog moved elsewhere",
+			func() *scene { s := newScene().plan(); s.rev = "r2"; return s }, decide.Kept, 0,
+		},
 		{"a plan waits, its subscription is now Manual", func() *scene {
 			s := newScene().plan()
 			s.Subscriptions[0].Spec.Approval = "Manual"
@@ -188,8 +208,14 @@ func TestVerdicts(t *testing.T) {
 			return newScene().plan(started, finished).installed("a.v2", "2.0.0", "")
 		}, decide.Held, 0},
 		{"installing", func() *scene { return newScene().installed("a.v1", "1.0.0", "Installing") }, decide.Held, 0},
-		{"succeeded, a step ahead", func() *scene { return newScene().installed("a.v1", "1.0.0", "Succeeded") }, decide.Proposed, 0},
-		{"succeeded, at the head", func() *scene { return newScene().installed("a.v2", "2.0.0", "Succeeded") }, decide.Settled, 0},
+		{
+			"succeeded, a step ahead", func() *scene { return newScene().installed("a.v1", "1.0.0", "Succeeded") },
+			decide.Proposed, 0,
+		},
+		{
+			"succeeded, at the head", func() *scene { return newScene().installed("a.v2", "2.0.0", "Succeeded") },
+			decide.Settled, 0,
+		},
 		{"failed", func() *scene { return newScene().installed("a.v1", "1.0.0", "Failed") }, decide.Held, 0},
 		{"failed, fail forward", func() *scene {
 			s := newScene().installed("a.v1", "1.0.0", "Failed")
@@ -197,8 +223,14 @@ func TestVerdicts(t *testing.T) {
 			return s
 		}, decide.Proposed, 0},
 		{"failed while it replaces another", func() *scene { return replacing("Failed", "") }, decide.Held, 0},
-		{"failed while it replaces another, fail forward", func() *scene { return replacing("Failed", "TechPreviewUnsafeFailForward") }, decide.Proposed, 0},
-		{"replacing, fail forward", func() *scene { return replacing("Installing", "TechPreviewUnsafeFailForward") }, decide.Held, 0},
+		{
+			"failed while it replaces another, fail forward",
+			func() *scene { return replacing("Failed", "TechPreviewUnsafeFailForward") }, decide.Proposed, 0,
+		},
+		{
+			"replacing, fail forward", func() *scene { return replacing("Installing", "TechPreviewUnsafeFailForward") },
+			decide.Held, 0,
+		},
 		{"two that replace each other, fail forward", func() *scene {
 			s := replacing("Replacing", "TechPreviewUnsafeFailForward")
 			s.Installed[0].Replaces = "a.v1"
@@ -221,7 +253,10 @@ func TestVerdicts(t *testing.T) {
 		}, decide.Held, 0},
 		{"the last plan failed", func() *scene { return newScene().plan(started, failed) }, decide.Ended, 0},
 		{"the last plan was rejected", func() *scene { return newScene().plan(rejected) }, decide.Ended, 0},
-		{"the operator was deleted by hand", func() *scene { return newScene().plan(started, finished) }, decide.Proposed, 0},
+		{
+			"the operator was deleted by hand", func() *scene { return newScene().plan(started, finished) },
+			decide.Proposed, 0,
+		},
 		{"rejected, and the subscription was created again", func() *scene {
 			s := newScene().plan(rejected)
 			s.Subscriptions[0].Incarnation = 2
@@ -237,7 +272,10 @@ func TestVerdicts(t *testing.T) {
 			return s
 		}, decide.Held, 1},
 		{"no operator group", func() *scene { s := newScene().plan(); s.Groups = nil; return s }, decide.Failed, 1},
-		{"the catalog is loading", func() *scene { s := newScene(); s.State.Catalogs[0].Revision = ""; return s }, decide.Waiting, 0},
+		{
+			"the catalog is loading", func() *scene { s := newScene(); s.State.Catalogs[0].Revision = ""; return s },
+			decide.Waiting, 0,
+		},
 		{"the catalog cannot be loaded", func() *scene {
 			s := newScene()
 			s.State.Catalogs[0].Revision, s.State.Catalogs[0].Failed = "", true
@@ -320,7 +358,10 @@ func TestPlanDigestHoldsNoIdentity(t *testing.T) {
 func TestFollowers(t *testing.T) {
 	t.Parallel()
 	sub := func(name string, created int64, installed string) decide.Subscription {
-		return decide.Subscription{Name: name, Created: created, InstalledCSV: installed, Spec: events.SubscriptionSpec{Package: "a"}}
+		return decide.Subscription{
+			Name: name, Created: created, InstalledCSV: installed,
+			Spec: events.SubscriptionSpec{Package: "a"},
+		}
 	}
 	cases := map[string]struct {
 		subs []decide.Subscription
@@ -332,7 +373,9 @@ func TestFollowers(t *testing.T) {
 		"none":             {nil, ""},
 	}
 	for name, c := range cases {
-		s := decide.State{Subscriptions: c.subs, Installed: []decide.Installed{{Name: "a.v1", Package: "a", Phase: "Succeeded"}}}
+		s := decide.State{Subscriptions: c.subs, Installed: []decide.Installed{
+			{Name: "a.v1", Package: "a", Phase: "Succeeded"},
+		}}
 		if diff := cmp.Diff(c.want, s.Input(nil).Installed[0].Subscription); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -362,12 +405,14 @@ func TestTwoSubscriptionsOfOneOperator(t *testing.T) {
 // TestGenerated: dependencies get subscriptions, once, unless their package has one (R-RES-40).
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	state, err := installplan.Fold(events.InstallPlanProposed{Plan: "p", Approval: "Automatic", Bundles: []events.PlannedBundle{
-		{CSV: "a.v1", Package: "a", Channel: "stable", Catalog: "fleet", Subscriptions: []string{"a"}},
-		{CSV: "b.v1", Package: "b", Channel: "fast", Catalog: "fleet"},
-		{CSV: "c.v1", Package: "c", Channel: "fast", Catalog: "olm/local"},
-		{CSV: "d.v1", Package: "d", Channel: "fast", Catalog: "fleet"},
-	}}, started, finished)
+	state, err := installplan.Fold(events.InstallPlanProposed{
+		Plan: "p", Approval: "Automatic", Bundles: []events.PlannedBundle{
+			{CSV: "a.v1", Package: "a", Channel: "stable", Catalog: "fleet", Subscriptions: []string{"a"}},
+			{CSV: "b.v1", Package: "b", Channel: "fast", Catalog: "fleet"},
+			{CSV: "c.v1", Package: "c", Channel: "fast", Catalog: "olm/local"},
+			{CSV: "d.v1", Package: "d", Channel: "fast", Catalog: "fleet"},
+		},
+	}, started, finished)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +423,8 @@ func TestGenerated(t *testing.T) {
 	subs, settled := decide.Generated(s)
 	var got []string
 	for _, g := range subs {
-		got = append(got, fmt.Sprintf("%s %s/%s %s %s", g.Name, g.Spec.CatalogNamespace, g.Spec.Catalog, g.Spec.StartingCSV, g.Spec.Approval))
+		got = append(got, fmt.Sprintf("%s %s/%s %s %s", g.Name, g.Spec.CatalogNamespace, g.Spec.Catalog,
+			g.Spec.StartingCSV, g.Spec.Approval))
 	}
 	want := []string{"b-fast-fleet /fleet b.v1 Automatic", "c-fast-local-olm olm/local c.v1 Automatic"}
 	if diff := cmp.Diff(want, got); diff != "" || len(settled) != 1 {

@@ -119,7 +119,8 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	v.Facts.CRDs = slices.DeleteFunc(slices.Clone(r.Steps), func(st installplan.Step) bool { return st.Kind != "CustomResourceDefinition" })
+	v.Facts.CRDs = slices.DeleteFunc(slices.Clone(r.Steps),
+		func(st installplan.Step) bool { return st.Kind != "CustomResourceDefinition" })
 	base, err := v.Facts.Base()
 	if err != nil {
 		return Proposal{}, err
@@ -136,7 +137,10 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	p := Proposal{Document: body, Effect: v.Effect, Input: v.Component.Input, Properties: map[string][]catalog.Property{}}
+	p := Proposal{
+		Document: body, Effect: v.Effect, Input: v.Component.Input,
+		Properties: map[string][]catalog.Property{},
+	}
 	for _, b := range v.Component.Bundles {
 		p.Properties[b.CSV] = b.Properties
 	}
@@ -149,8 +153,9 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 		Plan: r.Identity.Plan, Name: r.Identity.Name, Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
 		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Approval,
 		Digest: string(d), Document: string(d), Input: string(input), Semantics: v.Component.Input.Semantics,
-		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles, Policies: v.Policies, ManualReasons: v.Facts.Policy.ManualReasons,
-		Approvers: v.Facts.Policy.Approvers, ApprovalSeconds: v.Facts.Policy.ApprovalSeconds, Windows: v.Facts.Policy.Windows,
+		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles, Policies: v.Policies,
+		ManualReasons: v.Facts.Policy.ManualReasons, Approvers: v.Facts.Policy.Approvers,
+		ApprovalSeconds: v.Facts.Policy.ApprovalSeconds, Windows: v.Facts.Policy.Windows,
 	}
 	_, err = installplan.Decide(installplan.State{}, installplan.Propose{Plan: p.Event})
 	return p, err
@@ -240,9 +245,14 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 			return err
 		}
 		now.Input = string(input)
-		d.SubscriptionEvents = append(d.SubscriptionEvents, SubscriptionEvent{Subscription: *sub, Outcome: now, Input: v.Component.Input, Event: events.ResolutionSucceeded{
-			Semantics: v.Component.Input.Semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV, Plan: now.Plan,
-		}})
+		d.SubscriptionEvents = append(d.SubscriptionEvents,
+			SubscriptionEvent{
+				Subscription: *sub, Outcome: now, Input: v.Component.Input,
+				Event: events.ResolutionSucceeded{
+					Semantics: v.Component.Input.Semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV,
+					Plan: now.Plan,
+				},
+			})
 	}
 	return nil
 }
@@ -270,9 +280,14 @@ func (s State) recordFailure(d *Decisions, v Verdict) error {
 			return err
 		}
 		now.Input = string(input)
-		d.SubscriptionEvents = append(d.SubscriptionEvents, SubscriptionEvent{Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure, Event: events.ResolutionFailed{
-			Semantics: v.Component.Input.Semantics, Input: now.Input, Reason: now.Reason, Explanation: now.Explanation,
-		}})
+		d.SubscriptionEvents = append(d.SubscriptionEvents,
+			SubscriptionEvent{
+				Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure,
+				Event: events.ResolutionFailed{
+					Semantics: v.Component.Input.Semantics, Input: now.Input, Reason: now.Reason,
+					Explanation: now.Explanation,
+				},
+			})
 	}
 	return nil
 }
@@ -281,8 +296,10 @@ func (s State) recordFailure(d *Decisions, v Verdict) error {
 func NotInstallable(v Verdict, bundle, why string) Verdict {
 	v.Kind = Failed
 	v.Failure = &resolution.Explanation{
-		Reason: resolution.ReasonPrevented, Class: resolution.ClassNotInstallable, Subscriptions: v.Component.Subscriptions,
-		Statements: []resolution.Statement{{Kind: resolution.NotInstallable, Bundle: bundle, Text: why}},
+		Reason: resolution.ReasonPrevented, Class: resolution.ClassNotInstallable,
+		Subscriptions: v.Component.Subscriptions, Statements: []resolution.Statement{
+			{Kind: resolution.NotInstallable, Bundle: bundle, Text: why},
+		},
 	}
 	return v
 }

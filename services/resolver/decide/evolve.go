@@ -63,8 +63,8 @@ func created(s *Subscription, e Event, spec events.SubscriptionSpec, installed s
 		return &out
 	}
 	return &Subscription{
-		Name: e.name(), Incarnation: e.Incarnation, Version: e.Version, Spec: spec, Created: e.Created, Correlation: e.Correlation,
-		InstalledCSV: installed,
+		Name: e.name(), Incarnation: e.Incarnation, Version: e.Version, Spec: spec, Created: e.Created,
+		Correlation: e.Correlation, InstalledCSV: installed,
 	}
 }
 
@@ -160,7 +160,8 @@ func (s State) Evolve(e Event) (out State, known bool) {
 		return s, true
 	}
 	switch e.Payload.(type) {
-	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionRollbackRequested,
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
+		events.SubscriptionRollbackRequested,
 		events.SubscriptionDeleted:
 		s.Subscriptions = evolveOne(s.Subscriptions, e.name(), func(x Subscription) string { return x.Name },
 			func(x *Subscription) *Subscription { return EvolveSubscription(x, e) })

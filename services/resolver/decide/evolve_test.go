@@ -19,7 +19,8 @@ func TestEvolveSubscription(t *testing.T) {
 	}
 	back := resolution.Rollback{From: "buoy.v2", To: "buoy.v1"}
 	have := decide.Subscription{
-		Name: "buoy", Incarnation: 2, Version: 5, Spec: spec("stable"), Created: 40, Correlation: "made", InstalledCSV: "buoy.v2", Rollback: back,
+		Name: "buoy", Incarnation: 2, Version: 5, Spec: spec("stable"), Created: 40, Correlation: "made",
+		InstalledCSV: "buoy.v2", Rollback: back,
 	}
 	changed := func(change func(*decide.Subscription)) *decide.Subscription {
 		s := have
@@ -41,24 +42,40 @@ func TestEvolveSubscription(t *testing.T) {
 			Name: "buoy", Incarnation: 3, Version: 1, Spec: spec("fast"), Created: 50, Correlation: "now",
 		}},
 		"generated": {nil, 1, 1, events.SubscriptionGenerated{Spec: spec("stable")}, &decide.Subscription{
-			Name: "buoy", Incarnation: 1, Version: 1, Spec: spec("stable"), Created: 50, Correlation: "now", InstalledCSV: "buoy.v1",
+			Name: "buoy", Incarnation: 1, Version: 1, Spec: spec("stable"), Created: 50, Correlation: "now",
+			InstalledCSV: "buoy.v1",
 		}},
-		"generated, and its row written with the decision": {&have, 2, 1, events.SubscriptionGenerated{Spec: spec("fast")}, func() *decide.Subscription {
-			s := have
-			s.Created = 50
-			return &s
-		}()},
+		"generated, and its row written with the decision": {
+			&have, 2, 1,
+			events.SubscriptionGenerated{Spec: spec("fast")},
+			func() *decide.Subscription {
+				s := have
+				s.Created = 50
+				return &s
+			}(),
+		},
 		"changed": {&have, 2, 6, events.SubscriptionChanged{Spec: spec("fast")}, changed(func(s *decide.Subscription) {
 			s.Spec, s.Rollback, s.Correlation = spec("fast"), resolution.Rollback{}, "now"
 		})},
-		"rollback": {&have, 2, 6, events.SubscriptionRollbackRequested{From: "a", To: "b"}, changed(func(s *decide.Subscription) {
-			s.Rollback, s.Correlation = resolution.Rollback{From: "a", To: "b"}, "now"
-		})},
+		"rollback": {
+			&have, 2, 6,
+			events.SubscriptionRollbackRequested{From: "a", To: "b"},
+			changed(func(s *decide.Subscription) {
+				s.Rollback, s.Correlation = resolution.Rollback{From: "a", To: "b"}, "now"
+			}),
+		},
 		"labels": {&have, 2, 6, events.SubscriptionMetadataChanged{}, changed(func(*decide.Subscription) {})},
-		"failed": {&have, 2, 6, events.ResolutionFailed{Reason: "r", Explanation: "e", Input: "i"}, changed(func(s *decide.Subscription) {
-			s.Outcome = decide.Outcome{Kind: decide.OutcomeFailed, Reason: "r", Explanation: "e", Input: "i"}
-		})},
-		"resolved": {&have, 2, 6, events.ResolutionSucceeded{Outcome: decide.OutcomePlanned, CSV: "c", Plan: "p", Input: "i"}, changed(func(s *decide.Subscription) {
+		"failed": {
+			&have, 2, 6,
+			events.ResolutionFailed{Reason: "r", Explanation: "e", Input: "i"},
+			changed(func(s *decide.Subscription) {
+				s.Outcome = decide.Outcome{Kind: decide.OutcomeFailed, Reason: "r", Explanation: "e", Input: "i"}
+			}),
+		},
+		"resolved": {&have, 2, 6, events.ResolutionSucceeded{
+			Outcome: decide.OutcomePlanned, CSV: "c", Plan: "p",
+			Input: "i",
+		}, changed(func(s *decide.Subscription) {
 			s.Outcome = decide.Outcome{Kind: decide.OutcomePlanned, CSV: "c", Plan: "p", Input: "i"}
 		})},
 		"folded already":               {&have, 2, 5, events.SubscriptionChanged{Spec: spec("fast")}, &have},
@@ -70,7 +87,8 @@ func TestEvolveSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := decide.EvolveSubscription(c.from, decide.Event{
-				Subject: "c/n/buoy", Incarnation: c.incarnation, Version: c.version, Created: 50, Correlation: "now", Payload: c.payload,
+				Subject: "c/n/buoy", Incarnation: c.incarnation, Version: c.version, Created: 50, Correlation: "now",
+				Payload: c.payload,
 			})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -83,11 +101,14 @@ func TestEvolveSubscription(t *testing.T) {
 // failure.
 func TestEvolveRevision(t *testing.T) {
 	t.Parallel()
-	failed := decide.EvolveRevision(decide.CatalogRevision{Revision: "r1"}, decide.Event{Payload: events.CatalogLoadFailed{Reason: "away"}})
+	failed := decide.EvolveRevision(decide.CatalogRevision{Revision: "r1"},
+		decide.Event{Payload: events.CatalogLoadFailed{Reason: "away"}})
 	if want := (decide.CatalogRevision{Revision: "r1", Failed: true, Reason: "away"}); failed != want {
 		t.Errorf("failed: %+v", failed)
 	}
-	if got := decide.EvolveRevision(failed, decide.Event{Payload: events.CatalogRevisionPublished{Revision: "r2"}}); got != (decide.CatalogRevision{Revision: "r2"}) {
+	if got := decide.EvolveRevision(failed, decide.Event{
+		Payload: events.CatalogRevisionPublished{Revision: "r2"},
+	}); got != (decide.CatalogRevision{Revision: "r2"}) {
 		t.Errorf("published: %+v", got)
 	}
 }

@@ -37,13 +37,17 @@ func (s State) Fit(csv bundle.CSV, g Group) error {
 			return errs.Wrap(errs.KindOf(err), err, "%s cannot run on cluster %s", csv.Name, s.Scope.Cluster)
 		}
 	}
-	own := operatorgroup.Standing{Group: operatorgroup.Group{Namespace: s.Scope.Namespace, Name: g.Name, Spec: g.Spec}, Targets: g.served()}
+	own := operatorgroup.Standing{
+		Group:   operatorgroup.Group{Namespace: s.Scope.Namespace, Name: g.Name, Spec: g.Spec},
+		Targets: g.served(),
+	}
 	if g.Spec.StaticProvidedAPIs {
 		own.Provided = g.Spec.ProvidedAPIs
 	}
 	v := operatorgroup.Judge(own, operatorgroup.Names(operatorgroup.APIs(csv)), s.Cluster.Groups)
 	if v.Action == operatorgroup.Refuse {
-		return errs.New(errs.Unprocessable, "%s would fail with %s: %s", csv.Name, v.Reason, v.Message).At("", "R-OG-35")
+		return errs.New(errs.Unprocessable, "%s would fail with %s: %s", csv.Name, v.Reason, v.Message).At(
+			"", "R-OG-35")
 	}
 	return nil
 }

@@ -37,7 +37,10 @@ func Generated(s State) (subs []events.SubscriptionGenerated, settled []Plan) {
 func Subscribed(s State) []Plan {
 	subs, finished := Generated(s)
 	return slices.DeleteFunc(finished, func(p Plan) bool {
-		return slices.ContainsFunc(subs, func(g events.SubscriptionGenerated) bool { return g.Plan == p.ID && s.subscription(g.Name) == nil })
+		return slices.ContainsFunc(subs, func(g events.SubscriptionGenerated) bool {
+			return g.Plan == p.ID &&
+				s.subscription(g.Name) == nil
+		})
 	})
 }
 

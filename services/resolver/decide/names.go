@@ -41,7 +41,8 @@ func claim(owners map[string]owner, v Verdict) Verdict {
 		o, taken := owners[b.CSV]
 		if taken && o.pkg != "" && o.pkg != b.Package {
 			return NotInstallable(v, b.CSV, fmt.Sprintf(
-				"bundle %s of package %s in catalog %s cannot be installed: a ClusterServiceVersion of this name, of package %s, %s, and a namespace has one of a name",
+				"bundle %s of package %s in catalog %s cannot be installed: a ClusterServiceVersion of this name, of "+
+					"package %s, %s, and a namespace has one of a name",
 				b.CSV, b.Package, b.Catalog, o.pkg, o.text))
 		}
 		owners[b.CSV] = owner{pkg: b.Package, text: "is to be installed with " + v.Component.Name}

@@ -39,7 +39,8 @@ func (s State) unwanted(b resolution.Planned) bool {
 func (s Subscription) follows(b resolution.Planned, hidden bool) bool {
 	own := resolution.CatalogKey{Name: s.Spec.Catalog, Namespace: s.Spec.CatalogNamespace}
 	return s.Spec.Package == b.Package && (s.Spec.Channel == "" || s.Spec.Channel == b.Channel) &&
-		(s.Spec.Catalog == "" || b.Catalog == own || !hidden && b.Catalog == resolution.CatalogKey{Name: s.Spec.Catalog})
+		(s.Spec.Catalog == "" || b.Catalog == own || !hidden &&
+			b.Catalog == resolution.CatalogKey{Name: s.Spec.Catalog})
 }
 
 // starts says whether a bundle may be the first that the subscription installs (R-GRA-12).
@@ -53,7 +54,10 @@ func (s Subscription) starts(b resolution.Planned) bool {
 // asComponent is the component of a plan, with its own bundles and the roots that the resolution has for its packages
 // now.
 func asComponent(p Plan, bundles []resolution.Planned, verdicts []Verdict) resolution.Component {
-	c := resolution.Component{Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic, Bundles: bundles}
+	c := resolution.Component{
+		Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic,
+		Bundles: bundles,
+	}
 	for _, v := range verdicts {
 		if !shares(p.packages(), v.Component.Packages) {
 			continue
@@ -77,7 +81,8 @@ func unplanned(bundles []events.PlannedBundle) []resolution.Planned {
 		}
 		out = append(out, resolution.Planned{
 			CSV: b.CSV, Package: b.Package, Version: b.Version, Channel: b.Channel, Catalog: key, Revision: b.Revision,
-			Content: digest.Digest(b.Content), Replaces: b.Replaces, Reason: b.Reason, RequiredBy: b.RequiredBy, Subscriptions: b.Subscriptions,
+			Content: digest.Digest(b.Content), Replaces: b.Replaces, Reason: b.Reason, RequiredBy: b.RequiredBy,
+			Subscriptions: b.Subscriptions,
 		})
 	}
 	return out

@@ -10,17 +10,24 @@ import (
 
 // unfetched explains that bundle images of a component have to come first; nil where all are there.
 func unfetched(c resolution.Component) *resolution.Explanation {
-	e := &resolution.Explanation{Reason: resolution.ReasonUnpacking, Class: resolution.ClassBundleImage, Subscriptions: c.Subscriptions}
+	e := &resolution.Explanation{
+		Reason: resolution.ReasonUnpacking, Class: resolution.ClassBundleImage,
+		Subscriptions: c.Subscriptions,
+	}
 	for _, b := range c.Bundles {
 		if b.Content != "" || b.Image == "" {
 			continue
 		}
-		s := resolution.Statement{Kind: resolution.BundleImagePending, Bundle: b.CSV, Package: b.Package, Catalog: b.Catalog.String()}
+		s := resolution.Statement{
+			Kind: resolution.BundleImagePending, Bundle: b.CSV, Package: b.Package,
+			Catalog: b.Catalog.String(),
+		}
 		s.Text = fmt.Sprintf("bundle image %s of %s is being fetched", b.Image, b.CSV)
 		if b.Unfetched != "" {
 			e.Reason = resolution.ReasonUnpackFailed
 			s.Kind = resolution.BundleImageFailed
-			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV, b.Catalog, b.Unfetched, advice(b.Unfetched))
+			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV,
+				b.Catalog, b.Unfetched, advice(b.Unfetched))
 		}
 		e.Statements = append(e.Statements, s)
 	}

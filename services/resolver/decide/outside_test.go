@@ -23,8 +23,18 @@ func TestBundleImages(t *testing.T) {
 		wanted  int
 		content string
 	}{
-		{"never asked for", resolution.Fetched{}, decide.Fetching, resolution.ReasonUnpacking, "is being fetched", 1, ""},
-		{"not there", resolution.Fetched{Reason: "NotFound"}, decide.Fetching, resolution.ReasonUnpackFailed, "no registry or mirror has it", 1, ""},
+		{
+			"never asked for",
+			resolution.Fetched{},
+			decide.Fetching, resolution.ReasonUnpacking, "is being fetched", 1,
+			"",
+		},
+		{
+			"not there",
+			resolution.Fetched{Reason: "NotFound"},
+			decide.Fetching, resolution.ReasonUnpackFailed,
+			"no registry or mirror has it", 1, "",
+		},
 		{"fetched", resolution.Fetched{Content: "sha256:c2"}, decide.Proposed, "", "", 0, "sha256:c2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,10 +55,14 @@ func TestBundleImages(t *testing.T) {
 				}
 				return
 			}
-			if len(d.SubscriptionEvents) != 1 || d.SubscriptionEvents[0].Outcome.Reason != c.reason || !strings.Contains(d.SubscriptionEvents[0].Explanation.Statements[0].Text, c.text) {
+			if len(d.SubscriptionEvents) != 1 || d.SubscriptionEvents[0].Outcome.Reason != c.reason ||
+				!strings.Contains(d.SubscriptionEvents[0].Explanation.Statements[0].Text, c.text) {
 				t.Errorf("told %+v", d.SubscriptionEvents)
 			}
-			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{Catalog: resolution.CatalogKey{Name: "fleet"}, Image: "registry.test/a:v2", Package: "a", Bundle: "a.v2"}) {
+			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{
+				Catalog: resolution.CatalogKey{Name: "fleet"},
+				Image:   "registry.test/a:v2", Package: "a", Bundle: "a.v2",
+			}) {
 				t.Errorf("wanted %+v", d.Wanted)
 			}
 		})
@@ -101,7 +115,10 @@ func TestStrictHealth(t *testing.T) {
 	t.Parallel()
 	other := func(change func(*decide.Catalog)) *scene {
 		s := newScene()
-		c := decide.Catalog{Subject: "other", Key: resolution.CatalogKey{Name: "other"}, CatalogRevision: decide.CatalogRevision{Revision: "r"}, Strict: true}
+		c := decide.Catalog{
+			Subject: "other", Key: resolution.CatalogKey{Name: "other"},
+			CatalogRevision: decide.CatalogRevision{Revision: "r"}, Strict: true,
+		}
 		change(&c)
 		s.State.Catalogs = append(s.State.Catalogs, c)
 		return s
@@ -135,7 +152,9 @@ func TestStrictHealth(t *testing.T) {
 			if !ok || e.Reason != resolution.ReasonCatalogsUnhealthy {
 				t.Fatalf("told %+v", d.SubscriptionEvents[0].Event)
 			}
-			if text := d.SubscriptionEvents[0].Explanation.Statements[0].Text; !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") || !strings.Contains(text, "repair, disable or remove it") {
+			if text := d.SubscriptionEvents[0].Explanation.Statements[0].Text; !strings.Contains(
+				text, "catalog other is unhealthy (InvalidCatalog)") ||
+				!strings.Contains(text, "repair, disable or remove it") {
 				t.Errorf("text %q", text)
 			}
 		})

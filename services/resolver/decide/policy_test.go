@@ -61,32 +61,97 @@ func TestPoliciesShapeProposals(t *testing.T) {
 		want     want
 	}{
 		{"no policy", upgrade("1.0.0"), "Manual", nil, nil, want{Approval: "Manual"}},
-		{"one that says nothing", upgrade("1.0.0"), "", nil, []decide.Policy{policy("p", rules())}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"install", newScene(), "", nil, []decide.Policy{policy("p", rules("Install", "Manual"))}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"Install"}}},
-		{"patch", upgrade("2.0.0-rc1"), "", nil, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"patch of a Manual subscription", upgrade("2.0.0-rc1"), "Manual", nil, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"minor is not patch", upgrade("1.9.0"), "", nil, []decide.Policy{policy("p", rules("Minor", "Manual"))}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"major", upgrade("1.9.0"), "", nil, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}}},
-		{"no version is major", upgrade("one"), "", nil, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}}},
-		{"back is major", upgrade("2.0.1"), "", nil, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}}},
-		{"the first rule that fits", upgrade("1.0.0"), "", nil, []decide.Policy{policy("p", rules("Major", "Automatic", "Major", "Manual"))}, want{Approval: "Automatic", Policies: []string{"p"}}},
+		{
+			"one that says nothing", upgrade("1.0.0"), "", nil,
+			[]decide.Policy{policy("p", rules())},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"install", newScene(), "", nil,
+			[]decide.Policy{policy("p", rules("Install", "Manual"))},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"Install"}},
+		},
+		{
+			"patch", upgrade("2.0.0-rc1"), "", nil,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"patch of a Manual subscription", upgrade("2.0.0-rc1"), "Manual", nil,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"minor is not patch", upgrade("1.9.0"), "", nil,
+			[]decide.Policy{policy("p", rules("Minor", "Manual"))},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"major", upgrade("1.9.0"), "", nil,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}},
+		},
+		{
+			"no version is major", upgrade("one"), "", nil,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}},
+		},
+		{
+			"back is major", upgrade("2.0.1"), "", nil,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"MajorUpgrade"}},
+		},
+		{
+			"the first rule that fits", upgrade("1.0.0"), "", nil,
+			[]decide.Policy{policy("p", rules("Major", "Automatic", "Major", "Manual"))},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
 		{
 			"Manual wins", upgrade("1.0.0"), "", nil,
 			[]decide.Policy{policy("q", rules("Any", "Manual")), policy("p", rules("Any", "Automatic"))},
 			want{Approval: "Manual", Policies: []string{"p", "q"}, Reasons: []string{"MajorUpgrade"}},
 		},
-		{"rights grow", upgrade("2.0.0-rc1"), "", growing, []decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { patchOnly(s); strictGrowth(s) })}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"PermissionGrowth"}}},
-		{"rights grow, nobody minds", upgrade("2.0.0-rc1"), "", growing, []decide.Policy{policy("p", patchOnly)}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"rights do not grow", upgrade("2.0.0-rc1"), "", level, []decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { patchOnly(s); strictGrowth(s) })}, want{Approval: "Automatic", Policies: []string{"p"}}},
-		{"rights are not known", upgrade("2.0.0-rc1"), "", nil, []decide.Policy{policy("p", strictGrowth)}, want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"PermissionGrowthUnknown"}}},
-		{"rights of an installation", newScene(), "", nil, []decide.Policy{policy("p", strictGrowth)}, want{Approval: "Automatic", Policies: []string{"p"}}},
+		{
+			"rights grow", upgrade("2.0.0-rc1"), "", growing,
+			[]decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { patchOnly(s); strictGrowth(s) })},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"PermissionGrowth"}},
+		},
+		{
+			"rights grow, nobody minds", upgrade("2.0.0-rc1"), "", growing,
+			[]decide.Policy{policy("p", patchOnly)},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"rights do not grow", upgrade("2.0.0-rc1"), "", level,
+			[]decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { patchOnly(s); strictGrowth(s) })},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
+		{
+			"rights are not known", upgrade("2.0.0-rc1"), "", nil,
+			[]decide.Policy{policy("p", strictGrowth)},
+			want{Approval: "Manual", Policies: []string{"p"}, Reasons: []string{"PermissionGrowthUnknown"}},
+		},
+		{
+			"rights of an installation", newScene(), "", nil,
+			[]decide.Policy{policy("p", strictGrowth)},
+			want{Approval: "Automatic", Policies: []string{"p"}},
+		},
 		{
 			"most approvers, shortest time, all windows", upgrade("1.0.0"), "Manual", nil,
 			[]decide.Policy{
-				policy("p", func(s *events.ApprovalPolicySpec) { s.Approvers, s.ApprovalSeconds, s.Windows = 2, 7200, nights }),
-				policy("q", func(s *events.ApprovalPolicySpec) { s.Approvers, s.ApprovalSeconds, s.Windows = 3, 3600, sundays }),
+				policy("p", func(s *events.ApprovalPolicySpec) {
+					s.Approvers, s.ApprovalSeconds, s.Windows = 2, 7200,
+						nights
+				}),
+				policy("q", func(s *events.ApprovalPolicySpec) {
+					s.Approvers, s.ApprovalSeconds, s.Windows = 3, 3600,
+						sundays
+				}),
 			},
-			want{Approval: "Manual", Policies: []string{"p", "q"}, Approvers: 3, Seconds: 3600, Windows: []events.WindowGroup{{Policy: "p", Windows: nights}, {Policy: "q", Windows: sundays}}},
+			want{
+				Approval: "Manual", Policies: []string{"p", "q"}, Approvers: 3, Seconds: 3600,
+				Windows: []events.WindowGroup{{Policy: "p", Windows: nights}, {Policy: "q", Windows: sundays}},
+			},
 		},
 		{
 			"approvers mean nothing where nobody is asked", upgrade("1.0.0"), "", nil,
@@ -118,27 +183,41 @@ func TestSelectors(t *testing.T) {
 		selector events.PolicySelector
 		chooses  bool
 	}{
-		"everything":              {events.PolicySelector{}, true},
-		"cluster":                 {events.PolicySelector{Clusters: []string{"other", "harbour"}}, true},
-		"cluster by prefix":       {events.PolicySelector{Clusters: []string{"har*"}}, true},
-		"any cluster":             {events.PolicySelector{Clusters: []string{"*"}}, true},
-		"another cluster":         {events.PolicySelector{Clusters: []string{"harbou"}}, false},
-		"labels":                  {events.PolicySelector{ClusterLabels: labels}, true},
-		"one label differs":       {events.PolicySelector{ClusterLabels: map[string]string{"stage": "production", "zone": "south"}}, false},
-		"a label is missing":      {events.PolicySelector{ClusterLabels: map[string]string{"owner": ""}}, false},
-		"namespace":               {events.PolicySelector{Namespaces: []string{"op*"}}, true},
-		"another namespace":       {events.PolicySelector{Namespaces: []string{"dev"}}, false},
-		"package":                 {events.PolicySelector{Packages: []string{"a"}}, true},
-		"another package":         {events.PolicySelector{Packages: []string{"b*"}}, false},
-		"catalog":                 {events.PolicySelector{Catalogs: []string{"fleet"}}, true},
-		"a namespace's catalog":   {events.PolicySelector{Catalogs: []string{"ops/fleet"}}, false},
-		"all of it":               {events.PolicySelector{Clusters: []string{"harbour"}, ClusterLabels: labels, Namespaces: []string{"ops"}, Packages: []string{"a"}, Catalogs: []string{"f*"}}, true},
-		"all of it but the label": {events.PolicySelector{Clusters: []string{"harbour"}, ClusterLabels: map[string]string{"stage": "test"}, Namespaces: []string{"ops"}, Packages: []string{"a"}}, false},
+		"everything":        {events.PolicySelector{}, true},
+		"cluster":           {events.PolicySelector{Clusters: []string{"other", "harbour"}}, true},
+		"cluster by prefix": {events.PolicySelector{Clusters: []string{"har*"}}, true},
+		"any cluster":       {events.PolicySelector{Clusters: []string{"*"}}, true},
+		"another cluster":   {events.PolicySelector{Clusters: []string{"harbou"}}, false},
+		"labels":            {events.PolicySelector{ClusterLabels: labels}, true},
+		"one label differs": {events.PolicySelector{
+			ClusterLabels: map[string]string{"stage": "production", "zone": "south"},
+		}, false},
+		"a label is missing":    {events.PolicySelector{ClusterLabels: map[string]string{"owner": ""}}, false},
+		"namespace":             {events.PolicySelector{Namespaces: []string{"op*"}}, true},
+		"another namespace":     {events.PolicySelector{Namespaces: []string{"dev"}}, false},
+		"package":               {events.PolicySelector{Packages: []string{"a"}}, true},
+		"another package":       {events.PolicySelector{Packages: []string{"b*"}}, false},
+		"catalog":               {events.PolicySelector{Catalogs: []string{"fleet"}}, true},
+		"a namespace's catalog": {events.PolicySelector{Catalogs: []string{"ops/fleet"}}, false},
+		"all of it": {events.PolicySelector{
+			Clusters: []string{"harbour"}, ClusterLabels: labels,
+			Namespaces: []string{"ops"}, Packages: []string{"a"}, Catalogs: []string{"f*"},
+		}, true},
+		"all of it but the label": {
+			events.PolicySelector{
+				Clusters:      []string{"harbour"},
+				ClusterLabels: map[string]string{"stage": "test"}, Namespaces: []string{"ops"}, Packages: []string{"a"},
+			},
+			false,
+		},
 	} {
 		s := newScene()
 		s.Labels = labels
-		s.Policies = []decide.Policy{policy("p", func(p *events.ApprovalPolicySpec) { rules("Any", "Manual")(p); p.Selector = c.selector })}
-		if e := s.decide(t).Proposals[0].Event; (e.Approval == "Manual") != c.chooses || (len(e.Policies) > 0) != c.chooses {
+		s.Policies = []decide.Policy{
+			policy("p", func(p *events.ApprovalPolicySpec) { rules("Any", "Manual")(p); p.Selector = c.selector }),
+		}
+		if e := s.decide(t).Proposals[0].Event; (e.Approval == "Manual") != c.chooses ||
+			(len(e.Policies) > 0) != c.chooses {
 			t.Errorf("%s: proposal is %s by %v", name, e.Approval, e.Policies)
 		}
 	}
@@ -152,20 +231,27 @@ func TestPolicyChangeVoidsApprovals(t *testing.T) {
 		change func(*events.ApprovalPolicySpec)
 		new    bool
 	}{
-		"more approvers":               {func(s *events.ApprovalPolicySpec) { s.Approvers = 2 }, true},
-		"a window":                     {func(s *events.ApprovalPolicySpec) { s.Windows = nights }, true},
-		"a shorter time":               {func(s *events.ApprovalPolicySpec) { s.ApprovalSeconds = 60 }, true},
-		"no reason any more":           {func(s *events.ApprovalPolicySpec) { s.Rules = nil }, true},
-		"a rule for another change":    {rules("Minor", "Automatic"), false},
-		"a bound that all is within":   {func(s *events.ApprovalPolicySpec) { s.Versions.Ceiling = "9.0.0" }, false},
-		"a name for what fits anyway":  {func(s *events.ApprovalPolicySpec) { s.Selector.Packages = []string{"a"} }, false},
-		"it does not choose it at all": {func(s *events.ApprovalPolicySpec) { s.Selector.Packages = []string{"b"} }, true},
+		"more approvers":             {func(s *events.ApprovalPolicySpec) { s.Approvers = 2 }, true},
+		"a window":                   {func(s *events.ApprovalPolicySpec) { s.Windows = nights }, true},
+		"a shorter time":             {func(s *events.ApprovalPolicySpec) { s.ApprovalSeconds = 60 }, true},
+		"no reason any more":         {func(s *events.ApprovalPolicySpec) { s.Rules = nil }, true},
+		"a rule for another change":  {rules("Minor", "Automatic"), false},
+		"a bound that all is within": {func(s *events.ApprovalPolicySpec) { s.Versions.Ceiling = "9.0.0" }, false},
+		"a name for what fits anyway": {
+			func(s *events.ApprovalPolicySpec) { s.Selector.Packages = []string{"a"} },
+			false,
+		},
+		"it does not choose it at all": {
+			func(s *events.ApprovalPolicySpec) { s.Selector.Packages = []string{"b"} },
+			true,
+		},
 	} {
 		s := newScene().installed("a.v1", "1.0.0", "Succeeded")
 		s.Policies = []decide.Policy{policy("p", rules("Major", "Manual"))}
 		s.plan()
 		was := s.Plans[0].State.Proposed
-		approval, err := installplan.Decide(s.Plans[0].State, installplan.Approve{Digest: was.Digest, Actor: "a", Now: approved.Expires.AddDate(0, 0, -1)})
+		approval, err := installplan.Decide(s.Plans[0].State,
+			installplan.Approve{Digest: was.Digest, Actor: "a", Now: approved.Expires.AddDate(0, 0, -1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +270,8 @@ func TestPolicyChangeVoidsApprovals(t *testing.T) {
 			continue
 		}
 		is := d.Proposals[0].Event
-		if diff := cmp.Diff([]string{"approval policy"}, installplan.Changes(was, is)); diff != "" || was.Digest == is.Digest {
+		if diff := cmp.Diff([]string{"approval policy"}, installplan.Changes(was, is)); diff != "" ||
+			was.Digest == is.Digest {
 			t.Errorf("%s: what changed (-want +got):\n%s", name, diff)
 		}
 	}
@@ -198,14 +285,26 @@ func TestUpgradesAreAskedFor(t *testing.T) {
 		policies []decide.Policy
 		want     []decide.Upgrade
 	}{
-		"no policy":          {newScene().installed("a.v1", "1.0.0", "Succeeded"), nil, nil},
-		"nobody minds":       {newScene().installed("a.v1", "1.0.0", "Succeeded"), []decide.Policy{policy("p", rules())}, nil},
-		"two mind":           {newScene().installed("a.v1", "1.0.0", "Succeeded"), []decide.Policy{policy("p", strictGrowth), policy("q", strictGrowth)}, []decide.Upgrade{{From: "sha256:c1", To: "sha256:c2"}}},
+		"no policy": {newScene().installed("a.v1", "1.0.0", "Succeeded"), nil, nil},
+		"nobody minds": {
+			newScene().installed("a.v1", "1.0.0", "Succeeded"),
+			[]decide.Policy{policy("p", rules())},
+			nil,
+		},
+		"two mind": {
+			newScene().installed("a.v1", "1.0.0", "Succeeded"),
+			[]decide.Policy{policy("p", strictGrowth), policy("q", strictGrowth)},
+			[]decide.Upgrade{{From: "sha256:c1", To: "sha256:c2"}},
+		},
 		"nothing to replace": {newScene(), []decide.Policy{policy("p", strictGrowth)}, nil},
-		"another's package": {newScene().installed("a.v1", "1.0.0", "Succeeded"), []decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) {
-			strictGrowth(s)
-			s.Selector.Packages = []string{"b"}
-		})}, nil},
+		"another's package": {
+			newScene().installed("a.v1", "1.0.0", "Succeeded"),
+			[]decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) {
+				strictGrowth(s)
+				s.Selector.Packages = []string{"b"}
+			})},
+			nil,
+		},
 	} {
 		c.scene.Policies = c.policies
 		if diff := cmp.Diff(c.want, c.scene.Upgrades(resolve.Resolve(c.scene.Input(c.scene)))); diff != "" {
@@ -229,7 +328,10 @@ func TestBoundsAreNarrowed(t *testing.T) {
 			p.Versions.Range, p.Selector.Packages, p.Selector.Catalogs = ">=1.0.0", []string{"a*"}, []string{"fleet"}
 		}),
 	}
-	want := []resolution.Bound{{Policy: "a", Packages: []string{"a*"}, Catalogs: []string{"fleet"}, Range: ">=1.0.0"}, {Policy: "z", Ceiling: "1.9.9"}}
+	want := []resolution.Bound{
+		{Policy: "a", Packages: []string{"a*"}, Catalogs: []string{"fleet"}, Range: ">=1.0.0"},
+		{Policy: "z", Ceiling: "1.9.9"},
+	}
 	if diff := cmp.Diff(want, s.Input(s).Policy.Bounds); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
@@ -297,13 +399,16 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 		"windows":                     {func(s *scene) { policyOf(s).Windows = sundays }, true},
 		"a ceiling below it":          {func(s *scene) { policyOf(s).Versions.Ceiling = "1.9.9" }, true},
 		"a pin by name":               {func(s *scene) { policyOf(s).Versions.Pin = "a.v1" }, true},
-		"no rule any more":            {func(s *scene) { policyOf(s).Rules, policyOf(s).PermissionGrowth = nil, "Ignore" }, true},
-		"the subscription's mode":     {func(s *scene) { s.Subscriptions[0].Spec.Approval = "Manual" }, true},
-		"configuration":               {func(s *scene) { s.Subscriptions[0].Spec.Config = "c" }, true},
-		"channel":                     {func(s *scene) { s.Subscriptions[0].Spec.Channel = "fast" }, true},
-		"catalog":                     {func(s *scene) { s.Subscriptions[0].Spec.Catalog = "other" }, true},
-		"the group":                   {func(s *scene) { s.Groups[0].Spec.TargetNamespaces = []string{"x"} }, true},
-		"deleted and created again":   {func(s *scene) { s.Subscriptions[0].Incarnation++ }, true},
+		"no rule any more": {func(s *scene) {
+			policyOf(s).Rules, policyOf(s).PermissionGrowth = nil,
+				"Ignore"
+		}, true},
+		"the subscription's mode":   {func(s *scene) { s.Subscriptions[0].Spec.Approval = "Manual" }, true},
+		"configuration":             {func(s *scene) { s.Subscriptions[0].Spec.Config = "c" }, true},
+		"channel":                   {func(s *scene) { s.Subscriptions[0].Spec.Channel = "fast" }, true},
+		"catalog":                   {func(s *scene) { s.Subscriptions[0].Spec.Catalog = "other" }, true},
+		"the group":                 {func(s *scene) { s.Groups[0].Spec.TargetNamespaces = []string{"x"} }, true},
+		"deleted and created again": {func(s *scene) { s.Subscriptions[0].Incarnation++ }, true},
 	}
 	pending := map[string]struct {
 		happens func(*scene)
@@ -317,7 +422,9 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 	for name, c := range changes {
 		for word, p := range pending {
 			s := newScene().installed("a.v1", "1.0.0", "Succeeded")
-			s.Policies = []decide.Policy{policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); strictGrowth(spec) })}
+			s.Policies = []decide.Policy{
+				policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); strictGrowth(spec) }),
+			}
 			s.plan()
 			p.happens(s)
 			if v := s.assess(t); v[0].Kind != p.kind {
@@ -326,7 +433,8 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 			c.change(s)
 			d := s.decide(t)
 			if len(d.Superseded) > 0 != c.ends || len(d.Proposals) > 0 {
-				t.Errorf("%s, %s: %d superseded, want it to end: %v; %d proposed", word, name, len(d.Superseded), c.ends, len(d.Proposals))
+				t.Errorf("%s, %s: %d superseded, want it to end: %v; %d proposed", word, name, len(d.Superseded),
+					c.ends, len(d.Proposals))
 			}
 		}
 	}
@@ -337,13 +445,21 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 func TestReasonsVoidNothing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*scene){
-		"another reason":        func(s *scene) { s.PermissionGrowth, s.Policies[0].Spec.PermissionGrowth = growing, "Manual" },
+		"another reason": func(s *scene) {
+			s.PermissionGrowth, s.Policies[0].Spec.PermissionGrowth = growing,
+				"Manual"
+		},
 		"a reason is not known": func(s *scene) { s.Policies[0].Spec.PermissionGrowth = "Manual" },
 		"the policy is renamed": func(s *scene) { s.Policies[0].Name = "renamed" },
-		"it is said twice":      func(s *scene) { s.Policies = append(s.Policies, decide.Policy{Name: "q", Spec: s.Policies[0].Spec}) },
+		"it is said twice": func(s *scene) {
+			s.Policies = append(
+				s.Policies, decide.Policy{Name: "q", Spec: s.Policies[0].Spec})
+		},
 	} {
 		s := newScene().installed("a.v1", "1.0.0", "Succeeded")
-		s.Policies = []decide.Policy{policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); spec.Windows = nights })}
+		s.Policies = []decide.Policy{
+			policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); spec.Windows = nights }),
+		}
 		s.plan(approved)
 		change(s)
 		if d := s.decide(t); len(d.Proposals)+len(d.Superseded) > 0 {
@@ -355,6 +471,7 @@ func TestReasonsVoidNothing(t *testing.T) {
 	s.plan(approved)
 	s.Policies = []decide.Policy{policy("p", rules("Any", "Manual"))}
 	if d := s.decide(t); len(d.Proposals)+len(d.Superseded) > 0 {
-		t.Errorf("a policy that asks for what the subscription does: %d proposed, %d superseded", len(d.Proposals), len(d.Superseded))
+		t.Errorf("a policy that asks for what the subscription does: %d proposed, %d superseded", len(d.Proposals),
+			len(d.Superseded))
 	}
 }

@@ -20,7 +20,9 @@ const (
 
 // evening are windows at the beginning of some hours.
 var evening = []events.Window{
-	{Start: "20:00", Minutes: 40, TimeZone: "UTC"}, {Start: "21:00", Minutes: 40, TimeZone: "UTC"}, {Start: "22:00", Minutes: 40, TimeZone: "UTC"},
+	{Start: "20:00", Minutes: 40, TimeZone: "UTC"},
+	{Start: "21:00", Minutes: 40, TimeZone: "UTC"},
+	{Start: "22:00", Minutes: 40, TimeZone: "UTC"},
 }
 
 // race is one namespace in which people approve, policies, bounds, configuration, group and subscription change, an
@@ -80,7 +82,9 @@ func newRace(t *testing.T, seed uint64) *race {
 		s: newScene().installed("a.v1", "1.0.0", "Succeeded"),
 	}
 	r.s.PermissionGrowth = growing
-	r.s.Policies = []decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { rules("Any", "Manual")(s); s.Approvers = 1 + int(seed%2) })}
+	r.s.Policies = []decide.Policy{
+		policy("p", func(s *events.ApprovalPolicySpec) { rules("Any", "Manual")(s); s.Approvers = 1 + int(seed%2) }),
+	}
 	r.resolve()
 	return r
 }
@@ -132,7 +136,10 @@ func (r *race) resolve() {
 	}
 	for _, p := range d.Proposals {
 		r.s.Generation = p.Event.Generation
-		r.s.Plans = append([]decide.Plan{{ID: p.Event.Plan, Effect: p.Effect, State: mustEvolve(installplan.State{}, p.Event)}}, r.s.Plans...)
+		r.s.Plans = append([]decide.Plan{{
+			ID: p.Event.Plan, Effect: p.Effect,
+			State: mustEvolve(installplan.State{}, p.Event),
+		}}, r.s.Plans...)
 		r.seen = append(r.seen, p.Event)
 	}
 	for _, p := range r.s.Plans {
@@ -155,19 +162,25 @@ func (r *race) inForce(is events.InstallPlanProposed) {
 			want.Approvers = policy.Approvers
 		}
 	}
-	if is.Approval != want.Approval || is.Approvers != want.Approvers || is.ApprovalSeconds != want.ApprovalSeconds || len(is.Windows) > 0 != (len(policy.Windows) > 0) {
-		r.t.Fatalf("with its operator %s, plan %s is left under terms that hold no more: %s by %d for %d s, want %s by %d for %d s, windows %v",
-			r.s.Installed[0].Phase, is.Plan, is.Approval, is.Approvers, is.ApprovalSeconds, want.Approval, want.Approvers, want.ApprovalSeconds, policy.Windows)
+	if is.Approval != want.Approval || is.Approvers != want.Approvers || is.ApprovalSeconds != want.ApprovalSeconds ||
+		len(is.Windows) > 0 != (len(policy.Windows) > 0) {
+		r.t.Fatalf(
+			"with its operator %s, plan %s is left under terms that hold no more: %s by %d for %d s, want %s by %d "+
+				"for %d s, windows %v",
+			r.s.Installed[0].Phase, is.Plan, is.Approval, is.Approvers, is.ApprovalSeconds, want.Approval,
+			want.Approvers, want.ApprovalSeconds, policy.Windows)
 	}
 	if policy.Versions.Ceiling != "" {
-		r.t.Fatalf("with its operator %s, plan %s is left beyond the ceiling %s", r.s.Installed[0].Phase, is.Plan, policy.Versions.Ceiling)
+		r.t.Fatalf("with its operator %s, plan %s is left beyond the ceiling %s", r.s.Installed[0].Phase, is.Plan,
+			policy.Versions.Ceiling)
 	}
 	base, err := installplan.BaseFacts{
 		Configs:       map[string]string{"a": sub.Config},
 		OperatorGroup: installplan.GroupFacts{Name: r.s.Groups[0].Name, Spec: r.s.Groups[0].Spec},
 	}.Base()
 	if err != nil || base.Config != is.Base.Config || base.OperatorGroup != is.Base.OperatorGroup {
-		r.t.Fatalf("with its operator %s, plan %s is left with another configuration or group, %v", r.s.Installed[0].Phase, is.Plan, err)
+		r.t.Fatalf("with its operator %s, plan %s is left with another configuration or group, %v",
+			r.s.Installed[0].Phase, is.Plan, err)
 	}
 }
 
@@ -244,9 +257,11 @@ func (r *race) begin() {
 		}
 	}
 	if len(people) < p.State.Approvers() {
-		r.t.Fatalf("plan %s begins at %s, approved by %v of %d: %+v", p.ID, r.now, people, p.State.Proposed.Approvers, r.given)
+		r.t.Fatalf("plan %s begins at %s, approved by %v of %d: %+v", p.ID, r.now, people, p.State.Proposed.Approvers,
+			r.given)
 	}
-	if hour, minute := r.now.Hour(), r.now.Minute(); len(p.State.Proposed.Windows) > 0 && (hour < 20 || hour > 22 || minute >= 40) {
+	if hour, minute := r.now.Hour(), r.now.Minute(); len(p.State.Proposed.Windows) > 0 &&
+		(hour < 20 || hour > 22 || minute >= 40) {
 		r.t.Fatalf("plan %s begins at %s, outside of its window", p.ID, r.now)
 	}
 	got, err := installplan.Decide(p.State, installplan.Start{})

@@ -25,7 +25,9 @@ const none = "nothing"
 //
 // That a bundle could not be rendered (ClassNotInstallable) was found after the resolution: it is the same where the
 // component still plans that bundle.
-func CompareOutcome(o Outcome, explained *resolution.Explanation, sub string, c resolution.Component) ([]Difference, error) {
+func CompareOutcome(o Outcome, explained *resolution.Explanation, sub string, c resolution.Component) (
+	[]Difference, error,
+) {
 	d := differences{}
 	input, err := c.Input.Digest()
 	if err != nil {
@@ -95,7 +97,9 @@ func stillPlans(c resolution.Component, e *resolution.Explanation) bool {
 // document: they follow from the bundles. doc is nil where the document is not kept; bundles are compared alone then.
 // Catalog revisions are no part of the input, so that a catalog that moved elsewhere is the same input; they
 // are taken from the record.
-func ComparePlan(e events.InstallPlanProposed, doc *installplan.Document, c resolution.Component) ([]Difference, error) {
+func ComparePlan(e events.InstallPlanProposed, doc *installplan.Document, c resolution.Component) (
+	[]Difference, error,
+) {
 	d := differences{}
 	input, err := c.Input.Digest()
 	if err != nil {

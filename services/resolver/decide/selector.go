@@ -18,7 +18,8 @@ type Policy struct {
 // Here says whether a policy may choose operators of a scope at all, by cluster, labels and namespace.
 func (p Policy) Here(scope resolution.Scope, labels map[string]string) bool {
 	sel := p.Spec.Selector
-	return hasLabels(sel.ClusterLabels, labels) && matches(sel.Clusters, scope.Cluster) && matches(sel.Namespaces, scope.Namespace)
+	return hasLabels(sel.ClusterLabels, labels) && matches(sel.Clusters, scope.Cluster) &&
+		matches(sel.Namespaces, scope.Namespace)
 }
 
 // Moved says whether a policy chooses otherwise in a cluster after its labels changed, and which of its scopes: as a
@@ -51,7 +52,8 @@ func (p Policy) chooses(b resolution.Planned) bool {
 func (p Policy) bound() (b resolution.Bound, ok bool) {
 	v := p.Spec.Versions
 	return resolution.Bound{
-		Policy: p.Name, Packages: p.Spec.Selector.Packages, Catalogs: p.Spec.Selector.Catalogs, Pin: v.Pin, Range: v.Range, Ceiling: v.Ceiling,
+		Policy: p.Name, Packages: p.Spec.Selector.Packages, Catalogs: p.Spec.Selector.Catalogs, Pin: v.Pin,
+		Range: v.Range, Ceiling: v.Ceiling,
 	}, v != (events.PolicyVersions{})
 }
 

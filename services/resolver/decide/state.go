@@ -201,7 +201,8 @@ func (s State) Input(view resolution.View) resolution.Input {
 	in := resolution.Input{Scope: s.Scope, View: view, Policy: resolution.Policy{Bounds: s.bounds()}}
 	for _, g := range s.Groups {
 		in.OperatorGroups = append(in.OperatorGroups, resolution.OperatorGroup{
-			Name: g.Name, Shared: g.Spec.Colocation == "shared", FailForward: g.Spec.UpgradeStrategy == strategyFailForward,
+			Name: g.Name, Shared: g.Spec.Colocation == "shared",
+			FailForward:           g.Spec.UpgradeStrategy == strategyFailForward,
 			ExcludeGlobalCatalogs: g.Spec.ExcludeGlobalCatalogs,
 		})
 	}
@@ -213,8 +214,9 @@ func (s State) Input(view resolution.View) resolution.Input {
 		}
 		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{
 			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
-			CatalogNamespace: sub.Spec.CatalogNamespace, CatalogHidden: s.hides(sub.Spec), StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
-			Rollback: sub.Rollback,
+			CatalogNamespace: sub.Spec.CatalogNamespace, CatalogHidden: s.hides(sub.Spec),
+			StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config,
+			InstalledCSV: shared, Rollback: sub.Rollback,
 		})
 	}
 	for _, i := range s.Installed {
@@ -231,7 +233,8 @@ func (s State) Input(view resolution.View) resolution.Input {
 
 // hides says whether the catalog that a subscription names is there and another namespace's own (R-CAT-85).
 func (s State) hides(spec events.SubscriptionSpec) bool {
-	return spec.CatalogNamespace != "" && slices.Contains(s.Private, s.Scope.Cluster+"/"+spec.CatalogNamespace+"/"+spec.Catalog)
+	return spec.CatalogNamespace != "" && slices.Contains(s.Private, s.Scope.Cluster+"/"+spec.CatalogNamespace+"/"+
+		spec.Catalog)
 }
 
 // leaving says whether a CSV is being replaced: by its phase, or because what takes its place is there.

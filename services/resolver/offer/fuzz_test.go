@@ -15,16 +15,23 @@ import (
 // sentence, and who meets it can be found by its anchors (R-RES-21 … R-RES-30).
 func FuzzConstraint(f *testing.F) {
 	for _, value := range []string{
-		`{"failureMessage":"m","gvk":` + buoyAPI + `}`, `{"package":{"packageName":"buoy","versionRange":">=1.0.0 <2.0.0 !1.2.1 || 3.x"}}`,
-		`{"all":{"constraints":[{"not":{"constraints":[{"gvk":` + brineAPI + `}]}},{"any":{"constraints":[]}},{"cel":{"rule":"size(properties) > 0"}}]}}`,
-		`{"cel":{"rule":"properties.exists(p, p.value == 1)"}}`, buoyAPI, `{"packageName":"buoy","versionRange":"1.x"}`, `{"label":"floats"}`,
-		`{}`, `null`, `{"all":null}`, `{"all":{"constraints":[null]}}`, `[`, `{"gvk":{"group":1}}`,
+		`{"failureMessage":"m","gvk":` + buoyAPI + `}`,
+		`{"package":{"packageName":"buoy","versionRange":">=1.0.0 <2.0.0 !1.2.1 || 3.x"}}`,
+		`{"all":{"constraints":[{"not":{"constraints":[{"gvk":` + brineAPI +
+			`}]}},{"any":{"constraints":[]}},{"cel":{"rule":"size(properties) > 0"}}]}}`,
+		`{"cel":{"rule":"properties.exists(p, p.value == 1)"}}`, buoyAPI, `{"packageName":"buoy","versionRange":"1.x"}`,
+		`{"label":"floats"}`, `{}`, `null`, `{"all":null}`, `{"all":{"constraints":[null]}}`, `[`,
+		`{"gvk":{"group":1}}`,
 	} {
 		f.Add(value, `{"label":"floats"}`)
 	}
 	f.Fuzz(func(t *testing.T, asked, offered string) {
-		have := buoy(property("olm.label", offered), property(catalog.TypeGVK, offered), property(catalog.TypePackage, offered), property("a", offered))
-		for _, typ := range []string{catalog.TypeConstraint, catalog.TypeGVKRequired, catalog.TypePackageRequired, "olm.label.required"} {
+		have := buoy(property("olm.label", offered), property(catalog.TypeGVK, offered),
+			property(catalog.TypePackage, offered), property("a", offered))
+		for _, typ := range []string{
+			catalog.TypeConstraint, catalog.TypeGVKRequired, catalog.TypePackageRequired,
+			"olm.label.required",
+		} {
 			r, why := asking(typ, asked)
 			again, whyAgain := asking(typ, asked)
 			if (r == nil) != (why != "") || why != whyAgain {
@@ -57,7 +64,8 @@ func reachable(r *offer.Requirement, o *offer.Operator) bool {
 		}
 	}
 	for _, name := range packages {
-		named, _ := asking(catalog.TypePackageRequired, `{"packageName":`+strconv.Quote(name)+`,"versionRange":">=0.0.0-0"}`)
+		named, _ := asking(catalog.TypePackageRequired, `{"packageName":`+strconv.Quote(name)+
+			`,"versionRange":">=0.0.0-0"}`)
 		if named == nil || named.Matches(o) {
 			return true
 		}

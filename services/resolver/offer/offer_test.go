@@ -62,37 +62,105 @@ func TestMatches(t *testing.T) {
 		anchors    string // "" where any bundle may match
 		reason     string
 	}{
-		"API":                   {catalog.TypeGVKRequired, buoyAPI, true, "Buoy", offer.ReasonRequiredAPI},
-		"other API":             {catalog.TypeGVKRequired, brineAPI, false, "Brine", offer.ReasonRequiredAPI},
-		"other version of API":  {catalog.TypeGVKRequired, `{"group":"sea.test","version":"v2","kind":"Buoy"}`, false, "Buoy", offer.ReasonRequiredAPI},
-		"package":               {catalog.TypePackageRequired, `{"packageName":"buoy","versionRange":">=1.0.0 <2.0.0"}`, true, "buoy", offer.ReasonRequiredPackage},
-		"package out of range":  {catalog.TypePackageRequired, `{"packageName":"buoy","versionRange":">1.2.0"}`, false, "buoy", offer.ReasonRequiredPackage},
-		"other package":         {catalog.TypePackageRequired, `{"packageName":"brine","versionRange":">=1.0.0"}`, false, "brine", offer.ReasonRequiredPackage},
-		"label":                 {"olm.label.required", `{"label":"floats"}`, true, "", offer.ReasonRequiredConstraint},
-		"other label":           {"olm.label.required", `{"label":"sinks"}`, false, "", offer.ReasonRequiredConstraint},
-		"constraint: API":       {catalog.TypeConstraint, constraint(`"gvk":` + buoyAPI), true, "Buoy", offer.ReasonRequiredAPI},
-		"constraint: package":   {catalog.TypeConstraint, pkg("buoy", "1.x"), true, "buoy", offer.ReasonRequiredPackage},
-		"the documents' name":   {catalog.TypeConstraint, `{"package":{"name":"buoy","versionRange":"1.x"}}`, true, "buoy", offer.ReasonRequiredPackage},
-		"all":                   {catalog.TypeConstraint, `{"all":{"constraints":[{"gvk":` + buoyAPI + `},` + pkg("buoy", ">=1.0.0") + `]}}`, true, "Buoy", offer.ReasonRequiredConstraint},
-		"all but one":           {catalog.TypeConstraint, `{"all":{"constraints":[` + pkg("buoy", ">=1.0.0") + `,{"gvk":` + brineAPI + `}]}}`, false, "buoy", offer.ReasonRequiredConstraint},
-		"all of nothing":        {catalog.TypeConstraint, `{"all":{"constraints":[]}}`, true, "", offer.ReasonRequiredConstraint},
-		"any":                   {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + brineAPI + `},` + pkg("buoy", ">=1.0.0") + `]}}`, true, "Brine buoy", offer.ReasonRequiredConstraint},
-		"any with a rule":       {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + brineAPI + `},` + rule("true") + `]}}`, true, "", offer.ReasonRequiredConstraint},
-		"any of nothing":        {catalog.TypeConstraint, `{"any":{"constraints":[]}}`, false, "nobody", offer.ReasonRequiredConstraint},
-		"not":                   {catalog.TypeConstraint, `{"not":{"constraints":[` + pkg("buoy", "1.2.0") + `]}}`, false, "", offer.ReasonRequiredConstraint},
-		"not one of two":        {catalog.TypeConstraint, `{"not":{"constraints":[` + pkg("buoy", "1.2.0") + `,{"gvk":` + brineAPI + `}]}}`, false, "", offer.ReasonRequiredConstraint},
-		"not others":            {catalog.TypeConstraint, `{"not":{"constraints":[{"gvk":` + brineAPI + `}]}}`, true, "", offer.ReasonRequiredConstraint},
-		"first kind counts":     {catalog.TypeConstraint, `{"gvk":` + buoyAPI + `,"package":{"packageName":"brine","versionRange":">=1.0.0"}}`, true, "Buoy", offer.ReasonRequiredAPI},
-		"rule":                  {catalog.TypeConstraint, rule(`properties.exists(p, p.type == 'olm.package' && semver_compare(p.value.version, 'v1.2') == 0)`), true, "", offer.ReasonRequiredConstraint},
-		"rule with a package":   {catalog.TypeConstraint, rule(`properties.exists(p, p.type == 'olm.package' && p.value.packageName == 'buoy' && semver_compare(p.value.version, '1') > 0)`), true, "buoy", offer.ReasonRequiredConstraint},
-		"rule with an API":      {catalog.TypeConstraint, rule(`size(properties) > 1 && properties.exists(p, p.type == 'olm.gvk' && p.value == ` + strings.ReplaceAll(buoyAPI, `"`, `'`) + `)`), true, "Buoy", offer.ReasonRequiredConstraint},
-		"rule with half an API": {catalog.TypeConstraint, rule(`properties.exists(p, p.type == 'olm.gvk' && p.value.kind == 'Buoy')`), true, "", offer.ReasonRequiredConstraint},
-		"rule of own type":      {catalog.TypeConstraint, rule(`properties.exists(p, p.type == 'sea.test/level' && p.value > 2)`), true, "", offer.ReasonRequiredConstraint},
-		"rule that is not true": {catalog.TypeConstraint, rule(`properties.exists(p, p.type == 'sea.test/grade' && p.value == 'none')`), false, "", offer.ReasonRequiredConstraint},
-		"rule with an error":    {catalog.TypeConstraint, rule(`properties.all(p, p.value.packageName == 'buoy')`), false, "", offer.ReasonRequiredConstraint},
-		"rule beside package":   {catalog.TypeConstraint, `{"all":{"constraints":[` + rule(`size(properties) == 5`) + `,` + pkg("buoy", ">=1.0.0") + `]}}`, true, "buoy", offer.ReasonRequiredConstraint},
+		"API":       {catalog.TypeGVKRequired, buoyAPI, true, "Buoy", offer.ReasonRequiredAPI},
+		"other API": {catalog.TypeGVKRequired, brineAPI, false, "Brine", offer.ReasonRequiredAPI},
+		"other version of API": {
+			catalog.TypeGVKRequired, `{"group":"sea.test","version":"v2","kind":"Buoy"}`, false,
+			"Buoy", offer.ReasonRequiredAPI,
+		},
+		"package": {
+			catalog.TypePackageRequired, `{"packageName":"buoy","versionRange":">=1.0.0 <2.0.0"}`,
+			true, "buoy", offer.ReasonRequiredPackage,
+		},
+		"package out of range": {
+			catalog.TypePackageRequired, `{"packageName":"buoy","versionRange":">1.2.0"}`, false,
+			"buoy", offer.ReasonRequiredPackage,
+		},
+		"other package": {
+			catalog.TypePackageRequired, `{"packageName":"brine","versionRange":">=1.0.0"}`,
+			false, "brine", offer.ReasonRequiredPackage,
+		},
+		"label":       {"olm.label.required", `{"label":"floats"}`, true, "", offer.ReasonRequiredConstraint},
+		"other label": {"olm.label.required", `{"label":"sinks"}`, false, "", offer.ReasonRequiredConstraint},
+		"constraint: API": {
+			catalog.TypeConstraint, constraint(`"gvk":` + buoyAPI), true, "Buoy",
+			offer.ReasonRequiredAPI,
+		},
+		"constraint: package": {
+			catalog.TypeConstraint, pkg("buoy", "1.x"), true, "buoy",
+			offer.ReasonRequiredPackage,
+		},
+		"the documents' name": {
+			catalog.TypeConstraint, `{"package":{"name":"buoy","versionRange":"1.x"}}`, true,
+			"buoy", offer.ReasonRequiredPackage,
+		},
+		"all": {catalog.TypeConstraint, `{"all":{"constraints":[{"gvk":` + buoyAPI + `},` +
+			pkg("buoy", ">=1.0.0") + `]}}`, true, "Buoy", offer.ReasonRequiredConstraint},
+		"all but one": {catalog.TypeConstraint, `{"all":{"constraints":[` + pkg("buoy", ">=1.0.0") +
+			`,{"gvk":` + brineAPI + `}]}}`, false, "buoy", offer.ReasonRequiredConstraint},
+		"all of nothing": {
+			catalog.TypeConstraint, `{"all":{"constraints":[]}}`, true, "",
+			offer.ReasonRequiredConstraint,
+		},
+		"any": {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + brineAPI + `},` +
+			pkg("buoy", ">=1.0.0") + `]}}`, true, "Brine buoy", offer.ReasonRequiredConstraint},
+		"any with a rule": {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + brineAPI + `},` +
+			rule("true") + `]}}`, true, "", offer.ReasonRequiredConstraint},
+		"any of nothing": {
+			catalog.TypeConstraint, `{"any":{"constraints":[]}}`, false, "nobody",
+			offer.ReasonRequiredConstraint,
+		},
+		"not": {
+			catalog.TypeConstraint, `{"not":{"constraints":[` + pkg("buoy", "1.2.0") + `]}}`,
+			false, "", offer.ReasonRequiredConstraint,
+		},
+		"not one of two": {catalog.TypeConstraint, `{"not":{"constraints":[` + pkg("buoy", "1.2.0") +
+			`,{"gvk":` + brineAPI + `}]}}`, false, "", offer.ReasonRequiredConstraint},
+		"not others": {
+			catalog.TypeConstraint, `{"not":{"constraints":[{"gvk":` + brineAPI + `}]}}`, true,
+			"", offer.ReasonRequiredConstraint,
+		},
+		"first kind counts": {catalog.TypeConstraint, `{"gvk":` + buoyAPI +
+			`,"package":{"packageName":"brine","versionRange":">=1.0.0"}}`, true, "Buoy", offer.ReasonRequiredAPI},
+		"rule": {
+			catalog.TypeConstraint,
+			rule(`properties.exists(p, p.type == 'olm.package' && semver_compare(p.value.version, 'v1.2') == 0)`), true,
+			"", offer.ReasonRequiredConstraint,
+		},
+		"rule with a package": {
+			catalog.TypeConstraint,
+			rule(
+				`properties.exists(p, p.type == 'olm.package' && p.value.packageName == 'buoy' && semver_compare(p.value.version, '1') > 0)`), true, "buoy", offer.ReasonRequiredConstraint,
+		},
+		"rule with an API": {
+			catalog.TypeConstraint,
+			rule(`size(properties) > 1 && properties.exists(p, p.type == 'olm.gvk' && p.value == ` +
+				strings.ReplaceAll(buoyAPI, `"`, `'`) + `)`), true, "Buoy", offer.ReasonRequiredConstraint,
+		},
+		"rule with half an API": {
+			catalog.TypeConstraint,
+			rule(`properties.exists(p, p.type == 'olm.gvk' && p.value.kind == 'Buoy')`), true, "",
+			offer.ReasonRequiredConstraint,
+		},
+		"rule of own type": {
+			catalog.TypeConstraint,
+			rule(`properties.exists(p, p.type == 'sea.test/level' && p.value > 2)`), true, "",
+			offer.ReasonRequiredConstraint,
+		},
+		"rule that is not true": {
+			catalog.TypeConstraint,
+			rule(`properties.exists(p, p.type == 'sea.test/grade' && p.value == 'none')`), false, "",
+			offer.ReasonRequiredConstraint,
+		},
+		"rule with an error": {
+			catalog.TypeConstraint, rule(`properties.all(p, p.value.packageName == 'buoy')`), false,
+			"", offer.ReasonRequiredConstraint,
+		},
+		"rule beside package": {catalog.TypeConstraint, `{"all":{"constraints":[` + rule(`size(properties) == 5`) +
+			`,` + pkg("buoy", ">=1.0.0") + `]}}`, true, "buoy", offer.ReasonRequiredConstraint},
 		"rule forbidden": {
-			catalog.TypeConstraint, `{"all":{"constraints":[{"gvk":` + buoyAPI + `},{"not":{"constraints":[` + rule(`properties.exists(p, p.type == 'sea.test/grade')`) + `]}}]}}`,
+			catalog.TypeConstraint, `{"all":{"constraints":[{"gvk":` + buoyAPI + `},{"not":{"constraints":[` +
+				rule(`properties.exists(p, p.type == 'sea.test/grade')`) + `]}}]}}`,
 			false, "Buoy", offer.ReasonRequiredConstraint,
 		},
 	} {
@@ -110,7 +178,8 @@ func TestMatches(t *testing.T) {
 		if got := anchors(r); got != c.anchors {
 			t.Errorf("%s: anchors %q, want %q", name, got, c.anchors)
 		}
-		if r.Reason() != c.reason || r.Source != c.typ || string(r.Raw) != c.value || r.Text == "" && !strings.Contains(name, "nothing") {
+		if r.Reason() != c.reason || r.Source != c.typ || string(r.Raw) != c.value || r.Text == "" &&
+			!strings.Contains(name, "nothing") {
 			t.Errorf("%s: %+v, reason %s", name, r, r.Reason())
 		}
 		if (r.Message != "") != strings.Contains(c.value, "failureMessage") {
@@ -138,24 +207,45 @@ func anchors(r *offer.Requirement) string {
 func TestMalformedRequirements(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ typ, value, want string }{
-		"empty":               {catalog.TypeConstraint, `{}`, "olm.constraint: constraint is empty (R-RES-30)"},
-		"unknown key":         {catalog.TypeConstraint, `{"gkv":{}}`, "R-RES-30"},
-		"unknown key inside":  {catalog.TypeConstraint, `{"any":{"constraints":[{"gkv":{}}]}}`, "R-RES-30"},
-		"empty inside":        {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + buoyAPI + `},{"all":{"constraints":[{}]}}]}}`, "constraint is empty"},
-		"deep":                {catalog.TypeConstraint, deep(32), "olm.constraint: more than 32 constraints are inside each other (R-RES-29)"},
-		"large":               {catalog.TypeConstraint, `{"cel":{"rule":"` + strings.Repeat("x", 64<<10) + `"}}`, "R-RES-29"},
-		"range":               {catalog.TypePackageRequired, `{"packageName":"a","versionRange":"new"}`, `olm.package.required: "new" is not a range`},
-		"range inside":        {catalog.TypeConstraint, `{"not":{"constraints":[{"package":{"packageName":"a","versionRange":"^1"}}]}}`, `"^1" is not a range`},
-		"API":                 {catalog.TypeGVKRequired, `[]`, "olm.gvk.required: "},
-		"label":               {"olm.label.required", `1`, "olm.label.required: "},
-		"rule":                {catalog.TypeConstraint, `{"cel":{"rule":"properties.exists(p, p.type == "}}`, `olm.constraint: cel rule "properties.exists(p, p.type == " does not compile at line 1, column 32`},
-		"rule without answer": {catalog.TypeConstraint, `{"all":{"constraints":[{"cel":{"rule":"1 + 1"}}]}}`, "gives int, but must give bool"},
+		"empty":              {catalog.TypeConstraint, `{}`, "olm.constraint: constraint is empty (R-RES-30)"},
+		"unknown key":        {catalog.TypeConstraint, `{"gkv":{}}`, "R-RES-30"},
+		"unknown key inside": {catalog.TypeConstraint, `{"any":{"constraints":[{"gkv":{}}]}}`, "R-RES-30"},
+		"empty inside": {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + buoyAPI +
+			`},{"all":{"constraints":[{}]}}]}}`, "constraint is empty"},
+		"deep": {
+			catalog.TypeConstraint, deep(32),
+			"olm.constraint: more than 32 constraints are inside each other (R-RES-29)",
+		},
+		"large": {
+			catalog.TypeConstraint, `{"cel":{"rule":"` + strings.Repeat("x", 64<<10) + `"}}`,
+			"R-RES-29",
+		},
+		"range": {
+			catalog.TypePackageRequired, `{"packageName":"a","versionRange":"new"}`,
+			`olm.package.required: "new" is not a range`,
+		},
+		"range inside": {
+			catalog.TypeConstraint,
+			`{"not":{"constraints":[{"package":{"packageName":"a","versionRange":"^1"}}]}}`, `"^1" is not a range`,
+		},
+		"API":   {catalog.TypeGVKRequired, `[]`, "olm.gvk.required: "},
+		"label": {"olm.label.required", `1`, "olm.label.required: "},
+		"rule": {
+			catalog.TypeConstraint, `{"cel":{"rule":"properties.exists(p, p.type == "}}`,
+			`olm.constraint: cel rule "properties.exists(p, p.type == " does not compile at line 1, column 32`,
+		},
+		"rule without answer": {
+			catalog.TypeConstraint, `{"all":{"constraints":[{"cel":{"rule":"1 + 1"}}]}}`,
+			"gives int, but must give bool",
+		},
 	} {
 		if r, why := asking(c.typ, c.value); r != nil || !strings.Contains(why, c.want) {
 			t.Errorf("%s: %q, want it to say %q", name, why, c.want)
 		}
-		o := buoy(property(c.typ, c.value), property(catalog.TypeConstraint, `{"package":{}}`), property(catalog.TypeGVKRequired, brineAPI))
-		if !slices.ContainsFunc(o.Requires, func(r *offer.Requirement) bool { return r.Source == catalog.TypeGVKRequired }) {
+		o := buoy(property(c.typ, c.value), property(catalog.TypeConstraint, `{"package":{}}`),
+			property(catalog.TypeGVKRequired, brineAPI))
+		if !slices.ContainsFunc(o.Requires,
+			func(r *offer.Requirement) bool { return r.Source == catalog.TypeGVKRequired }) {
 			t.Errorf("%s: %d requirements are read, none that is well", name, len(o.Requires))
 		}
 		if o = buoy(property(c.typ, c.value)); !strings.Contains(o.Malformed(), c.want) {
@@ -167,7 +257,8 @@ func TestMalformedRequirements(t *testing.T) {
 			}
 		}
 	}
-	o := buoy(property(catalog.TypeGVK, `[]`), property(catalog.TypePackage, `1`), property("olm.label", `{`), property("anything", `{`))
+	o := buoy(property(catalog.TypeGVK, `[]`), property(catalog.TypePackage, `1`), property("olm.label", `{`),
+		property("anything", `{`))
 	if o.Malformed() != "" || len(o.APIs) != 1 {
 		t.Errorf("operator %+v", o)
 	}
@@ -175,7 +266,8 @@ func TestMalformedRequirements(t *testing.T) {
 
 // deep is a constraint inside so many others, each of which has another one beside.
 func deep(times int) string {
-	return strings.Repeat(`{"all":{"constraints":[{"gvk":`+buoyAPI+`},`, times) + `{"gvk":` + brineAPI + `}` + strings.Repeat(`]}}`, times)
+	return strings.Repeat(`{"all":{"constraints":[{"gvk":`+buoyAPI+`},`, times) + `{"gvk":` + brineAPI + `}` +
+		strings.Repeat(`]}}`, times)
 }
 
 // rules are properties, each with a rule of its own of about so many bytes.
@@ -194,17 +286,22 @@ func rules(count, size int) (out []catalog.Property) {
 // remembered, so that who counts costs counts the same each time (DESIGN D10).
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	const all = `{"all":{"constraints":[{"gvk":` + buoyAPI + `},{"any":{"constraints":[{"gvk":` + brineAPI + `},{"gvk":` + buoyAPI + `}]}},{"not":{"constraints":[{"gvk":` + brineAPI + `}]}}]}}`
+	const all = `{"all":{"constraints":[{"gvk":` + buoyAPI + `},{"any":{"constraints":[{"gvk":` + brineAPI +
+		`},{"gvk":` + buoyAPI + `}]}},{"not":{"constraints":[{"gvk":` + brineAPI + `}]}}]}}`
 	rule := func(text string) string { return fmt.Sprintf(`{"cel":{"rule":%q}}`, text) }
 	for name, c := range map[string]struct {
 		value        string
 		least, most  int
 		compileCosts bool
 	}{
-		"API":         {`{"gvk":` + buoyAPI + `}`, 1, 1, false},
-		"parts":       {all, 7, 7, false},
-		"rule":        {rule(`true`), 1 + 8, 30, true},
-		"large rule":  {rule(`properties.all(p, properties.all(q, properties.all(r, p.type != "" && q.type != "" && r.type != "")))`), 500, 5000, true},
+		"API":   {`{"gvk":` + buoyAPI + `}`, 1, 1, false},
+		"parts": {all, 7, 7, false},
+		"rule":  {rule(`true`), 1 + 8, 30, true},
+		"large rule": {
+			rule(
+				`properties.all(p, properties.all(q, properties.all(r, p.type != "" && q.type != "" && r.type != "")))`),
+			500, 5000, true,
+		},
 		"rule in not": {`{"not":{"constraints":[` + rule(`true`) + `]}}`, 2 + 8, 32, true},
 		"no rule":     {rule(`true`)[:15] + `"properties[99].type == \"a\""}}`, 1 + 8, 40, true},
 	} {
@@ -255,11 +352,13 @@ func TestNestingIsBounded(t *testing.T) {
 	if r == nil {
 		t.Fatal(why)
 	}
-	if !strings.HasPrefix(r.Text, "(providing Buoy (sea.test/v1) and (providing") || !strings.HasSuffix(r.Text, "…") || len(r.Text) > 1100 {
+	if !strings.HasPrefix(r.Text, "(providing Buoy (sea.test/v1) and (providing") || !strings.HasSuffix(r.Text, "…") ||
+		len(r.Text) > 1100 {
 		t.Errorf("text %q", r.Text)
 	}
 	r, why = asking(catalog.TypeConstraint, deep(2))
-	if r == nil || r.Text != "(providing Buoy (sea.test/v1) and (providing Buoy (sea.test/v1) and providing Brine (sea.test/v1)))" {
+	if r == nil ||
+		r.Text != "(providing Buoy (sea.test/v1) and (providing Buoy (sea.test/v1) and providing Brine (sea.test/v1)))" {
 		t.Errorf("text %+v (%s)", r, why)
 	}
 }
@@ -300,7 +399,8 @@ func TestOperator(t *testing.T) {
 		property(catalog.TypeGVK, brineAPI), property(catalog.TypeGVK, buoyAPI), property(catalog.TypeDeprecated, `{}`),
 		property(catalog.TypeGVKRequired, brineAPI), property(catalog.TypeGVKRequired, brineAPI),
 	)
-	if diff := cmp.Diff([]catalog.GVK{api("Buoy"), api("Brine")}, o.APIs); diff != "" || o.Twice != "Buoy (sea.test/v1)" {
+	if diff := cmp.Diff([]catalog.GVK{api("Buoy"), api("Brine")}, o.APIs); diff != "" ||
+		o.Twice != "Buoy (sea.test/v1)" {
 		t.Errorf("twice %q, APIs (-want +got):\n%s", o.Twice, diff)
 	}
 	if !o.Deprecated || len(o.Requires) != 1 || o.VersionText() != "1.2.0" {
@@ -319,7 +419,8 @@ func TestOperator(t *testing.T) {
 		"a version that is none":         {"none", `{"packageName":"brine","version":"none"}`, "", false},
 		"a version out of range as well": {"1.0.0", `{"packageName":"brine","version":"1.0.0"}`, "1.0.0", false},
 	} {
-		o := offer.NewOperator("buoy.v1", "buoy", c.version, "", []catalog.Property{property(catalog.TypePackage, c.properties)})
+		o := offer.NewOperator("buoy.v1", "buoy", c.version, "",
+			[]catalog.Property{property(catalog.TypePackage, c.properties)})
 		if o.VersionText() != c.want || asked.Matches(o) != c.met {
 			t.Errorf("%s: version %q, met %t", name, o.VersionText(), asked.Matches(o))
 		}
@@ -329,9 +430,13 @@ func TestOperator(t *testing.T) {
 // fleet is a package with two channels, of which one skips, and one that cannot be followed.
 func fleet() catalog.Package {
 	bundle := func(version string) catalog.Bundle {
-		return catalog.Bundle{Name: "buoy.v" + version, Version: version, Image: "sea.test/buoy:" + version, Properties: []catalog.Property{
-			property(catalog.TypeGVK, buoyAPI), property(catalog.TypePackageRequired, `{"packageName":"brine","versionRange":">=1.0.0"}`),
-		}}
+		return catalog.Bundle{
+			Name: "buoy.v" + version, Version: version, Image: "sea.test/buoy:" + version,
+			Properties: []catalog.Property{
+				property(catalog.TypeGVK, buoyAPI), property(
+					catalog.TypePackageRequired, `{"packageName":"brine","versionRange":">=1.0.0"}`),
+			},
+		}
 	}
 	return catalog.Package{
 		Name: "buoy", DefaultChannel: "stable",
@@ -342,7 +447,10 @@ func fleet() catalog.Package {
 			{Name: "stable", Entries: []catalog.Entry{
 				{Name: "buoy.v1.0.0"},
 				{Name: "buoy.v1.1.0", Replaces: "buoy.v1.0.0"},
-				{Name: "buoy.v1.2.0", Replaces: "buoy.v1.1.0", Skips: []string{"buoy.v1.1.0"}, SkipRange: ">=0.9.0 <1.2.0"},
+				{
+					Name: "buoy.v1.2.0", Replaces: "buoy.v1.1.0", Skips: []string{"buoy.v1.1.0"},
+					SkipRange: ">=0.9.0 <1.2.0",
+				},
 				{Name: "nobody", SkipRange: "?", Skips: []string{"nobody"}},
 			}},
 		},
@@ -371,20 +479,26 @@ func TestIndex(t *testing.T) {
 			t.Errorf("channel %s: %v", c.Name, c.Err)
 		}
 	}
-	if diff := cmp.Diff([]string{"stable: buoy.v1.2.0 buoy.v1.0.0 (default) of 3", "alpha: buoy.v1.0.0 of 1", "broken: of 2"}, got); diff != "" {
+	if diff := cmp.Diff([]string{
+		"stable: buoy.v1.2.0 buoy.v1.0.0 (default) of 3", "alpha: buoy.v1.0.0 of 1",
+		"broken: of 2",
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	head, skipped := p.Channels[0].All["buoy.v1.2.0"], p.Channels[0].All["buoy.v1.1.0"]
-	if head.SkipRange == nil || !head.SkipRange(skipped.Bundle.Version) || skipped.SkipRange != nil || head.Bundle.Image != "sea.test/buoy:1.2.0" {
+	if head.SkipRange == nil || !head.SkipRange(skipped.Bundle.Version) || skipped.SkipRange != nil ||
+		head.Bundle.Image != "sea.test/buoy:1.2.0" {
 		t.Errorf("head %+v", head)
 	}
 	if head.Bundle.Requires[0] != skipped.Bundle.Requires[0] {
 		t.Error("two bundles that ask the same do not share it")
 	}
-	if other, _ := asking(catalog.TypePackageRequired, `{"packageName":"brine","versionRange":">=1.0.0"}`); other.Key() != head.Bundle.Requires[0].Key() {
+	if other, _ := asking(catalog.TypePackageRequired,
+		`{"packageName":"brine","versionRange":">=1.0.0"}`); other.Key() != head.Bundle.Requires[0].Key() {
 		t.Errorf("the same has the keys %q and %q", other.Key(), head.Bundle.Requires[0].Key())
 	}
-	if diff := cmp.Diff([]catalog.GVK{api("Buoy")}, p.APIs()); diff != "" || !p.Provides(api("Buoy")) || p.Provides(api("Brine")) {
+	if diff := cmp.Diff([]catalog.GVK{api("Buoy")}, p.APIs()); diff != "" || !p.Provides(api("Buoy")) ||
+		p.Provides(api("Brine")) {
 		t.Errorf("APIs (-want +got):\n%s", diff)
 	}
 	if p.Weight() < 3000 || p.Weight() > 30_000 {
@@ -398,10 +512,13 @@ func TestUnreadableSkipRange(t *testing.T) {
 	t.Parallel()
 	doc := fleet()
 	doc.Channels = []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{
-		{Name: "buoy.v1.2.0", Replaces: "gone", SkipRange: "?"}, {Name: "gone", Replaces: "buoy.v1.0.0"}, {Name: "buoy.v1.0.0"},
+		{Name: "buoy.v1.2.0", Replaces: "gone", SkipRange: "?"},
+		{Name: "gone", Replaces: "buoy.v1.0.0"},
+		{Name: "buoy.v1.0.0"},
 	}}}
 	c := offer.Index(doc, "").Channels[0]
-	if len(c.Entries) != 2 || c.Entries[0].SkipRange != nil || c.Entries[1].Name != "buoy.v1.0.0" || c.All["gone"].Bundle != nil {
+	if len(c.Entries) != 2 || c.Entries[0].SkipRange != nil || c.Entries[1].Name != "buoy.v1.0.0" ||
+		c.All["gone"].Bundle != nil {
 		t.Errorf("channel %+v", c)
 	}
 }
@@ -412,7 +529,8 @@ func TestRulesAreRemembered(t *testing.T) {
 	o := buoy()
 	for range 3 {
 		for level := range 40 {
-			r, why := asking(catalog.TypeConstraint, fmt.Sprintf(`{"cel":{"rule":"properties.exists(p, p.type == 'sea.test/level' && p.value > %d)"}}`, level))
+			r, why := asking(catalog.TypeConstraint, fmt.Sprintf(
+				`{"cel":{"rule":"properties.exists(p, p.type == 'sea.test/level' && p.value > %d)"}}`, level))
 			if r == nil {
 				t.Fatal(why)
 			}

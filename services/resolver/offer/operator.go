@@ -48,7 +48,9 @@ func NewOperator(name, pkg, version string, content digest.Digest, props []catal
 	return newOperator(name, pkg, version, content, props, newSharing())
 }
 
-func newOperator(name, pkg, version string, content digest.Digest, props []catalog.Property, shared *sharing) *Operator {
+func newOperator(name, pkg, version string, content digest.Digest, props []catalog.Property,
+	shared *sharing,
+) *Operator {
 	op := &Operator{Name: name, Package: pkg, Content: content, Properties: props}
 	if v, err := semver.Parse(version); err == nil {
 		op.Version, op.HasVersion = v, true

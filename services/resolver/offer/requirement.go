@@ -122,7 +122,8 @@ func (s *sharing) countRules(r *Requirement) error {
 	for range r.rules {
 		s.rules++
 		if s.rules > catalog.MaxRules {
-			return fmt.Errorf("the bundles of the package have more than %d rules together (R-RES-26)", catalog.MaxRules)
+			return fmt.Errorf("the bundles of the package have more than %d rules together (R-RES-26)",
+				catalog.MaxRules)
 		}
 	}
 	return nil
@@ -162,7 +163,10 @@ func requirePackage(name, versions string) (*Requirement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Requirement{op: needPackage, pkg: name, inRange: in, Text: fmt.Sprintf("of package %s in range %s", name, versions)}, nil
+	return &Requirement{
+		op: needPackage, pkg: name, inRange: in,
+		Text: fmt.Sprintf("of package %s in range %s", name, versions),
+	}, nil
 }
 
 func requireRule(text string) *Requirement {
@@ -196,7 +200,8 @@ type celNeed struct {
 
 func parseConstraint(raw json.RawMessage) (*Requirement, error) {
 	if len(raw) > catalog.MaxConstraintBytes {
-		return nil, fmt.Errorf("%d bytes are more than the limit of %d (R-RES-29)", len(raw), catalog.MaxConstraintBytes)
+		return nil, fmt.Errorf("%d bytes are more than the limit of %d (R-RES-29)", len(raw),
+			catalog.MaxConstraintBytes)
 	}
 	var c constraint
 	d := json.NewDecoder(bytes.NewReader(raw))

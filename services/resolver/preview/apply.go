@@ -66,14 +66,16 @@ func ApplyGenerated(s decide.State) (decide.State, []string) {
 	for _, g := range subs {
 		if find(s, g.Name) < 0 {
 			s, _ = s.Evolve(decide.Event{
-				Subject: s.Scope.Cluster + "/" + s.Scope.Namespace + "/" + g.Name, Incarnation: 1, Version: 1, Created: youngest(s), Payload: g,
+				Subject: s.Scope.Cluster + "/" + s.Scope.Namespace + "/" + g.Name, Incarnation: 1, Version: 1,
+				Created: youngest(s), Payload: g,
 			})
 			names = append(names, g.Name)
 		}
 	}
 	s.Plans = slices.Clone(s.Plans)
 	for i := range s.Plans {
-		s.Plans[i].Settled = s.Plans[i].Settled || slices.ContainsFunc(plans, func(p decide.Plan) bool { return p.ID == s.Plans[i].ID })
+		s.Plans[i].Settled = s.Plans[i].Settled || slices.ContainsFunc(
+			plans, func(p decide.Plan) bool { return p.ID == s.Plans[i].ID })
 	}
 	return s, names
 }

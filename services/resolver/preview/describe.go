@@ -12,11 +12,14 @@ import (
 )
 
 // Describe says what decisions on a state come to. documents adds the plans with their steps.
-func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, documents bool) (previewapi.ScopePreview, error) {
+func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, documents bool) (
+	previewapi.ScopePreview, error,
+) {
 	o := previewapi.ScopePreview{
 		Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
 		Plans: []previewapi.PreviewPlan{}, Superseded: []previewapi.PreviewSuperseded{},
-		Failures: []previewapi.PreviewFailure{}, Waiting: []previewapi.PreviewWaiting{}, Settled: []previewapi.PreviewOutcome{},
+		Failures: []previewapi.PreviewFailure{}, Waiting: []previewapi.PreviewWaiting{},
+		Settled: []previewapi.PreviewOutcome{},
 	}
 	for _, p := range d.Proposals {
 		o.Plans = append(o.Plans, plan(p, documents))
@@ -40,7 +43,8 @@ func plan(p decide.Proposal, document bool) previewapi.PreviewPlan {
 	out := previewapi.PreviewPlan{
 		Component: e.Component, Approval: e.Approval, Digest: e.Digest, Input: e.Input,
 		Semantics: e.Semantics, Steps: e.Steps, Base: e.Base,
-		Bundles: e.Bundles, Policies: e.Policies, ManualReasons: e.ManualReasons, Approvers: e.Approvers, Windows: e.Windows,
+		Bundles: e.Bundles, Policies: e.Policies, ManualReasons: e.ManualReasons, Approvers: e.Approvers,
+		Windows: e.Windows,
 	}
 	if document {
 		out.Document = p.Document
@@ -60,7 +64,10 @@ func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error
 		return err
 	case decide.Settled:
 		for _, t := range news {
-			o.Settled = append(o.Settled, previewapi.PreviewOutcome{Subscription: t.Subscription.Name, CSV: t.Outcome.CSV})
+			o.Settled = append(o.Settled, previewapi.PreviewOutcome{
+				Subscription: t.Subscription.Name,
+				CSV:          t.Outcome.CSV,
+			})
 		}
 		if len(news) > 0 {
 			return nil
@@ -90,8 +97,9 @@ func eventsOf(v decide.Verdict, d decide.Decisions) []decide.SubscriptionEvent {
 func failure(v decide.Verdict, news bool) (previewapi.PreviewFailure, error) {
 	raw, err := digest.Canonical(v.Failure)
 	return previewapi.PreviewFailure{
-		Component: v.Component.Name, Subscriptions: append([]string{}, v.Failure.Subscriptions...), Reason: v.Failure.Reason,
-		Class: string(v.Failure.Class), Sentences: sentences(v.Failure), Explanation: raw, News: news,
+		Component: v.Component.Name, Subscriptions: append([]string{}, v.Failure.Subscriptions...),
+		Reason: v.Failure.Reason, Class: string(v.Failure.Class), Sentences: sentences(v.Failure), Explanation: raw,
+		News: news,
 	}, errs.Wrap(errs.Internal, err, "encode an explanation")
 }
 
@@ -110,7 +118,8 @@ func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bo
 	w = previewapi.PreviewWaiting{Component: c.Name, News: news, Sentences: []string{}}
 	switch v.Kind {
 	case decide.Waiting:
-		w.For, w.Sentences = previewapi.WaitCatalog, append(w.Sentences, "a catalog that it needs is being loaded for the first time")
+		w.For, w.Sentences = previewapi.WaitCatalog, append(
+			w.Sentences, "a catalog that it needs is being loaded for the first time")
 	case decide.Held:
 		w.For, w.Sentences = previewapi.WaitUnderWay, append(w.Sentences,
 			"a plan of it is being carried out, or one of its operators is not Succeeded: one step at a time")
@@ -120,7 +129,8 @@ func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bo
 		for _, b := range c.Bundles {
 			if b.Content == "" && b.Image != "" {
 				w.Sentences = append(w.Sentences,
-					"the steps of "+b.CSV+" are not known before its image "+b.Image+" is fetched, which a preview does not ask for")
+					"the steps of "+b.CSV+" are not known before its image "+b.Image+
+						" is fetched, which a preview does not ask for")
 			}
 		}
 	case decide.Blocked:

@@ -26,14 +26,23 @@ func supposed(t *testing.T, subject string, p events.Payload) previewapi.Hypothe
 
 func state() decide.State {
 	return decide.State{
-		Scope:            resolution.Scope{Cluster: "c", Namespace: "n"},
-		Subscriptions:    []decide.Subscription{{Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy"}}, {Name: "tide", Spec: events.SubscriptionSpec{Package: "tide"}}},
-		Groups:           []decide.Group{{Name: "og"}},
-		Installed:        []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},
-		Catalogs:         []decide.Catalog{{Subject: "fleet", CatalogRevision: decide.CatalogRevision{Revision: "r1", Failed: true, Reason: "x"}}, {Subject: "other"}},
-		DisabledCatalogs: []decide.Catalog{{Subject: "hidden", CatalogRevision: decide.CatalogRevision{Revision: "r7"}}},
-		Private:          []string{"c/m/own"},
-		Policies:         []decide.Policy{{Name: "p"}},
+		Scope: resolution.Scope{Cluster: "c", Namespace: "n"},
+		Subscriptions: []decide.Subscription{
+			{Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy"}},
+			{Name: "tide", Spec: events.SubscriptionSpec{Package: "tide"}},
+		},
+		Groups:    []decide.Group{{Name: "og"}},
+		Installed: []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},
+		Catalogs: []decide.Catalog{{
+			Subject:         "fleet",
+			CatalogRevision: decide.CatalogRevision{Revision: "r1", Failed: true, Reason: "x"},
+		}, {Subject: "other"}},
+		DisabledCatalogs: []decide.Catalog{{
+			Subject:         "hidden",
+			CatalogRevision: decide.CatalogRevision{Revision: "r7"},
+		}},
+		Private:  []string{"c/m/own"},
+		Policies: []decide.Policy{{Name: "p"}},
 	}
 }
 
@@ -70,21 +79,60 @@ func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 		h          previewapi.Hypothesis
 		gone, came []string
 	}{
-		{"a subscription is created in its place", supposed(t, "c/n/gauge", events.SubscriptionCreated{Spec: events.SubscriptionSpec{Channel: "x"}}), nil, []string{"sub gauge x"}},
-		{"a subscription changes", supposed(t, "c/n/buoy", events.SubscriptionChanged{Spec: events.SubscriptionSpec{Channel: "y"}}), []string{"sub buoy "}, []string{"sub buoy y"}},
+		{
+			"a subscription is created in its place", supposed(
+				t, "c/n/gauge", events.SubscriptionCreated{Spec: events.SubscriptionSpec{Channel: "x"}}), nil,
+			[]string{"sub gauge x"},
+		},
+		{
+			"a subscription changes", supposed(t, "c/n/buoy",
+				events.SubscriptionChanged{Spec: events.SubscriptionSpec{Channel: "y"}}),
+			[]string{"sub buoy "},
+			[]string{"sub buoy y"},
+		},
 		{"a subscription ends", supposed(t, "c/n/tide", events.SubscriptionDeleted{}), []string{"sub tide "}, nil},
-		{"what is of another namespace changes nothing", supposed(t, "c/m/tide", events.SubscriptionDeleted{}), nil, nil},
+		{
+			"what is of another namespace changes nothing", supposed(t, "c/m/tide", events.SubscriptionDeleted{}), nil,
+			nil,
+		},
 		{"a group is added", supposed(t, "c/n/a", events.OperatorGroupCreated{}), nil, []string{"group a "}},
-		{"a group changes", supposed(t, "c/n/og", events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{Colocation: "shared"}}), []string{"group og "}, []string{"group og shared"}},
+		{"a group changes", supposed(t, "c/n/og", events.OperatorGroupChanged{
+			Spec: events.OperatorGroupSpec{Colocation: "shared"},
+		}), []string{"group og "}, []string{"group og shared"}},
 		{"a group ends", supposed(t, "c/n/og", events.OperatorGroupDeleted{}), []string{"group og "}, nil},
 		{"an operator goes", supposed(t, "c/n/buoy.v1", events.CSVRemoved{}), []string{"csv buoy.v1"}, nil},
-		{"a revision comes into service", supposed(t, "fleet", events.CatalogRevisionPublished{Revision: "r2"}), []string{"catalog fleet r1"}, []string{"catalog fleet r2"}},
+		{
+			"a revision comes into service", supposed(t, "fleet", events.CatalogRevisionPublished{Revision: "r2"}),
+			[]string{"catalog fleet r1"},
+			[]string{"catalog fleet r2"},
+		},
 		{"a catalog goes", supposed(t, "other", events.CatalogRemoved{}), []string{"catalog other "}, nil},
-		{"a catalog is disabled", supposed(t, "fleet", events.CatalogChanged{Disabled: true}), []string{"catalog fleet r1"}, nil},
-		{"a catalog is enabled in its place", supposed(t, "hidden", events.CatalogChanged{}), nil, []string{"catalog hidden r7"}},
-		{"another namespace's catalog goes", supposed(t, "c/m/own", events.CatalogRemoved{}), []string{"private c/m/own"}, nil},
-		{"another namespace's catalog is disabled", supposed(t, "c/m/own", events.CatalogChanged{Visibility: private, Disabled: true}), []string{"private c/m/own"}, nil},
-		{"another namespace's catalog is enabled", supposed(t, "c/m/late", events.CatalogChanged{Visibility: private}), nil, []string{"private c/m/late"}},
+		{
+			"a catalog is disabled", supposed(t, "fleet", events.CatalogChanged{Disabled: true}),
+			[]string{"catalog fleet r1"},
+			nil,
+		},
+		{
+			"a catalog is enabled in its place", supposed(t, "hidden", events.CatalogChanged{}), nil,
+			[]string{"catalog hidden r7"},
+		},
+		{
+			"another namespace's catalog goes", supposed(t, "c/m/own", events.CatalogRemoved{}),
+			[]string{"private c/m/own"},
+			nil,
+		},
+		{
+			"another namespace's catalog is disabled", supposed(
+				t, "c/m/own", events.CatalogChanged{Visibility: private, Disabled: true}),
+			[]string{"private c/m/own"},
+			nil,
+		},
+		{
+			"another namespace's catalog is enabled", supposed(
+				t, "c/m/late", events.CatalogChanged{Visibility: private}),
+			nil,
+			[]string{"private c/m/late"},
+		},
 		{"a policy is set", supposed(t, "approval/q", events.ApprovalPolicySet{Name: "q"}), nil, []string{"policy q"}},
 		{"a policy ends", supposed(t, "approval/p", events.ApprovalPolicyDeleted{}), []string{"policy p"}, nil},
 	} {
@@ -135,17 +183,24 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 	t.Parallel()
 	given := state()
 	given.Subscriptions[0].Created, given.Subscriptions[1].Created = 7, 5
-	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
-		Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
-	}}}}
+	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{
+		Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
+			Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
+		},
+	}}}
 	same, err := preview.Apply(given, []previewapi.Hypothesis{
-		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}), supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}), supposed(t, "fleet", events.CatalogMetadataChanged{}),
+		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}),
+		supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}),
+		supposed(t, "fleet", events.CatalogMetadataChanged{}),
 		supposed(t, "approval/p", events.ApprovalPolicyMetadataChanged{}),
 	})
 	if diff := cmp.Diff(given, same); err != nil || diff != "" {
 		t.Errorf("labels decide something, %v:\n%s", err, diff)
 	}
-	got, err := preview.Apply(given, []previewapi.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
+	got, err := preview.Apply(given, []previewapi.Hypothesis{
+		supposed(t, "c/n/zulu", events.SubscriptionCreated{}),
+		supposed(t, "c/n/alfa", events.SubscriptionCreated{}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +226,8 @@ func TestSupposeRefusesWhatItCannotSay(t *testing.T) {
 			t.Errorf("%s of %s: %v", h.Type, h.Subject, err)
 		}
 	}
-	if _, err := preview.Apply(state(), []previewapi.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(err, errs.Invalid) {
+	if _, err := preview.Apply(state(), []previewapi.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(
+		err, errs.Invalid) {
 		t.Errorf("an unknown type: %v", err)
 	}
 }
@@ -181,15 +237,18 @@ func TestSettleMakesSubscriptionsForDependencies(t *testing.T) {
 	t.Parallel()
 	s := state()
 	proposed := events.InstallPlanProposed{Bundles: []events.PlannedBundle{
-		{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}, {CSV: "buoy.v1", Package: "buoy", Subscriptions: []string{"buoy"}},
+		{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"},
+		{CSV: "buoy.v1", Package: "buoy", Subscriptions: []string{"buoy"}},
 	}}
 	s.Plans = []decide.Plan{{ID: "1", State: installplan.State{Proposed: proposed, Phase: installplan.Complete}}}
 	got, generated := preview.ApplyGenerated(s)
-	if diff := cmp.Diff([]string{"gauge-stable-fleet"}, generated); diff != "" || !got.Plans[0].Settled || s.Plans[0].Settled {
+	if diff := cmp.Diff([]string{"gauge-stable-fleet"}, generated); diff != "" || !got.Plans[0].Settled ||
+		s.Plans[0].Settled {
 		t.Errorf("generated (-want +got):\n%s; settled %v, given %v", diff, got.Plans[0].Settled, s.Plans[0].Settled)
 	}
 	i := slices.IndexFunc(got.Subscriptions, func(x decide.Subscription) bool { return x.Name == "gauge-stable-fleet" })
-	if i < 0 || got.Subscriptions[i].InstalledCSV != "gauge.v1" || got.Subscriptions[i].Spec.Approval != installplan.Automatic {
+	if i < 0 || got.Subscriptions[i].InstalledCSV != "gauge.v1" ||
+		got.Subscriptions[i].Spec.Approval != installplan.Automatic {
 		t.Errorf("subscriptions %+v", got.Subscriptions)
 	}
 	if _, again := preview.ApplyGenerated(got); again != nil {
@@ -208,12 +267,16 @@ func TestDifferencesNameFacts(t *testing.T) {
 		return f
 	}
 	before, s := facts(state()), state()
-	s.Subscriptions[0].Outcome, s.Subscriptions[0].Version, s.Decisions = decide.Outcome{Kind: decide.OutcomeFailed}, 9, 4
+	s.Subscriptions[0].Outcome, s.Subscriptions[0].Version, s.Decisions = decide.Outcome{Kind: decide.OutcomeFailed}, 9,
+		4
 	if d := preview.Differences(before, facts(s)); d != nil {
 		t.Errorf("what is told of a subscription is nothing that a decision rests on: %v", d)
 	}
 	s.Subscriptions[0].Spec.Channel, s.Catalogs[0].Revision, s.Installed = "x", "r2", nil
-	s.Policies = append(s.Policies, decide.Policy{Name: "q"}, decide.Policy{Name: "elsewhere", Spec: events.ApprovalPolicySpec{Selector: events.PolicySelector{Clusters: []string{"d"}}}})
+	s.Policies = append(s.Policies, decide.Policy{Name: "q"},
+		decide.Policy{Name: "elsewhere", Spec: events.ApprovalPolicySpec{
+			Selector: events.PolicySelector{Clusters: []string{"d"}},
+		}})
 	want := []string{"approval policy q", "catalog fleet", "operator buoy.v1", "subscription buoy"}
 	if diff := cmp.Diff(want, preview.Differences(before, facts(s))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -231,7 +294,10 @@ func TestDifferencesNameFacts(t *testing.T) {
 func TestPlansThatEndedAreFacts(t *testing.T) {
 	t.Parallel()
 	plan := func(id string, phase installplan.Phase, packages ...string) decide.Plan {
-		p := decide.Plan{ID: id, Effect: "effect of " + id, Settled: true, State: installplan.State{Phase: phase, Proposed: events.InstallPlanProposed{Name: id}}}
+		p := decide.Plan{
+			ID: id, Effect: "effect of " + id, Settled: true,
+			State: installplan.State{Phase: phase, Proposed: events.InstallPlanProposed{Name: id}},
+		}
 		for _, name := range packages {
 			p.State.Proposed.Bundles = append(p.State.Proposed.Bundles, events.PlannedBundle{Package: name})
 		}
@@ -256,11 +322,36 @@ func TestPlansThatEndedAreFacts(t *testing.T) {
 		want          []string
 	}{
 		{"one failed", nil, []decide.Plan{failed}, []string{"install plan first"}},
-		{"another was rejected since", []decide.Plan{failed}, []decide.Plan{plan("second", installplan.Rejected, "buoy"), failed}, []string{"install plan first", "install plan second"}},
-		{"one of both packages failed since", []decide.Plan{failed}, []decide.Plan{plan("both", installplan.Failed, "buoy", "tide"), failed}, []string{"install plan both", "install plan first"}},
-		{"one of another package failed since", []decide.Plan{failed}, []decide.Plan{plan("other", installplan.Failed, "tide"), failed}, []string{"install plan other"}},
-		{"one was superseded since", []decide.Plan{failed}, []decide.Plan{plan("gone", installplan.Superseded, "buoy"), failed}, nil},
-		{"an older one is not kept any more", []decide.Plan{plan("second", installplan.Rejected, "buoy"), failed}, []decide.Plan{plan("second", installplan.Rejected, "buoy")}, nil},
+		{
+			"another was rejected since",
+			[]decide.Plan{failed},
+			[]decide.Plan{plan("second", installplan.Rejected, "buoy"), failed},
+			[]string{"install plan first", "install plan second"},
+		},
+		{
+			"one of both packages failed since",
+			[]decide.Plan{failed},
+			[]decide.Plan{plan("both", installplan.Failed, "buoy", "tide"), failed},
+			[]string{"install plan both", "install plan first"},
+		},
+		{
+			"one of another package failed since",
+			[]decide.Plan{failed},
+			[]decide.Plan{plan("other", installplan.Failed, "tide"), failed},
+			[]string{"install plan other"},
+		},
+		{
+			"one was superseded since",
+			[]decide.Plan{failed},
+			[]decide.Plan{plan("gone", installplan.Superseded, "buoy"), failed},
+			nil,
+		},
+		{
+			"an older one is not kept any more",
+			[]decide.Plan{plan("second", installplan.Rejected, "buoy"), failed},
+			[]decide.Plan{plan("second", installplan.Rejected, "buoy")},
+			nil,
+		},
 	} {
 		if diff := cmp.Diff(c.want, differences(c.before, c.after)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
@@ -280,8 +371,9 @@ func TestAnnouncedIsWhatIsPromised(t *testing.T) {
 	}
 	base := func() previewapi.ScopePreview {
 		return previewapi.ScopePreview{
-			Plans: []previewapi.PreviewPlan{{Digest: "d"}}, Failures: []previewapi.PreviewFailure{{Component: "x", Explanation: []byte(`{}`)}},
-			Waiting: []previewapi.PreviewWaiting{{Component: "y", For: previewapi.WaitUnderWay}},
+			Plans:    []previewapi.PreviewPlan{{Digest: "d"}},
+			Failures: []previewapi.PreviewFailure{{Component: "x", Explanation: []byte(`{}`)}},
+			Waiting:  []previewapi.PreviewWaiting{{Component: "y", For: previewapi.WaitUnderWay}},
 		}
 	}
 	first := digestOf(base())

@@ -20,7 +20,9 @@ const WaitingOutcome = "Waiting"
 func RecordedState(r resolution.Record, labels map[string]string, policies []decide.Policy) decide.State {
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: policies}
 	for _, g := range r.OperatorGroups {
-		group := decide.Group{Name: g.Name, Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: g.ExcludeGlobalCatalogs}}
+		group := decide.Group{Name: g.Name, Spec: events.OperatorGroupSpec{
+			ExcludeGlobalCatalogs: g.ExcludeGlobalCatalogs,
+		}}
 		if g.Shared {
 			group.Spec.Colocation = "shared"
 		}
@@ -31,8 +33,8 @@ func RecordedState(r resolution.Record, labels map[string]string, policies []dec
 			s.Private = append(s.Private, r.Scope.Cluster+"/"+x.CatalogNamespace+"/"+x.Catalog)
 		}
 		s.Subscriptions = append(s.Subscriptions, decide.Subscription{Name: x.Name, Spec: events.SubscriptionSpec{
-			Package: x.Package, Channel: x.Channel, Catalog: x.Catalog, CatalogNamespace: x.CatalogNamespace, StartingCSV: x.StartingCSV,
-			Approval: x.Approval, Config: x.Config,
+			Package: x.Package, Channel: x.Channel, Catalog: x.Catalog, CatalogNamespace: x.CatalogNamespace,
+			StartingCSV: x.StartingCSV, Approval: x.Approval, Config: x.Config,
 		}})
 	}
 	for _, x := range r.Installed {
@@ -75,7 +77,8 @@ func shadow(v decide.Verdict, subscription string) (previewapi.ShadowOutcome, []
 		return previewapi.ShadowOutcome{Kind: decide.OutcomeFailed, Reason: v.Failure.Reason}, sentences(v.Failure)
 	}
 	if v.Kind == decide.Waiting {
-		return previewapi.ShadowOutcome{Kind: WaitingOutcome}, []string{"a catalog that it needs is being loaded for the first time"}
+		return previewapi.ShadowOutcome{Kind: WaitingOutcome},
+			[]string{"a catalog that it needs is being loaded for the first time"}
 	}
 	out, why := previewapi.ShadowOutcome{Kind: decide.OutcomeAtLatestKnown}, []string{}
 	for _, o := range v.Component.Outcomes {

@@ -11,7 +11,8 @@ import (
 func TestForbids(t *testing.T) {
 	t.Parallel()
 	planned := resolution.Planned{
-		CSV: "buoy.v1.2.0", Package: "buoy", Version: "1.2.0", Catalog: resolution.CatalogKey{Name: "own", Namespace: "ops"},
+		CSV: "buoy.v1.2.0", Package: "buoy", Version: "1.2.0",
+		Catalog: resolution.CatalogKey{Name: "own", Namespace: "ops"},
 	}
 	for name, c := range map[string]struct {
 		bound resolution.Bound

@@ -301,9 +301,12 @@ func (r Record) Digest() (digest.Digest, error) { return digest.JSON(RecordType,
 // Canonical brings the lists of an input into one order.
 func (in Input) Canonical() Input {
 	in.Semantics = cmp.Or(in.Semantics, Semantics)
-	in.Subscriptions = slices.SortedFunc(slices.Values(in.Subscriptions), func(a, b Subscription) int { return cmp.Compare(a.Name, b.Name) })
-	in.Installed = slices.SortedFunc(slices.Values(in.Installed), func(a, b Installed) int { return cmp.Compare(a.CSV, b.CSV) })
-	in.OperatorGroups = slices.SortedFunc(slices.Values(in.OperatorGroups), func(a, b OperatorGroup) int { return cmp.Compare(a.Name, b.Name) })
+	in.Subscriptions = slices.SortedFunc(slices.Values(in.Subscriptions),
+		func(a, b Subscription) int { return cmp.Compare(a.Name, b.Name) })
+	in.Installed = slices.SortedFunc(slices.Values(in.Installed),
+		func(a, b Installed) int { return cmp.Compare(a.CSV, b.CSV) })
+	in.OperatorGroups = slices.SortedFunc(slices.Values(in.OperatorGroups),
+		func(a, b OperatorGroup) int { return cmp.Compare(a.Name, b.Name) })
 	return in
 }
 

@@ -165,14 +165,15 @@ const (
 type Statement struct {
 	Kind         StatementKind `json:"kind"`
 	Subscription string        `json:"subscription,omitempty"`
-	Bundle       string        `json:"bundle,omitempty"` // who asks or is excluded: package and CSV as BundleID writes them
-	Other        string        `json:"other,omitempty"`  // who forbids
-	Package      string        `json:"package,omitempty"`
-	Channel      string        `json:"channel,omitempty"`
-	Catalog      string        `json:"catalog,omitempty"`
-	Revision     string        `json:"revision,omitempty"` // of the catalog that said so
-	Policy       string        `json:"policy,omitempty"`   // name of an approval policy
-	Requirement  string        `json:"requirement,omitempty"`
+	// who asks or is excluded: package and CSV as BundleID writes them
+	Bundle      string `json:"bundle,omitempty"`
+	Other       string `json:"other,omitempty"` // who forbids
+	Package     string `json:"package,omitempty"`
+	Channel     string `json:"channel,omitempty"`
+	Catalog     string `json:"catalog,omitempty"`
+	Revision    string `json:"revision,omitempty"` // of the catalog that said so
+	Policy      string `json:"policy,omitempty"`   // name of an approval policy
+	Requirement string `json:"requirement,omitempty"`
 	// Choices are what exists instead: catalogs, channels, packages or bundles.
 	Choices []string `json:"choices,omitempty"`
 	Text    string   `json:"text"`

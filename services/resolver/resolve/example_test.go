@@ -18,7 +18,8 @@ func ExampleResolve() {
 			{Name: "lighthouse.v1.1.0", Replaces: "lighthouse.v1.0.0"}, {Name: "lighthouse.v1.0.0"},
 		}}},
 		Bundles: []catalog.Bundle{
-			{Name: "lighthouse.v1.1.0", Version: "1.1.0", Properties: fixture.Properties("lighthouse", "1.1.0", "pkg:lamp >=2.0.0")},
+			{Name: "lighthouse.v1.1.0", Version: "1.1.0", Properties: fixture.Properties(
+				"lighthouse", "1.1.0", "pkg:lamp >=2.0.0")},
 			{Name: "lighthouse.v1.0.0", Version: "1.0.0", Properties: fixture.Properties("lighthouse", "1.0.0")},
 		},
 	}
@@ -28,7 +29,10 @@ func ExampleResolve() {
 		View:           fixture.New().Add("fleet", 0, lighthouse, lamp),
 		OperatorGroups: []resolution.OperatorGroup{{Name: "group"}},
 		Subscriptions: []resolution.Subscription{
-			{Name: "lighthouse", Package: "lighthouse", Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic},
+			{
+				Name: "lighthouse", Package: "lighthouse", Channel: "stable", Catalog: "fleet",
+				Approval: resolution.Automatic,
+			},
 			{Name: "buoy", Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic},
 		},
 	})

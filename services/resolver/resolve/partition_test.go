@@ -21,7 +21,8 @@ func TestPartitionsDoNotTouch(t *testing.T) {
 	view := newView().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
 	in := input(view, []resolution.Subscription{sub("s", "a", "stable")})
 	want := bytesOfComponent(t, resolve.Resolve(in).Components[0])
-	in.Subscriptions = append(in.Subscriptions, sub("t", "c", "stable"), sub("u", "d", "stable"), sub("v", "nowhere", "stable"))
+	in.Subscriptions = append(in.Subscriptions, sub("t", "c", "stable"), sub("u", "d", "stable"),
+		sub("v", "nowhere", "stable"))
 	in.Installed = append(in.Installed, installed("e", "1.0.0", "", "gives:E"))
 	in.Policy.Bounds = []resolution.Bound{{Policy: "other", Packages: []string{"c"}, Ceiling: "1.0.0"}}
 	if diff := cmp.Diff(want, bytesOfComponent(t, resolve.Resolve(in).Components[0])); diff != "" {
@@ -98,8 +99,12 @@ func TestSharedFailsTogether(t *testing.T) {
 // TestFaultsFailOnlyWhoReachesThem: the others of a partition go on.
 func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 	t.Parallel()
-	view := newView().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))
-	r := resolve.Resolve(input(view, []resolution.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable"), sub("u", "b", "stable")}))
+	view := newView().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"),
+		one("c", "api:B"))
+	r := resolve.Resolve(input(view, []resolution.Subscription{
+		sub("s", "a", "stable"), sub("t", "c", "stable"),
+		sub("u", "b", "stable"),
+	}))
 	want := []string{"a: failed invalid-constraint", "b+c: b.v1.0.0 stable ChannelHead, c.v1.0.0 stable ChannelHead"}
 	if diff := cmp.Diff(want, lines(r)); diff != "" {
 		t.Error(diff)
@@ -110,7 +115,8 @@ func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 func TestPolicyBounds(t *testing.T) {
 	t.Parallel()
 	view := func() *catalogs {
-		return newView().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0").P, one("needy", "pkg:a >=2.0.0"))
+		return newView().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle(
+			"1.0.0").P, one("needy", "pkg:a >=2.0.0"))
 	}
 	start := sub("s", "a", "stable")
 	start.StartingCSV = "a.v3.0.0"
@@ -120,16 +126,48 @@ func TestPolicyBounds(t *testing.T) {
 		have  []resolution.Installed
 		want  string
 	}{
-		"none":                       {resolution.Bound{Packages: []string{"b"}, Pin: "9.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
-		"a pinned version":           {resolution.Bound{Pin: "1.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
-		"a pinned CSV":               {resolution.Bound{Packages: []string{"a"}, Pin: "a.v2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
-		"a range":                    {resolution.Bound{Packages: []string{"x", "a*"}, Range: "<2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
-		"a ceiling":                  {resolution.Bound{Catalogs: []string{"fleet"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
-		"of another catalog":         {resolution.Bound{Catalogs: []string{"other"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
-		"what is installed stays":    {resolution.Bound{Ceiling: "1.0.0"}, sub("s", "a", "stable"), []resolution.Installed{installed("a", "2.0.0", "s")}, "a: nothing"},
-		"not as starting CSV":        {resolution.Bound{Ceiling: "1.0.0"}, start, nil, "a: failed unsatisfiable"},
-		"not as dependency":          {resolution.Bound{Packages: []string{"a"}, Ceiling: "1.0.0"}, sub("s", "needy", "stable"), nil, "needy: failed unsatisfiable"},
-		"what cannot be read allows": {resolution.Bound{Range: "later"}, sub("s", "a", "stable"), nil, "a: failed unsatisfiable"},
+		"none": {
+			resolution.Bound{Packages: []string{"b"}, Pin: "9.0.0"},
+			sub("s", "a", "stable"),
+			nil, "a: a.v3.0.0 stable ChannelHead",
+		},
+		"a pinned version": {
+			resolution.Bound{Pin: "1.0.0"},
+			sub("s", "a", "stable"), nil,
+			"a: a.v1.0.0 stable Subscribed",
+		},
+		"a pinned CSV": {
+			resolution.Bound{Packages: []string{"a"}, Pin: "a.v2.0.0"},
+			sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed",
+		},
+		"a range": {
+			resolution.Bound{Packages: []string{"x", "a*"}, Range: "<2.0.0"},
+			sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed",
+		},
+		"a ceiling": {
+			resolution.Bound{Catalogs: []string{"fleet"}, Ceiling: "2.0.0"},
+			sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed",
+		},
+		"of another catalog": {
+			resolution.Bound{Catalogs: []string{"other"}, Ceiling: "2.0.0"},
+			sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead",
+		},
+		"what is installed stays": {
+			resolution.Bound{Ceiling: "1.0.0"},
+			sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "2.0.0", "s")},
+			"a: nothing",
+		},
+		"not as starting CSV": {resolution.Bound{Ceiling: "1.0.0"}, start, nil, "a: failed unsatisfiable"},
+		"not as dependency": {
+			resolution.Bound{Packages: []string{"a"}, Ceiling: "1.0.0"},
+			sub("s", "needy", "stable"), nil, "needy: failed unsatisfiable",
+		},
+		"what cannot be read allows": {
+			resolution.Bound{Range: "later"},
+			sub("s", "a", "stable"), nil,
+			"a: failed unsatisfiable",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +180,11 @@ func TestPolicyBounds(t *testing.T) {
 				t.Errorf("(-want +got):\n%s\n%s", diff, texts(r))
 			}
 			f := r.Components[0].Failure
-			if f != nil && !slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.PolicyForbids && s.Policy == "spring" }) {
+			if f != nil && !slices.ContainsFunc(f.Statements,
+				func(s resolution.Statement) bool {
+					return s.Kind == resolution.PolicyForbids &&
+						s.Policy == "spring"
+				}) {
 				t.Errorf("it does not name the policy:\n%s", texts(r))
 			}
 		})
@@ -163,7 +205,8 @@ func TestTooManyCandidates(t *testing.T) {
 		asks.Bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
 		serves.Bundle(v)
 	}
-	r := resolve.Resolve(input(newView().Add("fleet", 0, asks.P, serves.P, one("c")), []resolution.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
+	r := resolve.Resolve(input(newView().Add("fleet", 0, asks.P, serves.P, one("c")),
+		[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
 	if diff := cmp.Diff([]string{"a: failed too-hard", "c: c.v1.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}

@@ -95,7 +95,10 @@ func TestPlansKeepEveryPromise(t *testing.T) {
 func meets(set map[string][]catalog.Property, p catalog.Property) bool {
 	switch p.Type {
 	case catalog.TypeGVKRequired:
-		return slices.ContainsFunc(flat(set), func(o catalog.Property) bool { return o.Type == catalog.TypeGVK && string(o.Value) == string(p.Value) })
+		return slices.ContainsFunc(flat(set), func(o catalog.Property) bool {
+			return o.Type == catalog.TypeGVK &&
+				string(o.Value) == string(p.Value)
+		})
 	case catalog.TypePackageRequired:
 		var need catalog.PackageRequired
 		if json.Unmarshal(p.Value, &need) != nil {
@@ -105,7 +108,10 @@ func meets(set map[string][]catalog.Property, p catalog.Property) bool {
 		if err != nil {
 			return false
 		}
-		return slices.ContainsFunc(flat(set), func(o catalog.Property) bool { return o.Type == catalog.TypePackage && within(o, need.PackageName, in) })
+		return slices.ContainsFunc(flat(set), func(o catalog.Property) bool {
+			return o.Type == catalog.TypePackage &&
+				within(o, need.PackageName, in)
+		})
 	}
 	return true
 }
@@ -143,7 +149,8 @@ func TestOneBadSubscriptionBlocksNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCase(t)
 		want := lines(resolve.Resolve(c.Input))
-		c.Input.Subscriptions = append(c.Input.Subscriptions, sub(rapid.SampledFrom([]string{"0", "s-bb", "z"}).Draw(t, "name"), "nowhere", "stable"))
+		c.Input.Subscriptions = append(c.Input.Subscriptions,
+			sub(rapid.SampledFrom([]string{"0", "s-bb", "z"}).Draw(t, "name"), "nowhere", "stable"))
 		var got []string
 		for _, l := range lines(resolve.Resolve(c.Input)) {
 			if l != "nowhere: failed unsatisfiable" {

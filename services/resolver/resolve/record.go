@@ -12,8 +12,8 @@ import (
 func (r *run) record(p *graph.Partition, reads []int32) resolution.Record {
 	rec := resolution.Record{
 		Semantics: r.in.Semantics, Scope: r.in.Scope, Policy: r.policy(p), OperatorGroups: r.in.OperatorGroups,
-		Subscriptions: []resolution.Subscription{}, Installed: []resolution.Installed{}, Catalogs: []resolution.Catalog{},
-		Reads: r.reader.Sorted(append(reads, p.Reads...)),
+		Subscriptions: []resolution.Subscription{}, Installed: []resolution.Installed{},
+		Catalogs: []resolution.Catalog{}, Reads: r.reader.Sorted(append(reads, p.Reads...)),
 	}
 	for _, rt := range p.Roots {
 		if rt.Sub != nil {
@@ -59,7 +59,10 @@ func (r *run) policy(p *graph.Partition) resolution.Policy {
 	out.Bounds = nil
 	for i := range p.Bounds {
 		b := &p.Bounds[i]
-		concerned := func(n graph.NodeID) bool { return !p.IsInstalled(n) && b.Concerns(p.Op(n).Package, p.CatalogOf(n)) }
+		concerned := func(n graph.NodeID) bool {
+			return !p.IsInstalled(n) &&
+				b.Concerns(p.Op(n).Package, p.CatalogOf(n))
+		}
 		if slices.ContainsFunc(p.Members, concerned) {
 			out.Bounds = append(out.Bounds, b.Bound)
 		}

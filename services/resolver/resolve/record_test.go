@@ -63,13 +63,16 @@ func (r replay) Health(c resolution.CatalogKey) resolution.Health {
 func everyQuestion(change func(*catalogs)) *catalogs {
 	byImage := chain("a", "1.0.0").Bundle("1.0.0", "api:B").P
 	byImage.Bundles[0].Image = "registry.test/a:1"
-	view := newView().Add("fleet", 0, byImage, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P).Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
+	view := newView().Add("fleet", 0, byImage, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P).Add(
+		"other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
 	for i := range view.Listed {
 		view.Listed[i].Revision = "" // a plan names it beside what was consulted
 	}
 	view.Images = map[string]resolution.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
 	fleet, other := resolution.CatalogKey{Name: "fleet"}, resolution.CatalogKey{Name: "other"}
-	view.Healths = map[resolution.CatalogKey]resolution.Health{fleet: resolution.Healthy, other: resolution.Unhealthy("InvalidCatalog")}
+	view.Healths = map[resolution.CatalogKey]resolution.Health{
+		fleet: resolution.Healthy, other: resolution.Unhealthy("InvalidCatalog"),
+	}
 	if change != nil {
 		change(view)
 	}
@@ -86,13 +89,20 @@ func TestRecordResolvesAgain(t *testing.T) {
 		blocked string
 		loading bool
 	}{
-		"blocked":                 {nil, "catalog other is unhealthy (InvalidCatalog)", false},
-		"strict and well":         {func(s *catalogs) { s.Healths[other] = resolution.Healthy }, "", false},
-		"strict and loading":      {func(s *catalogs) { s.Healths[other] = resolution.Loading }, "", true},
-		"not strict":              {func(s *catalogs) { s.Healths = nil }, "", false},
-		"an image is not there":   {func(s *catalogs) { s.Images = nil }, "catalog other", false},
-		"an image cannot be had":  {func(s *catalogs) { s.Images["registry.test/a:1"] = resolution.Fetched{Reason: "NotFound"} }, "catalog other", false},
-		"unhealthy for no reason": {func(s *catalogs) { s.Healths[other] = resolution.Unhealthy("") }, "could not be loaded", false},
+		"blocked":               {nil, "catalog other is unhealthy (InvalidCatalog)", false},
+		"strict and well":       {func(s *catalogs) { s.Healths[other] = resolution.Healthy }, "", false},
+		"strict and loading":    {func(s *catalogs) { s.Healths[other] = resolution.Loading }, "", true},
+		"not strict":            {func(s *catalogs) { s.Healths = nil }, "", false},
+		"an image is not there": {func(s *catalogs) { s.Images = nil }, "catalog other", false},
+		"an image cannot be had": {func(s *catalogs) {
+			s.Images["registry.test/a:1"] = resolution.Fetched{
+				Reason: "NotFound",
+			}
+		}, "catalog other", false},
+		"unhealthy for no reason": {
+			func(s *catalogs) { s.Healths[other] = resolution.Unhealthy("") },
+			"could not be loaded", false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,12 +113,15 @@ func TestRecordResolvesAgain(t *testing.T) {
 					documents[p.Digest] = p
 				}
 			}
-			first := resolve.Resolve(input(view, []resolution.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")}))
+			first := resolve.Resolve(input(view, []resolution.Subscription{
+				sub("s", "a", "stable"), sub("typo", "aa", "stable"),
+			}))
 			if len(first.Components) != 2 {
 				t.Fatalf("components %v", lines(first))
 			}
 			got := first.Components[0]
-			if said := blocked(got); (said == "") != (c.blocked == "") || !strings.Contains(said, c.blocked) || got.Loading != c.loading {
+			if said := blocked(got); (said == "") != (c.blocked == "") || !strings.Contains(said, c.blocked) ||
+				got.Loading != c.loading {
 				t.Errorf("blocked by %q, loading %t", said, got.Loading)
 			}
 			for _, component := range first.Components {
@@ -116,7 +129,8 @@ func TestRecordResolvesAgain(t *testing.T) {
 				if len(again.Components) != 1 {
 					t.Fatalf("components %v", lines(again))
 				}
-				if diff := cmp.Diff(bytesOfComponent(t, component), bytesOfComponent(t, again.Components[0])); diff != "" {
+				if diff := cmp.Diff(bytesOfComponent(t, component),
+					bytesOfComponent(t, again.Components[0])); diff != "" {
 					t.Errorf("made again (-first +again):\n%s", diff)
 				}
 			}
@@ -128,10 +142,12 @@ func TestRecordResolvesAgain(t *testing.T) {
 func TestEveryQuestionIsRecorded(t *testing.T) {
 	t.Parallel()
 	var kinds []string
-	for _, read := range resolve.Resolve(input(everyQuestion(nil), []resolution.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")})).Reads {
+	for _, read := range resolve.Resolve(input(everyQuestion(nil),
+		[]resolution.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")})).Reads {
 		kinds = append(kinds, string(read.Kind))
 	}
-	if diff := cmp.Diff([]string{"api", "catalog", "health", "image", "names", "package", "visible"}, slices.Compact(kinds)); diff != "" {
+	if diff := cmp.Diff([]string{"api", "catalog", "health", "image", "names", "package", "visible"},
+		slices.Compact(kinds)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -139,12 +155,16 @@ func TestEveryQuestionIsRecorded(t *testing.T) {
 // TestHostileImageTexts: an image that no database takes as a key is not asked for, and said to be wrong (DESIGN D10).
 func TestHostileImageTexts(t *testing.T) {
 	t.Parallel()
-	for name, image := range map[string]string{"long": "registry.test/" + strings.Repeat("x", 600), "NUL": "registry.test/a\x00b", "bytes": "registry.test/\xff"} {
+	for name, image := range map[string]string{
+		"long": "registry.test/" + strings.Repeat("x", 600),
+		"NUL":  "registry.test/a\x00b", "bytes": "registry.test/\xff",
+	} {
 		p := chain("a", "1.0.0").Bundle("1.0.0").P
 		p.Bundles[0].Image = image
 		r := resolve.Resolve(input(newView().Add("fleet", 0, p), []resolution.Subscription{sub("s", "a", "stable")}))
 		b := r.Components[0].Bundles[0]
-		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolution.Read) bool { return x.Kind == resolution.ReadImage }) {
+		if b.Unfetched != "InvalidBundle" || b.Content != "" ||
+			slices.ContainsFunc(r.Reads, func(x resolution.Read) bool { return x.Kind == resolution.ReadImage }) {
 			t.Errorf("%s: bundle %+v, reads %+v", name, b, r.Reads)
 		}
 	}
@@ -154,7 +174,8 @@ func TestHostileImageTexts(t *testing.T) {
 func TestWhoPlansNothingMindsNothing(t *testing.T) {
 	t.Parallel()
 	view := everyQuestion(nil)
-	r := resolve.Resolve(input(view, []resolution.Subscription{sub("typo", "aa", "stable")}, installed("b", "1.0.0", "", "gives:B")))
+	r := resolve.Resolve(input(view, []resolution.Subscription{sub("typo", "aa", "stable")},
+		installed("b", "1.0.0", "", "gives:B")))
 	if slices.ContainsFunc(r.Reads, func(x resolution.Read) bool { return x.Kind == resolution.ReadHealth }) {
 		t.Errorf("reads %+v", r.Reads)
 	}
@@ -199,7 +220,8 @@ func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
 	chart := chain("chart", "1.0.0").Bundle("1.0.0", "gives:Chart").P
 	digests := func(view *catalogs) map[string]digest.Digest {
 		out := map[string]digest.Digest{}
-		for _, c := range resolve.Resolve(input(view, []resolution.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
+		for _, c := range resolve.Resolve(
+			input(view, []resolution.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
 			d, err := c.Input.Digest()
 			if err != nil {
 				t.Fatal(err)

@@ -49,12 +49,14 @@ func (r *run) prevented() (*resolution.Statement, resolution.Class) {
 	}
 	if n := len(r.in.OperatorGroups); n != 1 {
 		return &resolution.Statement{
-			Kind: resolution.OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n),
+			Kind: resolution.OperatorGroupCount, Text: fmt.Sprintf(
+				"expected 1 OperatorGroup in the namespace, found %d", n),
 		}, resolution.ClassOperatorGroup
 	}
 	r.group = r.in.OperatorGroups[0]
 	if r.group.ExcludeGlobalCatalogs {
-		r.catalogs = slices.DeleteFunc(r.catalogs, func(c resolution.Catalog) bool { return c.Key.Namespace != r.in.Scope.Namespace })
+		r.catalogs = slices.DeleteFunc(r.catalogs,
+			func(c resolution.Catalog) bool { return c.Key.Namespace != r.in.Scope.Namespace })
 	}
 	if !r.group.FailForward {
 		return nil, ""
@@ -77,7 +79,8 @@ func (r *run) refuse(s resolution.Statement, class resolution.Class) resolution.
 		c := r.newComponent(p, p.Roots, nil)
 		c.Input.Policy, c.Input.Installed = r.in.Policy, r.in.Installed
 		c.Failure = &resolution.Explanation{
-			Reason: resolution.ReasonPrevented, Class: class, Subscriptions: c.Subscriptions, Statements: []resolution.Statement{s},
+			Reason: resolution.ReasonPrevented, Class: class, Subscriptions: c.Subscriptions,
+			Statements: []resolution.Statement{s},
 		}
 		out.Components = append(out.Components, named(c))
 	}
@@ -241,7 +244,8 @@ func componentName(packages []string) string {
 		return name
 	}
 	const shown = 3
-	return fmt.Sprintf("%s+%d-more-%s", strings.Join(packages[:shown], "+"), len(packages)-shown, digest.Bytes([]byte(name)).Short())
+	return fmt.Sprintf("%s+%d-more-%s", strings.Join(packages[:shown], "+"), len(packages)-shown,
+		digest.Bytes([]byte(name)).Short())
 }
 
 func sorted(r resolution.Result) resolution.Result {
@@ -257,7 +261,8 @@ func sorted(r resolution.Result) resolution.Result {
 	}
 	slices.SortFunc(r.Reads, resolution.Read.Compare)
 	slices.SortFunc(r.Components, func(a, b resolution.Component) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(strings.Join(a.Subscriptions, ","), strings.Join(b.Subscriptions, ",")))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(strings.Join(a.Subscriptions, ","),
+			strings.Join(b.Subscriptions, ",")))
 	})
 	return r
 }

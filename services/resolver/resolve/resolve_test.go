@@ -16,13 +16,17 @@ import (
 func TestUpgradeRules(t *testing.T) {
 	t.Parallel()
 	three := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
-	skipping := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=1.0.0,2.0.0", "2.0.0<1.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
-	ranged := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 range=>=1.0.0_<3.0.0", "2.0.0<1.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	skipping := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=1.0.0,2.0.0", "2.0.0<1.0.0", "1.0.0").Bundle(
+		"3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	ranged := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 range=>=1.0.0_<3.0.0", "2.0.0<1.0.0", "1.0.0").Bundle(
+		"3.0.0").Bundle("2.0.0").Bundle("1.0.0")
 	virtual := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=2.5.0", "2.0.0").Bundle("3.0.0").Bundle("2.0.0")
-	older := pkg("a", "stable").Channel("stable", "9.0.0<1.0.0", "1.0.0").Channel("early", "1.0.0").Bundle("9.0.0").Bundle("1.0.0")
+	older := pkg("a", "stable").Channel("stable", "9.0.0<1.0.0", "1.0.0").Channel("early", "1.0.0").Bundle(
+		"9.0.0").Bundle("1.0.0")
 	byGraph := pkg("a", "stable").Channel("stable", "1.0.0<2.0.0", "2.0.0").Bundle("1.0.0").Bundle("2.0.0")
 	heads := pkg("a", "stable").Channel("stable", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0")
-	cycle := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0", "2.0.0<1.0.0", "1.0.0<2.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	cycle := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0", "2.0.0<1.0.0", "1.0.0<2.0.0").Bundle("3.0.0").Bundle(
+		"2.0.0").Bundle("1.0.0")
 	dead := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0")
 	start := func(s resolution.Subscription, csv string) resolution.Subscription { s.StartingCSV = csv; return s }
 	cases := []struct {
@@ -33,22 +37,74 @@ func TestUpgradeRules(t *testing.T) {
 		want string
 	}{
 		{"new: the head (R-GRA-5)", three, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
-		{"new: the head of the graph, not the highest (R-GRA-2)", byGraph, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable ChannelHead"},
-		{"new: no channel is the default one (R-RES-35)", older, sub("s", "a", ""), nil, "a: a.v9.0.0 stable ChannelHead"},
-		{"new: starting CSV (R-GRA-12)", three, start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
-		{"new: starting CSV that is not there", three, start(sub("s", "a", "stable"), "a.v7.0.0"), nil, "a: failed unsatisfiable"},
-		{"starting CSV counts no more once installed (R-GRA-12)", three, start(sub("s", "a", "stable"), "a.v1.0.0"), []resolution.Installed{installed("a", "2.0.0", "s")}, "a: a.v3.0.0 stable NextStep"},
-		{"one step at a time (R-GRA-6)", three, sub("s", "a", "stable"), []resolution.Installed{installed("a", "1.0.0", "s")}, "a: a.v2.0.0 stable NextStep"},
-		{"at the head", three, sub("s", "a", "stable"), []resolution.Installed{installed("a", "3.0.0", "s")}, "a: nothing"},
-		{"skips lead straight to the head (R-GRA-9)", skipping, sub("s", "a", "stable"), []resolution.Installed{installed("a", "1.0.0", "s")}, "a: a.v3.0.0 stable NextStep"},
-		{"a range leads straight to the head (R-GRA-8)", ranged, sub("s", "a", "stable"), []resolution.Installed{installed("a", "1.0.0", "s")}, "a: a.v3.0.0 stable SkipRange"},
-		{"replaces tells more than a range", ranged, sub("s", "a", "stable"), []resolution.Installed{installed("a", "2.0.0", "s")}, "a: a.v3.0.0 stable NextStep"},
-		{"a virtual node leads on (R-GRA-11)", virtual, sub("s", "a", "stable"), []resolution.Installed{installed("a", "2.5.0", "s")}, "a: a.v3.0.0 stable NextStep"},
-		{"a channel without a successor: it stays (R-GRA-14)", older, sub("s", "a", "early"), []resolution.Installed{installed("a", "9.0.0", "s")}, "a: nothing"},
+		{
+			"new: the head of the graph, not the highest (R-GRA-2)", byGraph, sub("s", "a", "stable"), nil,
+			"a: a.v1.0.0 stable ChannelHead",
+		},
+		{
+			"new: no channel is the default one (R-RES-35)", older, sub("s", "a", ""), nil,
+			"a: a.v9.0.0 stable ChannelHead",
+		},
+		{
+			"new: starting CSV (R-GRA-12)", three, start(sub("s", "a", "stable"), "a.v1.0.0"), nil,
+			"a: a.v1.0.0 stable StartingCSV",
+		},
+		{
+			"new: starting CSV that is not there", three, start(sub("s", "a", "stable"), "a.v7.0.0"), nil,
+			"a: failed unsatisfiable",
+		},
+		{
+			"starting CSV counts no more once installed (R-GRA-12)", three, start(sub("s", "a", "stable"), "a.v1.0.0"),
+			[]resolution.Installed{installed("a", "2.0.0", "s")},
+			"a: a.v3.0.0 stable NextStep",
+		},
+		{
+			"one step at a time (R-GRA-6)", three, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "1.0.0", "s")},
+			"a: a.v2.0.0 stable NextStep",
+		},
+		{
+			"at the head", three, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "3.0.0", "s")},
+			"a: nothing",
+		},
+		{
+			"skips lead straight to the head (R-GRA-9)", skipping, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "1.0.0", "s")},
+			"a: a.v3.0.0 stable NextStep",
+		},
+		{
+			"a range leads straight to the head (R-GRA-8)", ranged, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "1.0.0", "s")},
+			"a: a.v3.0.0 stable SkipRange",
+		},
+		{
+			"replaces tells more than a range", ranged, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "2.0.0", "s")},
+			"a: a.v3.0.0 stable NextStep",
+		},
+		{
+			"a virtual node leads on (R-GRA-11)", virtual, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "2.5.0", "s")},
+			"a: a.v3.0.0 stable NextStep",
+		},
+		{
+			"a channel without a successor: it stays (R-GRA-14)", older, sub("s", "a", "early"),
+			[]resolution.Installed{installed("a", "9.0.0", "s")},
+			"a: nothing",
+		},
 		{"two heads (R-GRA-15)", heads, sub("s", "a", "stable"), nil, "a: failed invalid-channel"},
 		{"a cycle (R-GRA-15)", cycle, sub("s", "a", "stable"), nil, "a: failed invalid-channel"},
-		{"a deprecated step is not taken (R-RES-14)", dead, sub("s", "a", "stable"), []resolution.Installed{installed("a", "1.0.0", "s")}, "a: nothing"},
-		{"the channel has gone", three, sub("s", "a", "fast"), []resolution.Installed{installed("a", "1.0.0", "s")}, "a: failed unsatisfiable"},
+		{
+			"a deprecated step is not taken (R-RES-14)", dead, sub("s", "a", "stable"),
+			[]resolution.Installed{installed("a", "1.0.0", "s")},
+			"a: nothing",
+		},
+		{
+			"the channel has gone", three, sub("s", "a", "fast"),
+			[]resolution.Installed{installed("a", "1.0.0", "s")},
+			"a: failed unsatisfiable",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,7 +136,9 @@ func TestRequirements(t *testing.T) {
 			newView().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B", "pkg:c >=1.0.0"), one("c")),
 			[]resolution.Subscription{sub("s", "a", "stable")},
 			nil,
-			[]string{"a+b+c: c.v1.0.0 stable RequiredPackage, b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
+			[]string{
+				"a+b+c: c.v1.0.0 stable RequiredPackage, b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead",
+			},
 		}, {
 			"what is installed serves (R-RES-35 rule 1)",
 			newView().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("z", "gives:B")),
@@ -95,7 +153,8 @@ func TestRequirements(t *testing.T) {
 			[]string{"a+b: b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"then priority, then name (R-RES-35 rules 3 and 4)",
-			newView().Add("fleet", 0, one("a", "api:B")).Add("x", 1, one("bx", "gives:B")).Add("y", 2, one("by", "gives:B")).Add("w", 2, one("bw", "gives:B")),
+			newView().Add("fleet", 0, one("a", "api:B")).Add("x", 1, one("bx", "gives:B")).Add(
+				"y", 2, one("by", "gives:B")).Add("w", 2, one("bw", "gives:B")),
 			[]resolution.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+bw: bw.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
@@ -125,9 +184,13 @@ func TestRequirements(t *testing.T) {
 			[]string{"a: nothing", "b: nothing"},
 		}, {
 			"version deadlock: both move together (R-RES-61)",
-			newView().Add("fleet", 0, two("a", words("gives:A2", "api:B2"), words("gives:A", "api:B")), two("b", words("gives:B2", "api:A2"), words("gives:B", "api:A"))),
+			newView().Add("fleet", 0, two("a", words("gives:A2", "api:B2"), words("gives:A", "api:B")),
+				two("b", words("gives:B2", "api:A2"), words("gives:B", "api:A"))),
 			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:A", "api:B"), installed("b", "1.0.0", "t", "gives:B", "api:A")},
+			[]resolution.Installed{
+				installed("a", "1.0.0", "s", "gives:A", "api:B"),
+				installed("b", "1.0.0", "t", "gives:B", "api:A"),
+			},
 			[]string{"a+b: b.v2.0.0 stable NextStep, a.v2.0.0 stable NextStep"},
 		}, {
 			"one provider of an API (R-RES-12): neither of two new ones",
@@ -155,25 +218,29 @@ func TestRequirements(t *testing.T) {
 			[]string{"a+b+c: c.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead, b.v1.0.0 stable ChannelHead"},
 		}, {
 			"a subscription to what another one requires joins them, too",
-			newView().Add("fleet", 0, one("a", "constraint:{\"any\":{\"constraints\":[{\"package\":{\"packageName\":\"x\",\"versionRange\":\">=0.0.0\"}},{\"package\":{\"packageName\":\"y\",\"versionRange\":\">=0.0.0\"}}]}}"), one("x"), one("y")),
+			newView().Add("fleet", 0,
+				one("a", "constraint:{\"any\":{\"constraints\":[{\"package\":{\"packageName\":\"x\",\"versionRange\":\">=0.0.0\"}},{\"package\":{\"packageName\":\"y\",\"versionRange\":\">=0.0.0\"}}]}}"), one("x"), one("y")),
 			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "y", "stable")},
 			nil,
 			[]string{"a+y: y.v1.0.0 stable ChannelHead, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"all asks one bundle for everything (R-RES-22)",
-			newView().Add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"package\":{\"packageName\":\"c\",\"versionRange\":\">=0.0.0\"}}]}}"), one("b", "gives:B"), one("c")),
+			newView().Add("fleet", 0,
+				one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"package\":{\"packageName\":\"c\",\"versionRange\":\">=0.0.0\"}}]}}"), one("b", "gives:B"), one("c")),
 			[]resolution.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a: failed unsatisfiable"},
 		}, {
 			"not removes candidates (R-RES-27)",
-			newView().Add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"not\":{\"constraints\":[{\"package\":{\"packageName\":\"b\",\"versionRange\":\">=0.0.0\"}}]}}]}}"), one("b", "gives:B"), one("c", "gives:B")),
+			newView().Add("fleet", 0,
+				one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"not\":{\"constraints\":[{\"package\":{\"packageName\":\"b\",\"versionRange\":\">=0.0.0\"}}]}}]}}"), one("b", "gives:B"), one("c", "gives:B")),
 			[]resolution.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+c: c.v1.0.0 stable RequiredConstraint, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"a rule that a bundle meets, and one that none does (R-RES-26)",
-			newView().Add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"), one("b", "constraint:{\"cel\":{\"rule\":\"false\"}}")),
+			newView().Add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"),
+				one("b", "constraint:{\"cel\":{\"rule\":\"false\"}}")),
 			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: failed unsatisfiable"},
@@ -186,7 +253,10 @@ func TestRequirements(t *testing.T) {
 		}, {
 			"a catalog that is not ready fails only who needs it",
 			newView().Add("fleet", 0, one("a")).Add("late", 0),
-			[]resolution.Subscription{sub("s", "a", "stable"), {Name: "t", Package: "b", Catalog: "late", Approval: "Automatic"}},
+			[]resolution.Subscription{
+				sub("s", "a", "stable"),
+				{Name: "t", Package: "b", Catalog: "late", Approval: "Automatic"},
+			},
 			nil,
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: failed catalog-unavailable"},
 		},
@@ -210,7 +280,8 @@ func TestSharedColocation(t *testing.T) {
 	in.Subscriptions[1].Approval = resolution.Manual
 	in.OperatorGroups[0].Shared = true
 	r := resolve.Resolve(in)
-	if diff := cmp.Diff([]string{"a+b: a.v1.0.0 stable ChannelHead, b.v1.0.0 stable ChannelHead"}, lines(r)); diff != "" {
+	if diff := cmp.Diff([]string{"a+b: a.v1.0.0 stable ChannelHead, b.v1.0.0 stable ChannelHead"},
+		lines(r)); diff != "" {
 		t.Fatal(diff)
 	}
 	if r.Components[0].Approval != resolution.Manual {
@@ -233,14 +304,50 @@ func TestExplanations(t *testing.T) {
 		have []resolution.Installed
 		says []string
 	}{
-		"catalog":     {subs: []resolution.Subscription{with(sub("s", "anchor", "stable"), func(s *resolution.Subscription) { s.Catalog = "none" })}, says: []string{"subscription s", "no operators found from catalog none", "visible catalogs are fleet"}},
-		"package":     {subs: []resolution.Subscription{sub("s", "anchr", "stable")}, says: []string{"no operators found in package anchr", "similar packages there are anchor"}},
-		"channel":     {subs: []resolution.Subscription{sub("s", "anchor", "fast")}, says: []string{"no operators found in channel fast of package anchor", "its channels are stable"}},
-		"start":       {subs: []resolution.Subscription{with(sub("s", "anchor", "stable"), func(s *resolution.Subscription) { s.StartingCSV = "anchor.v9" })}, says: []string{"no operators found with name anchor.v9 in channel stable"}},
-		"requirement": {subs: []resolution.Subscription{sub("s", "anchor", "stable")}, says: []string{"bundle fleet/stable/anchor.v2.0.0 requires an operator of package brine in range >=3.0.0", "the visible catalogs have brine 2.1.0"}},
-		"conflict":    {subs: []resolution.Subscription{sub("s", "clash", "stable"), sub("t", "brine", "stable")}, says: []string{"there can be only one provider of Brine (sea.test/v1)", "subscription s to package clash exists", "subscription t to package brine exists"}},
-		"unmanaged":   {subs: []resolution.Subscription{sub("s", "clash", "stable")}, have: []resolution.Installed{installed("brine", "2.1.0", "", "gives:Brine")}, says: []string{"fleet/stable/clash.v1.0.0 and installed brine.v2.1.0"}},
-		"follower":    {subs: []resolution.Subscription{sub("s", "clash", "stable"), sub("t", "brine", "stable")}, have: []resolution.Installed{installed("brine", "2.1.0", "t", "gives:Brine")}, says: []string{"subscription t follows installed brine.v2.1.0"}},
+		"catalog": {
+			subs: []resolution.Subscription{
+				with(sub("s", "anchor", "stable"), func(s *resolution.Subscription) { s.Catalog = "none" }),
+			},
+			says: []string{"subscription s", "no operators found from catalog none", "visible catalogs are fleet"},
+		},
+		"package": {
+			subs: []resolution.Subscription{sub("s", "anchr", "stable")},
+			says: []string{"no operators found in package anchr", "similar packages there are anchor"},
+		},
+		"channel": {
+			subs: []resolution.Subscription{sub("s", "anchor", "fast")},
+			says: []string{"no operators found in channel fast of package anchor", "its channels are stable"},
+		},
+		"start": {
+			subs: []resolution.Subscription{
+				with(sub("s", "anchor", "stable"), func(s *resolution.Subscription) { s.StartingCSV = "anchor.v9" }),
+			},
+			says: []string{"no operators found with name anchor.v9 in channel stable"},
+		},
+		"requirement": {
+			subs: []resolution.Subscription{sub("s", "anchor", "stable")},
+			says: []string{
+				"bundle fleet/stable/anchor.v2.0.0 requires an operator of package brine in range >=3.0.0",
+				"the visible catalogs have brine 2.1.0",
+			},
+		},
+		"conflict": {
+			subs: []resolution.Subscription{sub("s", "clash", "stable"), sub("t", "brine", "stable")},
+			says: []string{
+				"there can be only one provider of Brine (sea.test/v1)",
+				"subscription s to package clash exists", "subscription t to package brine exists",
+			},
+		},
+		"unmanaged": {
+			subs: []resolution.Subscription{sub("s", "clash", "stable")},
+			have: []resolution.Installed{installed("brine", "2.1.0", "", "gives:Brine")},
+			says: []string{"fleet/stable/clash.v1.0.0 and installed brine.v2.1.0"},
+		},
+		"follower": {
+			subs: []resolution.Subscription{sub("s", "clash", "stable"), sub("t", "brine", "stable")},
+			have: []resolution.Installed{installed("brine", "2.1.0", "t", "gives:Brine")},
+			says: []string{"subscription t follows installed brine.v2.1.0"},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +365,8 @@ func TestExplanations(t *testing.T) {
 // TestOperatorGroups: exactly one is needed (R-RES-5).
 func TestOperatorGroups(t *testing.T) {
 	t.Parallel()
-	in := input(newView().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0").P), []resolution.Subscription{sub("s", "a", "stable")})
+	in := input(newView().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0").P),
+		[]resolution.Subscription{sub("s", "a", "stable")})
 	in.OperatorGroups = nil
 	if got := texts(resolve.Resolve(in)); got != "expected 1 OperatorGroup in the namespace, found 0" {
 		t.Error(got)
@@ -268,7 +376,8 @@ func TestOperatorGroups(t *testing.T) {
 // TestReadSet: what was asked is told, misses included, and what was not needed is not (DESIGN D4).
 func TestReadSet(t *testing.T) {
 	t.Parallel()
-	view := newView().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0", "api:B").P, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P, chain("c", "1.0.0").Bundle("1.0.0").P).
+	view := newView().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0", "api:B").P,
+		chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P, chain("c", "1.0.0").Bundle("1.0.0").P).
 		Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
 	r := resolve.Resolve(input(view, []resolution.Subscription{sub("s", "a", "stable")}))
 	var got []string
@@ -280,7 +389,8 @@ func TestReadSet(t *testing.T) {
 		got = append(got, strings.TrimSpace(string(read.Kind)+" "+read.Catalog.String()+" "+read.Name)+miss)
 	}
 	want := []string{
-		"api fleet sea.test/v1/B", "api other sea.test/v1/B missed", "catalog fleet", "package fleet a", "package fleet b", "visible missed",
+		"api fleet sea.test/v1/B", "api other sea.test/v1/B missed", "catalog fleet", "package fleet a",
+		"package fleet b", "visible missed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -312,8 +422,12 @@ func TestTooHardIsBounded(t *testing.T) {
 		packages = append(packages, b.Channel("stable", entries...).P)
 		subs = append(subs, sub(name, name, "stable"))
 	}
-	in := input(newView().Add("fleet", 0, append(packages, chain("z", "1.0.0").Bundle("1.0.0").P)...), append(subs, sub("z", "z", "stable")))
-	if got, want := lines(resolve.Resolve(in)), []string{"a+b+c+d+e+f+g+h+i+j+k+l: failed unsatisfiable", "z: z.v1.0.0 stable ChannelHead"}; !slices.Equal(got, want) {
+	in := input(newView().Add("fleet", 0, append(packages, chain("z", "1.0.0").Bundle("1.0.0").P)...),
+		append(subs, sub("z", "z", "stable")))
+	if got, want := lines(resolve.Resolve(in)), []string{
+		"a+b+c+d+e+f+g+h+i+j+k+l: failed unsatisfiable",
+		"z: z.v1.0.0 stable ChannelHead",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 	in.Policy.MaxConflicts = 3
@@ -321,7 +435,8 @@ func TestTooHardIsBounded(t *testing.T) {
 	if got, want := lines(r), "l: failed too-hard"; len(got) != 13 || got[11] != want {
 		t.Errorf("got %v", got)
 	}
-	if got := texts(r); !strings.Contains(got, "budget of 3 conflicts for subscription l beside subscription a, subscription b") {
+	if got := texts(r); !strings.Contains(
+		got, "budget of 3 conflicts for subscription l beside subscription a, subscription b") {
 		t.Error(got)
 	}
 }
@@ -334,7 +449,8 @@ func TestSemanticsAreNamed(t *testing.T) {
 		in := input(newView(), []resolution.Subscription{sub("s", "a", "stable")})
 		in.Semantics = semantics
 		r := resolve.Resolve(in)
-		if got := texts(r); !strings.Contains(got, semantics) || r.Components[0].Failure.Class != resolution.ClassSemantics {
+		if got := texts(r); !strings.Contains(got, semantics) ||
+			r.Components[0].Failure.Class != resolution.ClassSemantics {
 			t.Error(got)
 		}
 	}
@@ -353,7 +469,8 @@ func TestHiddenCatalog(t *testing.T) {
 	}
 	in.Subscriptions[0].CatalogHidden = true
 	r := resolve.Resolve(in)
-	if got := texts(r); !strings.Contains(got, "from catalog dev/fleet referenced by subscription s: no such catalog is visible here") {
+	if got := texts(r); !strings.Contains(
+		got, "from catalog dev/fleet referenced by subscription s: no such catalog is visible here") {
 		t.Errorf("a namespace with one: %q, %q", lines(r), got)
 	}
 	again := resolve.Resolve(r.Components[0].Input.Input(view))

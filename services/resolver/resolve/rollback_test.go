@@ -15,7 +15,8 @@ import (
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	three := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
-	skipping := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=1.0.0", "2.0.0<1.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	skipping := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=1.0.0", "2.0.0<1.0.0", "1.0.0").Bundle(
+		"3.0.0").Bundle("2.0.0").Bundle("1.0.0")
 	moved := pkg("a", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0").Bundle("1.0.0")
 	deprecated := chain("a", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0", "deprecated")
 	gives := chain("a", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:B").Bundle("1.0.0")
@@ -36,18 +37,43 @@ func TestRollback(t *testing.T) {
 		want []string
 		says string
 	}{
-		{name: "one step back", p: three, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"), want: []string{"a: a.v1.0.0 stable Rollback"}},
-		{name: "several steps back", p: three, sub: back("a.v3.0.0", "a.v1.0.0"), have: have("3.0.0"), want: []string{"a: a.v1.0.0 stable Rollback"}},
-		{name: "another channel has it", p: moved, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"), want: []string{"a: a.v1.0.0 old Rollback"}},
-		{name: "what was left is not taken again", p: three, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("1.0.0"), want: []string{"a: nothing"}},
-		{name: "what skips it is", p: skipping, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("1.0.0"), want: []string{"a: a.v3.0.0 stable NextStep"}},
-		{name: "a rollback from something else is over", p: three, sub: back("a.v1.0.0", "a.v0.9.0"), have: have("2.0.0"), want: []string{"a: a.v3.0.0 stable NextStep"}},
 		{
-			name: "no catalog has it any more", p: three, sub: back("a.v2.0.0", "a.v0.9.0"), have: have("2.0.0"), want: []string{"a: failed unsatisfiable"},
+			name: "one step back", p: three, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"),
+			want: []string{"a: a.v1.0.0 stable Rollback"},
+		},
+		{
+			name: "several steps back", p: three, sub: back("a.v3.0.0", "a.v1.0.0"), have: have("3.0.0"),
+			want: []string{"a: a.v1.0.0 stable Rollback"},
+		},
+		{
+			name: "another channel has it", p: moved, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"),
+			want: []string{"a: a.v1.0.0 old Rollback"},
+		},
+		{
+			name: "what was left is not taken again", p: three, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("1.0.0"),
+			want: []string{"a: nothing"},
+		},
+		{
+			name: "what skips it is", p: skipping, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("1.0.0"),
+			want: []string{"a: a.v3.0.0 stable NextStep"},
+		},
+		{
+			name: "a rollback from something else is over", p: three, sub: back("a.v1.0.0", "a.v0.9.0"),
+			have: have("2.0.0"), want: []string{"a: a.v3.0.0 stable NextStep"},
+		},
+		{
+			name: "no catalog has it any more", p: three, sub: back("a.v2.0.0", "a.v0.9.0"), have: have("2.0.0"),
+			want: []string{"a: failed unsatisfiable"},
 			says: "subscription s is to go back to a.v0.9.0, which package a in catalog fleet does not hold any more",
 		},
-		{name: "deprecated meanwhile", p: deprecated, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"), want: []string{"a: failed unsatisfiable"}, says: "deprecated"},
-		{name: "somebody needs what it lacks", p: gives, sub: back("a.v2.0.0", "a.v1.0.0"), have: needy, want: []string{"a: failed unsatisfiable"}, says: "n.v1.0.0"},
+		{
+			name: "deprecated meanwhile", p: deprecated, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("2.0.0"),
+			want: []string{"a: failed unsatisfiable"}, says: "deprecated",
+		},
+		{
+			name: "somebody needs what it lacks", p: gives, sub: back("a.v2.0.0", "a.v1.0.0"), have: needy,
+			want: []string{"a: failed unsatisfiable"}, says: "n.v1.0.0",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

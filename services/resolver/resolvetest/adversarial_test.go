@@ -33,14 +33,18 @@ func (h *hostile) pkg(name string, versions ...version) {
 		number := fmt.Sprintf("1.%d.0", len(versions)-i)
 		p.Bundles = append(p.Bundles, catalog.Bundle{
 			Name: csv(i), Version: number,
-			Properties: append(version{property(catalog.TypePackage, catalog.PackageProperty{PackageName: name, Version: number})}, v...),
+			Properties: append(version{property(catalog.TypePackage,
+				catalog.PackageProperty{PackageName: name, Version: number})}, v...),
 		})
 	}
 	h.packages = append(h.packages, p)
 }
 
 func (h *hostile) subscribe(name string) {
-	h.subs = append(h.subs, resolution.Subscription{Name: "s-" + name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic})
+	h.subs = append(h.subs, resolution.Subscription{
+		Name: "s-" + name, Package: name, Channel: "stable",
+		Catalog: "fleet", Approval: resolution.Automatic,
+	})
 }
 
 func (h *hostile) input() resolution.Input {
@@ -120,11 +124,13 @@ func riddle(variables, clauses int) *hostile {
 		var parts []map[string]any
 		for range 3 {
 			parts = append(parts, map[string]any{"package": map[string]string{
-				"packageName": fmt.Sprintf("var%03d", draw.IntN(variables)), "versionRange": fmt.Sprintf("1.%d.0", 1+draw.IntN(2)),
+				"packageName":  fmt.Sprintf("var%03d", draw.IntN(variables)),
+				"versionRange": fmt.Sprintf("1.%d.0", 1+draw.IntN(2)),
 			}})
 		}
 		name := fmt.Sprintf("clause%04d", c)
-		h.pkg(name, version{property(catalog.TypeConstraint, map[string]any{"any": map[string]any{"constraints": parts}})})
+		h.pkg(name, version{property(catalog.TypeConstraint,
+			map[string]any{"any": map[string]any{"constraints": parts}})})
 		h.subscribe(name)
 	}
 	return h
@@ -198,7 +204,8 @@ func TestTooHard(t *testing.T) {
 		t.Fatalf("nothing was too hard: %s", texts(list))
 	}
 	knot := list[at]
-	if got := texts(list[at : at+1]); !strings.Contains(got, "budget of 20 conflicts") || !strings.Contains(got, knot.Subscriptions[0]) {
+	if got := texts(list[at : at+1]); !strings.Contains(got, "budget of 20 conflicts") ||
+		!strings.Contains(got, knot.Subscriptions[0]) {
 		t.Fatalf("does not name budget and subscriptions: %s", got)
 	}
 	answered := 0

@@ -44,7 +44,8 @@ type choice struct {
 // then of the CSVs.
 func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool) *brute {
 	b := &brute{w: w, entries: map[entry]*operator{}, excluded: map[[2]*operator]bool{}}
-	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions), func(x, y resolution.Subscription) int { return cmp.Compare(x.Name, y.Name) })
+	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions),
+		func(x, y resolution.Subscription) int { return cmp.Compare(x.Name, y.Name) })
 	subs = slices.DeleteFunc(subs, func(s resolution.Subscription) bool { return !wanted(s.Name) })
 	// keeper is the first subscription that does not let go of a CSV, "" where there is none.
 	keeper := func(i resolution.Installed) string {
@@ -57,11 +58,16 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 		return out
 	}
 	all := slices.SortedFunc(slices.Values(w.in.Installed), func(x, y resolution.Installed) int {
-		return cmp.Or(first(keeper(x) != "", keeper(y) != ""), cmp.Compare(keeper(x), keeper(y)), cmp.Compare(x.CSV, y.CSV))
+		return cmp.Or(first(keeper(x) != "", keeper(y) != ""), cmp.Compare(keeper(x), keeper(y)),
+			cmp.Compare(x.CSV, y.CSV))
 	})
 	for _, i := range all {
-		o := &operator{name: i.CSV, pkg: i.Package, version: semver.MustParse(i.Version), properties: parse(i.Properties), installed: true}
-		o.followed = slices.ContainsFunc(w.in.Subscriptions, func(s resolution.Subscription) bool { return follows(s, i) })
+		o := &operator{
+			name: i.CSV, pkg: i.Package, version: semver.MustParse(i.Version),
+			properties: parse(i.Properties), installed: true,
+		}
+		o.followed = slices.ContainsFunc(w.in.Subscriptions,
+			func(s resolution.Subscription) bool { return follows(s, i) })
 		b.installed = append(b.installed, o)
 		switch {
 		case o.followed && keeper(i) == "":
@@ -72,7 +78,8 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 		}
 	}
 	for _, o := range b.held {
-		o.asks = slices.DeleteFunc(slices.Clone(o.asks), func(c constraint) bool { return !slices.ContainsFunc(b.installed, c.met) })
+		o.asks = slices.DeleteFunc(slices.Clone(o.asks),
+			func(c constraint) bool { return !slices.ContainsFunc(b.installed, c.met) })
 	}
 	slices.SortFunc(b.installed, func(x, y *operator) int { return cmp.Compare(x.name, y.name) })
 	for _, s := range subs {
@@ -87,13 +94,18 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 // candidates are the options of a subscription (RESOLVER-NOTES §2, §4).
 func (b *brute) candidates(s resolution.Subscription) []*operator {
 	at := slices.IndexFunc(b.installed, func(o *operator) bool {
-		return slices.ContainsFunc(b.w.in.Installed, func(i resolution.Installed) bool { return i.CSV == o.name && follows(s, i) })
+		return slices.ContainsFunc(b.w.in.Installed, func(i resolution.Installed) bool {
+			return i.CSV == o.name &&
+				follows(s, i)
+		})
 	})
 	var out []*operator
 	known := false
 	for _, cat := range b.w.visible() {
 		p := b.w.find(cat.Key, s.Package)
-		if p == nil || s.Catalog != "" && cat.Key != (resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
+		if p == nil || s.Catalog != "" && cat.Key != (resolution.CatalogKey{
+			Name: s.Catalog, Namespace: s.CatalogNamespace,
+		}) {
 			continue
 		}
 		for _, c := range channels(*p) {
@@ -205,7 +217,10 @@ func (b *brute) solve() ([]*operator, bool) {
 func (b *brute) apart(taken []*operator) bool {
 	over := map[*operator]*operator{} // CSVs that no subscription follows, and what takes them over
 	for _, o := range taken {
-		at := slices.IndexFunc(b.installed, func(i *operator) bool { return !o.installed && !i.followed && i.name == o.replaces })
+		at := slices.IndexFunc(b.installed, func(i *operator) bool {
+			return !o.installed && !i.followed &&
+				i.name == o.replaces
+		})
 		if at >= 0 && over[b.installed[at]] == nil && !b.there(o) && !b.upgrade(taken, o) {
 			over[b.installed[at]] = o
 		}
@@ -228,7 +243,10 @@ func (b *brute) apart(taken []*operator) bool {
 
 // there says whether a bundle is installed already.
 func (b *brute) there(o *operator) bool {
-	return slices.ContainsFunc(b.installed, func(i *operator) bool { return i.name == o.name && (i.pkg == "" || i.pkg == o.pkg) })
+	return slices.ContainsFunc(b.installed, func(i *operator) bool {
+		return i.name == o.name &&
+			(i.pkg == "" || i.pkg == o.pkg)
+	})
 }
 
 // upgrade says whether a bundle answers a subscription that follows something.

@@ -37,7 +37,9 @@ func drawWorld(t *rapid.T, want taste) *world {
 		if i > 0 && rapid.Bool().Draw(t, "no such catalog") {
 			continue
 		}
-		w.catalogs = append(w.catalogs, resolution.Catalog{Key: key, Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Ready: true, Revision: "r1"})
+		w.catalogs = append(w.catalogs, resolution.Catalog{
+			Key: key, Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Ready: true, Revision: "r1",
+		})
 		for _, name := range names {
 			if rapid.IntRange(0, 2).Draw(t, "in catalog") > 0 {
 				w.packages[key] = append(w.packages[key], drawPackage(t, want, name, names))
@@ -61,7 +63,10 @@ func drawPackage(t *rapid.T, want taste, name string, names []string) catalog.Pa
 	p := catalog.Package{Name: name, DefaultChannel: "stable"}
 	n := rapid.IntRange(1, len(versions)).Draw(t, "versions")
 	for _, v := range versions[:n] {
-		p.Bundles = append(p.Bundles, catalog.Bundle{Name: name + ".v" + v, Version: v, Properties: drawProperties(t, want, name, v, names)})
+		p.Bundles = append(p.Bundles, catalog.Bundle{
+			Name: name + ".v" + v, Version: v,
+			Properties: drawProperties(t, want, name, v, names),
+		})
 	}
 	other := ""
 	if rapid.IntRange(0, 5).Draw(t, "takes over") == 0 {
@@ -102,7 +107,8 @@ func drawChannel(t *rapid.T, name, replaces string, bundles []catalog.Bundle) ca
 }
 
 func drawProperties(t *rapid.T, want taste, name, version string, names []string) []catalog.Property {
-	out := []catalog.Property{property(catalog.TypePackage, catalog.PackageProperty{PackageName: name, Version: version})}
+	out := []catalog.Property{property(catalog.TypePackage,
+		catalog.PackageProperty{PackageName: name, Version: version})}
 	for range 2 {
 		switch rapid.IntRange(0, 11).Draw(t, "property") {
 		case 0, 1, 2:
@@ -111,7 +117,8 @@ func drawProperties(t *rapid.T, want taste, name, version string, names []string
 			out = append(out, property(catalog.TypeGVKRequired, api(rapid.SampledFrom(kinds).Draw(t, "needs"))))
 		case 4, 5:
 			out = append(out, property(catalog.TypePackageRequired, catalog.PackageRequired{
-				PackageName: rapid.SampledFrom(names).Draw(t, "needs"), VersionRange: rapid.SampledFrom(ranges).Draw(t, "range"),
+				PackageName:  rapid.SampledFrom(names).Draw(t, "needs"),
+				VersionRange: rapid.SampledFrom(ranges).Draw(t, "range"),
 			}))
 		case 6:
 			out = append(out, property(catalog.TypeConstraint, drawConstraint(t, want, names, 2)))
@@ -138,7 +145,8 @@ func drawConstraint(t *rapid.T, want taste, names []string, depth int) map[strin
 		return map[string]any{"gvk": api(rapid.SampledFrom(kinds).Draw(t, "kind"))}
 	case 1:
 		return map[string]any{"package": map[string]string{
-			"packageName": rapid.SampledFrom(names).Draw(t, "package"), "versionRange": rapid.SampledFrom(ranges).Draw(t, "range"),
+			"packageName":  rapid.SampledFrom(names).Draw(t, "package"),
+			"versionRange": rapid.SampledFrom(ranges).Draw(t, "range"),
 		}}
 	}
 	var parts []map[string]any
@@ -177,11 +185,17 @@ func (w *world) drawIntent(t *rapid.T, name string) {
 		follower = ""
 	}
 	b := rapid.SampledFrom(p.Bundles).Draw(t, "installed version")
-	i := resolution.Installed{CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded", Properties: b.Properties, Subscription: follower}
-	nameless := func(i resolution.Installed) bool { return i.Package == "" } // two such cannot be told apart (RESOLVER-NOTES 3.4)
-	if rapid.IntRange(0, 5).Draw(t, "of no package") == 0 && len(offering) == 1 && !slices.ContainsFunc(w.in.Installed, nameless) {
+	i := resolution.Installed{
+		CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded",
+		Properties: b.Properties, Subscription: follower,
+	}
+	// two such cannot be told apart (RESOLVER-NOTES 3.4)
+	nameless := func(i resolution.Installed) bool { return i.Package == "" }
+	if rapid.IntRange(0, 5).Draw(t, "of no package") == 0 && len(offering) == 1 &&
+		!slices.ContainsFunc(w.in.Installed, nameless) {
 		i.Package = ""
-		i.Properties = slices.DeleteFunc(slices.Clone(i.Properties), func(p catalog.Property) bool { return p.Type == catalog.TypePackage })
+		i.Properties = slices.DeleteFunc(slices.Clone(i.Properties),
+			func(p catalog.Property) bool { return p.Type == catalog.TypePackage })
 	}
 	w.in.Installed = append(w.in.Installed, i)
 	w.drawFollower(t, name, i)
@@ -206,8 +220,9 @@ func (w *world) drawFollower(t *rapid.T, name string, i resolution.Installed) {
 
 func drawSubscription(t *rapid.T, name string, key resolution.CatalogKey, p *catalog.Package) resolution.Subscription {
 	s := resolution.Subscription{
-		Name: rapid.SampledFrom([]string{"r-", "s-"}).Draw(t, "prefix") + name, Package: name, Catalog: key.Name, CatalogNamespace: key.Namespace,
-		Approval: rapid.SampledFrom([]string{resolution.Automatic, resolution.Manual}).Draw(t, "approval"),
+		Name: rapid.SampledFrom([]string{"r-", "s-"}).Draw(t, "prefix") + name, Package: name, Catalog: key.Name,
+		CatalogNamespace: key.Namespace, Approval: rapid.SampledFrom(
+			[]string{resolution.Automatic, resolution.Manual}).Draw(t, "approval"),
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "channel") {
 	case 0:

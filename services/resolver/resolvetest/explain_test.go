@@ -62,7 +62,8 @@ func contradictions(w *world) []resolution.Explanation {
 // whole says whether an explanation was short enough to be told whole.
 func whole(e resolution.Explanation) bool {
 	const longest = 8 // choices told
-	return e.More == 0 && !slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool { return len(s.Choices) >= longest })
+	return e.More == 0 && !slices.ContainsFunc(e.Statements,
+		func(s resolution.Statement) bool { return len(s.Choices) >= longest })
 }
 
 func checkMinimal(t *testing.T, w *world, e resolution.Explanation) {
@@ -72,7 +73,8 @@ func checkMinimal(t *testing.T, w *world, e resolution.Explanation) {
 	}
 	for i, s := range e.Statements {
 		if !possible(slices.Delete(slices.Clone(e.Statements), i, i+1)) {
-			t.Fatalf("the others contradict each other without %q: %s\n%s", s.Text, texts([]*resolution.Explanation{&e}), w)
+			t.Fatalf("the others contradict each other without %q: %s\n%s", s.Text,
+				texts([]*resolution.Explanation{&e}), w)
 		}
 	}
 }
@@ -110,7 +112,8 @@ func (r *reading) lit(id string) sat.Lit {
 func (r *reading) all(ids []string) []sat.Lit {
 	var out []sat.Lit
 	for _, id := range ids {
-		if strings.Contains(id, "/") || strings.HasPrefix(id, "installed ") { // others are versions of what does not fit
+		if strings.Contains(id, "/") || strings.HasPrefix(id, "installed ") {
+			// others are versions of what does not fit
 			out = append(out, r.lit(id))
 		}
 	}

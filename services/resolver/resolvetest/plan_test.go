@@ -147,7 +147,8 @@ func TestImpossibleSubscriptionIsAlone(t *testing.T) {
 		w.in.View = newShelf(w)
 		want := resolve.Resolve(w.in)
 		w.in.Subscriptions = append(w.in.Subscriptions, resolution.Subscription{
-			Name: rapid.SampledFrom([]string{"a", "s-c", "z"}).Draw(t, "name"), Package: "flag", Catalog: key.Name, Approval: resolution.Automatic,
+			Name: rapid.SampledFrom([]string{"a", "s-c", "z"}).Draw(t, "name"), Package: "flag", Catalog: key.Name,
+			Approval: resolution.Automatic,
 		})
 		got := resolve.Resolve(w.in)
 		at := slices.IndexFunc(got.Components, func(c resolution.Component) bool { return c.Name == "flag" })

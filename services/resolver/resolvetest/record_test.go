@@ -22,7 +22,10 @@ type recorded struct {
 }
 
 func (r recorded) asked(kind resolution.ReadKind, c resolution.CatalogKey, name string) {
-	if !slices.ContainsFunc(r.reads, func(read resolution.Read) bool { return read.Kind == kind && read.Catalog == c && read.Name == name }) {
+	if !slices.ContainsFunc(r.reads, func(read resolution.Read) bool {
+		return read.Kind == kind && read.Catalog == c &&
+			read.Name == name
+	}) {
 		r.t.Fatalf("asked again for %s %q of %s, which is not in the record\n%s", kind, name, c, r.w)
 	}
 }
@@ -59,7 +62,8 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 			}
 			want := bytesOf(t, c)
 			again := resolve.Resolve(c.Input.Input(recorded{w.in.View.(*shelf), t, c.Input.Reads}))
-			if !slices.ContainsFunc(again.Components, func(o resolution.Component) bool { return bytesOf(t, o) == want }) {
+			if !slices.ContainsFunc(again.Components,
+				func(o resolution.Component) bool { return bytesOf(t, o) == want }) {
 				t.Fatalf("the record of\n%s\ngives\n%s\n%s", want, bytesOf(t, again), w)
 			}
 		}
@@ -77,9 +81,10 @@ func TestReachIsEachRootsOwn(t *testing.T) {
 	h.pkg("buoy", version{})
 	h.pkg("chart", version{})
 	h.pkg("lighthouse", version{needs("buoy", ">=1.0.0")})
-	h.pkg("whale", version{needs("buoy", ">=1.0.0"), property(catalog.TypeConstraint, map[string]any{"not": map[string]any{"constraints": []map[string]any{
-		{"package": map[string]string{"packageName": "whale", "versionRange": ">=0.0.0"}},
-	}}})})
+	h.pkg("whale", version{needs("buoy", ">=1.0.0"), property(
+		catalog.TypeConstraint, map[string]any{"not": map[string]any{"constraints": []map[string]any{
+			{"package": map[string]string{"packageName": "whale", "versionRange": ">=0.0.0"}},
+		}}})})
 	for _, name := range []string{"chart", "lighthouse", "whale"} {
 		h.subscribe(name)
 	}
@@ -93,7 +98,8 @@ func TestReachIsEachRootsOwn(t *testing.T) {
 			}
 		}
 	}
-	if len(failed) != 3 || failed["s-whale"] != resolution.ClassTooHard || failed["s-chart"] != "" || failed["s-lighthouse"] != "" {
+	if len(failed) != 3 || failed["s-whale"] != resolution.ClassTooHard || failed["s-chart"] != "" ||
+		failed["s-lighthouse"] != "" {
 		t.Errorf("failed %v", failed)
 	}
 }
@@ -163,7 +169,9 @@ func TestTakeoversLeaveNobodyShort(t *testing.T) {
 			r := resolve.Resolve(in)
 			list, _, _ := failures(r)
 			if !c.planned {
-				if len(list) != 1 || !slices.ContainsFunc(list[0].Statements, func(s resolution.Statement) bool { return s.Kind == resolution.ReplacesConflict }) {
+				if len(list) != 1 || !slices.ContainsFunc(
+					list[0].Statements,
+					func(s resolution.Statement) bool { return s.Kind == resolution.ReplacesConflict }) {
 					t.Fatalf("failures %s", texts(list))
 				}
 				return
@@ -183,7 +191,9 @@ func TestCoarseExplanations(t *testing.T) {
 		in.Policy.MaxConflicts = []int{0, 120}[coarse]
 		list, _, _ := failures(resolve.Resolve(in))
 		said := slices.ContainsFunc(list, func(e *resolution.Explanation) bool {
-			return e.Coarse && e.Class == resolution.ClassUnsatisfiable && slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.SearchTooLong })
+			return e.Coarse && e.Class == resolution.ClassUnsatisfiable &&
+				slices.ContainsFunc(e.Statements,
+					func(s resolution.Statement) bool { return s.Kind == resolution.SearchTooLong })
 		})
 		if said != (coarse == 1) {
 			t.Errorf("budget %d: %s", in.Policy.MaxConflicts, texts(list))

@@ -138,7 +138,10 @@ func (w *world) String() string {
 	for key, list := range w.packages {
 		packages[key.String()] = list
 	}
-	raw, err := json.MarshalIndent(shown{w.catalogs, packages, w.in.OperatorGroups, w.in.Policy, w.in.Subscriptions, w.in.Installed}, "", " ")
+	raw, err := json.MarshalIndent(shown{
+		w.catalogs, packages, w.in.OperatorGroups, w.in.Policy, w.in.Subscriptions,
+		w.in.Installed,
+	}, "", " ")
 	if err != nil {
 		return err.Error()
 	}

@@ -136,7 +136,9 @@ func parse(list []catalog.Property) properties {
 		case catalog.TypePackageRequired:
 			need := decode[catalog.PackageRequired](p)
 			c := constraint{}
-			raw := encode(map[string]any{"package": map[string]string{"packageName": need.PackageName, "versionRange": need.VersionRange}})
+			raw := encode(map[string]any{"package": map[string]string{
+				"packageName": need.PackageName, "versionRange": need.VersionRange,
+			}})
 			if err := json.Unmarshal(raw, &c); err != nil {
 				panic(err)
 			}
@@ -210,20 +212,23 @@ func first(a, b bool) int {
 func (w *world) bundle(key resolution.CatalogKey, p catalog.Package, channel, name string) *operator {
 	b := p.Bundles[slices.IndexFunc(p.Bundles, func(b catalog.Bundle) bool { return b.Name == name })]
 	o := &operator{
-		name: name, pkg: p.Name, version: semver.MustParse(b.Version), properties: parse(b.Properties), catalog: key, channel: channel,
+		name: name, pkg: p.Name, version: semver.MustParse(b.Version), properties: parse(b.Properties), catalog: key,
+		channel: channel,
 	}
 	c := p.Channels[slices.IndexFunc(p.Channels, func(c catalog.Channel) bool { return c.Name == channel })]
 	if at := slices.IndexFunc(c.Entries, func(e catalog.Entry) bool { return e.Name == name }); at >= 0 {
 		o.replaces = c.Entries[at].Replaces
 	}
-	o.forbidden = slices.ContainsFunc(w.in.Policy.Bounds, func(b resolution.Bound) bool { return b.Packages[0] == o.pkg && !allows(b, o) })
+	o.forbidden = slices.ContainsFunc(w.in.Policy.Bounds,
+		func(b resolution.Bound) bool { return b.Packages[0] == o.pkg && !allows(b, o) })
 	return o
 }
 
 // allows says whether a bound of a policy lets an operator be chosen.
 func allows(b resolution.Bound, o *operator) bool {
 	in, err := semver.ParseRange(cmp.Or(b.Range, ">=0.0.0-0"))
-	return err == nil && in(o.version) && (b.Ceiling == "" || o.version.LE(semver.MustParse(b.Ceiling))) && (b.Pin == "" || b.Pin == o.name)
+	return err == nil && in(o.version) && (b.Ceiling == "" || o.version.LE(semver.MustParse(b.Ceiling))) &&
+		(b.Pin == "" || b.Pin == o.name)
 }
 
 // visible are the catalogs that the namespace sees (RESOLVER-NOTES 1.2).

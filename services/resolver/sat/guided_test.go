@@ -122,7 +122,8 @@ func (g *taker) Undo(kept int) {
 func drawWorld(t *rapid.T) world {
 	things := rapid.IntRange(2, 14).Draw(t, "things")
 	options := func(atLeast int) []int {
-		list := rapid.SliceOfNDistinct(rapid.IntRange(0, things-1), atLeast, min(things, 4), rapid.ID[int]).Draw(t, "options")
+		list := rapid.SliceOfNDistinct(rapid.IntRange(0, things-1), atLeast, min(things, 4), rapid.ID[int]).Draw(
+			t, "options")
 		return list
 	}
 	w := world{asks: make([][][]int, things)}
@@ -213,7 +214,10 @@ func TestStepwise(t *testing.T) {
 		status := s.Guided(guide)
 		var taken []int
 		for open := w.open(taken); status == sat.Sat && open != nil; open = w.open(taken) {
-			i := slices.IndexFunc(open, func(i int) bool { return s.Solve(append(things(taken), thing(i))...) == sat.Sat })
+			i := slices.IndexFunc(open, func(i int) bool {
+				return s.Solve(
+					append(things(taken), thing(i))...) == sat.Sat
+			})
 			if i < 0 {
 				t.Fatalf("none of %v goes with %v, in %v", open, taken, w)
 			}

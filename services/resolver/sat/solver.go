@@ -78,7 +78,8 @@ func New() *Solver {
 	return &Solver{
 		values: make([]Truth, 2), lists: make([]lists, 2), vars: make([]variable, 1), model: make([]bool, 1),
 		arena: make([]Lit, 1), watches: make([]watch, 1), uses: make([]use, 1),
-		limit: noLimit, keep: firstReduction, counting: counting{patience: firstCount, gap: countGap}, order: order{bump: 1},
+		limit: noLimit, keep: firstReduction, counting: counting{patience: firstCount, gap: countGap},
+		order: order{bump: 1},
 	}
 }
 

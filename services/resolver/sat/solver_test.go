@@ -156,29 +156,36 @@ func TestEdges(t *testing.T) {
 		want sat.Status
 		core int
 	}{
-		"nothing":                  {want: sat.Sat},
-		"empty clause":             {add: func(s *sat.Solver, _, _ sat.Lit) { s.Clause() }, want: sat.Unsat},
-		"both ways":                {add: func(s *sat.Solver, a, _ sat.Lit) { s.Clause(a); s.Clause(a.Not()) }, want: sat.Unsat},
+		"nothing":      {want: sat.Sat},
+		"empty clause": {add: func(s *sat.Solver, _, _ sat.Lit) { s.Clause() }, want: sat.Unsat},
+		"both ways": {
+			add:  func(s *sat.Solver, a, _ sat.Lit) { s.Clause(a); s.Clause(a.Not()) },
+			want: sat.Unsat,
+		},
 		"a tautology says nothing": {add: func(s *sat.Solver, a, _ sat.Lit) { s.Clause(a, a.Not()) }, want: sat.Sat},
 		"a literal twice in a clause is one": {
-			add: func(s *sat.Solver, a, _ sat.Lit) { s.Clause(a, a) }, with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a.Not()} },
-			want: sat.Unsat, core: 1,
+			add:  func(s *sat.Solver, a, _ sat.Lit) { s.Clause(a, a) },
+			with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a.Not()} }, want: sat.Unsat, core: 1,
 		},
 		"a literal twice in a group excludes itself": {
 			add: func(s *sat.Solver, a, _ sat.Lit) { s.AtMostOne(sat.LitNone, a, a); s.Clause(a) }, want: sat.Unsat,
 		},
 		"twice under a guard excludes itself where the guard holds": {
-			add: func(s *sat.Solver, a, b sat.Lit) { s.AtMostOne(b, a, a) }, with: func(a, b sat.Lit) []sat.Lit { return []sat.Lit{a, b} },
+			add:  func(s *sat.Solver, a, b sat.Lit) { s.AtMostOne(b, a, a) },
+			with: func(a, b sat.Lit) []sat.Lit { return []sat.Lit{a, b} }, want: sat.Unsat, core: 2,
+		},
+		"an assumption and its opposite": {
+			with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a, a.Not()} },
 			want: sat.Unsat, core: 2,
 		},
-		"an assumption and its opposite": {with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a, a.Not()} }, want: sat.Unsat, core: 2},
-		"an assumption twice":            {with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a, a} }, want: sat.Sat},
+		"an assumption twice": {with: func(a, _ sat.Lit) []sat.Lit { return []sat.Lit{a, a} }, want: sat.Sat},
 		"a group of what is known": {
-			add: func(s *sat.Solver, a, b sat.Lit) { s.Clause(a); s.Clause(b); s.AtMostOne(sat.LitNone, a, b) }, want: sat.Unsat,
+			add:  func(s *sat.Solver, a, b sat.Lit) { s.Clause(a); s.Clause(b); s.AtMostOne(sat.LitNone, a, b) },
+			want: sat.Unsat,
 		},
 		"a guard that is known": {
-			add: func(s *sat.Solver, a, b sat.Lit) { s.Clause(a); s.AtMostOne(a, a, b) }, with: func(_, b sat.Lit) []sat.Lit { return []sat.Lit{b} },
-			want: sat.Unsat, core: 1,
+			add:  func(s *sat.Solver, a, b sat.Lit) { s.Clause(a); s.AtMostOne(a, a, b) },
+			with: func(_, b sat.Lit) []sat.Lit { return []sat.Lit{b} }, want: sat.Unsat, core: 1,
 		},
 	}
 	for name, c := range cases {

@@ -28,7 +28,8 @@ func (r Suggestion) Apply(in resolution.Input) (out resolution.Input, ok bool) {
 	case StartingCSV, Channel, Catalog, PackageName:
 		return r.changeSubscription(in, name)
 	case LeaveOut:
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == name })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions,
+			func(s resolution.Subscription) bool { return s.Name == name })
 		for i := range in.Installed {
 			if in.Installed[i].Subscription == name {
 				in.Installed[i].Subscription = ""
@@ -37,7 +38,8 @@ func (r Suggestion) Apply(in resolution.Input) (out resolution.Input, ok bool) {
 	case RemoveOperator:
 		leaves := r.from(fieldSubscription)
 		in.Installed = slices.DeleteFunc(in.Installed, func(i resolution.Installed) bool { return i.CSV == name })
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == leaves })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions,
+			func(s resolution.Subscription) bool { return s.Name == leaves })
 		for i := range in.Subscriptions {
 			if in.Subscriptions[i].InstalledCSV == name {
 				in.Subscriptions[i].InstalledCSV = ""
@@ -61,7 +63,8 @@ func (r Suggestion) changeGroups(in resolution.Input, name string) (resolution.I
 	case AddGroup:
 		in.OperatorGroups = []resolution.OperatorGroup{{Name: name}}
 	case KeepGroup:
-		in.OperatorGroups = slices.DeleteFunc(slices.Clone(in.OperatorGroups), func(g resolution.OperatorGroup) bool { return g.Name != name })
+		in.OperatorGroups = slices.DeleteFunc(slices.Clone(in.OperatorGroups),
+			func(g resolution.OperatorGroup) bool { return g.Name != name })
 	case GlobalCatalogs:
 		in.OperatorGroups = slices.Clone(in.OperatorGroups)
 		for i := range in.OperatorGroups {
@@ -97,7 +100,8 @@ func (r Suggestion) intent(s *resolution.Subscription) {
 	r.to(fieldChannel, &s.Channel)
 	r.to(fieldCatalog, &s.Catalog)
 	r.to(fieldCatalogNamespace, &s.CatalogNamespace)
-	if s.Catalog != before.Catalog || s.CatalogNamespace != before.CatalogNamespace { // suggestions name catalogs that are seen
+	if s.Catalog != before.Catalog || s.CatalogNamespace != before.CatalogNamespace {
+		// suggestions name catalogs that are seen
 		s.CatalogHidden = false
 	}
 	r.to(fieldPackage, &s.Package)
@@ -131,7 +135,8 @@ func (r Suggestion) subscribe(in resolution.Input, csv string) (resolution.Input
 func (r Suggestion) changePolicy(in resolution.Input, name string) (resolution.Input, bool) {
 	in.Policy.Bounds = slices.Clone(in.Policy.Bounds)
 	if r.Kind == LiftBound {
-		in.Policy.Bounds = slices.DeleteFunc(in.Policy.Bounds, func(b resolution.Bound) bool { return b.Policy == name })
+		in.Policy.Bounds = slices.DeleteFunc(in.Policy.Bounds,
+			func(b resolution.Bound) bool { return b.Policy == name })
 		return in, true
 	}
 	for i := range in.Policy.Bounds {
@@ -153,5 +158,6 @@ type without struct {
 
 // Catalogs implements resolution.View.
 func (w without) Catalogs() []resolution.Catalog {
-	return slices.DeleteFunc(slices.Clone(w.View.Catalogs()), func(c resolution.Catalog) bool { return c.Key.String() == w.catalog })
+	return slices.DeleteFunc(slices.Clone(w.View.Catalogs()),
+		func(c resolution.Catalog) bool { return c.Key.String() == w.catalog })
 }

@@ -13,7 +13,8 @@ import (
 func (s *search) candidates() iter.Seq[Suggestion] {
 	return func(yield func(Suggestion) bool) {
 		for _, part := range []func() []Suggestion{
-			s.groups, s.ownIntent, s.globalCatalogs, s.otherIntents, s.policies, s.upgrades, s.removals, s.leavingOut, s.unhealthy,
+			s.groups, s.ownIntent, s.globalCatalogs, s.otherIntents, s.policies, s.upgrades, s.removals, s.leavingOut,
+			s.unhealthy,
 		} {
 			for _, r := range part() {
 				if !yield(r) {
@@ -69,7 +70,10 @@ func (s *search) intents(sub *resolution.Subscription) []Suggestion {
 
 // follows says whether something is installed that the subscription follows: startingCSV does not count then.
 func (s *search) follows(sub resolution.Subscription) bool {
-	return slices.ContainsFunc(s.in.Installed, func(i resolution.Installed) bool { return i.Subscription == sub.Name || i.CSV == sub.InstalledCSV })
+	return slices.ContainsFunc(s.in.Installed, func(i resolution.Installed) bool {
+		return i.Subscription == sub.Name ||
+			i.CSV == sub.InstalledCSV
+	})
 }
 
 func (s *search) pkg(k resolution.CatalogKey, name string) *offered {
@@ -88,12 +92,14 @@ func (s *search) startingCSVs(sub resolution.Subscription) []Suggestion {
 	if sub.StartingCSV == "" || s.follows(sub) {
 		return nil
 	}
-	out := []Suggestion{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s", sub.StartingCSV, sub.Name),
+	out := []Suggestion{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s",
+		sub.StartingCSV, sub.Name),
 		Change{fieldStartingCSV, sub.StartingCSV, ""})}
 	p := s.pkg(s.in.CatalogNamed(sub), sub.Package)
 	for _, csv := range p.csvs(sub.Channel) {
 		if csv != sub.StartingCSV {
-			out = append(out, intent(StartingCSV, sub, fmt.Sprintf("let subscription %s start with %s instead of %s", sub.Name, csv, sub.StartingCSV),
+			out = append(out, intent(StartingCSV, sub, fmt.Sprintf("let subscription %s start with %s instead of %s",
+				sub.Name, csv, sub.StartingCSV),
 				Change{fieldStartingCSV, sub.StartingCSV, csv}))
 		}
 	}
@@ -112,7 +118,8 @@ func (s *search) channels(sub resolution.Subscription) []Suggestion {
 		}
 		change, dropped := p.fitted(sub, name)
 		change = append(change, Change{fieldChannel, sub.Channel, name})
-		out = append(out, intent(Channel, sub, fmt.Sprintf("move subscription %s from channel %s to channel %s%s", sub.Name, sub.Channel, name, dropped), change...))
+		out = append(out, intent(Channel, sub, fmt.Sprintf("move subscription %s from channel %s to channel %s%s",
+			sub.Name, sub.Channel, name, dropped), change...))
 	}
 	return out
 }
@@ -131,7 +138,8 @@ func (s *search) catalogs(sub resolution.Subscription) []Suggestion {
 		}
 		channel := p.channelLike(sub.Channel)
 		change, dropped := p.fitted(sub, channel)
-		change = append(change, Change{fieldCatalog, sub.Catalog, c.Key.Name}, Change{fieldCatalogNamespace, sub.CatalogNamespace, c.Key.Namespace})
+		change = append(change, Change{fieldCatalog, sub.Catalog, c.Key.Name},
+			Change{fieldCatalogNamespace, sub.CatalogNamespace, c.Key.Namespace})
 		text := fmt.Sprintf("let subscription %s follow catalog %s instead of %s", sub.Name, c.Key, mine)
 		if channel != sub.Channel {
 			change = append(change, Change{fieldChannel, sub.Channel, channel})

@@ -25,7 +25,8 @@ func (s *search) groups() []Suggestion {
 			g := decide.Group{Name: groupName, Spec: events.OperatorGroupSpec{TargetNamespaces: targets}}
 			out = append(out, s.withGroup(Suggestion{
 				Kind: AddGroup, Target: ofGroup + groupName,
-				Text: fmt.Sprintf("create an operator group in namespace %s that targets %s", s.in.Scope.Namespace, named(targets)),
+				Text: fmt.Sprintf("create an operator group in namespace %s that targets %s", s.in.Scope.Namespace,
+					named(targets)),
 			}, g))
 		}
 		return out
@@ -48,8 +49,9 @@ func (s *search) retarget() []Suggestion {
 		changed := g
 		changed.Spec.TargetNamespaces, changed.Spec.Selector, changed.Observed = targets, events.LabelSelector{}, nil
 		out = append(out, s.withGroup(Suggestion{
-			Kind: GroupTargets, Target: ofGroup + g.Name, Change: []Change{{fieldTargets, strings.Join(from, ","), strings.Join(targets, ",")}},
-			Text: fmt.Sprintf("let operator group %s target %s", g.Name, named(targets)),
+			Kind: GroupTargets, Target: ofGroup + g.Name,
+			Change: []Change{{fieldTargets, strings.Join(from, ","), strings.Join(targets, ",")}},
+			Text:   fmt.Sprintf("let operator group %s target %s", g.Name, named(targets)),
 		}, changed))
 	}
 	return out
@@ -95,7 +97,10 @@ func (s *search) keepOne() []Suggestion {
 	slices.Sort(names)
 	for _, name := range names {
 		others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
-		out = append(out, Suggestion{Kind: KeepGroup, Target: ofGroup + name, Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", "))})
+		out = append(out, Suggestion{
+			Kind: KeepGroup, Target: ofGroup + name,
+			Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", ")),
+		})
 	}
 	return out
 }
@@ -135,7 +140,8 @@ func (s *search) harms(in resolution.Input, r Suggestion) bool {
 	if !s.read {
 		s.unsupported, s.read = s.cluster.Unsupported(s.in, s.have), true
 	}
-	return slices.ContainsFunc(s.cluster.Unsupported(in, s.groupsWith(r)), func(csv string) bool { return !slices.Contains(s.unsupported, csv) })
+	return slices.ContainsFunc(s.cluster.Unsupported(in, s.groupsWith(r)),
+		func(csv string) bool { return !slices.Contains(s.unsupported, csv) })
 }
 
 // manifest is an operator group in OLM's YAML.
@@ -181,7 +187,11 @@ func fields(s events.OperatorGroupSpec) []string {
 			out = append(out, "- "+strconv.Quote(ns))
 		}
 	}
-	for _, f := range [][2]string{{"serviceAccountName", s.ServiceAccountName}, {"upgradeStrategy", s.UpgradeStrategy}, {"colocation", s.Colocation}} {
+	for _, f := range [][2]string{
+		{"serviceAccountName", s.ServiceAccountName},
+		{"upgradeStrategy", s.UpgradeStrategy},
+		{"colocation", s.Colocation},
+	} {
 		if f[1] != "" {
 			out = append(out, f[0]+": "+f[1])
 		}

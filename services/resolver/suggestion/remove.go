@@ -21,7 +21,10 @@ func (s *search) policies() []Suggestion {
 	slices.Sort(names)
 	var out []Suggestion
 	for _, name := range names {
-		lift := Suggestion{Kind: LiftBound, Target: ofPolicy + name, Text: fmt.Sprintf("lift the version bounds of approval policy %s", name)}
+		lift := Suggestion{
+			Kind: LiftBound, Target: ofPolicy + name,
+			Text: fmt.Sprintf("lift the version bounds of approval policy %s", name),
+		}
 		if s.spent() {
 			return append(out, lift)
 		}
@@ -50,7 +53,8 @@ func (s *search) raised(name string, freely resolution.Result) (Suggestion, bool
 			texts = append(texts, fmt.Sprintf("move the pin of approval policy %s from %s to %s", name, b.Pin, top))
 		case b.Ceiling != "":
 			r.Change = append(r.Change, Change{fieldCeiling, b.Ceiling, top.String()})
-			texts = append(texts, fmt.Sprintf("raise the ceiling of approval policy %s from %s to %s", name, b.Ceiling, top))
+			texts = append(texts, fmt.Sprintf("raise the ceiling of approval policy %s from %s to %s", name, b.Ceiling,
+				top))
 		}
 	}
 	slices.Sort(texts)
@@ -64,7 +68,8 @@ func highest(r resolution.Result, b resolution.Bound) (top semver.Version, found
 	for _, c := range r.Components {
 		for _, p := range c.Bundles {
 			v, err := semver.Parse(p.Version)
-			if err == nil && fits(b.Packages, p.Package) && fits(b.Catalogs, p.Catalog.String()) && (!found || v.GT(top)) {
+			if err == nil && fits(b.Packages, p.Package) && fits(b.Catalogs, p.Catalog.String()) &&
+				(!found || v.GT(top)) {
 				top, found = v, true
 			}
 		}
@@ -100,7 +105,9 @@ func (s *search) upgrades() []Suggestion {
 						{fieldCatalog, "", c.Key.Name},
 						{fieldCatalogNamespace, "", c.Key.Namespace},
 					},
-					Text: fmt.Sprintf("subscribe to channel %s of package %s in catalog %s, so that the installed %s may be upgraded", channel, i.Package, c.Key, csv),
+					Text: fmt.Sprintf(
+						"subscribe to channel %s of package %s in catalog %s, so that the installed %s may be upgraded",
+						channel, i.Package, c.Key, csv),
 				})
 			}
 		}
@@ -132,7 +139,10 @@ func (s *search) installed(csv string) *resolution.Installed {
 func (s *search) removals() []Suggestion {
 	var out, last []Suggestion
 	for _, csv := range s.csvs() {
-		out = append(out, Suggestion{Kind: RemoveOperator, Target: ofOperator + csv, Text: fmt.Sprintf("remove operator %s, which no subscription follows", csv)})
+		out = append(out, Suggestion{
+			Kind: RemoveOperator, Target: ofOperator + csv,
+			Text: fmt.Sprintf("remove operator %s, which no subscription follows", csv),
+		})
 	}
 	for _, i := range s.in.Installed {
 		switch {
@@ -144,8 +154,9 @@ func (s *search) removals() []Suggestion {
 			})
 		default:
 			out = append(out, Suggestion{
-				Kind: RemoveOperator, Target: ofOperator + i.CSV, Change: []Change{{fieldSubscription, i.Subscription, ""}},
-				Text: fmt.Sprintf("remove operator %s with its subscription %s", i.CSV, i.Subscription),
+				Kind: RemoveOperator, Target: ofOperator + i.CSV,
+				Change: []Change{{fieldSubscription, i.Subscription, ""}},
+				Text:   fmt.Sprintf("remove operator %s with its subscription %s", i.CSV, i.Subscription),
 			})
 		}
 	}
@@ -157,7 +168,8 @@ func (s *search) leavingOut() []Suggestion {
 	var out []Suggestion
 	for _, name := range s.blamed() {
 		if name != s.own && s.component.Failure != nil {
-			out = append(out, Suggestion{Kind: LeaveOut, Target: ofSubscription + name, Text: "delete subscription " + name})
+			out = append(out, Suggestion{Kind: LeaveOut, Target: ofSubscription + name, Text: "delete subscription " +
+				name})
 		}
 	}
 	return out
@@ -170,7 +182,10 @@ func (s *search) unhealthy() []Suggestion {
 	}
 	var out []Suggestion
 	for _, st := range s.component.Blocked.Statements {
-		out = append(out, Suggestion{Kind: DisableCatalog, Target: ofCatalog + st.Catalog, Text: fmt.Sprintf("disable catalog %s until it is repaired", st.Catalog)})
+		out = append(out, Suggestion{
+			Kind: DisableCatalog, Target: ofCatalog + st.Catalog,
+			Text: fmt.Sprintf("disable catalog %s until it is repaired", st.Catalog),
+		})
 	}
 	return out
 }

@@ -125,7 +125,10 @@ type Question struct {
 // Suggest finds what helps a subscription. For one that resolves there are none, and the answer says so.
 func Suggest(q Question) Answer {
 	q.Input.Effort = &resolution.Effort{Conflicts: MaxConflicts, Stop: q.Stop}
-	s := &search{in: q.Input, have: q.Groups, cluster: q.Cluster, before: standing(q.Before), answer: Answer{Suggestions: []Suggestion{}}}
+	s := &search{
+		in: q.Input, have: q.Groups, cluster: q.Cluster, before: standing(q.Before),
+		answer: Answer{Suggestions: []Suggestion{}},
+	}
 	for _, c := range q.Before.Components {
 		if slices.Contains(c.Subscriptions, q.Subscription) && (c.Failure != nil || c.Blocked != nil) {
 			s.component, s.own = c, q.Subscription

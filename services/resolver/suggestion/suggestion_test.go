@@ -37,85 +37,143 @@ func TestSuggest(t *testing.T) {
 	}
 	gauge := chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Gauge").Bundle("1.0.0", "gives:Gauge").P
 	meter := chain("meter", "1.0.0").Bundle("1.0.0", "gives:Gauge").P
-	buoy := pkg("buoy", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", "pkg:gauge >=3.0.0").Bundle("1.0.0", "pkg:gauge >=1.0.0").P
-	rival := pkg("rival", "stable").Channel("stable", "1.0.0").Channel("quiet", "1.0.1").Bundle("1.0.0", "gives:Gauge").Bundle("1.0.1").P
-	needy := input(newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P), []resolution.Subscription{sub("k", "kelp", "stable")})
+	buoy := pkg("buoy", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle(
+		"2.0.0", "pkg:gauge >=3.0.0").Bundle("1.0.0", "pkg:gauge >=1.0.0").P
+	rival := pkg("rival", "stable").Channel("stable", "1.0.0").Channel("quiet", "1.0.1").Bundle(
+		"1.0.0", "gives:Gauge").Bundle("1.0.1").P
+	needy := input(newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
+		[]resolution.Subscription{sub("k", "kelp", "stable")})
 	for _, c := range []struct {
 		name string
 		in   resolution.Input
 		ask  string
 		want []string
 	}{
-		{"all is well", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
+		{
+			"all is well", input(newView().Add("fleet", 0, gauge),
+				[]resolution.Subscription{sub("g", "gauge", "stable")}),
+			"g",
+			[]string{},
+		},
 		{"no operator group", func() resolution.Input {
 			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = nil
 			return in
 		}(), "g", []string{
-			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets namespace ops only | subscription g then gets gauge.v2.0.0",
-			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets all namespaces | subscription g then gets gauge.v2.0.0",
+			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets " +
+				"namespace ops only | subscription g then gets gauge.v2.0.0",
+			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets all " +
+				"namespaces | subscription g then gets gauge.v2.0.0",
 		}},
 		{"two operator groups", func() resolution.Input {
 			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = []resolution.OperatorGroup{{Name: "b"}, {Name: "a"}}
 			return in
 		}(), "g", []string{
-			"keep-operator-group operatorgroup/a: keep operator group a and delete b | subscription g then gets gauge.v2.0.0",
-			"keep-operator-group operatorgroup/b: keep operator group b and delete a | subscription g then gets gauge.v2.0.0",
+			"keep-operator-group operatorgroup/a: keep operator group a and delete b | subscription g then gets " +
+				"gauge.v2.0.0",
+			"keep-operator-group operatorgroup/b: keep operator group b and delete a | subscription g then gets " +
+				"gauge.v2.0.0",
 		}},
-		{"a channel that is not there", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
-			"channel subscription/g: move subscription g from channel fast to channel stable | subscription g then gets gauge.v2.0.0",
+		{"a channel that is not there", input(newView().Add("fleet", 0, gauge),
+			[]resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+			"channel subscription/g: move subscription g from channel fast to channel stable | subscription g then " +
+				"gets gauge.v2.0.0",
 		}},
-		{"a name that is nearly right", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
-			"package subscription/g: let subscription g name package gauge instead of gaugge | subscription g then gets gauge.v2.0.0",
+		{"a name that is nearly right", input(newView().Add("fleet", 0, gauge),
+			[]resolution.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
+			"package subscription/g: let subscription g name package gauge instead of gaugge | subscription g then " +
+				"gets gauge.v2.0.0",
 		}},
-		{"the package is in another catalog", input(newView().Add("fleet", 0, meter).Add("other", 0, gauge), []resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
-			"catalog subscription/g: let subscription g follow catalog other instead of fleet, in channel stable | subscription g then gets gauge.v2.0.0",
+		{"the package is in another catalog", input(newView().Add("fleet", 0, meter).Add("other", 0, gauge),
+			[]resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+			"catalog subscription/g: let subscription g follow catalog other instead of fleet, in channel stable | " +
+				"subscription g then gets gauge.v2.0.0",
 		}},
-		{"a catalog that is not there", input(newView().Add("other", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}), "g", []string{
-			"catalog subscription/g: let subscription g follow catalog other instead of fleet | subscription g then gets gauge.v2.0.0",
+		{"a catalog that is not there", input(newView().Add("other", 0, gauge),
+			[]resolution.Subscription{sub("g", "gauge", "stable")}), "g", []string{
+			"catalog subscription/g: let subscription g follow catalog other instead of fleet | subscription g then " +
+				"gets gauge.v2.0.0",
 		}},
-		{"a first version that is not there", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{change(sub("g", "gauge", "stable"), func(s *resolution.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
-			"starting-csv subscription/g: take startingCSV gauge.v9 out of subscription g | subscription g then gets gauge.v2.0.0",
-			"starting-csv subscription/g: let subscription g start with gauge.v2.0.0 instead of gauge.v9 | subscription g then gets gauge.v2.0.0",
+		{"a first version that is not there", input(newView().Add("fleet", 0, gauge),
+			[]resolution.Subscription{change(sub("g", "gauge", "stable"),
+				func(s *resolution.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
+			"starting-csv subscription/g: take startingCSV gauge.v9 out of subscription g | subscription g then gets " +
+				"gauge.v2.0.0",
+			"starting-csv subscription/g: let subscription g start with gauge.v2.0.0 instead of gauge.v9 | " +
+				"subscription g then gets gauge.v2.0.0",
 		}},
-		{"a requirement that nobody meets", input(newView().Add("fleet", 0, gauge, buoy), []resolution.Subscription{sub("b", "buoy", "stable")}), "b", []string{
-			"channel subscription/b: move subscription b from channel stable to channel old | subscription b then gets buoy.v1.0.0; gauge.v2.0.0 is then installed, too",
+		{"a requirement that nobody meets", input(newView().Add("fleet", 0, gauge, buoy),
+			[]resolution.Subscription{sub("b", "buoy", "stable")}), "b", []string{
+			"channel subscription/b: move subscription b from channel stable to channel old | subscription b then " +
+				"gets buoy.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"two that provide the same", input(newView().Add("fleet", 0, gauge, rival), []resolution.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
-			"channel subscription/r: move subscription r from channel stable to channel quiet | subscription g then gets gauge.v2.0.0; subscription r then gets rival.v1.0.1",
+		{"two that provide the same", input(newView().Add("fleet", 0, gauge, rival),
+			[]resolution.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
+			"channel subscription/r: move subscription r from channel stable to channel quiet | subscription g then " +
+				"gets gauge.v2.0.0; subscription r then gets rival.v1.0.1",
 			"leave-out subscription/r: delete subscription r | subscription g then gets gauge.v2.0.0",
 		}},
-		{"an operator in the way", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
-			"remove-operator operator/meter.v1.0.0: remove operator meter.v1.0.0, which no subscription follows | subscription g then gets gauge.v2.0.0",
-		}},
-		{"an operator that has to be upgraded first", input(newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
-			[]resolution.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")), "k", []string{
-			"subscribe operator/gauge.v1.0.0: subscribe to channel stable of package gauge in catalog fleet, so that the installed gauge.v1.0.0 may be upgraded | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
-			"remove-operator operator/gauge.v1.0.0: remove operator gauge.v1.0.0, which no subscription follows | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
-		}},
+		{
+			"an operator in the way", input(newView().Add("fleet", 0, gauge),
+				[]resolution.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")),
+			"g",
+			[]string{
+				"remove-operator operator/meter.v1.0.0: remove operator meter.v1.0.0, which no subscription follows " +
+					"| subscription g then gets gauge.v2.0.0",
+			},
+		},
+		{
+			"an operator that has to be upgraded first", input(
+				newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
+				[]resolution.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")),
+			"k",
+			[]string{
+				"subscribe operator/gauge.v1.0.0: subscribe to channel stable of package gauge in catalog fleet, so " +
+					"that the installed gauge.v1.0.0 may be upgraded | subscription k then gets kelp.v1.0.0; " +
+					"gauge.v2.0.0 is then installed, too",
+				"remove-operator operator/gauge.v1.0.0: remove operator gauge.v1.0.0, which no subscription follows " +
+					"| subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+			},
+		},
 		{"hidden catalogs", func() resolution.Input {
 			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups[0].ExcludeGlobalCatalogs = true
 			return in
 		}(), "g", []string{
-			"show-global-catalogs operatorgroup/og: let operator group og see the catalogs of the hub | subscription g then gets gauge.v2.0.0",
+			"show-global-catalogs operatorgroup/og: let operator group og see the catalogs of the hub | subscription " +
+				"g then gets gauge.v2.0.0",
 		}},
-		{"a ceiling that is too low", bounded(needy, resolution.Bound{Policy: "calm", Packages: []string{"ga*"}, Ceiling: "1.5.0"}), "k", []string{
-			"raise-policy-bound policy/calm: raise the ceiling of approval policy calm from 1.5.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		{"a ceiling that is too low", bounded(needy, resolution.Bound{
+			Policy: "calm", Packages: []string{"ga*"},
+			Ceiling: "1.5.0",
+		}), "k", []string{
+			"raise-policy-bound policy/calm: raise the ceiling of approval policy calm from 1.5.0 to 2.0.0 | " +
+				"subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"a pin to an old version", bounded(needy, resolution.Bound{Policy: "freeze", Packages: []string{"gauge"}, Pin: "1.0.0"}), "k", []string{
-			"raise-policy-bound policy/freeze: move the pin of approval policy freeze from 1.0.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		{"a pin to an old version", bounded(needy, resolution.Bound{
+			Policy: "freeze", Packages: []string{"gauge"},
+			Pin: "1.0.0",
+		}), "k", []string{
+			"raise-policy-bound policy/freeze: move the pin of approval policy freeze from 1.0.0 to 2.0.0 | " +
+				"subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"a range that leaves it out", bounded(needy, resolution.Bound{Policy: "band", Packages: []string{"gauge"}, Range: "<2.0.0"}), "k", []string{
-			"lift-policy-bound policy/band: lift the version bounds of approval policy band | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		{"a range that leaves it out", bounded(needy, resolution.Bound{
+			Policy: "band", Packages: []string{"gauge"},
+			Range: "<2.0.0",
+		}), "k", []string{
+			"lift-policy-bound policy/band: lift the version bounds of approval policy band | subscription k then " +
+				"gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
 		{"a strict catalog is sick", func() resolution.Input {
 			s := newView().Add("fleet", 0, gauge).Add("sick", 0, meter)
-			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy}
+			s.Healths = map[resolution.CatalogKey]resolution.Health{
+				{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy,
+			}
 			return input(s, []resolution.Subscription{sub("g", "gauge", "stable")})
 		}(), "g", []string{
-			"disable-catalog catalog/sick: disable catalog sick until it is repaired | subscription g then gets gauge.v2.0.0",
+			"disable-catalog catalog/sick: disable catalog sick until it is repaired | subscription g then gets " +
+				"gauge.v2.0.0",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,10 +235,12 @@ func conflict(seed uint64) (in resolution.Input, ask string) {
 		s.Add("fleet", 0, company, plain("asked").Bundle("0.9.0").Channel("side", "0.9.0").P)
 		subs = append(subs, sub("twin", "asked", "side"))
 	case 6: // an unmanaged operator is too old for what is asked
-		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P, chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
+		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P,
+			chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 		have = append(have, installed("base", "1.0.0", ""))
 	case 7: // a policy that allows none of what is asked for
-		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P, chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
+		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P,
+			chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 		bound = []resolution.Bound{{Policy: "p", Packages: []string{"base"}, Ceiling: "1.0.0"}}
 	default: // a typing error in the channel
 		s.Add("fleet", 0, company, plain("asked").P)
@@ -228,11 +288,13 @@ func TestEveryRemedyHelps(t *testing.T) {
 					t.Errorf("seed %d: after %q %s does not resolve", seed, r.Text, sub.Name)
 				}
 			}
-			if !slices.ContainsFunc(changed.Subscriptions, func(s resolution.Subscription) bool { return s.Name == ask }) {
+			if !slices.ContainsFunc(changed.Subscriptions,
+				func(s resolution.Subscription) bool { return s.Name == ask }) {
 				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
 			}
 		}
-		if again := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !cmp.Equal(answer, again) {
+		if again := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !cmp.Equal(
+			answer, again) {
 			t.Errorf("seed %d: the same input gets other answer: %v, %v", seed, told(answer), told(again))
 		}
 	}
@@ -278,17 +340,20 @@ func riddle(variables, clauses int) resolution.Input {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
 	for v := range variables {
-		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle(
+			"1.0.0").P)
 	}
 	var subs []resolution.Subscription
 	for c := range clauses {
 		var parts []string
 		for range 3 {
-			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`, draw.IntN(variables), 1+draw.IntN(2)))
+			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`,
+				draw.IntN(variables), 1+draw.IntN(2)))
 		}
 		word := `constraint:{"any":{"constraints":[` + strings.Join(parts, ",") + `]}}`
 		name := fmt.Sprintf("clause%04d", c)
-		packages = append(packages, pkg(name, "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", word).Bundle("1.0.0", word).P)
+		packages = append(packages, pkg(name, "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle(
+			"2.0.0", word).Bundle("1.0.0", word).P)
 		subs = append(subs, sub(name, name, "stable"))
 	}
 	return input(newView().Add("fleet", 0, packages...), subs)
@@ -309,12 +374,16 @@ func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	}
 	ask := before.Components[i].Failure.Subscriptions[0]
 	in.Policy.MaxConflicts = 0
-	if a := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
+	if a := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !a.Exhausted ||
+		a.Tried == 0 || a.Tried > 20 {
 		t.Errorf("%d trials of searches that are all hard, exhausted %v", a.Tried, a.Exhausted)
 	}
 	asked := 0
 	stop := func() bool { asked++; return asked > 100 } // in the middle of a search
-	if a := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask, Stop: stop}); !a.Exhausted || a.Tried != 1 || asked > 101 {
+	if a := suggestion.Suggest(suggestion.Question{
+		Input: in, Before: before, Subscription: ask,
+		Stop: stop,
+	}); !a.Exhausted || a.Tried != 1 || asked > 101 {
 		t.Errorf("%d trials though nobody waits, exhausted %v; asked %d times", a.Tried, a.Exhausted, asked)
 	}
 }

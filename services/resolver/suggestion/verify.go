@@ -84,7 +84,8 @@ func (s *search) also(in resolution.Input, after state) []string {
 		case slices.Contains(s.blamed(), sub.Name):
 			own = append(own, fmt.Sprintf("subscription %s then %s %s", sub.Name, verb(after.planned[to]), to))
 		case s.before.to[sub.Name] != to && s.before.ok[sub.Name]:
-			others = append(others, fmt.Sprintf("subscription %s then %s %s instead of %s", sub.Name, verb(after.planned[to]), to, s.before.to[sub.Name]))
+			others = append(others, fmt.Sprintf("subscription %s then %s %s instead of %s", sub.Name,
+				verb(after.planned[to]), to, s.before.to[sub.Name]))
 		}
 	}
 	for _, csv := range sorted(after.planned) {

@@ -145,7 +145,8 @@ func (s *subject) followed() *resolution.Installed {
 func (s *subject) find() {
 	for i := range s.f.Result.Components {
 		c := &s.f.Result.Components[i]
-		mine := s.sub != nil && slices.Contains(c.Subscriptions, s.sub.Name) || s.sub == nil && slices.Contains(c.Packages, s.pkg)
+		mine := s.sub != nil && slices.Contains(c.Subscriptions, s.sub.Name) || s.sub == nil &&
+			slices.Contains(c.Packages, s.pkg)
 		if !mine || s.component != nil && c.Failure == nil {
 			continue
 		}
@@ -181,7 +182,8 @@ func (s *subject) answer() Answer {
 			continue
 		}
 		l.NotTaken = append(l.NotTaken, NotTaken{
-			CSV: o.csv, Version: o.version, Catalog: o.catalog.Key.String(), Revision: o.catalog.Revision, Channels: o.channels, Reasons: s.reasons(o),
+			CSV: o.csv, Version: o.version, Catalog: o.catalog.Key.String(), Revision: o.catalog.Revision,
+			Channels: o.channels, Reasons: s.reasons(o),
 		})
 	}
 	return l
@@ -227,7 +229,8 @@ func (s *subject) newer() []*choice {
 		}
 	}
 	slices.SortFunc(out, func(a, b *choice) int {
-		return cmp.Or(b.parsed.Compare(a.parsed), cmp.Compare(a.catalog.Key.String(), b.catalog.Key.String()), cmp.Compare(a.csv, b.csv))
+		return cmp.Or(b.parsed.Compare(a.parsed), cmp.Compare(a.catalog.Key.String(), b.catalog.Key.String()),
+			cmp.Compare(a.csv, b.csv))
 	})
 	return out
 }
@@ -266,7 +269,10 @@ func choices(c resolution.Catalog, p *offer.Package) []*choice {
 		for name, e := range ch.All {
 			o := by[name]
 			if o == nil {
-				o = &choice{catalog: c, csv: name, version: e.Bundle.VersionText(), parsed: e.Bundle.Version, entries: map[string]offer.Entry{}, bundle: e.Bundle}
+				o = &choice{
+					catalog: c, csv: name, version: e.Bundle.VersionText(), parsed: e.Bundle.Version,
+					entries: map[string]offer.Entry{}, bundle: e.Bundle,
+				}
 				by[name] = o
 				out = append(out, o)
 			}

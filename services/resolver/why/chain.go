@@ -20,7 +20,11 @@ type member struct {
 func (s *subject) because() []Link {
 	out := []Link{}
 	if s.sub != nil {
-		out = append(out, Link{By: "subscription/" + s.sub.Name, Text: fmt.Sprintf("subscription %s asks for package %s%s", s.sub.Name, s.sub.Package, inChannel(s.sub.Channel))})
+		out = append(out, Link{
+			By: "subscription/" + s.sub.Name,
+			Text: fmt.Sprintf("subscription %s asks for package %s%s", s.sub.Name, s.sub.Package,
+				inChannel(s.sub.Channel)),
+		})
 	}
 	all := s.members()
 	for _, m := range all {
@@ -43,7 +47,10 @@ func (s *subject) members() []*member {
 	var out []*member
 	if s.component != nil {
 		for _, b := range s.component.Bundles {
-			out = append(out, &member{op: offer.NewOperator(b.CSV, b.Package, b.Version, b.Content, b.Properties), followers: b.Subscriptions})
+			out = append(out, &member{
+				op:        offer.NewOperator(b.CSV, b.Package, b.Version, b.Content, b.Properties),
+				followers: b.Subscriptions,
+			})
 		}
 	}
 	for _, i := range s.f.Input.Installed {
@@ -83,7 +90,10 @@ func chain(all []*member, from *member) []Link {
 				Text: fmt.Sprintf("%s requires an operator %s, which %s is", m.op.Name, need.Text, here.m.op.Name),
 			}}, here.links...)
 			if len(m.followers) > 0 {
-				return append([]Link{{By: "subscription/" + m.followers[0], Text: fmt.Sprintf("subscription %s asks for %s", m.followers[0], m.op.Name)}}, links...)
+				return append([]Link{{
+					By:   "subscription/" + m.followers[0],
+					Text: fmt.Sprintf("subscription %s asks for %s", m.followers[0], m.op.Name),
+				}}, links...)
 			}
 			queue = append(queue, at{m, links})
 		}

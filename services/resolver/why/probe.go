@@ -15,14 +15,17 @@ const probeName = "(this question)"
 // probe resolves the namespace with the very version, and returns what fails then; nothing where all goes well.
 func (s *subject) probe(o *choice) []Reason {
 	in := s.f.Input
-	in.Installed = slices.DeleteFunc(slices.Clone(in.Installed), func(i resolution.Installed) bool { return i.Package == s.pkg })
+	in.Installed = slices.DeleteFunc(slices.Clone(in.Installed),
+		func(i resolution.Installed) bool { return i.Package == s.pkg })
 	in.Subscriptions = slices.Clone(in.Subscriptions)
 	ask := resolution.Subscription{Name: probeName, Approval: resolution.Automatic}
 	if s.sub != nil {
 		ask = *s.sub
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(sub resolution.Subscription) bool { return sub.Name == ask.Name })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions,
+			func(sub resolution.Subscription) bool { return sub.Name == ask.Name })
 	}
-	ask.Package, ask.Catalog, ask.CatalogNamespace, ask.CatalogHidden = s.pkg, o.catalog.Key.Name, o.catalog.Key.Namespace, false
+	ask.Package, ask.Catalog, ask.CatalogNamespace, ask.CatalogHidden = s.pkg, o.catalog.Key.Name,
+		o.catalog.Key.Namespace, false
 	ask.Channel, ask.StartingCSV, ask.InstalledCSV = s.channelsOf(o)[0], o.csv, ""
 	in.Subscriptions = append(in.Subscriptions, ask)
 	in.Policy.MaxConflicts = probeConflicts
@@ -32,7 +35,10 @@ func (s *subject) probe(o *choice) []Reason {
 		if c.Failure == nil {
 			continue
 		}
-		if slices.ContainsFunc(c.Failure.Subscriptions, func(name string) bool { return name == ask.Name || fine[name] }) {
+		if slices.ContainsFunc(c.Failure.Subscriptions, func(name string) bool {
+			return name == ask.Name ||
+				fine[name]
+		}) {
 			out = append(out, because(c.Failure, o.csv)...)
 		}
 	}
@@ -100,7 +106,8 @@ func because(e *resolution.Explanation, csv string) []Reason {
 		out = append(out, Reason{Code: Unresolved, Text: st.Text})
 	}
 	if len(out) == 0 {
-		out = []Reason{{Code: Unresolved, Text: fmt.Sprintf("with %s the namespace does not resolve (%s)", csv, e.Class)}}
+		out = []Reason{{Code: Unresolved, Text: fmt.Sprintf("with %s the namespace does not resolve (%s)", csv,
+			e.Class)}}
 	}
 	return out
 }

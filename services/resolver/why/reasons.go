@@ -26,29 +26,42 @@ func (s *subject) reasons(o *choice) []Reason {
 
 // moves says whether the plan moves to the version.
 func (s *subject) moves(o *choice) bool {
-	return s.planned != nil && s.planned.CSV == o.csv && s.planned.Catalog == o.catalog.Key && s.planned.CSV != s.reached
+	return s.planned != nil && s.planned.CSV == o.csv && s.planned.Catalog == o.catalog.Key &&
+		s.planned.CSV != s.reached
 }
 
 // plain are the reasons that are known without trying.
 func (s *subject) plain(o *choice) []Reason {
 	out := s.policies(o)
 	if o.bundle.Deprecated {
-		out = append(out, Reason{Code: Deprecated, Bundle: o.csv, Text: fmt.Sprintf("catalog %s says that %s is deprecated and may not be chosen any more", o.catalog.Key, o.csv)})
+		out = append(out, Reason{
+			Code: Deprecated, Bundle: o.csv,
+			Text: fmt.Sprintf("catalog %s says that %s is deprecated and may not be chosen any more", o.catalog.Key,
+				o.csv),
+		})
 	}
-	if g := s.f.Input.OperatorGroups; len(g) == 1 && g[0].ExcludeGlobalCatalogs && o.catalog.Key.Namespace != s.f.Input.Scope.Namespace {
-		out = append(out, Reason{Code: HiddenCatalog, Text: fmt.Sprintf("operator group %s excludes catalogs of the hub, such as %s", g[0].Name, o.catalog.Key)})
+	if g := s.f.Input.OperatorGroups; len(g) == 1 && g[0].ExcludeGlobalCatalogs &&
+		o.catalog.Key.Namespace != s.f.Input.Scope.Namespace {
+		out = append(out, Reason{Code: HiddenCatalog, Text: fmt.Sprintf(
+			"operator group %s excludes catalogs of the hub, such as %s", g[0].Name, o.catalog.Key)})
 	}
 	if s.sub == nil {
 		return out
 	}
 	if s.sub.Rollback.From == o.csv {
-		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf("subscription %s went back from it to %s; it is taken again once the subscription is changed", s.sub.Name, s.sub.Rollback.To)})
+		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf(
+			"subscription %s went back from it to %s; it is taken again once the subscription is changed", s.sub.Name,
+			s.sub.Rollback.To)})
 	}
 	if s.sub.Catalog != "" && s.f.Input.CatalogNamed(*s.sub) != o.catalog.Key {
-		return append(out, Reason{Code: OtherCatalog, Text: fmt.Sprintf("it is in catalog %s, and subscription %s follows catalog %s", o.catalog.Key, s.sub.Name, s.f.Input.CatalogNamed(*s.sub))})
+		return append(out, Reason{Code: OtherCatalog, Text: fmt.Sprintf(
+			"it is in catalog %s, and subscription %s follows catalog %s", o.catalog.Key, s.sub.Name,
+			s.f.Input.CatalogNamed(*s.sub))})
 	}
 	if s.sub.Channel != "" && !slices.Contains(o.channels, s.sub.Channel) {
-		return append(out, Reason{Code: OtherChannel, Text: fmt.Sprintf("it is in channel %s, and subscription %s follows channel %s", strings.Join(o.channels, ", "), s.sub.Name, s.sub.Channel)})
+		return append(out, Reason{Code: OtherChannel, Text: fmt.Sprintf(
+			"it is in channel %s, and subscription %s follows channel %s", strings.Join(o.channels, ", "), s.sub.Name,
+			s.sub.Channel)})
 	}
 	return append(out, s.skipped(o)...)
 }
@@ -61,7 +74,10 @@ func (s *subject) policies(o *choice) []Reason {
 			continue
 		}
 		if text := broken(b, o); text != "" {
-			out = append(out, Reason{Code: Policy, Policy: b.Policy, Text: fmt.Sprintf("approval policy %s %s", b.Policy, text)})
+			out = append(out, Reason{
+				Code: Policy, Policy: b.Policy,
+				Text: fmt.Sprintf("approval policy %s %s", b.Policy, text),
+			})
 		}
 	}
 	return out
@@ -134,7 +150,10 @@ func (s *subject) searched(o *choice) []Reason {
 		return held
 	}
 	if s.planned != nil && s.planned.CSV != s.reached && o.parsed.LT(parse(s.planned.Version)) && s.sub != nil {
-		return []Reason{{Code: PassedOver, Bundle: s.planned.CSV, Text: fmt.Sprintf("the plan moves to %s at once", s.planned.CSV)}}
+		return []Reason{{
+			Code: PassedOver, Bundle: s.planned.CSV,
+			Text: fmt.Sprintf("the plan moves to %s at once", s.planned.CSV),
+		}}
 	}
 	broken := s.component != nil && s.component.Failure != nil
 	if r := s.steps(o); r != nil && !broken {
@@ -148,18 +167,29 @@ func (s *subject) searched(o *choice) []Reason {
 		return because(s.component.Failure, o.csv)
 	}
 	if s.sub == nil && s.installed != nil && s.planned == nil {
-		return []Reason{{Code: NotSubscribed, Bundle: s.installed.CSV, Text: fmt.Sprintf("no subscription follows %s, so nothing upgrades it", s.installed.CSV)}}
+		return []Reason{{
+			Code: NotSubscribed, Bundle: s.installed.CSV,
+			Text: fmt.Sprintf("no subscription follows %s, so nothing upgrades it", s.installed.CSV),
+		}}
 	}
-	return []Reason{{Code: Preference, Text: "it could be had, but what comes first in the order of preference goes before it: the catalog of who asks, then priorities, default channels and heads of channels"}}
+	return []Reason{{
+		Code: Preference,
+		Text: "it could be had, but what comes first in the order of preference goes before it: the catalog of who " +
+			"asks, then priorities, default channels and heads of channels",
+	}}
 }
 
 // tried are the reasons that come of trying, none where all goes well; ok is false where too much was tried, and it is
 // said instead.
 func (s *subject) tried(o *choice) (found []Reason, ok bool) {
 	if s.probes == MaxProbes {
-		return []Reason{{Code: NotLookedInto, Text: fmt.Sprintf("only the newest %d versions that nothing plain speaks against are looked into", MaxProbes)}}, false
+		return []Reason{{Code: NotLookedInto, Text: fmt.Sprintf(
+			"only the newest %d versions that nothing plain speaks against are looked into", MaxProbes)}}, false
 	}
-	hard := []Reason{{Code: NotLookedInto, Text: "the namespace is too hard to resolve for this version to be looked into"}}
+	hard := []Reason{{
+		Code: NotLookedInto,
+		Text: "the namespace is too hard to resolve for this version to be looked into",
+	}}
 	if s.f.Input.Effort.Spent() {
 		return hard, false
 	}
@@ -190,14 +220,18 @@ func (s *subject) steps(o *choice) *Reason {
 		}
 	}
 	if next == "" {
-		return &Reason{Code: NoPath, Bundle: s.installed.CSV, Text: fmt.Sprintf("no upgrade path of the channel leads there from %s", s.installed.CSV)}
+		return &Reason{
+			Code: NoPath, Bundle: s.installed.CSV,
+			Text: fmt.Sprintf("no upgrade path of the channel leads there from %s", s.installed.CSV),
+		}
 	}
 	return &Reason{Code: OneStep, Bundle: next, Text: fmt.Sprintf("one step at a time: %s comes first", next)}
 }
 
 // follows says whether an entry is a successor (R-GRA-9).
 func follows(e offer.Entry, csv string, version semver.Version) bool {
-	return e.Name != csv && (e.Replaces == csv || slices.Contains(e.Skips, csv) || e.SkipRange != nil && e.SkipRange(version))
+	return e.Name != csv && (e.Replaces == csv || slices.Contains(e.Skips, csv) || e.SkipRange != nil &&
+		e.SkipRange(version))
 }
 
 // firstStep is the first entry on a way from an installed CSV to another one, by choosable entries nearest the head;

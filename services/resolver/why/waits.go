@@ -27,7 +27,10 @@ func (s *subject) waits() []Reason {
 	}
 	switch v.Kind {
 	case decide.Waiting:
-		return []Reason{{Code: CatalogLoading, Text: "a catalog that the namespace sees is being loaded for the first time"}}
+		return []Reason{{
+			Code: CatalogLoading,
+			Text: "a catalog that the namespace sees is being loaded for the first time",
+		}}
 	case decide.Held:
 		if held := s.underWay(); len(held) > 0 {
 			return held
@@ -52,12 +55,19 @@ func (s *subject) underWay() []Reason {
 	var out []Reason
 	for _, p := range s.f.State.Plans {
 		if p.State.Live() && p.State.Begun && slices.ContainsFunc(p.State.Proposed.Bundles, s.ours) {
-			out = append(out, Reason{Code: UnderWay, Plan: p.State.Proposed.Name, Text: fmt.Sprintf("install plan %s is being carried out%s", p.State.Proposed.Name, blocked(p))})
+			out = append(out, Reason{
+				Code: UnderWay, Plan: p.State.Proposed.Name,
+				Text: fmt.Sprintf("install plan %s is being carried out%s", p.State.Proposed.Name, blocked(p)),
+			})
 		}
 	}
 	for _, i := range s.f.State.Installed {
 		if i.Phase != phaseSucceeded && slices.Contains(s.component.Packages, i.Package) {
-			out = append(out, Reason{Code: NotSucceeded, Bundle: i.Name, Text: fmt.Sprintf("operator %s is %s; the next step comes when it is Succeeded", i.Name, shown(i.Phase))})
+			out = append(out, Reason{
+				Code: NotSucceeded, Bundle: i.Name,
+				Text: fmt.Sprintf("operator %s is %s; the next step comes when it is Succeeded", i.Name,
+					shown(i.Phase)),
+			})
 		}
 	}
 	return out
@@ -84,13 +94,16 @@ func (s *subject) plan(p decide.Plan) Reason {
 	case p.State.PhaseAt(now) == installplan.RequiresApproval:
 		return approval(p.State, now)
 	case p.State.Blocked.Reason == reasonNotUpgradeable:
-		return Reason{Code: Condition, Plan: name, Text: fmt.Sprintf("install plan %s waits: what is installed does not let itself be upgraded (its OperatorCondition says Upgradeable=False)", name)}
+		return Reason{Code: Condition, Plan: name, Text: fmt.Sprintf(
+			"install plan %s waits: what is installed does not let itself be upgraded (its OperatorCondition says "+
+				"Upgradeable=False)", name)}
 	case p.State.Blocked.Class == classStopped:
 		return Reason{Code: Stopped, Plan: name, Text: fmt.Sprintf("the stop switch holds install plan %s up", name)}
 	case !p.State.Executable(now):
 		return window(p.State, now)
 	default:
-		return Reason{Code: UnderWay, Plan: name, Text: fmt.Sprintf("install plan %s is on its way to the cluster%s", name, blocked(p))}
+		return Reason{Code: UnderWay, Plan: name, Text: fmt.Sprintf("install plan %s is on its way to the cluster%s",
+			name, blocked(p))}
 	}
 }
 
@@ -121,7 +134,8 @@ func window(p installplan.State, now time.Time) Reason {
 	r := Reason{Code: Window, Plan: p.Proposed.Name, Policy: strings.Join(policies, ",")}
 	opens, ok := p.NextOpening(now)
 	if !ok {
-		r.Text = fmt.Sprintf("install plan %s waits for maintenance windows (%s) that never open together", p.Proposed.Name, strings.Join(policies, ", "))
+		r.Text = fmt.Sprintf("install plan %s waits for maintenance windows (%s) that never open together",
+			p.Proposed.Name, strings.Join(policies, ", "))
 		return r
 	}
 	opens = opens.UTC()
@@ -135,7 +149,10 @@ func window(p installplan.State, now time.Time) Reason {
 func ended(p decide.Plan) Reason {
 	name := p.State.Proposed.Name
 	if p.State.Phase == installplan.Rejected {
-		return Reason{Code: PlanRejected, Plan: name, Text: fmt.Sprintf("install plan %s, which would have brought it, was rejected", name)}
+		return Reason{Code: PlanRejected, Plan: name, Text: fmt.Sprintf(
+			"install plan %s, which would have brought it, was rejected", name)}
 	}
-	return Reason{Code: PlanFailed, Plan: name, Text: fmt.Sprintf("install plan %s, which would have brought it, failed (%s); it is tried again when something changes", name, p.State.Failure.Reason)}
+	return Reason{Code: PlanFailed, Plan: name, Text: fmt.Sprintf(
+		"install plan %s, which would have brought it, failed (%s); it is tried again when something changes", name,
+		p.State.Failure.Reason)}
 }

@@ -33,23 +33,32 @@ type scene struct {
 func newScene(t *testing.T, view *catalogs) *scene {
 	t.Helper()
 	s := &scene{t: t, view: view, State: decide.State{
-		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"}, Groups: []decide.Group{{Name: "og"}},
+		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"},
+		Groups: []decide.Group{{Name: "og"}},
 	}}
 	for _, c := range view.Listed {
-		s.Catalogs = append(s.Catalogs, decide.Catalog{Subject: c.Key.Name, Key: c.Key, CatalogRevision: decide.CatalogRevision{Revision: c.Revision}})
+		s.Catalogs = append(s.Catalogs, decide.Catalog{
+			Subject: c.Key.Name, Key: c.Key,
+			CatalogRevision: decide.CatalogRevision{Revision: c.Revision},
+		})
 	}
 	return s
 }
 
 func (s *scene) subscribe(name, pkg, channel string) *scene {
 	s.Subscriptions = append(s.Subscriptions, decide.Subscription{
-		Name: name, Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{Package: pkg, Channel: channel, Catalog: "fleet", Approval: "Automatic"},
+		Name: name, Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{
+			Package: pkg, Channel: channel, Catalog: "fleet", Approval: "Automatic",
+		},
 	})
 	return s
 }
 
 func (s *scene) install(pkg, version, phase string, words ...string) *scene {
-	s.Installed = append(s.Installed, decide.Installed{Name: pkg + ".v" + version, Package: pkg, Version: version, Phase: phase, Properties: properties(pkg, version, words...)})
+	s.Installed = append(s.Installed, decide.Installed{
+		Name: pkg + ".v" + version, Package: pkg, Version: version,
+		Phase: phase, Properties: properties(pkg, version, words...),
+	})
 	return s
 }
 
@@ -77,7 +86,10 @@ func (s *scene) plan(change func(*events.InstallPlanProposed), happened ...event
 	f := s.facts()
 	rendered := map[string]decide.Rendered{}
 	for _, v := range f.Verdicts {
-		rendered[v.Component.Name] = decide.Rendered{Steps: []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}}, Identity: decide.Identity{Plan: "p1", Name: "install-aaaaa"}}
+		rendered[v.Component.Name] = decide.Rendered{
+			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
+			Identity: decide.Identity{Plan: "p1", Name: "install-aaaaa"},
+		}
 	}
 	d, err := decide.Decide(s.State, f.Verdicts, rendered)
 	if err != nil || len(d.Proposals) != 1 {
@@ -101,7 +113,8 @@ func told(l why.Answer) []string {
 	out := []string{}
 	for _, n := range l.NotTaken {
 		for _, r := range n.Reasons {
-			out = append(out, fmt.Sprintf("%s %s %s: %s %s", n.Version, n.Catalog, strings.Join(n.Channels, ","), r.Code, r.Text))
+			out = append(out, fmt.Sprintf("%s %s %s: %s %s", n.Version, n.Catalog, strings.Join(n.Channels, ","),
+				r.Code, r.Text))
 		}
 	}
 	return out
@@ -122,7 +135,8 @@ func TestNotTaken(t *testing.T) {
 	gauge := versions("gauge", "1.2.0", "1.1.0", "1.0.0")
 	simple := func(t *testing.T) *scene {
 		t.Helper()
-		return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+		return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install(
+			"gauge", "1.0.0", "Succeeded")
 	}
 	for _, c := range []struct {
 		name  string
@@ -131,7 +145,8 @@ func TestNotTaken(t *testing.T) {
 	}{
 		{"at the head", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.2.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install(
+				"gauge", "1.2.0", "Succeeded")
 		}, []string{}},
 		{"one step at a time", simple, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
@@ -143,8 +158,10 @@ func TestNotTaken(t *testing.T) {
 			s.Installed[0].Phase = "Failed"
 			return s
 		}, []string{
-			"1.2.0 fleet stable: operator-not-succeeded operator gauge.v1.0.0 is Failed; the next step comes when it is Succeeded",
-			"1.1.0 fleet stable: operator-not-succeeded operator gauge.v1.0.0 is Failed; the next step comes when it is Succeeded",
+			"1.2.0 fleet stable: operator-not-succeeded operator gauge.v1.0.0 is Failed; the next step comes when it " +
+				"is Succeeded",
+			"1.1.0 fleet stable: operator-not-succeeded operator gauge.v1.0.0 is Failed; the next step comes when it " +
+				"is Succeeded",
 		}},
 		{"a person has to approve", func(t *testing.T) *scene { t.Helper(); return simple(t).plan(manual) }, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
@@ -153,20 +170,25 @@ func TestNotTaken(t *testing.T) {
 		{"two people have to approve", func(t *testing.T) *scene {
 			t.Helper()
 			return simple(t).plan(func(p *events.InstallPlanProposed) {
-				p.Approval, p.Approvers, p.Policies, p.ManualReasons = installplan.Manual, 2, []string{"careful"}, []string{"PermissionGrowth"}
+				p.Approval, p.Approvers, p.Policies, p.ManualReasons = installplan.Manual, 2, []string{"careful"},
+					[]string{"PermissionGrowth"}
 			})
 		}, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
-			"1.1.0 fleet stable: approval install plan install-aaaaa waits until 2 more of 2 people approved it, as approval policy careful wants for PermissionGrowth",
+			"1.1.0 fleet stable: approval install plan install-aaaaa waits until 2 more of 2 people approved it, as " +
+				"approval policy careful wants for PermissionGrowth",
 		}},
 		{"a window is not open", func(t *testing.T) *scene {
 			t.Helper()
 			return simple(t).plan(func(p *events.InstallPlanProposed) {
-				p.Windows = []events.WindowGroup{{Policy: "nights", Windows: []events.Window{{Start: "22:00", Minutes: 60, TimeZone: "UTC"}}}}
+				p.Windows = []events.WindowGroup{
+					{Policy: "nights", Windows: []events.Window{{Start: "22:00", Minutes: 60, TimeZone: "UTC"}}},
+				}
 			})
 		}, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
-			"1.1.0 fleet stable: window install plan install-aaaaa waits for the maintenance window of approval policy nights, which opens at 2026-03-02T22:00:00Z",
+			"1.1.0 fleet stable: window install plan install-aaaaa waits for the maintenance window of approval " +
+				"policy nights, which opens at 2026-03-02T22:00:00Z",
 		}},
 		{"the stop switch", func(t *testing.T) *scene {
 			t.Helper()
@@ -175,7 +197,11 @@ func TestNotTaken(t *testing.T) {
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
 			"1.1.0 fleet stable: stopped the stop switch holds install plan install-aaaaa up",
 		}},
-		{"the plan is begun", func(t *testing.T) *scene { t.Helper(); return simple(t).plan(nil, events.InstallPlanStarted{}) }, []string{
+		{"the plan is begun", func(t *testing.T) *scene {
+			t.Helper()
+			return simple(t).plan(
+				nil, events.InstallPlanStarted{})
+		}, []string{
 			"1.2.0 fleet stable: plan-under-way install plan install-aaaaa is being carried out",
 			"1.1.0 fleet stable: plan-under-way install plan install-aaaaa is being carried out",
 		}},
@@ -188,10 +214,12 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"the plan failed", func(t *testing.T) *scene {
 			t.Helper()
-			return simple(t).plan(nil, events.InstallPlanStarted{}, events.InstallPlanFailed{Step: 1, Reason: "Invalid"})
+			return simple(t).plan(nil, events.InstallPlanStarted{},
+				events.InstallPlanFailed{Step: 1, Reason: "Invalid"})
 		}, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
-			"1.1.0 fleet stable: plan-failed install plan install-aaaaa, which would have brought it, failed (Invalid); it is tried again when something changes",
+			"1.1.0 fleet stable: plan-failed install plan install-aaaaa, which would have brought it, failed " +
+				"(Invalid); it is tried again when something changes",
 		}},
 		{"other channels and catalogs", func(t *testing.T) *scene {
 			t.Helper()
@@ -204,9 +232,11 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"skipped and passed over", func(t *testing.T) *scene {
 			t.Helper()
-			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.5.0 skips=1.9.0,1.0.0", "1.9.0", "1.5.0<1.0.0", "1.0.0").
+			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.5.0 skips=1.9.0,1.0.0", "1.9.0", "1.5.0<1.0.0",
+				"1.0.0").
 				Bundle("2.0.0").Bundle("1.9.0").Bundle("1.5.0").Bundle("1.0.0")
-			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install(
+				"gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: planned an install plan for it is being made",
 			"1.9.0 fleet stable: skipped gauge.v2.0.0 skips it",
@@ -214,38 +244,52 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"a channel that makes no sense", func(t *testing.T) *scene {
 			t.Helper()
-			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.0.0", "1.5.0<1.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.5.0").Bundle("1.0.0")
-			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.0.0", "1.5.0<1.0.0", "1.0.0").Bundle("2.0.0").Bundle(
+				"1.5.0").Bundle("1.0.0")
+			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install(
+				"gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: invalid-content catalog fleet: ",
 			"1.5.0 fleet stable: invalid-content catalog fleet: ",
 		}},
 		{"no way", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe(
+				"g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: no-path no upgrade path of the channel leads there from gauge.v1.1.0"}},
 		{"held by a dependency of another one", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "pkg:gauge <2.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P,
+				chain("buoy", "1.0.0").Bundle("1.0.0", "pkg:gauge <2.0.0").P)).
 				subscribe("b", "buoy", "stable").subscribe("g", "gauge", "stable").
 				install("gauge", "1.0.0", "Succeeded").install("buoy", "1.0.0", "Succeeded", "pkg:gauge <2.0.0")
 		}, []string{"2.0.0 fleet stable: dependency installed buoy.v1.0.0 requires an operator"}},
 		{"an API that another one has", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Tide").Bundle("1.0.0").P)).
-				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").install("tides", "1.0.0", "Succeeded", "gives:Tide")
+			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle(
+				"2.0.0", "gives:Tide").Bundle("1.0.0").P)).
+				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").install(
+				"tides", "1.0.0", "Succeeded", "gives:Tide")
 		}, []string{"2.0.0 fleet stable: conflict there can be only one provider of Tide (sea.test/v1)"}},
 		{"deprecated", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle(
+				"2.0.0", "deprecated").Bundle("1.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
-		}, []string{"2.0.0 fleet stable: deprecated catalog fleet says that gauge.v2.0.0 is deprecated and may not be chosen any more"}},
+		}, []string{
+			"2.0.0 fleet stable: deprecated catalog fleet says that gauge.v2.0.0 is deprecated and may not be chosen " +
+				"any more",
+		}},
 		{"its image is being fetched", func(t *testing.T) *scene {
 			t.Helper()
 			p := versions("gauge", "2.0.0", "1.0.0").P
 			p.Bundles[0].Image = "registry.test/gauge:2"
-			return newScene(t, newView().Add("fleet", 0, p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
-		}, []string{"2.0.0 fleet stable: bundle-image-pending bundle image registry.test/gauge:2 of gauge.v2.0.0 is being fetched"}},
+			return newScene(t, newView().Add("fleet", 0, p)).subscribe("g", "gauge", "stable").install(
+				"gauge", "1.0.0", "Succeeded")
+		}, []string{
+			"2.0.0 fleet stable: bundle-image-pending bundle image registry.test/gauge:2 of gauge.v2.0.0 is being " +
+				"fetched",
+		}},
 		{"its image cannot be had", func(t *testing.T) *scene {
 			t.Helper()
 			p := versions("gauge", "2.0.0", "1.0.0").P
@@ -253,22 +297,34 @@ func TestNotTaken(t *testing.T) {
 			s := newView().Add("fleet", 0, p)
 			s.Images = map[string]resolution.Fetched{"registry.test/gauge:2": {Reason: "NotFound"}}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
-		}, []string{"2.0.0 fleet stable: bundle-image-failed bundle image registry.test/gauge:2 of gauge.v2.0.0 in catalog fleet cannot be had (NotFound)"}},
+		}, []string{
+			"2.0.0 fleet stable: bundle-image-failed bundle image registry.test/gauge:2 of gauge.v2.0.0 in catalog " +
+				"fleet cannot be had (NotFound)",
+		}},
 		{"a strict catalog is sick", func(t *testing.T) *scene {
 			t.Helper()
-			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("sick", 0, versions("kelp", "1.0.0").P)
-			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy}
+			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add(
+				"sick", 0, versions("kelp", "1.0.0").P)
+			s.Healths = map[resolution.CatalogKey]resolution.Health{
+				{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy,
+			}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-unhealthy catalog sick is unhealthy (InvalidCatalog)"}},
 		{"a catalog is loaded for the first time", func(t *testing.T) *scene {
 			t.Helper()
 			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("late", 0)
-			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "late"}: resolution.Loading, {Name: "fleet"}: resolution.Healthy}
+			s.Healths = map[resolution.CatalogKey]resolution.Health{
+				{Name: "late"}:  resolution.Loading,
+				{Name: "fleet"}: resolution.Healthy,
+			}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
-		}, []string{"2.0.0 fleet stable: catalog-loading a catalog that the namespace sees is being loaded for the first time"}},
+		}, []string{
+			"2.0.0 fleet stable: catalog-loading a catalog that the namespace sees is being loaded for the first time",
+		}},
 		{"nobody follows it", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).install(
+				"gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: not-subscribed no subscription follows gauge.v1.0.0, so nothing upgrades it"}},
 		{"the hub's catalogs are hidden", func(t *testing.T) *scene {
 			t.Helper()
@@ -314,7 +370,8 @@ func TestPinned(t *testing.T) {
 		"approval policy freeze allows nothing beyond 1.0.99": {Ceiling: "1.0.99", Packages: []string{"ga*"}},
 	} {
 		b.Policy = "freeze"
-		s := newScene(t, newView().Add("fleet", 0, versions("gauge", list...).P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
+		s := newScene(t, newView().Add("fleet", 0, versions("gauge", list...).P)).subscribe(
+			"g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
 		f := s.facts()
 		for _, c := range f.Result.Components {
 			if len(c.Bundles) != 0 {
@@ -337,7 +394,8 @@ func TestPinned(t *testing.T) {
 func TestBecause(t *testing.T) {
 	t.Parallel()
 	view := newView().Add("fleet", 0, versions("kelp", "1.0.0").P,
-		chain("gauge", "1.0.0").Bundle("1.0.0", "gives:Gauge", "pkg:kelp >=1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "api:Gauge").P)
+		chain("gauge", "1.0.0").Bundle("1.0.0", "gives:Gauge", "pkg:kelp >=1.0.0").P,
+		chain("buoy", "1.0.0").Bundle("1.0.0", "api:Gauge").P)
 	want := []string{
 		"subscription b asks for buoy.v1.0.0",
 		"buoy.v1.0.0 requires an operator providing Gauge (sea.test/v1), which gauge.v1.0.0 is",
@@ -345,7 +403,8 @@ func TestBecause(t *testing.T) {
 	}
 	planned := newScene(t, view).subscribe("b", "buoy", "stable").facts()
 	installed := newScene(t, view).subscribe("b", "buoy", "stable").install("kelp", "1.0.0", "Succeeded").
-		install("gauge", "1.0.0", "Succeeded", "gives:Gauge", "pkg:kelp >=1.0.0").install("buoy", "1.0.0", "Succeeded", "api:Gauge").facts()
+		install("gauge", "1.0.0", "Succeeded", "gives:Gauge", "pkg:kelp >=1.0.0").install(
+		"buoy", "1.0.0", "Succeeded", "api:Gauge").facts()
 	for name, f := range map[string]why.Facts{"planned": planned, "installed": installed} {
 		l, ok := why.Operator(f, "kelp.v1.0.0")
 		var got []string
@@ -364,7 +423,8 @@ func TestBecause(t *testing.T) {
 // TestPlan: every bundle of a plan is told why it is this one: what is asked for, and what was brought along.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	view := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").P, chain("buoy", "1.1.0", "1.0.0").Bundle("1.1.0", "api:Nothing").Bundle("1.0.0", "pkg:gauge <2.0.0").P)
+	view := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").P,
+		chain("buoy", "1.1.0", "1.0.0").Bundle("1.1.0", "api:Nothing").Bundle("1.0.0", "pkg:gauge <2.0.0").P)
 	f := newScene(t, view).subscribe("b", "buoy", "stable").facts()
 	var got []string
 	for _, l := range why.Plan(f, f.Result.Components[0]) {
@@ -373,7 +433,10 @@ func TestPlan(t *testing.T) {
 			got = append(got, fmt.Sprintf("  %s %s %s", n.CSV, n.Reasons[0].Code, n.Reasons[0].Requirement))
 		}
 	}
-	want := []string{"gauge.v1.5.0", "  gauge.v2.0.0 dependency of package gauge in range <2.0.0", "buoy.v1.0.0", "  buoy.v1.1.0 dependency providing Nothing (sea.test/v1)"}
+	want := []string{
+		"gauge.v1.5.0", "  gauge.v2.0.0 dependency of package gauge in range <2.0.0", "buoy.v1.0.0",
+		"  buoy.v1.1.0 dependency providing Nothing (sea.test/v1)",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -382,7 +445,8 @@ func TestPlan(t *testing.T) {
 // TestByAnyName: CSV, subscription and package mean the same operator.
 func TestByAnyName(t *testing.T) {
 	t.Parallel()
-	f := newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
+	f := newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe(
+		"g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
 	var all []why.Answer
 	for _, name := range []string{"g", "gauge", "gauge.v1.0.0"} {
 		l, ok := why.Operator(f, name)
@@ -404,17 +468,25 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
 	for v := range variables {
-		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle(
+			"1.0.0").P)
 	}
-	in := resolution.Input{Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"}, OperatorGroups: []resolution.OperatorGroup{{Name: "og"}}}
+	in := resolution.Input{
+		Scope:          resolution.Scope{Cluster: "harbour", Namespace: "ops"},
+		OperatorGroups: []resolution.OperatorGroup{{Name: "og"}},
+	}
 	for c := range clauses {
 		var parts []string
 		for range 3 {
-			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`, draw.IntN(variables), 1+draw.IntN(2)))
+			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`,
+				draw.IntN(variables), 1+draw.IntN(2)))
 		}
 		name := fmt.Sprintf("clause%04d", c)
-		packages = append(packages, chain(name, "1.0.0").Bundle("1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).P)
-		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic})
+		packages = append(packages, chain(name, "1.0.0").Bundle(
+			"1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).P)
+		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{
+			Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic,
+		})
 	}
 	versions := []string{"1.0.0"}
 	asked := pkg("asked", "stable").Bundle("1.0.0")
@@ -423,7 +495,10 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 		asked.Bundle(versions[0])
 	}
 	in.View = newView().Add("fleet", 0, append(packages, asked.Channel("stable", versions...).P)...)
-	in.Installed = []resolution.Installed{{CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded", Properties: properties("asked", "1.0.0")}}
+	in.Installed = []resolution.Installed{{
+		CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded",
+		Properties: properties("asked", "1.0.0"),
+	}}
 	notLookedInto := func(f why.Facts) (n int) {
 		l, ok := why.Operator(f, "asked.v1.0.0")
 		if !ok || len(l.NotTaken) != len(versions)-1 {

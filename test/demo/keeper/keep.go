@@ -48,7 +48,8 @@ func keep(ctx context.Context, dir, bin string) (err error) {
 
 func (k *keeper) startStack(ctx context.Context) error {
 	s, err := stack.Start(ctx, stack.Options{
-		Dir: filepath.Join(k.dir, "stack"), Bin: k.bin, Durable: true, Tell: func(line string) { fmt.Fprintln(k.out, line) },
+		Dir: filepath.Join(k.dir, "stack"), Bin: k.bin, Durable: true,
+		Tell: func(line string) { fmt.Fprintln(k.out, line) },
 	})
 	if err != nil {
 		return err
@@ -92,7 +93,8 @@ func (k *keeper) startClusters(ctx context.Context) error {
 // lookEvery is how often the programs are looked for.
 const lookEvery = 200 * time.Millisecond
 
-// awaitPrograms waits for the demo, which builds the programs of the clusters beside everything else and tells how far it is.
+// awaitPrograms waits for the demo, which builds the programs of the clusters beside everything else and tells how far
+// it is.
 func awaitPrograms(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -122,7 +124,8 @@ func (k *keeper) stop() error {
 	return errors.Join(errs...)
 }
 
-// milestones passes on what a person wants to know of a starting cluster: that its API server answers, and that it works.
+// milestones passes on what a person wants to know of a starting cluster: that its API server answers, and that it
+// works.
 type milestones struct{ out io.Writer }
 
 func (m milestones) Write(p []byte) (int, error) {

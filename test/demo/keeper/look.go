@@ -20,7 +20,10 @@ import (
 	"github.com/chandler-fleet/chandler/test/demo/internal/handover"
 )
 
-var csvResource = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+var csvResource = schema.GroupVersionResource{
+	Group: "operators.coreos.com", Version: "v1alpha1",
+	Resource: "clusterserviceversions",
+}
 
 // look shows what the API server of a cluster itself says, so that nobody has to believe Chandler.
 func look(ctx context.Context, out io.Writer, cluster, kubeconfig string) error {

@@ -51,7 +51,8 @@ func (r *RefusedError) Error() string {
 	return text.String()
 }
 
-// Do sends in, if any, as JSON and decodes the answer into out, if any. An answer that is no success is a *RefusedError.
+// Do sends in, if any, as JSON and decodes the answer into out, if any. An answer that is no success is a
+// *RefusedError.
 func (c Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {

@@ -58,13 +58,14 @@ func command(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Build compiles programs into dir, and tells every package that was compiled for them. It does not ask git, which refuses
-// to answer in a checkout that belongs to somebody else.
+// Build compiles programs into dir, and tells every package that was compiled for them. It does not ask git, which
+// refuses to answer in a checkout that belongs to somebody else.
 func Build(ctx context.Context, dir string, packages []string, compiled func(pkg string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	cmd, err := command(ctx, append([]string{"build", "-v", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)...)
+	cmd, err := command(ctx, append([]string{"build", "-v", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+		packages...)...)
 	if err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func Build(ctx context.Context, dir string, packages []string, compiled func(pkg
 	})
 }
 
-// downloads is how many modules are fetched at a time. The go command takes as many as it has processors, but a download
-// waits for the network.
+// downloads is how many modules are fetched at a time. The go command takes as many as it has processors, but a
+// download waits for the network.
 const downloads = "GOMAXPROCS=16"
 
-// Download fetches the modules of packages of the workspace, or of a module of its own, and tells each that was fetched.
-// It returns how many packages they are made of.
+// Download fetches the modules of packages of the workspace, or of a module of its own, and tells each that was
+// fetched. It returns how many packages they are made of.
 func Download(ctx context.Context, module string, packages []string, fetched func(module string)) (int, error) {
 	cmd, err := command(ctx, append([]string{"list", "-deps"}, packages...)...)
 	if err != nil {

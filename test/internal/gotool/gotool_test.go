@@ -20,7 +20,8 @@ func fakeGo(t *testing.T, script string) {
 }
 
 func TestDownloadTellsEveryModule(t *testing.T) {
-	fakeGo(t, `echo "go: downloading k8s.io/api v0.37.0" >&2; echo a; echo b; echo "go: downloading example.com/x v1.0.0" >&2`)
+	fakeGo(
+		t, `echo "go: downloading k8s.io/api v0.37.0" >&2; echo a; echo b; echo "go: downloading example.com/x v1.0.0" >&2`)
 	var fetched []string
 	packages, err := Download(t.Context(), "", []string{"./..."}, func(m string) { fetched = append(fetched, m) })
 	if err != nil || packages != 2 || !slices.Equal(fetched, []string{"k8s.io/api v0.37.0", "example.com/x v1.0.0"}) {
@@ -35,7 +36,8 @@ func TestBuildTellsPackagesAndErrors(t *testing.T) {
 	if !slices.Equal(compiled, []string{"runtime", "example.com/a"}) {
 		t.Errorf("compiled %q", compiled)
 	}
-	if err == nil || !strings.Contains(err.Error(), "b.go:1:2: undefined: x") || strings.Contains(err.Error(), "runtime") {
+	if err == nil || !strings.Contains(err.Error(), "b.go:1:2: undefined: x") ||
+		strings.Contains(err.Error(), "runtime") {
 		t.Errorf("build says %v", err)
 	}
 }

@@ -5,8 +5,8 @@ const modulePrefix = "github.com/chandler-fleet/chandler/"
 // CLI is the command line tool.
 const CLI = modulePrefix + "cmd/chandler"
 
-// Services are what a running Chandler consists of: nats-server as its authors ship it, in the version that the workspace
-// pins, and the four services.
+// Services are what a running Chandler consists of: nats-server as its authors ship it, in the version that the
+// workspace pins, and the four services.
 var Services = []string{
 	"github.com/nats-io/nats-server/v2",
 	modulePrefix + "services/catalog-indexer",

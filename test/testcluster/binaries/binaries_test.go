@@ -45,7 +45,8 @@ func TestKeyNamesEverything(t *testing.T) {
 	}
 	for _, name := range pinFiles {
 		path := filepath.Join(root, name)
-		if err := os.WriteFile(path, []byte("require k8s.io/kubernetes v1.2.3 // changed\n\tk8s.io/kubernetes v1.2.3\n"), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(
+			"require k8s.io/kubernetes v1.2.3 // changed\n\tk8s.io/kubernetes v1.2.3\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		after, err := findSource()
@@ -140,7 +141,8 @@ func TestOneTellsOfTheWait(t *testing.T) {
 
 func TestOutsideOfRepository(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, err := Ensure(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "inside the repository") {
+	if _, err := Ensure(t.Context(), io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "inside the repository") {
 		t.Errorf("ensure says %v", err)
 	}
 }

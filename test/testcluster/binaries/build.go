@@ -106,8 +106,8 @@ func (b builder) copyStages(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(b.out, stagesFile), all.Bytes(), 0o644)
 }
 
-// flags give the version that the API server tells its clients, and leave out what debuggers read, which is an eighth of
-// the work of the compiler. The standard library is compiled as for everything else, so that it is shared with the
+// flags give the version that the API server tells its clients, and leave out what debuggers read, which is an eighth
+// of the work of the compiler. The standard library is compiled as for everything else, so that it is shared with the
 // product's own build.
 func (b builder) flags() []string {
 	const version = "k8s.io/component-base/version"

@@ -149,5 +149,6 @@ func (p *progress) report(ready int) {
 		return
 	}
 	p.ready, p.last = ready, now
-	fmt.Fprintf(os.Stderr, "starting clusters: %d of %d ready, %s\n", ready, p.total, now.Sub(p.start).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "starting clusters: %d of %d ready, %s\n", ready, p.total,
+		now.Sub(p.start).Round(time.Second))
 }

@@ -96,7 +96,8 @@ func offset(file []byte, at load.Document) (int, error) {
 }
 
 func changed(at load.Document) error {
-	return errs.New(errs.Conflict, "%s:%d: the document cannot be changed in place; give it lines of its own, and try again", at.File, at.Line)
+	return errs.New(errs.Conflict,
+		"%s:%d: the document cannot be changed in place; give it lines of its own, and try again", at.File, at.Line)
 }
 
 // insert adds lines behind the last item of a block list.

@@ -41,12 +41,15 @@ func TestAddEntry(t *testing.T) {
 			"schema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n- name: a.v2\n  replaces: a.v1\n",
 		},
 		"indented, with comments and other keys behind": {
-			"# top\nentries:\n    - name: a.v1 # old\n      skips:\n      - a.v0\n    # end\nschema: olm.channel\npackage: a\nname: c\n--- # next\nschema: x.test/o\n",
-			"# top\nentries:\n    - name: a.v1 # old\n      skips:\n      - a.v0\n    - name: a.v2\n      replaces: a.v1\n    # end\nschema: olm.channel\npackage: a\nname: c\n--- # next\nschema: x.test/o\n",
+			"# top\nentries:\n    - name: a.v1 # old\n      skips:\n      - a.v0\n    # end\nschema: " +
+				"olm.channel\npackage: a\nname: c\n--- # next\nschema: x.test/o\n",
+			"# top\nentries:\n    - name: a.v1 # old\n      skips:\n      - a.v0\n    - name: a.v2\n      replaces: " +
+				"a.v1\n    # end\nschema: olm.channel\npackage: a\nname: c\n--- # next\nschema: x.test/o\n",
 		},
 		"in one line": {
 			"schema: x.test/o\n---\n{schema: olm.channel, package: a, name: c, entries: [{name: a.v1}]}\n--- # next\n",
-			"schema: x.test/o\n---\nschema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n- name: a.v2\n  replaces: a.v1\n--- # next\n",
+			"schema: x.test/o\n---\nschema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n- name: a.v2\n " +
+				" replaces: a.v1\n--- # next\n",
 		},
 		"a list in one line": {
 			"schema: olm.channel\npackage: a\nname: c\nentries: [{name: a.v1}]\n",
@@ -71,12 +74,15 @@ func TestAddEntry(t *testing.T) {
 } {"schema":"x.test/p"}`,
 		},
 		"a byte order mark, and keys that Chandler does not know": {
-			"\ufeffschema: olm.channel\npackage: a\nname: c\nnote: |\n  entries:\n  - name: no\nentries:\n- name: a.v1\n",
-			"\ufeffschema: olm.channel\npackage: a\nname: c\nnote: |\n  entries:\n  - name: no\nentries:\n- name: a.v1\n- name: a.v2\n  replaces: a.v1\n",
+			"\ufeffschema: olm.channel\npackage: a\nname: c\nnote: |\n  entries:\n  - name: no\nentries:\n- name: " +
+				"a.v1\n",
+			"\ufeffschema: olm.channel\npackage: a\nname: c\nnote: |\n  entries:\n  - name: no\nentries:\n- name: " +
+				"a.v1\n- name: a.v2\n  replaces: a.v1\n",
 		},
 		"a last value of several lines": {
 			"schema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n  skipRange: >-\n    <1.0.0\n",
-			"schema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n  skipRange: \"<1.0.0\"\n- name: a.v2\n  replaces: a.v1\n",
+			"schema: olm.channel\npackage: a\nname: c\nentries:\n- name: a.v1\n  skipRange: \"<1.0.0\"\n- name: " +
+				"a.v2\n  replaces: a.v1\n",
 		},
 	} {
 		got, err := edit.AddEntry([]byte(c[0]), channel(t, c[0]), entry)
@@ -95,7 +101,10 @@ func TestMoved(t *testing.T) {
 	t.Parallel()
 	text := "schema: olm.channel\npackage: a\nname: c\nentries: []\n"
 	at := channel(t, text)
-	for _, now := range []string{"", "# one more line\n" + text, strings.Replace(text, "name: c", "name: d", 1), "\n\n\n"} {
+	for _, now := range []string{
+		"", "# one more line\n" + text, strings.Replace(text, "name: c", "name: d", 1),
+		"\n\n\n",
+	} {
 		if _, err := edit.AddEntry([]byte(now), at, catalog.Entry{Name: "a.v1"}); !errs.Is(err, errs.Conflict) {
 			t.Errorf("%q: got %v", now, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Dot writes the graph in the language of Graphviz: one cluster for each channel, arrows in the direction of updates, so
-// that heads are on top.
+// Dot writes the graph in the language of Graphviz: one cluster for each channel, arrows in the direction of updates,
+// so that heads are on top.
 func Dot(w io.Writer, g Graph) error {
 	var b strings.Builder
 	b.WriteString("digraph {\n  rankdir=BT; node [shape=box];\n")

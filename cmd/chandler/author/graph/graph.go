@@ -1,8 +1,8 @@
 // Package graph writes the update graph of a package as text for Mermaid or Graphviz, which draw it.
 //
 // Every channel is a box with the bundles that are its entries, heads on top. An arrow is solid where an entry replaces
-// another, and dashed where it skips one. The skip range of an entry is a dotted box beside it (R-GRA-3). Names that have no
-// bundle have a dashed outline (R-GRA-11).
+// another, and dashed where it skips one. The skip range of an entry is a dotted box beside it (R-GRA-3). Names that
+// have no bundle have a dashed outline (R-GRA-11).
 //
 // The same package always gives the same bytes, and no name can be read as anything but text.
 package graph
@@ -73,7 +73,8 @@ func Of(p catalog.Package, channel string) (Graph, error) {
 	if channel != "" {
 		c, ok := p.Channel(channel)
 		if !ok {
-			return Graph{}, errs.New(errs.NotFound, "package %s has no channel %q; it has %s", p.Name, channel, names(p.Channels))
+			return Graph{}, errs.New(errs.NotFound, "package %s has no channel %q; it has %s", p.Name, channel,
+				names(p.Channels))
 		}
 		channels = []catalog.Channel{c}
 	}
@@ -126,13 +127,19 @@ func rows(p catalog.Package, channels []catalog.Channel) (nodes []Node, row map[
 		}
 		if _, there := known[from]; !there && from != "" {
 			b, has := p.Bundle(from)
-			known[from] = Node{Name: from, Version: b.Version, Virtual: !has, Deprecated: deprecation(p, catalog.SchemaBundle, from)}
+			known[from] = Node{
+				Name: from, Version: b.Version, Virtual: !has,
+				Deprecated: deprecation(p, catalog.SchemaBundle, from),
+			}
 		}
 	}
 	for _, c := range channels {
 		for _, e := range c.Entries {
 			b, _ := p.Bundle(e.Name)
-			known[e.Name] = Node{Name: e.Name, Version: b.Version, Deprecated: deprecation(p, catalog.SchemaBundle, e.Name)}
+			known[e.Name] = Node{
+				Name: e.Name, Version: b.Version,
+				Deprecated: deprecation(p, catalog.SchemaBundle, e.Name),
+			}
 		}
 	}
 	for _, c := range channels {
@@ -188,7 +195,10 @@ func newer(a, b Node) int {
 }
 
 func lane(p catalog.Package, c catalog.Channel, row map[string]int) Lane {
-	l := Lane{Name: c.Name, Default: c.Name == p.DefaultChannel, Deprecated: deprecation(p, catalog.SchemaChannel, c.Name)}
+	l := Lane{
+		Name: c.Name, Default: c.Name == p.DefaultChannel,
+		Deprecated: deprecation(p, catalog.SchemaChannel, c.Name),
+	}
 	entry := map[string]bool{}
 	for _, e := range c.Entries {
 		entry[e.Name] = true

@@ -23,10 +23,16 @@ func gauge() catalog.Package {
 	return catalog.Package{
 		Name: "gauge", DefaultChannel: "calm",
 		Channels: []catalog.Channel{
-			{Name: "quick", Entries: []catalog.Entry{{Name: "gauge.v1.10.0", Replaces: "gauge.v1.2.0"}, {Name: "gauge.v1.2.0"}}},
+			{Name: "quick", Entries: []catalog.Entry{
+				{Name: "gauge.v1.10.0", Replaces: "gauge.v1.2.0"},
+				{Name: "gauge.v1.2.0"},
+			}},
 			{Name: "calm", Entries: []catalog.Entry{
 				{Name: "gauge.v1.0.0", Replaces: "gauge.v0.9.0"},
-				{Name: "gauge.v1.2.0", Replaces: "gauge.v1.0.0", Skips: []string{"gauge.v1.1.0"}, SkipRange: ">=1.0.0 <1.2.0"},
+				{
+					Name: "gauge.v1.2.0", Replaces: "gauge.v1.0.0", Skips: []string{"gauge.v1.1.0"},
+					SkipRange: ">=1.0.0 <1.2.0",
+				},
 			}},
 		},
 		Bundles: []catalog.Bundle{bundle("1.0.0"), bundle("1.10.0"), bundle("1.2.0")},
@@ -71,10 +77,17 @@ func TestOf(t *testing.T) {
 		Lanes: []graph.Lane{
 			{
 				Name: "calm", Default: true, Rows: []int{1, 3}, Virtual: []int{2, 4}, Heads: []int{1},
-				Edges:  []graph.Edge{{From: 2, To: 1, Kind: graph.Skips}, {From: 3, To: 1, Kind: graph.Replaces}, {From: 4, To: 3, Kind: graph.Replaces}},
+				Edges: []graph.Edge{
+					{From: 2, To: 1, Kind: graph.Skips},
+					{From: 3, To: 1, Kind: graph.Replaces},
+					{From: 4, To: 3, Kind: graph.Replaces},
+				},
 				Ranges: []graph.Range{{Row: 1, Text: ">=1.0.0 <1.2.0"}},
 			},
-			{Name: "quick", Deprecated: "Too quick.", Rows: []int{0, 1}, Heads: []int{0}, Edges: []graph.Edge{{From: 1, To: 0, Kind: graph.Replaces}}},
+			{
+				Name: "quick", Deprecated: "Too quick.", Rows: []int{0, 1}, Heads: []int{0},
+				Edges: []graph.Edge{{From: 1, To: 0, Kind: graph.Replaces}},
+			},
 		},
 	}
 	if diff := cmp.Diff(want, g); diff != "" {
@@ -154,24 +167,34 @@ func TestDot(t *testing.T) {
 func packages() *rapid.Generator[catalog.Package] {
 	return rapid.Custom(func(t *rapid.T) catalog.Package {
 		hostile := rapid.SampledFrom([]string{
-			"<script>alert(1)</script>", `"]; click c0n0 "javascript:x"`, "a\nend\nclass c0n0 head", "]]>", "<!--", `x" onload="y`, "%%{init: {}}%%", "\x00\x1b[31m", "&amp;", "a#b;c", "`",
-			strings.Repeat("long", 100), "\u202egnol", "subgraph", "end",
+			"<script>alert(1)</script>", `"]; click c0n0 "javascript:x"`, "a\nend\nclass c0n0 head", "]]>", "<!--",
+			`x" onload="y`, "%%{init: {}}%%", "\x00\x1b[31m", "&amp;", "a#b;c", "`", strings.Repeat("long", 100),
+			"\u202egnol", "subgraph", "end",
 		})
 		name := rapid.OneOf(hostile, rapid.StringMatching(`[a-d]\.v[0-9]\.[0-9]\.0`), rapid.String())
 		entry := rapid.Custom(func(t *rapid.T) catalog.Entry {
-			return catalog.Entry{Name: name.Draw(t, "name"), Replaces: name.Draw(t, "replaces"), Skips: rapid.SliceOfN(name, 0, 3).Draw(t, "skips"), SkipRange: name.Draw(t, "range")}
+			return catalog.Entry{
+				Name: name.Draw(t, "name"), Replaces: name.Draw(t, "replaces"),
+				Skips: rapid.SliceOfN(name, 0, 3).Draw(t, "skips"), SkipRange: name.Draw(t, "range"),
+			}
 		})
 		p := catalog.Package{Name: name.Draw(t, "package"), DefaultChannel: "calm"}
 		for i := range rapid.IntRange(1, 3).Draw(t, "channels") {
 			c := catalog.Channel{Name: fmt.Sprint(i, name.Draw(t, "channel"))}
-			c.Entries = rapid.SliceOfNDistinct(entry, 1, 6, func(e catalog.Entry) string { return e.Name }).Draw(t, "entries")
+			c.Entries = rapid.SliceOfNDistinct(entry, 1, 6, func(e catalog.Entry) string { return e.Name }).Draw(
+				t, "entries")
 			p.Channels = append(p.Channels, c)
 			for _, e := range c.Entries {
 				if _, there := p.Bundle(e.Name); there {
 					continue
 				}
-				p.Bundles = append(p.Bundles, catalog.Bundle{Name: e.Name, Version: rapid.StringMatching(`[0-9]\.[0-9]\.[0-9]`).Draw(t, "version")})
-				p.Deprecations = append(p.Deprecations, catalog.Deprecation{Schema: catalog.SchemaBundle, Name: e.Name, Message: name.Draw(t, "message")})
+				p.Bundles = append(p.Bundles, catalog.Bundle{
+					Name: e.Name, Version: rapid.StringMatching(`[0-9]\.[0-9]\.[0-9]`).Draw(t, "version"),
+				})
+				p.Deprecations = append(p.Deprecations, catalog.Deprecation{
+					Schema: catalog.SchemaBundle, Name: e.Name,
+					Message: name.Draw(t, "message"),
+				})
 			}
 		}
 		return p
@@ -183,8 +206,10 @@ func packages() *rapid.Generator[catalog.Package] {
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	label := regexp.MustCompile(`"[-0-9a-zA-Z ._/()+#&;]*"`)
-	mermaid := regexp.MustCompile(`^(%% Update graph of package .*|flowchart BT|subgraph c\d+\[L\]|  c\d+n\d+\[L\]|  c\d+n\d+ (-->\|replaces\||-\.->\|skips\|) c\d+n\d+|  c\d+n\d+r\[L\] -\.-> c\d+n\d+|end|classDef [a-z]+ .*|class [c0-9nr,]+ [a-z]+)$`)
-	dot := regexp.MustCompile(`^(digraph \{|  rankdir=BT; node \[shape=box\];|  label=L;|  subgraph cluster_\d+ \{|    label=L;|    c\d+n\d+r? \[label=L[a-z0-9, =]*\];|    c\d+n\d+r? -> c\d+n\d+( \[style=[a-z]+\])?;|  \}|\})$`)
+	mermaid := regexp.MustCompile(
+		`^(%% Update graph of package .*|flowchart BT|subgraph c\d+\[L\]|  c\d+n\d+\[L\]|  c\d+n\d+ (-->\|replaces\||-\.->\|skips\|) c\d+n\d+|  c\d+n\d+r\[L\] -\.-> c\d+n\d+|end|classDef [a-z]+ .*|class [c0-9nr,]+ [a-z]+)$`)
+	dot := regexp.MustCompile(
+		`^(digraph \{|  rankdir=BT; node \[shape=box\];|  label=L;|  subgraph cluster_\d+ \{|    label=L;|    c\d+n\d+r? \[label=L[a-z0-9, =]*\];|    c\d+n\d+r? -> c\d+n\d+( \[style=[a-z]+\])?;|  \}|\})$`)
 	rapid.Check(t, func(rt *rapid.T) {
 		p := packages().Draw(rt, "package")
 		for _, w := range []struct {

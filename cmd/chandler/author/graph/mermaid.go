@@ -11,7 +11,8 @@ import (
 // updates, so that heads are on top.
 func Mermaid(w io.Writer, g Graph) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%%%% Update graph of package %s: -->|replaces|, -.->|skips|, dotted boxes are skip ranges.\n", encode(g.Package, mermaidChar))
+	fmt.Fprintf(&b, "%%%% Update graph of package %s: -->|replaces|, -.->|skips|, dotted boxes are skip ranges.\n",
+		encode(g.Package, mermaidChar))
 	b.WriteString("flowchart BT\n")
 	classes := map[string][]string{}
 	for i, l := range g.Lanes {
@@ -91,8 +92,8 @@ func (l Lane) title() string {
 // mermaidChar is a character of a label as Mermaid reads it.
 const mermaidChar = "#%d;"
 
-// encode writes every character that is not plain as a character code, so that no name can end a label, begin a directive
-// or contain markup.
+// encode writes every character that is not plain as a character code, so that no name can end a label, begin a
+// directive or contain markup.
 func encode(s, char string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -105,12 +105,14 @@ func (p *Plan) add(packages []catalog.Package, n need, by string) (bool, error) 
 			p.kept[doc.Name] = k
 		}
 		k.selections = append(k.selections, Selection{Package: doc.Name, Channel: channel})
-		p.Notes = append(p.Notes, fmt.Sprintf("package %s, channel %s, is kept as well: %s needs %s", doc.Name, channel, by, n.text))
+		p.Notes = append(p.Notes, fmt.Sprintf("package %s, channel %s, is kept as well: %s needs %s", doc.Name, channel,
+			by, n.text))
 		return true, k.settle()
 	}
 	switch {
 	case left != "":
-		p.Unmet = append(p.Unmet, fmt.Sprintf("%s needs %s, which package %s has in versions that the selection leaves out", by, n.text, left))
+		p.Unmet = append(p.Unmet, fmt.Sprintf(
+			"%s needs %s, which package %s has in versions that the selection leaves out", by, n.text, left))
 	default:
 		p.Unmet = append(p.Unmet, fmt.Sprintf("%s needs %s, which nothing in this catalog has", by, n.text))
 	}
@@ -208,10 +210,13 @@ func (c constraint) anyOf() []need {
 
 func onPackage(r catalog.PackageRequired) need {
 	in, err := catalog.ParseRange(r.VersionRange)
-	return need{fmt.Sprintf("package %s %s", r.PackageName, r.VersionRange), func(p catalog.Package, b catalog.Bundle) bool {
-		v, verr := semver.Parse(b.Version)
-		return err == nil && verr == nil && p.Name == r.PackageName && in(v)
-	}}
+	return need{
+		fmt.Sprintf("package %s %s", r.PackageName, r.VersionRange),
+		func(p catalog.Package, b catalog.Bundle) bool {
+			v, verr := semver.Parse(b.Version)
+			return err == nil && verr == nil && p.Name == r.PackageName && in(v)
+		},
+	}
 }
 
 func onAPI(g catalog.GVK) need {

@@ -100,7 +100,8 @@ func (k *kept) finish() []string {
 				break
 			}
 		}
-		notes = append(notes, fmt.Sprintf("package %s: the default channel is %s now, since %s is left out", k.doc.Name, k.defaultChannel, k.doc.DefaultChannel))
+		notes = append(notes, fmt.Sprintf("package %s: the default channel is %s now, since %s is left out", k.doc.Name,
+			k.defaultChannel, k.doc.DefaultChannel))
 	}
 	return notes
 }

@@ -58,11 +58,17 @@ func bundleOf(pkg, version string, needs ...catalog.Property) catalog.Bundle {
 }
 
 func needsPackage(name, in string) catalog.Property {
-	return catalog.Property{Type: catalog.TypePackageRequired, Value: fmt.Appendf(nil, `{"packageName":%q,"versionRange":%q}`, name, in)}
+	return catalog.Property{
+		Type:  catalog.TypePackageRequired,
+		Value: fmt.Appendf(nil, `{"packageName":%q,"versionRange":%q}`, name, in),
+	}
 }
 
 func needsAPI(pkg string) catalog.Property {
-	return catalog.Property{Type: catalog.TypeGVKRequired, Value: fmt.Appendf(nil, `{"group":"sea.test","version":"v1","kind":%q}`, "Kind"+pkg)}
+	return catalog.Property{
+		Type:  catalog.TypeGVKRequired,
+		Value: fmt.Appendf(nil, `{"group":"sea.test","version":"v1","kind":%q}`, "Kind"+pkg),
+	}
 }
 
 func needsConstraint(value string) catalog.Property {
@@ -71,7 +77,10 @@ func needsConstraint(value string) catalog.Property {
 
 // chain is a package with one channel in which each version replaces the one before.
 func chain(name string, bundles ...catalog.Bundle) catalog.Package {
-	p := catalog.Package{Name: name, DefaultChannel: "calm", Bundles: bundles, Channels: []catalog.Channel{{Name: "calm"}}}
+	p := catalog.Package{
+		Name: name, DefaultChannel: "calm", Bundles: bundles,
+		Channels: []catalog.Channel{{Name: "calm"}},
+	}
 	for i, b := range bundles {
 		e := catalog.Entry{Name: b.Name}
 		if i > 0 {
@@ -92,21 +101,33 @@ func TestClosure(t *testing.T) {
 		want  string   // packages that stay
 		unmet string
 	}{
-		"nothing":            {nil, nil, "a", ""},
-		"a package":          {[]catalog.Property{needsPackage("b", ">=1.0.0")}, nil, "a b c", ""}, // b needs c
-		"an API":             {[]catalog.Property{needsAPI("c")}, nil, "a c", ""},
-		"itself":             {[]catalog.Property{needsAPI("a")}, nil, "a", ""},
-		"a version too high": {[]catalog.Property{needsPackage("c", ">=3.0.0")}, nil, "a", "needs package c >=3.0.0, which nothing in this catalog has"},
-		"what is left out":   {[]catalog.Property{needsPackage("c", ">=2.0.0")}, []string{"c@<2.0.0"}, "a c", "which package c has in versions that the selection leaves out"},
-		"a circle":           {[]catalog.Property{needsPackage("d", ">=1.0.0")}, nil, "a d", ""}, // d needs a
-		"all of":             {[]catalog.Property{needsConstraint(`{"all":{"constraints":[{"package":{"packageName":"c","versionRange":">=1.0.0"}},{"gvk":{"group":"sea.test","version":"v1","kind":"Kindd"}}]}}`)}, nil, "a c d", ""},
+		"nothing":   {nil, nil, "a", ""},
+		"a package": {[]catalog.Property{needsPackage("b", ">=1.0.0")}, nil, "a b c", ""}, // b needs c
+		"an API":    {[]catalog.Property{needsAPI("c")}, nil, "a c", ""},
+		"itself":    {[]catalog.Property{needsAPI("a")}, nil, "a", ""},
+		"a version too high": {
+			[]catalog.Property{needsPackage("c", ">=3.0.0")},
+			nil, "a",
+			"needs package c >=3.0.0, which nothing in this catalog has",
+		},
+		"what is left out": {
+			[]catalog.Property{needsPackage("c", ">=2.0.0")},
+			[]string{"c@<2.0.0"},
+			"a c",
+			"which package c has in versions that the selection leaves out",
+		},
+		"a circle": {[]catalog.Property{needsPackage("d", ">=1.0.0")}, nil, "a d", ""}, // d needs a
+		"all of": {[]catalog.Property{needsConstraint(
+			`{"all":{"constraints":[{"package":{"packageName":"c","versionRange":">=1.0.0"}},{"gvk":{"group":"sea.test","version":"v1","kind":"Kindd"}}]}}`)}, nil, "a c d", ""},
 		"any of, one is there": {
-			[]catalog.Property{needsConstraint(`{"any":{"constraints":[{"package":{"packageName":"c","versionRange":">=1.0.0"}},{"package":{"packageName":"d","versionRange":">=1.0.0"}}]}}`)},
+			[]catalog.Property{needsConstraint(
+				`{"any":{"constraints":[{"package":{"packageName":"c","versionRange":">=1.0.0"}},{"package":{"packageName":"d","versionRange":">=1.0.0"}}]}}`)},
 			[]string{"d"},
 			"a d", "",
 		},
 		"any of, none is there": {
-			[]catalog.Property{needsConstraint(`{"any":{"constraints":[{"package":{"packageName":"z","versionRange":">=1.0.0"}},{"package":{"packageName":"c","versionRange":">=1.0.0"}}]}}`)},
+			[]catalog.Property{needsConstraint(
+				`{"any":{"constraints":[{"package":{"packageName":"z","versionRange":">=1.0.0"}},{"package":{"packageName":"c","versionRange":">=1.0.0"}}]}}`)},
 			nil, "a c", "",
 		},
 		"a rule that names nothing": {[]catalog.Property{needsConstraint(`{"cel":{"rule":"true"}}`)}, nil, "a", ""},

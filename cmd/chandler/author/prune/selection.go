@@ -31,7 +31,9 @@ func Parse(s string) (Selection, error) {
 	}
 	pkg, channel, inChannel := strings.Cut(rest, ":")
 	if pkg == "" || inChannel && channel == "" || ranged && strings.TrimSpace(versions) == "" {
-		return out, errs.New(errs.Invalid, "%q is no selection; write PACKAGE, PACKAGE:CHANNEL or PACKAGE:CHANNEL@RANGE, such as tidegauge:steady@>=1.1.0", s)
+		return out, errs.New(errs.Invalid,
+			"%q is no selection; write PACKAGE, PACKAGE:CHANNEL or PACKAGE:CHANNEL@RANGE, such as "+
+				"tidegauge:steady@>=1.1.0", s)
 	}
 	out = Selection{Package: pkg, Channel: channel, Range: versions}
 	if ranged {
@@ -76,7 +78,8 @@ func choose(p catalog.Package, selections []Selection) (wanted, error) {
 		if s.Channel != "" {
 			c, ok := p.Channel(s.Channel)
 			if !ok {
-				return nil, errs.New(errs.NotFound, "package %s has no channel %q; it has %s", p.Name, s.Channel, channelNames(p))
+				return nil, errs.New(errs.NotFound, "package %s has no channel %q; it has %s", p.Name, s.Channel,
+					channelNames(p))
 			}
 			channels = []catalog.Channel{c}
 		}
@@ -179,14 +182,16 @@ func cut(p catalog.Package, c catalog.Channel, keep map[string]bool) (catalog.Ch
 		}
 		if to, between := nextKept(entries, keep, e); len(between) > 0 && to != "" {
 			e.Replaces, e.Skips = to, union(e.Skips, between)
-			notes = append(notes, fmt.Sprintf("channel %s of %s: %s replaces %s now, and skips %s", c.Name, p.Name, e.Name, to, strings.Join(between, ", ")))
+			notes = append(notes, fmt.Sprintf("channel %s of %s: %s replaces %s now, and skips %s", c.Name, p.Name,
+				e.Name, to, strings.Join(between, ", ")))
 		}
 		out.Entries = append(out.Entries, e)
 	}
 	if loose := offChain(p, out); len(loose) > 1 {
 		head := slices.IndexFunc(out.Entries, func(e catalog.Entry) bool { return e.Name == loose[0] })
 		out.Entries[head].Skips = union(out.Entries[head].Skips, loose[1:])
-		notes = append(notes, fmt.Sprintf("channel %s of %s: %s skips %s now, which nothing else leads away from", c.Name, p.Name, loose[0], strings.Join(loose[1:], ", ")))
+		notes = append(notes, fmt.Sprintf("channel %s of %s: %s skips %s now, which nothing else leads away from",
+			c.Name, p.Name, loose[0], strings.Join(loose[1:], ", ")))
 	}
 	return out, notes
 }

@@ -64,7 +64,8 @@ func expandSemver(ctx context.Context, text []byte, r *renderer) ([]fbc.Blob, er
 		t.Preference = minor
 	case major, minor:
 	default:
-		return nil, errs.New(errs.Invalid, "defaultChannelTypePreference is %q; it must be %s or %s", t.Preference, minor, major).At("/defaultChannelTypePreference", "R-CAT-81")
+		return nil, errs.New(errs.Invalid, "defaultChannelTypePreference is %q; it must be %s or %s", t.Preference,
+			minor, major).At("/defaultChannelTypePreference", "R-CAT-81")
 	}
 	all, err := t.read(ctx, r)
 	if err != nil {
@@ -100,7 +101,8 @@ func (t semverTemplate) read(ctx context.Context, r *renderer) ([]archetype, err
 			}
 			v, err := semver.Parse(bundle.Version)
 			if err != nil {
-				return nil, errs.New(errs.Invalid, "version %q of %s is no semantic version: %v", bundle.Version, b.Image, err).At(at, "R-CAT-26")
+				return nil, errs.New(errs.Invalid, "version %q of %s is no semantic version: %v", bundle.Version,
+					b.Image, err).At(at, "R-CAT-26")
 			}
 			a.releases = append(a.releases, release{v, bundle})
 		}
@@ -110,7 +112,8 @@ func (t semverTemplate) read(ctx context.Context, r *renderer) ([]archetype, err
 		}
 	}
 	if len(out) == 0 {
-		return nil, errs.New(errs.Invalid, "the template names no bundle; list some under candidate, fast or stable").At("", "R-CAT-81")
+		return nil, errs.New(errs.Invalid,
+			"the template names no bundle; list some under candidate, fast or stable").At("", "R-CAT-81")
 	}
 	return out, nil
 }
@@ -122,7 +125,9 @@ func agree(all []archetype) error {
 	for _, a := range all {
 		for _, r := range a.releases {
 			if r.bundle.Package != first.Package {
-				return errs.New(errs.Invalid, "bundles of different packages in one template: %s is of %s, %s is of %s; keep a template for each package",
+				return errs.New(errs.Invalid,
+					"bundles of different packages in one template: %s is of %s, %s is of %s; keep a template for "+
+						"each package",
 					first.Name, first.Package, r.bundle.Name, r.bundle.Package).At("", "R-CAT-81")
 			}
 			bare := r.version
@@ -131,9 +136,12 @@ func agree(all []archetype) error {
 			switch {
 			case there && other.Name == r.bundle.Name && other.Version == r.bundle.Version:
 			case there && other.Version != r.bundle.Version:
-				return errs.New(errs.Invalid, "versions %s and %s differ in build metadata alone, which gives them no order; raise one of them", other.Version, r.bundle.Version).At("", "R-CAT-81")
+				return errs.New(errs.Invalid,
+					"versions %s and %s differ in build metadata alone, which gives them no order; raise one of them",
+					other.Version, r.bundle.Version).At("", "R-CAT-81")
 			case there:
-				return errs.New(errs.Invalid, "bundles %s and %s have the same version %s", other.Name, r.bundle.Name, other.Version).At("", "R-CAT-34")
+				return errs.New(errs.Invalid, "bundles %s and %s have the same version %s", other.Name, r.bundle.Name,
+					other.Version).At("", "R-CAT-34")
 			}
 			versions[bare.String()] = r.bundle
 		}

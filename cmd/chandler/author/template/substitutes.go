@@ -32,7 +32,8 @@ func expandSubstitutes(ctx context.Context, text []byte, r *renderer) ([]fbc.Blo
 	}
 	for i, s := range t.Substitutions {
 		if s.Name == "" || s.Base == "" {
-			return nil, errs.New(errs.Invalid, "substitution %d needs name and base, two images", i+1).At(fmt.Sprintf("/substitutions/%d", i), "R-CAT-82")
+			return nil, errs.New(errs.Invalid, "substitution %d needs name and base, two images", i+1).At(
+				fmt.Sprintf("/substitutions/%d", i), "R-CAT-82")
 		}
 		name, err := r.get(ctx, s.Name)
 		if err != nil {
@@ -53,7 +54,8 @@ func expandSubstitutes(ctx context.Context, text []byte, r *renderer) ([]fbc.Blo
 // the old one replaces the new one, and skips the old one.
 func substitute(blobs []fbc.Blob, name, base Bundle) ([]fbc.Blob, error) {
 	if name.Package != base.Package {
-		return nil, errs.New(errs.Invalid, "%s of package %s cannot take the place of %s of package %s", name.Name, name.Package, base.Name, base.Package).At("", "R-CAT-82")
+		return nil, errs.New(errs.Invalid, "%s of package %s cannot take the place of %s of package %s", name.Name,
+			name.Package, base.Name, base.Package).At("", "R-CAT-82")
 	}
 	found, present := false, false
 	for i, b := range blobs {
@@ -77,14 +79,16 @@ func substitute(blobs []fbc.Blob, name, base Bundle) ([]fbc.Blob, error) {
 		}
 		old := entries[at]
 		entries = append(entries, catalog.Entry{
-			Name: name.Name, Replaces: old.Replaces, SkipRange: old.SkipRange, Skips: append(slices.Clone(old.Skips), base.Name),
+			Name: name.Name, Replaces: old.Replaces, SkipRange: old.SkipRange,
+			Skips: append(slices.Clone(old.Skips), base.Name),
 		})
 		if blobs[i], err = b.With("entries", entries); err != nil {
 			return nil, err
 		}
 	}
 	if !found {
-		return nil, errs.New(errs.NotFound, "%s is in no channel of package %s, so that nothing can take its place", base.Name, base.Package).At("", "R-CAT-82")
+		return nil, errs.New(errs.NotFound, "%s is in no channel of package %s, so that nothing can take its place",
+			base.Name, base.Package).At("", "R-CAT-82")
 	}
 	if !present {
 		blobs = append(blobs, name.Blob)

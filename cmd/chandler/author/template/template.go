@@ -38,7 +38,8 @@ type Render func(ctx context.Context, ref string) (Bundle, error)
 // Expand turns a template of one schema into documents.
 func Expand(ctx context.Context, schema string, text []byte, render Render) ([]fbc.Blob, error) {
 	if len(text) > catalog.MaxDocumentBytes {
-		return nil, errs.New(errs.TooLarge, "the template has %d bytes, more than %d", len(text), catalog.MaxDocumentBytes)
+		return nil, errs.New(errs.TooLarge, "the template has %d bytes, more than %d", len(text),
+			catalog.MaxDocumentBytes)
 	}
 	r := &renderer{render: render, seen: map[string]Bundle{}}
 	switch schema {
@@ -49,7 +50,8 @@ func Expand(ctx context.Context, schema string, text []byte, render Render) ([]f
 	case Substitutes:
 		return expandSubstitutes(ctx, text, r)
 	}
-	return nil, errs.New(errs.Invalid, "%q is no schema of a template; there are %s, %s and %s", schema, Basic, Semver, Substitutes)
+	return nil, errs.New(errs.Invalid, "%q is no schema of a template; there are %s, %s and %s", schema, Basic, Semver,
+		Substitutes)
 }
 
 // renderer reads each bundle once.
@@ -76,13 +78,16 @@ func decode(text []byte, schema string, into any) error {
 		Schema string `json:"schema"`
 	}
 	if err := yaml.Unmarshal(text, &head); err != nil {
-		return errs.New(errs.Invalid, "the template is no YAML or JSON: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+		return errs.New(errs.Invalid, "the template is no YAML or JSON: %s",
+			strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
 	if head.Schema != schema {
-		return errs.New(errs.Invalid, "the template has the schema %q, not %q", head.Schema, schema).At("/schema", "R-CAT-80")
+		return errs.New(errs.Invalid, "the template has the schema %q, not %q", head.Schema, schema).At(
+			"/schema", "R-CAT-80")
 	}
 	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		return errs.New(errs.Invalid, "the template does not have the right form: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "), "while decoding JSON: "))
+		return errs.New(errs.Invalid, "the template does not have the right form: %s",
+			strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "), "while decoding JSON: "))
 	}
 	return nil
 }
@@ -136,7 +141,9 @@ func imageOf(raw json.RawMessage) (string, error) {
 	slices.Sort(other)
 	switch {
 	case len(other) > 0:
-		return "", errs.New(errs.Invalid, "a bundle of a template has schema and image alone, the rest comes from the image; take out %s", strings.Join(other, ", ")).At("", "R-CAT-80")
+		return "", errs.New(errs.Invalid,
+			"a bundle of a template has schema and image alone, the rest comes from the image; take out %s",
+			strings.Join(other, ", ")).At("", "R-CAT-80")
 	case image == "":
 		return "", errs.New(errs.Invalid, "a bundle of a template must name its image").At("/image", "R-CAT-80")
 	}

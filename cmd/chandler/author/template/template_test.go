@@ -24,7 +24,10 @@ func render(_ context.Context, ref string) (template.Bundle, error) {
 	}
 	version = strings.ReplaceAll(version, "_", "+")
 	b := template.Bundle{Package: name, Name: name + ".v" + version, Version: version}
-	blob, err := fbc.NewBlob(map[string]any{"schema": catalog.SchemaBundle, "package": b.Package, "name": b.Name, "image": ref})
+	blob, err := fbc.NewBlob(map[string]any{
+		"schema": catalog.SchemaBundle, "package": b.Package, "name": b.Name,
+		"image": ref,
+	})
 	b.Blob = blob
 	return b, err
 }
@@ -92,7 +95,9 @@ stable-v2.0: gauge.v2.0.1 >  skips [gauge.v2.0.0]
 `,
 		},
 		"major channels": {
-			semver("generateMajorChannels: true\n", map[string][]string{"fast": {"1.0.0", "1.10.0", "1.9.0", "1.10.0-rc.1"}}),
+			semver("generateMajorChannels: true\n", map[string][]string{
+				"fast": {"1.0.0", "1.10.0", "1.9.0", "1.10.0-rc.1"},
+			}),
 			`default fast-v1
 fast-v1: gauge.v1.0.0 >  skips []
 fast-v1: gauge.v1.9.0 > gauge.v1.0.0 skips []
@@ -101,7 +106,8 @@ fast-v1: gauge.v1.10.0 > gauge.v1.9.0 skips [gauge.v1.10.0-rc.1]
 `,
 		},
 		"the most stable list names the default channel, its highest version the number": {
-			semver("generateMajorChannels: true\ngenerateMinorChannels: true\ndefaultChannelTypePreference: major\n", map[string][]string{"candidate": {"2.0.0"}, "stable": {"1.1.0"}}),
+			semver("generateMajorChannels: true\ngenerateMinorChannels: true\ndefaultChannelTypePreference: major\n",
+				map[string][]string{"candidate": {"2.0.0"}, "stable": {"1.1.0"}}),
 			`default stable-v1
 stable-v1: gauge.v1.1.0 >  skips []
 stable-v1.1: gauge.v1.1.0 >  skips []
@@ -110,7 +116,8 @@ candidate-v2.0: gauge.v2.0.0 >  skips []
 `,
 		},
 		"minor is preferred, and each list has a graph of its own": {
-			semver("generateMajorChannels: true\ngenerateMinorChannels: true\n", map[string][]string{"candidate": {"1.0.0", "1.1.0"}, "fast": {"1.1.0"}}),
+			semver("generateMajorChannels: true\ngenerateMinorChannels: true\n",
+				map[string][]string{"candidate": {"1.0.0", "1.1.0"}, "fast": {"1.1.0"}}),
 			`default fast-v1.1
 fast-v1: gauge.v1.1.0 >  skips []
 fast-v1.1: gauge.v1.1.0 >  skips []
@@ -121,7 +128,8 @@ candidate-v1.1: gauge.v1.1.0 > gauge.v1.0.0 skips []
 `,
 		},
 		"a preference for what is not made is no obstacle; keys in any case": {
-			"Schema: olm.semver\nGenerateMajorChannels: false\nDefaultChannelTypePreference: major\nStable:\n  Bundles:\n  - Image: registry.dock.test/gauge:1.0.0\n",
+			"Schema: olm.semver\nGenerateMajorChannels: false\nDefaultChannelTypePreference: major\nStable:\n  " +
+				"Bundles:\n  - Image: registry.dock.test/gauge:1.0.0\n",
 			"default stable-v1.0\nstable-v1.0: gauge.v1.0.0 >  skips []\n",
 		},
 	} {
@@ -140,38 +148,82 @@ candidate-v1.1: gauge.v1.1.0 > gauge.v1.0.0 skips []
 // TestErrors: what each template refuses, and in which words (R-CAT-80 … R-CAT-82).
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	const gauge = "\n- {schema: olm.channel, package: gauge, name: calm, entries: [{name: gauge.v1.0.0}]}\n- {schema: olm.bundle, image: \"registry.dock.test/gauge:1.0.0\"}\n"
+	const gauge = "\n- {schema: olm.channel, package: gauge, name: calm, entries: [{name: gauge.v1.0.0}]}\n- " +
+		"{schema: olm.bundle, image: \"registry.dock.test/gauge:1.0.0\"}\n"
 	substitute := func(name, base string) string {
-		return "schema: olm.template.substitutes\nentries:" + gauge + "substitutions:\n- {name: \"" + name + "\", base: \"" + base + "\"}\n"
+		return "schema: olm.template.substitutes\nentries:" + gauge + "substitutions:\n- {name: \"" + name +
+			"\", base: \"" + base + "\"}\n"
 	}
 	for name, c := range map[string]struct {
 		schema, text, want string
 	}{
-		"two packages":         {template.Semver, semver("", map[string][]string{"stable": {"1.0.0", "buoy:1.0.0"}}), "different packages"},
-		"two packages, lists":  {template.Semver, semver("", map[string][]string{"fast": {"buoy:1.0.0"}, "stable": {"1.0.0"}}), "different packages"},
-		"build metadata":       {template.Semver, semver("", map[string][]string{"fast": {"1.0.0_a"}, "stable": {"1.0.0_b"}}), "differ in build metadata alone"},
-		"image twice":          {template.Semver, semver("", map[string][]string{"stable": {"1.0.0", "1.0.0"}}), "stands twice"},
-		"no bundles":           {template.Semver, "schema: olm.semver\n", "names no bundle"},
-		"no image":             {template.Semver, "schema: olm.semver\nstable: {bundles: [{}]}\n", "names no image"},
-		"unknown field":        {template.Semver, "schema: olm.semver\ngenerateMajorChannel: true\n", `unknown field "generateMajorChannel"`},
-		"unknown field below":  {template.Semver, "schema: olm.semver\nstable: {bundles: [{image: x, name: y}]}\n", `unknown field`},
-		"field twice":          {template.Semver, "schema: olm.semver\nstable: {}\nstable: {}\n", "already"},
-		"odd preference":       {template.Semver, semver("defaultChannelTypePreference: patch\n", map[string][]string{"stable": {"1.0.0"}}), "it must be minor or major"},
-		"unreadable image":     {template.Semver, semver("", map[string][]string{"stable": {"gone:1.0.0"}}), "bundle registry.dock.test/gone:1.0.0: the registry has no such image"},
-		"no version":           {template.Semver, semver("", map[string][]string{"stable": {"one"}}), "no semantic version"},
-		"not YAML":             {template.Basic, "{", "no YAML or JSON"},
-		"other schema":         {template.Basic, "schema: olm.semver\n", `has the schema "olm.semver", not "olm.template.basic"`},
-		"no schema":            {template.Basic, "entries: []\n", `has the schema ""`},
-		"no entries":           {template.Basic, "schema: olm.template.basic\n", "no entries"},
-		"more than image":      {template.Basic, "schema: olm.template.basic\nentries: [{schema: olm.bundle, image: x, properties: [], name: z}]\n", "take out name, properties"},
-		"bundle without image": {template.Basic, "schema: olm.template.basic\nentries: [{schema: olm.bundle}]\n", "must name its image"},
-		"image no string":      {template.Basic, "schema: olm.template.basic\nentries: [{schema: olm.bundle, image: 7}]\n", "must be a string"},
-		"entry no document":    {template.Basic, "schema: olm.template.basic\nentries: [{name: x}]\n", "entry 1 of the template: a catalog document is missing root schema"},
-		"half a substitution":  {template.Substitutes, substitute("registry.dock.test/gauge:1.0.1", ""), "needs name and base"},
-		"another package":      {template.Substitutes, substitute("registry.dock.test/buoy:1.0.1", "registry.dock.test/gauge:1.0.0"), "cannot take the place"},
-		"base in no channel":   {template.Substitutes, substitute("registry.dock.test/gauge:1.0.1", "registry.dock.test/gauge:0.9.0"), "is in no channel"},
-		"no template":          {"olm.package", "schema: olm.package\n", "no schema of a template"},
-		"too large":            {template.Basic, strings.Repeat("#", catalog.MaxDocumentBytes+1), "more than"},
+		"two packages": {
+			template.Semver, semver("", map[string][]string{"stable": {"1.0.0", "buoy:1.0.0"}}),
+			"different packages",
+		},
+		"two packages, lists": {template.Semver, semver(
+			"", map[string][]string{"fast": {"buoy:1.0.0"}, "stable": {"1.0.0"}}), "different packages"},
+		"build metadata": {template.Semver, semver(
+			"", map[string][]string{"fast": {"1.0.0_a"}, "stable": {"1.0.0_b"}}), "differ in build metadata alone"},
+		"image twice": {
+			template.Semver, semver("", map[string][]string{"stable": {"1.0.0", "1.0.0"}}),
+			"stands twice",
+		},
+		"no bundles": {template.Semver, "schema: olm.semver\n", "names no bundle"},
+		"no image":   {template.Semver, "schema: olm.semver\nstable: {bundles: [{}]}\n", "names no image"},
+		"unknown field": {
+			template.Semver, "schema: olm.semver\ngenerateMajorChannel: true\n",
+			`unknown field "generateMajorChannel"`,
+		},
+		"unknown field below": {
+			template.Semver, "schema: olm.semver\nstable: {bundles: [{image: x, name: y}]}\n",
+			`unknown field`,
+		},
+		"field twice": {template.Semver, "schema: olm.semver\nstable: {}\nstable: {}\n", "already"},
+		"odd preference": {template.Semver, semver("defaultChannelTypePreference: patch\n",
+			map[string][]string{"stable": {"1.0.0"}}), "it must be minor or major"},
+		"unreadable image": {
+			template.Semver, semver("", map[string][]string{"stable": {"gone:1.0.0"}}),
+			"bundle registry.dock.test/gone:1.0.0: the registry has no such image",
+		},
+		"no version": {
+			template.Semver, semver("", map[string][]string{"stable": {"one"}}),
+			"no semantic version",
+		},
+		"not YAML": {template.Basic, "{", "no YAML or JSON"},
+		"other schema": {
+			template.Basic, "schema: olm.semver\n",
+			`has the schema "olm.semver", not "olm.template.basic"`,
+		},
+		"no schema":  {template.Basic, "entries: []\n", `has the schema ""`},
+		"no entries": {template.Basic, "schema: olm.template.basic\n", "no entries"},
+		"more than image": {
+			template.Basic,
+			"schema: olm.template.basic\nentries: [{schema: olm.bundle, image: x, properties: [], name: z}]\n",
+			"take out name, properties",
+		},
+		"bundle without image": {
+			template.Basic, "schema: olm.template.basic\nentries: [{schema: olm.bundle}]\n",
+			"must name its image",
+		},
+		"image no string": {
+			template.Basic,
+			"schema: olm.template.basic\nentries: [{schema: olm.bundle, image: 7}]\n", "must be a string",
+		},
+		"entry no document": {
+			template.Basic, "schema: olm.template.basic\nentries: [{name: x}]\n",
+			"entry 1 of the template: a catalog document is missing root schema",
+		},
+		"half a substitution": {
+			template.Substitutes, substitute("registry.dock.test/gauge:1.0.1", ""),
+			"needs name and base",
+		},
+		"another package": {template.Substitutes, substitute(
+			"registry.dock.test/buoy:1.0.1", "registry.dock.test/gauge:1.0.0"), "cannot take the place"},
+		"base in no channel": {template.Substitutes, substitute(
+			"registry.dock.test/gauge:1.0.1", "registry.dock.test/gauge:0.9.0"), "is in no channel"},
+		"no template": {"olm.package", "schema: olm.package\n", "no schema of a template"},
+		"too large":   {template.Basic, strings.Repeat("#", catalog.MaxDocumentBytes+1), "more than"},
 	} {
 		_, err := template.Expand(t.Context(), c.schema, []byte(c.text), render)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -22,7 +22,8 @@ type connections struct {
 }
 
 func connectionFlags(c *cobra.Command, to *connections, withNATS bool) {
-	c.Flags().StringVar(&to.database, "database-url", "", "URL of Postgres, with a role that is allowed to do this (default CHANDLER_DATABASE_URL)")
+	c.Flags().StringVar(&to.database, "database-url", "",
+		"URL of Postgres, with a role that is allowed to do this (default CHANDLER_DATABASE_URL)")
 	if withNATS {
 		c.Flags().StringVar(&to.nats, "nats-url", "", "URL of NATS (default CHANDLER_NATS_URL)")
 	}
@@ -53,8 +54,9 @@ func BusCommand(a *command.Env) *cobra.Command {
 		Short: "Fill the JetStream streams again from the event log",
 		Long: `Creates missing streams and publishes again what the event log holds. Services do the same when they notice that
 messages are lost.`,
-		Example: "  chandler bus rebuild --database-url postgres://chandler@db.example.test/chandler --nats-url nats://nats.example.test",
-		Args:    cobra.NoArgs,
+		Example: "  chandler bus rebuild --database-url postgres://chandler@db.example.test/chandler --nats-url " +
+			"nats://nats.example.test",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fill(a, &conn, true); err != nil {
 				return err
@@ -72,7 +74,8 @@ const answerBound = 10 * time.Second
 
 // within bounds how long something may take to answer.
 func within[T any](ctx context.Context, what string, open func(context.Context) (T, error)) (T, error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, answerBound, errs.New(errs.Unavailable, "%s does not answer within %s", what, answerBound))
+	bounded, cancel := context.WithTimeoutCause(ctx, answerBound,
+		errs.New(errs.Unavailable, "%s does not answer within %s", what, answerBound))
 	defer cancel()
 	v, err := open(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
@@ -82,7 +85,10 @@ func within[T any](ctx context.Context, what string, open func(context.Context) 
 }
 
 func openDatabase(ctx context.Context, a *command.Env, url string) (*pg.Pool, error) {
-	return within(ctx, "the database", func(ctx context.Context) (*pg.Pool, error) { return pg.Open(ctx, url, pg.WithLog(a.Logger())) })
+	return within(ctx, "the database", func(ctx context.Context) (*pg.Pool, error) {
+		return pg.Open(
+			ctx, url, pg.WithLog(a.Logger()))
+	})
 }
 
 func rebuild(ctx context.Context, a *command.Env, conn connections) (err error) {
@@ -181,8 +187,11 @@ func showParked(ctx context.Context, a *command.Env, pool *pg.Pool, o *printer.O
 			retry = p.NextRetry.UTC().Format("15:04:05")
 		}
 		items = append(items, printer.Item{
-			Name:  p.Stream,
-			Cells: []any{p.Consumer, p.Stream, p.Version, string(p.Type), p.Attempts, retry, printer.Age(a.Now(), p.Since), p.Reason},
+			Name: p.Stream,
+			Cells: []any{
+				p.Consumer, p.Stream, p.Version, string(p.Type), p.Attempts, retry,
+				printer.Age(a.Now(), p.Since), p.Reason,
+			},
 			Value: p,
 		})
 	}

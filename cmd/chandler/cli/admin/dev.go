@@ -1,5 +1,5 @@
-// Package admin holds the commands that run and maintain an installation: chandler dev, keys, migrate, bus, token, effects
-// and log.
+// Package admin holds the commands that run and maintain an installation: chandler dev, keys, migrate, bus, token,
+// effects and log.
 package admin
 
 import (

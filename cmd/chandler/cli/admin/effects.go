@@ -14,7 +14,10 @@ import (
 
 // EffectsCommand is chandler effects.
 func EffectsCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "effects", Short: "Stop all plans at their next step, or resume them", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
+	c := &cobra.Command{
+		Use: "effects", Short: "Stop all plans at their next step, or resume them", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) },
+	}
 	var cluster string
 	stop := &cobra.Command{
 		Use: "stop", Short: "Stop all plans at their next step", Args: cobra.NoArgs,
@@ -33,7 +36,10 @@ effects resume continues the plans where they stopped.`,
 
 // LogCommand is the way on after a record that lost commits: the same as effects resume.
 func LogCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "log", Short: "Accept the event log after a restored backup", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
+	c := &cobra.Command{
+		Use: "log", Short: "Accept the event log after a restored backup", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) },
+	}
 	c.AddCommand(resumeCommand(a, c.Name()))
 	return c
 }
@@ -95,7 +101,8 @@ func sayEffects(a *command.Env, e model.Effects) error {
 	if e.Since != nil {
 		since = " for " + printer.Age(a.Now(), *e.Since)
 	}
-	text := fmt.Sprintf("effects are stopped%s: %s (%s); epoch %d", since, e.Reason, printer.Or(e.Scope, "fleet"), e.Epoch)
+	text := fmt.Sprintf("effects are stopped%s: %s (%s); epoch %d", since, e.Reason, printer.Or(e.Scope, "fleet"),
+		e.Epoch)
 	if e.Detail != "" {
 		text += "\n" + e.Detail
 	}

@@ -62,12 +62,25 @@ func tokenListCommand(a *command.Env) *cobra.Command {
 				if t.Ended(a.Now()) {
 					state = "Ended"
 				}
-				return printer.Item{Name: "token/" + t.ID, Value: t, Cells: []any{t.ID, printer.Or(t.Name, printer.None), string(t.Role), t.Actor, state, printer.Age(a.Now(), t.CreatedAt)}}
+				return printer.Item{
+					Name: "token/" + t.ID, Value: t,
+					Cells: []any{
+						t.ID, printer.Or(t.Name, printer.None), string(t.Role), t.Actor, state,
+						printer.Age(a.Now(), t.CreatedAt),
+					},
+				}
 			})
 			if err != nil {
 				return err
 			}
-			columns := []printer.Column{{Name: "ID"}, {Name: "Name"}, {Name: "Role"}, {Name: "Actor"}, {Name: "State"}, {Name: "Age"}}
+			columns := []printer.Column{
+				{Name: "ID"},
+				{Name: "Name"},
+				{Name: "Role"},
+				{Name: "Actor"},
+				{Name: "State"},
+				{Name: "Age"},
+			}
 			return o.Show(a.Out, a.Err, printer.Table{Plural: "tokens", Columns: columns}, items, false)
 		},
 	}
@@ -78,7 +91,8 @@ func tokenListCommand(a *command.Env) *cobra.Command {
 func tokenRevokeCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token", Args: command.RequireArgs(1),
-		Long:    "Revokes a token for good. The last token of an administrator cannot be revoked. chandler token list shows the ids.",
+		Long: "Revokes a token for good. The last token of an administrator cannot be revoked. chandler token " +
+			"list shows the ids.",
 		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()

@@ -32,7 +32,8 @@ The secret is shown only now; a second call replaces it.`,
 		}),
 		onCatalog(a, cobra.Command{
 			Use: "end", Short: "Delete the hook of a catalog",
-			Long:    "Deletes the hook of a catalog: calls of its address are refused from now on. The catalog is polled as before.",
+			Long: "Deletes the hook of a catalog: calls of its address are refused from now on. The catalog is " +
+				"polled as before.",
 			Example: "  chandler catalog hook end fleet",
 		}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 			if err := c.EndHook(ctx, r); err != nil {

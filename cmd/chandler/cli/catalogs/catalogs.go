@@ -19,10 +19,12 @@ import (
 // Command is chandler catalog.
 func Command(a *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "catalog", Short: "Manage catalogs of the fleet, and inspect their content"}
-	c.AddCommand(catalogAddCommand(a), objects.ListCommand(a, "catalogs"), catalogRefreshCommand(a), catalogRemoveCommand(a),
+	c.AddCommand(catalogAddCommand(a), objects.ListCommand(a, "catalogs"), catalogRefreshCommand(a),
+		catalogRemoveCommand(a),
 		catalogSwitchCommand(a, "disable", "Stop offering a catalog", disableHelp, true),
 		catalogSwitchCommand(a, "enable", "Offer a catalog again", enableHelp, false),
-		catalogPackagesCommand(a), findingsCommand(a), revisionsCommand(a), blobsCommand(a), secretCommand(a), hookCommand(a), healthCommand(a))
+		catalogPackagesCommand(a), findingsCommand(a), revisionsCommand(a), blobsCommand(a), secretCommand(a),
+		hookCommand(a), healthCommand(a))
 	addCatalogTools(a, c)
 	return c
 }
@@ -39,7 +41,8 @@ func catalogAddCommand(a *command.Env) *cobra.Command {
 	var flags sources.Flags
 	var strict bool
 	c := &cobra.Command{
-		Use:   "add NAME (--directory | --archive | --git | --image | --template | --layout | --grpc | --configmap | --sqlite) PLACE",
+		Use: "add NAME (--directory | --archive | --git | --image | --template | --layout | --grpc | --configmap | " +
+			"--sqlite) PLACE",
 		Short: "Add a catalog for the fleet, or for one namespace of one cluster",
 		Long: `Adds a catalog from exactly one source. The indexer reads it at once, and again at every --poll interval. Without
 --cluster it is a catalog of the whole fleet; with --cluster and -n one of that namespace. The indexer reads the
@@ -75,14 +78,18 @@ until then the catalog reports what is missing.`,
 	f.Int32Var(&in.Priority, "priority", 0, "higher is preferred")
 	f.StringVar(&in.Cluster, "cluster", "", "add it to this cluster only, with -n")
 	f.StringVarP(&in.Namespace, "namespace", "n", "", "namespace of a cluster's catalog")
-	f.StringVar(&in.Visibility, "visibility", "", "who sees a cluster's catalog: cluster or namespace (default: by the gateway's setting global-catalog-namespaces)")
+	f.StringVar(&in.Visibility, "visibility", "",
+		"who sees a cluster's catalog: cluster or namespace (default: by the gateway's setting "+
+			"global-catalog-namespaces)")
 	f.BoolVar(&in.Disabled, "disabled", false, "add it without offering it yet")
 	f.BoolVar(&strict, "strict", false, "refuse secrets that are not stored yet")
 	return c
 }
 
 // onCatalog makes of a command with its texts one that does one thing with one catalog.
-func onCatalog(a *command.Env, texts cobra.Command, do func(ctx context.Context, c *client.Client, r client.Ref) error) *cobra.Command {
+func onCatalog(a *command.Env, texts cobra.Command,
+	do func(ctx context.Context, c *client.Client, r client.Ref) error,
+) *cobra.Command {
 	texts.Use += " NAME"
 	texts.Args = command.RequireArgs(1)
 	texts.RunE = func(cmd *cobra.Command, args []string) error {
@@ -115,7 +122,8 @@ namespace is named cluster/namespace/name.`,
 }
 
 func catalogSwitchCommand(a *command.Env, use, short, long string, disabled bool) *cobra.Command {
-	return onCatalog(a, cobra.Command{Use: use, Short: short, Long: long, Example: "  chandler catalog " + use + " fleet"}, func(ctx context.Context, c *client.Client, r client.Ref) error {
+	return onCatalog(a, cobra.Command{Use: use, Short: short, Long: long, Example: "  chandler catalog " + use +
+		" fleet"}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if _, err := c.PatchCatalog(ctx, r, map[string]any{"disabled": disabled}); err != nil {
 			return err
 		}
@@ -140,7 +148,8 @@ that their catalog is missing. A catalog of a namespace is named cluster/namespa
 // holds below "catalog list".
 func addCatalogTools(a *command.Env, parent *cobra.Command) {
 	const groupAsk, groupTools = "ask", "tools"
-	parent.AddGroup(&cobra.Group{ID: groupAsk, Title: "Catalogs of the fleet:"}, &cobra.Group{ID: groupTools, Title: "Writing and curating catalogs, without a server:"})
+	parent.AddGroup(&cobra.Group{ID: groupAsk, Title: "Catalogs of the fleet:"},
+		&cobra.Group{ID: groupTools, Title: "Writing and curating catalogs, without a server:"})
 	for _, c := range parent.Commands() {
 		c.GroupID = groupAsk
 		if c.Name() == "list" {

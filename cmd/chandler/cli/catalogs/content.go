@@ -18,7 +18,8 @@ func catalogPackagesCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := onCatalog(a, cobra.Command{
 		Use: "packages", Short: "List the packages of a catalog",
-		Long:    "Lists the packages of the revision that a catalog serves. chandler describe package shows one in full.",
+		Long: "Lists the packages of the revision that a catalog serves. chandler describe package shows one in " +
+			"full.",
 		Example: "  chandler catalog packages fleet -o wide",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.Check(); err != nil {
@@ -26,12 +27,25 @@ func catalogPackagesCommand(a *command.Env) *cobra.Command {
 		}
 		list, err := c.Packages(ctx, r)
 		items, err := printer.Items(list, err, func(p model.PackageSummary) printer.Item {
-			return printer.Item{Name: "package/" + p.Name, Value: p, Cells: []any{p.Name, p.DefaultChannel, p.Channels, p.Bundles, printer.Or(p.Deprecated, printer.None), printer.Short(p.Digest)}}
+			return printer.Item{
+				Name: "package/" + p.Name, Value: p,
+				Cells: []any{
+					p.Name, p.DefaultChannel, p.Channels, p.Bundles, printer.Or(p.Deprecated, printer.None),
+					printer.Short(p.Digest),
+				},
+			}
 		})
 		if err != nil {
 			return err
 		}
-		columns := []printer.Column{{Name: "Name"}, {Name: "Default Channel"}, {Name: "Channels"}, {Name: "Bundles"}, {Name: "Deprecated", Wide: true}, {Name: "Digest", Wide: true}}
+		columns := []printer.Column{
+			{Name: "Name"},
+			{Name: "Default Channel"},
+			{Name: "Channels"},
+			{Name: "Bundles"},
+			{Name: "Deprecated", Wide: true},
+			{Name: "Digest", Wide: true},
+		}
 		return o.Show(a.Out, a.Err, printer.Table{Plural: "packages", Columns: columns}, items, false)
 	})
 	o.Flags(c)
@@ -52,13 +66,26 @@ the package from being served, a warning does not. chandler rules explains a rul
 		}
 		list, err := c.Findings(ctx, r, variant, severity, pkg)
 		items, err := printer.Items(list, err, func(f model.Finding) printer.Item {
-			return printer.Item{Name: "finding/" + f.Rule, Value: f, Cells: []any{f.Severity, f.Rule, printer.Or(f.Package, printer.None), printer.Or(findingPlace(f), printer.None), f.Message}}
+			return printer.Item{
+				Name: "finding/" + f.Rule, Value: f,
+				Cells: []any{
+					f.Severity, f.Rule, printer.Or(f.Package, printer.None),
+					printer.Or(findingPlace(f), printer.None), f.Message,
+				},
+			}
 		})
 		if err != nil {
 			return err
 		}
-		columns := []printer.Column{{Name: "Severity"}, {Name: "Rule"}, {Name: "Package"}, {Name: "Place"}, {Name: "Message"}}
-		if err := o.Show(a.Out, a.Err, printer.Table{Plural: "findings", Columns: columns}, items, false); err != nil || o.Machine() {
+		columns := []printer.Column{
+			{Name: "Severity"},
+			{Name: "Rule"},
+			{Name: "Package"},
+			{Name: "Place"},
+			{Name: "Message"},
+		}
+		if err := o.Show(a.Out, a.Err, printer.Table{Plural: "findings", Columns: columns}, items, false); err != nil ||
+			o.Machine() {
 			return err
 		}
 		named := make([]string, len(list))
@@ -100,14 +127,22 @@ Mutated bundles have changed content under the same name: where they are install
 		list, err := c.Revisions(ctx, r)
 		items, err := printer.Items(list, err, func(v model.Revision) printer.Item {
 			return printer.Item{Name: "revision/" + printer.Short(v.Revision), Value: v, Cells: []any{
-				printer.Short(v.Revision), printer.Or(v.Variant, printer.None), printer.Age(a.Now(), v.Created), v.Packages, v.Bundles, printer.Or(kinds.ChangesText(v.Changes), printer.None), printer.Or(strings.Join(kinds.Mutated(v.Changes), ", "), printer.None),
+				printer.Short(v.Revision), printer.Or(v.Variant, printer.None), printer.Age(a.Now(), v.Created),
+				v.Packages, v.Bundles, printer.Or(kinds.ChangesText(v.Changes), printer.None),
+				printer.Or(strings.Join(kinds.Mutated(v.Changes), ", "), printer.None),
 			}}
 		})
 		if err != nil {
 			return err
 		}
 		columns := []printer.Column{
-			{Name: "Revision"}, {Name: "Kubernetes"}, {Name: "Age"}, {Name: "Packages"}, {Name: "Bundles"}, {Name: "Changes"}, {Name: "Mutated"},
+			{Name: "Revision"},
+			{Name: "Kubernetes"},
+			{Name: "Age"},
+			{Name: "Packages"},
+			{Name: "Bundles"},
+			{Name: "Changes"},
+			{Name: "Mutated"},
 		}
 		return o.Show(a.Out, a.Err, printer.Table{Plural: "revisions", Columns: columns}, items, false)
 	})
@@ -134,12 +169,24 @@ func blobsCommand(a *command.Env) *cobra.Command {
 			return rawBlobs(a, list)
 		}
 		items, err := printer.Items(list, err, func(b model.Blob) printer.Item {
-			return printer.Item{Name: "blob/" + printer.Short(b.Digest), Value: b, Cells: []any{b.Schema, printer.Or(b.Package, printer.None), printer.Or(b.Name, printer.None), len(b.Body), printer.Short(b.Digest)}}
+			return printer.Item{
+				Name: "blob/" + printer.Short(b.Digest), Value: b,
+				Cells: []any{
+					b.Schema, printer.Or(b.Package, printer.None), printer.Or(b.Name, printer.None),
+					len(b.Body), printer.Short(b.Digest),
+				},
+			}
 		})
 		if err != nil {
 			return err
 		}
-		columns := []printer.Column{{Name: "Schema"}, {Name: "Package"}, {Name: "Name"}, {Name: "Bytes"}, {Name: "Digest"}}
+		columns := []printer.Column{
+			{Name: "Schema"},
+			{Name: "Package"},
+			{Name: "Name"},
+			{Name: "Bytes"},
+			{Name: "Digest"},
+		}
 		return o.Show(a.Out, a.Err, printer.Table{Plural: "blobs", Columns: columns}, items, false)
 	})
 	o.Flags(c)

@@ -13,7 +13,8 @@ func TestRawBlobs(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	a := &command.Env{Streams: command.Streams{Out: &out}}
-	if err := rawBlobs(a, []model.Blob{{Body: []byte("{\"a\":  1}")}, {Body: []byte("b: 2")}}); err != nil || out.String() != "{\"a\":  1}\nb: 2\n" {
+	if err := rawBlobs(a, []model.Blob{{Body: []byte("{\"a\":  1}")}, {Body: []byte("b: 2")}}); err != nil ||
+		out.String() != "{\"a\":  1}\nb: 2\n" {
 		t.Errorf("got %q %v", out.String(), err)
 	}
 }

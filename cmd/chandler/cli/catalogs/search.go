@@ -37,11 +37,13 @@ properties of the newest version. With --cluster only catalogs count that every 
 				}
 			}
 			list, err := c.SearchPackages(cmd.Context(), f)
-			items, err := printer.Items(list, err, func(v model.FoundPackage) printer.Item { return kinds.ShowPackage(a, v) })
+			items, err := printer.Items(list, err,
+				func(v model.FoundPackage) printer.Item { return kinds.ShowPackage(a, v) })
 			if err != nil {
 				return err
 			}
-			return o.Show(a.Out, a.Err, printer.Table{Plural: "packages", Columns: kinds.PackageColumns()}, items, false)
+			return o.Show(a.Out, a.Err, printer.Table{Plural: "packages", Columns: kinds.PackageColumns()}, items,
+				false)
 		},
 	}
 	o.Flags(c)
@@ -53,7 +55,8 @@ properties of the newest version. With --cluster only catalogs count that every 
 	fl.StringSliceVar(&f.Features, "feature", nil, "only with these infrastructure features, such as disconnected")
 	fl.StringSliceVar(&f.InstallModes, "install-mode", nil, "only with these install modes")
 	fl.StringSliceVar(&f.Catalogs, "catalog", nil, "only of these catalogs")
-	fl.StringVar(&f.Cluster, "cluster", "", "only packages that this cluster sees: in each of its namespaces, unless -n names one")
+	fl.StringVar(&f.Cluster, "cluster", "",
+		"only packages that this cluster sees: in each of its namespaces, unless -n names one")
 	fl.StringVarP(&f.Namespace, "namespace", "n", "", "only packages that this namespace sees")
 	return c
 }

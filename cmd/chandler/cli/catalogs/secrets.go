@@ -65,7 +65,13 @@ func secretListCommand(a *command.Env) *cobra.Command {
 			}
 			list, err := c.CatalogSecrets(cmd.Context())
 			items, err := printer.Items(list, err, func(s model.CatalogSecret) printer.Item {
-				return printer.Item{Name: "catalogsecret/" + s.Name, Value: s, Cells: []any{s.Name, string(s.Kind), printer.Or(strings.Join(s.UsedBy, ","), printer.None), printer.Age(a.Now(), s.UpdatedAt)}}
+				return printer.Item{
+					Name: "catalogsecret/" + s.Name, Value: s,
+					Cells: []any{
+						s.Name, string(s.Kind), printer.Or(strings.Join(s.UsedBy, ","), printer.None),
+						printer.Age(a.Now(), s.UpdatedAt),
+					},
+				}
 			})
 			if err != nil {
 				return err
@@ -80,9 +86,10 @@ func secretListCommand(a *command.Env) *cobra.Command {
 
 func secretDeleteCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Erase a credential; catalogs that use it stay, and report it as missing", Args: command.RequireArgs(1),
-		Long:    "Erases a credential for good. Catalogs that use it keep their content, and report the credential as missing.",
-		Example: "  chandler catalog secret delete dock-pull",
+		Use: "delete NAME", Short: "Erase a credential; catalogs that use it stay, and report it as missing",
+		Args: command.RequireArgs(1),
+		Long: "Erases a credential for good. Catalogs that use it keep their content, and report the credential as " +
+			"missing.", Example: "  chandler catalog secret delete dock-pull",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {

@@ -23,7 +23,8 @@ const maxKubeconfig = 256 << 10
 // Command is chandler cluster.
 func Command(a *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and remove clusters"}
-	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a), clusterRemoveCommand(a), clusterCredentialsCommand(a))
+	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a),
+		clusterRemoveCommand(a), clusterCredentialsCommand(a))
 	return c
 }
 
@@ -66,7 +67,8 @@ func kubeconfigFlag(c *cobra.Command, path *string) {
 func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 	var path string
 	c := &cobra.Command{
-		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster", Args: command.RequireArgs(1),
+		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster",
+		Args: command.RequireArgs(1),
 		Long: `Replaces the kubeconfig by which Chandler reaches a cluster, for example before a token expires.`,
 		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
   kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
@@ -93,7 +95,8 @@ func clusterSetCommand(a *command.Env) *cobra.Command {
 	var in model.ConfigureCluster
 	var changes []string
 	c := &cobra.Command{
-		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] [--label KEY=VALUE | --label KEY-]...",
+		Use: "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] " +
+			"[--label KEY=VALUE | --label KEY-]...",
 		Short: "Change the settings or labels of a cluster",
 		Long: `Changes the settings of a cluster; settings that are not given stay as they are.
 
@@ -130,13 +133,17 @@ clusters by labels are applied at once.`,
 			if err != nil {
 				return err
 			}
-			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events, printer.Labels(out.Labels))
+			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0],
+				out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events,
+				printer.Labels(out.Labels))
 		},
 	}
 	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are mirrored in the cluster: none, csv, all")
 	c.Flags().StringVar(&in.Drift, "drift", "", "what happens to edits of managed objects: correct, report")
-	c.Flags().StringVar(&in.Optional, "optional", "", "API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
-	c.Flags().StringVar(&in.Events, "events", "", "whether Kubernetes Events are written about mirrored objects: on, off")
+	c.Flags().StringVar(&in.Optional, "optional", "",
+		"API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
+	c.Flags().StringVar(&in.Events, "events", "",
+		"whether Kubernetes Events are written about mirrored objects: on, off")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- removes it; can be repeated")
 	return c
 }
@@ -167,7 +174,8 @@ func labelChanges(changes []string) (map[string]*string, error) {
 
 func clusterRemoveCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a cluster from Chandler; installed operators stay", Args: command.RequireArgs(1),
+		Use: "remove NAME", Short: "Remove a cluster from Chandler; installed operators stay",
+		Args: command.RequireArgs(1),
 		Long: `Removes a cluster from Chandler: its kubeconfig is erased, and nothing there is managed any more. Installed
 operators stay and keep running.`,
 		Example: "  chandler cluster remove east-1",

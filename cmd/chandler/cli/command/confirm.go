@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Confirm asks a person whether to go on. On no terminal nobody can be asked: there what is in the way refuses, and tells the
-// flag by which it is agreed to; where nothing is in the way, it goes on.
+// Confirm asks a person whether to go on. On no terminal nobody can be asked: there what is in the way refuses, and
+// tells the flag by which it is agreed to; where nothing is in the way, it goes on.
 func (a *Env) Confirm(question, inTheWay, flag string) error {
 	if !a.Terminal {
 		if inTheWay == "" {

@@ -76,7 +76,8 @@ func kindStatus(k errs.Kind) int {
 		return ExitNotFound
 	case errs.Unavailable:
 		return ExitUnavailable
-	case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.Unauthenticated, errs.Forbidden, errs.AlreadyExists, errs.Conflict:
+	case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.Unauthenticated, errs.Forbidden, errs.AlreadyExists,
+		errs.Conflict:
 		return ExitRefused
 	case errs.Internal:
 	}
@@ -87,7 +88,8 @@ func problemStatus(status int) int {
 	switch {
 	case status == http.StatusNotFound:
 		return ExitNotFound
-	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout, status == http.StatusBadGateway, status == http.StatusTooManyRequests:
+	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout, status == http.StatusBadGateway,
+		status == http.StatusTooManyRequests:
 		return ExitUnavailable
 	case status < http.StatusInternalServerError:
 		return ExitRefused

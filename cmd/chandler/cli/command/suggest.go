@@ -101,7 +101,10 @@ func CheckCluster(ctx context.Context, c *client.Client, names ...string) error 
 		for i := range all {
 			known[i] = all[i].Name
 		}
-		return &client.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("there is no cluster %s%s", name, DidYouMean(Closest(name, known)))}
+		return &client.Problem{
+			Status: http.StatusNotFound,
+			Detail: fmt.Sprintf("there is no cluster %s%s", name, DidYouMean(Closest(name, known))),
+		}
 	}
 	return nil
 }

@@ -12,7 +12,12 @@ func TestClosest(t *testing.T) {
 		name string
 		want string
 	}{
-		{"wset-1", "west-1"}, {"west", "west-1 west-2"}, {"est-1", "east-1 west-1"}, {"north", ""}, {"a", ""}, {"WEST-1", "west-1"},
+		{"wset-1", "west-1"},
+		{"west", "west-1 west-2"},
+		{"est-1", "east-1 west-1"},
+		{"north", ""},
+		{"a", ""},
+		{"WEST-1", "west-1"},
 	} {
 		if got := strings.Join(Closest(c.name, []string{"west-1", "west-2", "east-1", "b"}), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

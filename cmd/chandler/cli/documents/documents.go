@@ -24,7 +24,8 @@ type Options struct {
 
 // Flags registers --filename, --cluster and --namespace.
 func Flags(c *cobra.Command, files, clusters *[]string, namespace *string) {
-	c.Flags().StringSliceVarP(files, "filename", "f", nil, "file or folder to read, - for standard input; can be repeated")
+	c.Flags().StringSliceVarP(files, "filename", "f", nil,
+		"file or folder to read, - for standard input; can be repeated")
 	c.Flags().StringSliceVar(clusters, "cluster", nil, "cluster of the documents; several with commas")
 	c.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of documents without one")
 }
@@ -52,7 +53,8 @@ func Read(a *command.Env, o Options) ([]olm.Document, error) {
 			return nil, command.Usagef("missing --cluster: the documents name none")
 		}
 		if d.Cluster != "" && len(o.Clusters) > 0 && !slices.Contains(o.Clusters, d.Cluster) {
-			return nil, command.Usagef("%s: the cluster is %s, --cluster says %s", d.Where, d.Cluster, strings.Join(o.Clusters, ", "))
+			return nil, command.Usagef("%s: the cluster is %s, --cluster says %s", d.Where, d.Cluster,
+				strings.Join(o.Clusters, ", "))
 		}
 		if err := place(d, o.Namespace); err != nil {
 			return nil, err

@@ -62,7 +62,8 @@ func decision(ctx context.Context, a *command.Env, s command.Scope, args []strin
 	}
 	kind := t.Kind.Singular()
 	if len(t.Refs) != 1 || kind != kinds.KindSubscription && kind != "installplan" {
-		return model.Decision{}, command.Usagef("only subscriptions and install plans can be explained: give subscription/NAME or installplan/NAME")
+		return model.Decision{}, command.Usagef(
+			"only subscriptions and install plans can be explained: give subscription/NAME or installplan/NAME")
 	}
 	c, err := a.Client()
 	if err != nil {
@@ -94,7 +95,8 @@ func writeDecision(t *printer.Text, d model.Decision) {
 		t.Put("  - ", fmt.Sprintf("and %d more reasons", d.More))
 	}
 	if len(d.Conflict) > 1 {
-		t.Put("  ", "These conflict; without any one of them the others can be resolved: "+strings.Join(d.Conflict, ", ")+".")
+		t.Put("  ", "These conflict; without any one of them the others can be resolved: "+
+			strings.Join(d.Conflict, ", ")+".")
 	}
 	writeSuggestions(t, d)
 	for _, b := range d.Bundles {
@@ -159,11 +161,14 @@ func noSuggestion(d model.Decision) string {
 // writeRecord says whether the decision made again is what was recorded.
 func writeRecord(t *printer.Text, d model.Decision) {
 	if d.Agrees {
-		t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is the same.", printer.Short(d.Input), d.Semantics))
+		t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is the same.",
+			printer.Short(d.Input), d.Semantics))
 		return
 	}
-	t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is NOT the same:", printer.Short(d.Input), d.Semantics))
+	t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is NOT the same:",
+		printer.Short(d.Input), d.Semantics))
 	for _, x := range d.Differences {
-		t.Put("  - ", fmt.Sprintf("%s: recorded %s, now %s", x.What, printer.Or(x.Recorded, printer.None), printer.Or(x.Again, printer.None)))
+		t.Put("  - ", fmt.Sprintf("%s: recorded %s, now %s", x.What, printer.Or(x.Recorded, printer.None),
+			printer.Or(x.Again, printer.None)))
 	}
 }

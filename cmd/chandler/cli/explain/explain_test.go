@@ -9,7 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestExplained is what a person reads of a decision: who asks, who forbids, what would help, and whether the record holds (P1).
+// TestExplained is what a person reads of a decision: who asks, who forbids, what would help, and whether the record
+// holds (P1).
 func TestExplained(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -18,13 +19,17 @@ func TestExplained(t *testing.T) {
 	}{
 		"a conflict": {
 			model.Decision{
-				Cluster: "east-1", Namespace: "ports", Subscription: "buoy", Outcome: "Failed", Reason: "ConstraintsNotSatisfiable", Class: "unsatisfiable",
-				Input: "sha256:0123456789abcdef", Semantics: "chandler.resolve.v3", Agrees: true, Conflict: []string{"subscription/buoy", "subscription/rival"},
-				Statements: []model.Statement{
-					{Text: "there can be only one provider of Gauge (sea.test/v1): fleet/stable/rival.v1.0.0 and fleet/stable/buoy.v2.0.0"},
+				Cluster: "east-1", Namespace: "ports", Subscription: "buoy", Outcome: "Failed",
+				Reason: "ConstraintsNotSatisfiable", Class: "unsatisfiable", Input: "sha256:0123456789abcdef",
+				Semantics: "chandler.resolve.v3", Agrees: true,
+				Conflict: []string{"subscription/buoy", "subscription/rival"}, Statements: []model.Statement{
+					{Text: "there can be only one provider of Gauge (sea.test/v1): fleet/stable/rival.v1.0.0 and " +
+						"fleet/stable/buoy.v2.0.0"},
 					{Text: "subscription rival requires fleet/stable/rival.v1.0.0"},
 				},
-				More: 2, Remedies: []model.Remedy{{Text: "delete subscription rival", Also: []string{"subscription buoy then gets buoy.v2.0.0"}}},
+				More: 2, Remedies: []model.Remedy{
+					{Text: "delete subscription rival", Also: []string{"subscription buoy then gets buoy.v2.0.0"}},
+				},
 			},
 			`Subscription buoy in ports on east-1 does not resolve: ConstraintsNotSatisfiable
 (unsatisfiable).
@@ -45,8 +50,11 @@ Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 		},
 		"nothing helps, and the record was changed": {
 			model.Decision{
-				Cluster: "east-1", Namespace: "ports", Subscription: "buoy", Outcome: "Failed", Reason: "ErrorPreventedResolution", Class: "invalid-channel",
-				Input: "sha256:0123456789abcdef", Semantics: "chandler.resolve.v3", Statements: []model.Statement{{Text: "catalog fleet: no channel head"}},
+				Cluster: "east-1", Namespace: "ports", Subscription: "buoy", Outcome: "Failed",
+				Reason: "ErrorPreventedResolution", Class: "invalid-channel", Input: "sha256:0123456789abcdef",
+				Semantics: "chandler.resolve.v3", Statements: []model.Statement{
+					{Text: "catalog fleet: no channel head"},
+				},
 				Differences: []model.DecisionDifference{{What: "explanation", Recorded: "sha256:a"}},
 			},
 			`Subscription buoy in ports on east-1 does not resolve: ErrorPreventedResolution
@@ -62,8 +70,9 @@ Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 		},
 		"an image that cannot be fetched": {
 			model.Decision{
-				Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "Failed", Reason: "BundleUnpackFailed", Class: "bundle-image", Resolves: true,
-				Input: "sha256:ab", Semantics: "x", Agrees: true, Statements: []model.Statement{{Text: "bundle image a cannot be had (NotFound)"}},
+				Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "Failed", Reason: "BundleUnpackFailed",
+				Class: "bundle-image", Resolves: true, Input: "sha256:ab", Semantics: "x", Agrees: true,
+				Statements: []model.Statement{{Text: "bundle image a cannot be had (NotFound)"}},
 			},
 			`Subscription s in n on e does not resolve: BundleUnpackFailed (bundle-image).
 
@@ -76,11 +85,17 @@ Recomputed from its recorded input (ab, x), the decision is the same.`,
 		},
 		"a plan": {
 			model.Decision{
-				Cluster: "east-1", Namespace: "ports", Outcome: "Planned", PlanName: "install-7x2kq", Input: "sha256:0123456789abcdef", Semantics: "chandler.resolve.v3", Agrees: true,
-				Bundles: []model.PlannedBundle{{CSV: "buoy.v1.1.0", Channel: "stable", Reason: "NextStep", Replaces: "buoy.v1.0.0"}},
-				Why: []model.OperatorReasoning{{
+				Cluster: "east-1", Namespace: "ports", Outcome: "Planned", PlanName: "install-7x2kq",
+				Input: "sha256:0123456789abcdef", Semantics: "chandler.resolve.v3", Agrees: true,
+				Bundles: []model.PlannedBundle{{
+					CSV: "buoy.v1.1.0", Channel: "stable", Reason: "NextStep",
+					Replaces: "buoy.v1.0.0",
+				}}, Why: []model.OperatorReasoning{{
 					Package: "buoy", CSV: "buoy.v1.1.0", Subscription: "buoy", Channel: "stable", Catalog: "fleet",
-					NotTaken: []model.NewerThan{{CSV: "buoy.v1.2.0", Catalog: "fleet", Channels: []string{"stable"}, Reasons: []model.WhyReason{{Text: "one step at a time: buoy.v1.1.0 comes first"}}}},
+					NotTaken: []model.NewerThan{{
+						CSV: "buoy.v1.2.0", Catalog: "fleet", Channels: []string{"stable"},
+						Reasons: []model.WhyReason{{Text: "one step at a time: buoy.v1.1.0 comes first"}},
+					}},
 				}},
 			},
 			`Install plan install-7x2kq for ports on east-1 brings:
@@ -95,8 +110,12 @@ Newer versions, and why they are not installed:
 Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the decision is the same.`,
 		},
 		"at the head": {
-			model.Decision{Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "AtLatestKnown", CSV: "a.v1", Input: "sha256:ab", Semantics: "x", Agrees: true},
-			"Subscription s in n on e has a.v1; no newer version is offered.\n\nRecomputed from its recorded input (ab, x), the decision is the same.",
+			model.Decision{
+				Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "AtLatestKnown", CSV: "a.v1",
+				Input: "sha256:ab", Semantics: "x", Agrees: true,
+			},
+			"Subscription s in n on e has a.v1; no newer version is offered.\n\nRecomputed from its recorded input " +
+				"(ab, x), the decision is the same.",
 		},
 	} {
 		var p printer.Text
@@ -110,9 +129,15 @@ Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 // pinned are versions that a policy keeps away, and one that is deprecated.
 func pinned(csvs ...string) (out []model.NewerThan) {
 	for _, csv := range csvs {
-		out = append(out, model.NewerThan{CSV: csv, Catalog: "fleet", Channels: []string{"x"}, Reasons: []model.WhyReason{{Text: "approval policy freeze pins 1.0.0"}}})
+		out = append(out, model.NewerThan{
+			CSV: csv, Catalog: "fleet", Channels: []string{"x"},
+			Reasons: []model.WhyReason{{Text: "approval policy freeze pins 1.0.0"}},
+		})
 	}
-	return append(out, model.NewerThan{CSV: "a.v4", Catalog: "fleet", Channels: []string{"x"}, Reasons: []model.WhyReason{{Text: "it is deprecated"}}})
+	return append(out, model.NewerThan{
+		CSV: "a.v4", Catalog: "fleet", Channels: []string{"x"},
+		Reasons: []model.WhyReason{{Text: "it is deprecated"}},
+	})
 }
 
 // TestWhyText: an operator that nobody follows, one without news, and more than is shown.
@@ -137,8 +162,11 @@ Newer versions, and why they are not installed:
   a.v2 in catalog fleet, channel x, y
     - approval policy freeze pins 1.0.0
   and 7 older ones of these`: {
-			Package: "a", Subscription: "s", Because: []model.WhyLink{{Text: "subscription s asks for package a"}}, More: 7,
-			NotTaken: []model.NewerThan{{CSV: "a.v2", Catalog: "fleet", Channels: []string{"x", "y"}, Reasons: []model.WhyReason{{Text: "approval policy freeze pins 1.0.0"}}}},
+			Package: "a", Subscription: "s", Because: []model.WhyLink{{Text: "subscription s asks for package a"}},
+			More: 7, NotTaken: []model.NewerThan{{
+				CSV: "a.v2", Catalog: "fleet", Channels: []string{"x", "y"},
+				Reasons: []model.WhyReason{{Text: "approval policy freeze pins 1.0.0"}},
+			}},
 		},
 	} {
 		var p printer.Text

@@ -19,7 +19,8 @@ func RulesCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rules [RULE...]",
 		Short: "Explain the rules that messages name: what they require, why, and how to fix violations",
-		Long: `Explains rules by the names that messages give them, or lists all. The same text is in ` + rules.Document + ` and, for
+		Long: `Explains rules by the names that messages give them, or lists all. The same text is in ` +
+			rules.Document + ` and, for
 programs, at /api/v1/rules. It needs no server.`,
 		Example: `  chandler rules R-CAT-43
   chandler rules one-of R-CAT-59/csv-name
@@ -41,7 +42,10 @@ func listRules(a *command.Env, o printer.Output, ids []string) error {
 	for _, id := range ids {
 		r, ok := rules.Find(id)
 		if !ok {
-			return &client.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("there is no rule %q: chandler rules lists them all", id)}
+			return &client.Problem{
+				Status: http.StatusNotFound,
+				Detail: fmt.Sprintf("there is no rule %q: chandler rules lists them all", id),
+			}
 		}
 		list = append(list, r)
 	}
@@ -54,7 +58,10 @@ func listRules(a *command.Env, o printer.Output, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Show(a.Out, a.Err, printer.Table{Plural: "rules", Columns: []printer.Column{{Name: "Rule"}, {Name: "Kind"}, {Name: "Demands"}}}, items, len(ids) == 1)
+	return o.Show(a.Out, a.Err, printer.Table{
+		Plural:  "rules",
+		Columns: []printer.Column{{Name: "Rule"}, {Name: "Kind"}, {Name: "Demands"}},
+	}, items, len(ids) == 1)
 }
 
 func explainRules(a *command.Env, list []rules.Rule) error {
@@ -65,7 +72,12 @@ func explainRules(a *command.Env, list []rules.Rule) error {
 		}
 		t.Put("", r.ID)
 		t.Put("  ", plainText(r.Demands))
-		for _, part := range []struct{ name, text string }{{"Why: ", r.Why}, {"Mend: ", r.Mend}, {"Strict or lenient: ", r.Strictness}, {"See ", rules.Link(r.ID)}} {
+		for _, part := range []struct{ name, text string }{
+			{"Why: ", r.Why},
+			{"Mend: ", r.Mend},
+			{"Strict or lenient: ", r.Strictness},
+			{"See ", rules.Link(r.ID)},
+		} {
 			if part.text != "" {
 				t.Put("  ", part.name+plainText(part.text))
 			}

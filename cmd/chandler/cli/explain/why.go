@@ -76,7 +76,8 @@ func writeWhy(t *printer.Text, w model.OperatorReasoning, where string) {
 			alike++
 		}
 		n := list[0]
-		t.Put("  ", fmt.Sprintf("%s in catalog %s, channel %s", names(list[:alike]), n.Catalog, strings.Join(n.Channels, ", ")))
+		t.Put("  ", fmt.Sprintf("%s in catalog %s, channel %s", names(list[:alike]), n.Catalog,
+			strings.Join(n.Channels, ", ")))
 		for _, r := range n.Reasons {
 			t.Put("    - ", r.Text)
 		}
@@ -122,5 +123,6 @@ func followed(w model.OperatorReasoning) string {
 	if w.Subscription == "" {
 		return ", which no subscription follows"
 	}
-	return fmt.Sprintf(", subscription %s, channel %s of catalog %s", w.Subscription, printer.Or(w.Channel, "(any)"), printer.Or(w.Catalog, "(any)"))
+	return fmt.Sprintf(", subscription %s, channel %s of catalog %s", w.Subscription, printer.Or(w.Channel, "(any)"),
+		printer.Or(w.Catalog, "(any)"))
 }

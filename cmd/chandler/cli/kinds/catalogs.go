@@ -25,10 +25,15 @@ func Catalogs(a *command.Env) Kind {
 		if display == nil {
 			display = &model.CatalogDisplay{}
 		}
-		return printer.Item{Name: "catalog/" + CatalogRef(c).String(), Value: c, Subject: CatalogRef(c).String(), Stream: events.KindCatalog, Describe: func(p *printer.Page) { describeCatalog(p, c) }, Cells: []any{
-			CatalogRef(c).String(), printer.Or(display.Name, printer.None), string(c.Source.Type), printer.Or(display.Publisher, printer.None), catalogState(c), c.Packages, c.Bundles,
-			printer.Age(a.Now(), c.AddedAt), c.Priority, printer.Short(c.Revision), printer.Or(c.Reason, printer.None), sourceText(c.Source), printer.Labels(c.Labels),
-		}}
+		return printer.Item{
+			Name: "catalog/" + CatalogRef(c).String(), Value: c, Subject: CatalogRef(c).String(),
+			Stream: events.KindCatalog, Describe: func(p *printer.Page) { describeCatalog(p, c) }, Cells: []any{
+				CatalogRef(c).String(), printer.Or(display.Name, printer.None), string(c.Source.Type),
+				printer.Or(display.Publisher, printer.None), catalogState(c), c.Packages, c.Bundles,
+				printer.Age(a.Now(), c.AddedAt), c.Priority, printer.Short(c.Revision),
+				printer.Or(c.Reason, printer.None), sourceText(c.Source), printer.Labels(c.Labels),
+			},
+		}
 	}
 	return Kind{
 		Document: "Catalog",
@@ -156,7 +161,8 @@ func describeVariant(p *printer.Page, v model.CatalogVariant) {
 	line("Error", strings.TrimSpace(v.ErrorReason+" "+v.Error))
 	line("Quarantined", strings.Join(v.Quarantined, ", "))
 	if v.Errors+v.Warnings+v.Infos > 0 {
-		line("Findings", fmt.Sprintf("%d errors, %d warnings, %d infos (chandler catalog findings)", v.Errors, v.Warnings, v.Infos))
+		line("Findings", fmt.Sprintf("%d errors, %d warnings, %d infos (chandler catalog findings)", v.Errors,
+			v.Warnings, v.Infos))
 	}
 }
 
@@ -181,7 +187,8 @@ func changeText(c model.RevisionChange) string {
 	}
 	var parts []string
 	for _, h := range c.Heads {
-		parts = append(parts, fmt.Sprintf("%s: %s to %s", h.Channel, printer.Or(h.From, printer.None), printer.Or(h.To, printer.None)))
+		parts = append(parts, fmt.Sprintf("%s: %s to %s", h.Channel, printer.Or(h.From, printer.None),
+			printer.Or(h.To, printer.None)))
 	}
 	for _, n := range []struct {
 		count int
@@ -224,6 +231,7 @@ func describeLastRevision(p *printer.Page, v model.Revision) {
 		p.Row(c.Package+":", changeText(c))
 	}
 	if names := Mutated(v.Changes); len(names) > 0 {
-		p.Row("Mutated:", strings.Join(names, ", ")+" (different content under the same name, which is never reinstalled)")
+		p.Row("Mutated:", strings.Join(names, ", ")+
+			" (different content under the same name, which is never reinstalled)")
 	}
 }

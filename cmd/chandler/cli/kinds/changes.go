@@ -37,7 +37,8 @@ func changeSummary(u model.Upgrade) string {
 	case u.Empty():
 		return "the same custom resource definitions and permissions"
 	}
-	out := fmt.Sprintf("changed custom resource definitions: %d, permissions gained: %d, lost: %d", len(u.CRDs), len(u.Gained), len(u.Lost))
+	out := fmt.Sprintf("changed custom resource definitions: %d, permissions gained: %d, lost: %d", len(u.CRDs),
+		len(u.Gained), len(u.Lost))
 	if u.Breaking {
 		out = "BREAKING: existing resources can become invalid or unreachable; " + out
 	}

@@ -13,15 +13,17 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestChangesAreSentences: an approver reads what an upgrade changes, in words, and an auditor which rights it gains (R-NAD-7).
+// TestChangesAreSentences: an approver reads what an upgrade changes, in words, and an auditor which rights it gains
+// (R-NAD-7).
 func TestChangesAreSentences(t *testing.T) {
 	t.Parallel()
 	d := compare.Difference{
 		CRDs: []compare.CRD{
 			{
-				Name: "tides.sea.test", Change: compare.Changed, Scope: &compare.Move{From: "Namespaced", To: "Cluster"},
-				Storage: &compare.Move{From: "v1beta1", To: "v1"}, ServedRemoved: []string{"v1beta1"}, VersionsAdded: []string{"v1"},
-				Schema: []compare.SchemaChange{
+				Name: "tides.sea.test", Change: compare.Changed,
+				Scope:   &compare.Move{From: "Namespaced", To: "Cluster"},
+				Storage: &compare.Move{From: "v1beta1", To: "v1"}, ServedRemoved: []string{"v1beta1"},
+				VersionsAdded: []string{"v1"}, Schema: []compare.SchemaChange{
 					{Version: "v1", Path: "spec.size", Kind: compare.TypeChanged, From: "string", To: "integer"},
 					{Version: "v1", Path: "spec.old", Kind: compare.FieldRemoved, From: "string"},
 					{Version: "v1", Path: "spec.must", Kind: compare.FieldRequired},
@@ -31,8 +33,14 @@ func TestChangesAreSentences(t *testing.T) {
 			{Name: "gone.sea.test", Change: compare.Removed},
 		},
 		Gained: []compare.Right{
-			{Scope: compare.ScopeCluster, Resource: "secrets", Verbs: []string{"get", "list"}, Sensitive: compare.ReadsSecrets},
-			{Scope: compare.ScopeNamespace, Group: "apps", Resource: "deployments", Name: "tide", Verbs: []string{"patch"}},
+			{
+				Scope: compare.ScopeCluster, Resource: "secrets", Verbs: []string{"get", "list"},
+				Sensitive: compare.ReadsSecrets,
+			},
+			{
+				Scope: compare.ScopeNamespace, Group: "apps", Resource: "deployments", Name: "tide",
+				Verbs: []string{"patch"},
+			},
 			{Scope: compare.ScopeCluster, URL: "/metrics", Verbs: []string{"get"}},
 		},
 	}
@@ -72,7 +80,8 @@ func TestLongListsAreCut(t *testing.T) {
 	for i := range printer.ShownChanges + 5 {
 		lines = append(lines, fmt.Sprint(i))
 	}
-	if got := printer.Limit(lines); len(got) != printer.ShownChanges+1 || got[printer.ShownChanges] != "… and 5 more; see -o json" || len(lines) != printer.ShownChanges+5 {
+	if got := printer.Limit(lines); len(got) != printer.ShownChanges+1 ||
+		got[printer.ShownChanges] != "… and 5 more; see -o json" || len(lines) != printer.ShownChanges+5 {
 		t.Errorf("got %q", got)
 	}
 }
@@ -83,14 +92,19 @@ func TestRevisionsAreSentences(t *testing.T) {
 	all := []model.RevisionChange{
 		{Package: "new", Change: "added", BundlesAdded: []string{"new.v1"}},
 		{
-			Package: "buoy", Change: "changed", Heads: []model.ChannelMove{{Channel: "stable", From: "a", To: "b"}, {Channel: "gone", From: "c"}},
-			BundlesAdded: []string{"b"}, BundlesMutated: []string{"z", "a"}, DefaultChannelTo: "stable", Deprecated: []string{"olm.package"}, Undeprecated: []string{"olm.bundle/a"},
+			Package: "buoy", Change: "changed", Heads: []model.ChannelMove{
+				{Channel: "stable", From: "a", To: "b"},
+				{Channel: "gone", From: "c"},
+			},
+			BundlesAdded: []string{"b"}, BundlesMutated: []string{"z", "a"}, DefaultChannelTo: "stable",
+			Deprecated: []string{"olm.package"}, Undeprecated: []string{"olm.bundle/a"},
 		},
 		{Package: "icon", Change: "changed"},
 		{Package: "old", Change: "removed"},
 		{Package: "fifth", Change: "added"},
 	}
-	want := "new added; buoy stable: a to b, gone: c to <none>, 1 bundles added, 2 bundles mutated, default channel stable, " +
+	want := "new added; buoy stable: a to b, gone: c to <none>, 1 bundles added, 2 bundles mutated, default channel " +
+		"stable, " +
 		"deprecated olm.package, no longer deprecated olm.bundle/a; icon changed; old removed; and 1 packages more"
 	if got := ChangesText(all); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -105,7 +119,10 @@ func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]protocol.Cut{
 		"1 component": {Components: 1},
-		"2 components, 3 drifted objects, 1 difference, 4 requirements, 5 texts, 6 transitions": {Components: 2, Drifts: 3, Fields: 1, Requirements: 4, Messages: 5, History: 6},
+		"2 components, 3 drifted objects, 1 difference, 4 requirements, 5 texts, 6 transitions": {
+			Components: 2,
+			Drifts:     3, Fields: 1, Requirements: 4, Messages: 5, History: 6,
+		},
 	} {
 		if got := leftOutText(c); got != want {
 			t.Errorf("got %q, want %q", got, want)

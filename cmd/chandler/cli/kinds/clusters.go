@@ -40,9 +40,13 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 }
 
 func showCluster(a *command.Env, c model.Cluster) printer.Item {
-	return printer.Item{Name: "cluster/" + c.Name, Value: c, Subject: c.Name, Stream: events.KindCluster, Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
-		c.Name, c.State, printer.Or(c.KubernetesVersion, printer.None), printer.Age(a.Now(), c.RegisteredAt), printer.Or(c.Reason, printer.None), printer.Labels(c.Labels),
-	}}
+	return printer.Item{
+		Name: "cluster/" + c.Name, Value: c, Subject: c.Name, Stream: events.KindCluster,
+		Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
+			c.Name, c.State, printer.Or(c.KubernetesVersion, printer.None), printer.Age(a.Now(), c.RegisteredAt),
+			printer.Or(c.Reason, printer.None), printer.Labels(c.Labels),
+		},
+	}
 }
 
 // Clusters is the kind of clusters.
@@ -51,7 +55,14 @@ func Clusters(a *command.Env) Kind {
 		Document: "Cluster",
 		Names:    []string{"cluster", "clusters"},
 		filters:  []string{FlagState, FlagLabel},
-		columns:  []printer.Column{{Name: "Name"}, {Name: "State"}, {Name: "Kubernetes"}, {Name: "Age"}, {Name: "Reason", Wide: true}, {Name: "Labels", Wide: true}},
+		columns: []printer.Column{
+			{Name: "Name"},
+			{Name: "State"},
+			{Name: "Kubernetes"},
+			{Name: "Age"},
+			{Name: "Reason", Wide: true},
+			{Name: "Labels", Wide: true},
+		},
 		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {
 			list, err := c.Clusters(ctx, s)
 			return printer.Items(list, err, func(v model.Cluster) printer.Item { return showCluster(a, v) })

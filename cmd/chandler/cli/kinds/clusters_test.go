@@ -16,7 +16,10 @@ func TestOutputFormats(t *testing.T) {
 	a := &command.Env{Streams: command.Streams{Now: func() time.Time { return now }}}
 	r := Clusters(a)
 	list := []model.Cluster{
-		{Name: "east-1", State: "Connected", KubernetesVersion: "v1.34.4", RegisteredAt: now.Add(-3 * time.Hour), Labels: map[string]string{"b": "2", "a": "1"}},
+		{
+			Name: "east-1", State: "Connected", KubernetesVersion: "v1.34.4", RegisteredAt: now.Add(-3 * time.Hour),
+			Labels: map[string]string{"b": "2", "a": "1"},
+		},
 		{Name: "w", State: "Unreachable", Reason: "ConnectionRefused", RegisteredAt: now.Add(-90 * time.Second)},
 	}
 	items := make([]printer.Item, len(list))
@@ -24,7 +27,8 @@ func TestOutputFormats(t *testing.T) {
 		items[i] = clusterItem(a, c)
 	}
 	for format, want := range map[string]string{
-		"":     "NAME     STATE         KUBERNETES   AGE\neast-1   Connected     v1.34.4      3h\nw        Unreachable   <none>       90s\n",
+		"": "NAME     STATE         KUBERNETES   AGE\neast-1   Connected     v1.34.4      3h\nw        " +
+			"Unreachable   <none>       90s\n",
 		"name": "cluster/east-1\ncluster/w\n",
 		"wide": "NAME     STATE         KUBERNETES   AGE   REASON              LABELS\n" +
 			"east-1   Connected     v1.34.4      3h    <none>              a=1,b=2\n" +

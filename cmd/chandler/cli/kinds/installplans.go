@@ -24,7 +24,8 @@ const PhaseRequiresApproval = "RequiresApproval"
 func ApprovedText(now model.InstallPlan) string {
 	did := "approved"
 	if now.MissingApprovals > 0 {
-		did = fmt.Sprintf("approved by you; %s of other people still missing", printer.Plural(now.MissingApprovals, "approval"))
+		did = fmt.Sprintf("approved by you; %s of other people still missing",
+			printer.Plural(now.MissingApprovals, "approval"))
 	}
 	if now.WaitsFor == model.WaitsForWindow {
 		did += "; it waits for its " + waitText(now)
@@ -50,7 +51,8 @@ func describeInstallPlan(p *printer.Page, v model.InstallPlan) {
 	p.Section("Bundles")
 	p.Row("CSV", "VERSION", "CHANNEL", "CATALOG", "REPLACES", "WHY")
 	for _, b := range v.Bundles {
-		p.Row(b.CSV, b.Version, printer.Or(b.Channel, printer.None), b.Catalog, printer.Or(b.Replaces, printer.None), eventtext.Why(b))
+		p.Row(b.CSV, b.Version, printer.Or(b.Channel, printer.None), b.Catalog, printer.Or(b.Replaces, printer.None),
+			eventtext.Why(b))
 	}
 	describeChanges(p, v.Changes)
 	describeRemovedAPIs(p, v.RemovedAPIs)
@@ -95,10 +97,14 @@ func installPlans(a *command.Env) Kind {
 		if p.Failure != nil {
 			reason = p.Failure.Reason
 		}
-		return printer.Item{Name: "installplan/" + key(p), Value: p, Subject: key(p), Stream: events.KindInstallPlan, Describe: func(d *printer.Page) { describeInstallPlan(d, p) }, Cells: []any{
-			p.Cluster, p.Namespace, p.Name, printer.Or(strings.Join(csvs, ","), printer.None), approvalText(p), p.Phase, printer.Or(waitText(p), printer.None), printer.Age(a.Now(), p.ProposedAt),
-			strconv.Itoa(p.Steps), reason, printer.Short(p.Digest), p.ID, printer.Labels(p.Labels),
-		}}
+		return printer.Item{
+			Name: "installplan/" + key(p), Value: p, Subject: key(p), Stream: events.KindInstallPlan,
+			Describe: func(d *printer.Page) { describeInstallPlan(d, p) }, Cells: []any{
+				p.Cluster, p.Namespace, p.Name, printer.Or(strings.Join(csvs, ","), printer.None), approvalText(p),
+				p.Phase, printer.Or(waitText(p), printer.None), printer.Age(a.Now(), p.ProposedAt),
+				strconv.Itoa(p.Steps), reason, printer.Short(p.Digest), p.ID, printer.Labels(p.Labels),
+			},
+		}
 	}
 	return Kind{
 		Document: "InstallPlan",
@@ -145,8 +151,8 @@ func FindPlan(ctx context.Context, c *client.Client, r client.Ref) (model.Instal
 	return model.InstallPlan{}, notFound("install plan", r)
 }
 
-// DescribeCheck adds what stands in the way of a plan that has not begun. That nobody can say so now is no reason not to
-// describe the rest.
+// DescribeCheck adds what stands in the way of a plan that has not begun. That nobody can say so now is no reason not
+// to describe the rest.
 func DescribeCheck(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
 	v, ok := it.Value.(model.InstallPlan)
 	if !ok || v.Begun || v.EndedAt != nil {
@@ -154,7 +160,8 @@ func DescribeCheck(ctx context.Context, c *client.Client, p *printer.Page, it pr
 	}
 	check, err := c.CheckPlan(ctx, v.ID)
 	switch {
-	case client.IsStatus(err, http.StatusServiceUnavailable), client.IsStatus(err, http.StatusNotFound), client.IsStatus(err, http.StatusConflict):
+	case client.IsStatus(err, http.StatusServiceUnavailable), client.IsStatus(err, http.StatusNotFound),
+		client.IsStatus(err, http.StatusConflict):
 		p.Line("In its cluster", fmt.Sprintf("(%v)", err))
 		return nil
 	case err != nil:
@@ -163,7 +170,8 @@ func DescribeCheck(ctx context.Context, c *client.Client, p *printer.Page, it pr
 	p.Line("In its cluster", summary(check))
 	for _, o := range check.Shared {
 		for _, d := range o.Differences {
-			p.Line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s has %s", o.Object, d.Path, o.Holder, FormText(d.Has, d), o.Operator, FormText(d.Wants, d)))
+			p.Line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s has %s", o.Object, d.Path, o.Holder,
+				FormText(d.Has, d), o.Operator, FormText(d.Wants, d)))
 		}
 	}
 	return nil
@@ -212,7 +220,9 @@ func summary(c model.PlanCheck) string {
 const uuidLength = 36
 
 // NamedPlan finds the plan that a person names, and returns it with a client to go on with.
-func NamedPlan(ctx context.Context, a *command.Env, s command.Scope, name string) (*client.Client, model.InstallPlan, error) {
+func NamedPlan(ctx context.Context, a *command.Env, s command.Scope, name string) (
+	*client.Client, model.InstallPlan, error,
+) {
 	c, err := a.Client()
 	if err != nil {
 		return nil, model.InstallPlan{}, err
@@ -274,7 +284,8 @@ func describeTerms(p *printer.Page, v model.InstallPlan) {
 		p.Line("Approved by", fmt.Sprintf("%s, until %s", g.By, g.Expires.UTC().Format("2006-01-02 15:04 MST")))
 	}
 	for _, c := range v.Choices {
-		text := fmt.Sprintf("%s %s, by %s, %s", strings.ToLower(c.Choice), c.Object, c.By, c.At.UTC().Format("2006-01-02 15:04 MST"))
+		text := fmt.Sprintf("%s %s, by %s, %s", strings.ToLower(c.Choice), c.Object, c.By,
+			c.At.UTC().Format("2006-01-02 15:04 MST"))
 		if c.Reason != "" {
 			text += ": " + c.Reason
 		}

@@ -1,5 +1,5 @@
-// Package kinds knows the kinds of objects of the API: how each is named on the command line, listed in a table, described
-// for people, and deleted.
+// Package kinds knows the kinds of objects of the API: how each is named on the command line, listed in a table,
+// described for people, and deleted.
 package kinds
 
 import (
@@ -62,7 +62,8 @@ func (r Kind) CheckSelection(s client.Selection) error {
 		if len(r.filters) == 0 {
 			return command.Usagef("%s cannot be selected by --%s: they are always all listed", r.Names[1], f.flag)
 		}
-		return command.Usagef("%s cannot be selected by --%s: use --%s", r.Names[1], f.flag, strings.Join(r.filters, ", --"))
+		return command.Usagef("%s cannot be selected by --%s: use --%s", r.Names[1], f.flag,
+			strings.Join(r.filters, ", --"))
 	}
 	return nil
 }
@@ -101,7 +102,10 @@ func (r Kind) Table() printer.Table {
 
 // All are all kinds.
 func All(a *command.Env) []Kind {
-	return []Kind{Clusters(a), Catalogs(a), packages(a), operatorGroups(a), Subscriptions(a), installPlans(a), approvalPolicies(a), Operators(a), leftovers(a), operatorHubs()}
+	return []Kind{
+		Clusters(a), Catalogs(a), packages(a), operatorGroups(a), Subscriptions(a), installPlans(a),
+		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(),
+	}
 }
 
 // Find finds a kind by any of its names.
@@ -115,7 +119,8 @@ func Find(a *command.Env, name string) (Kind, error) {
 		known, words = append(known, r.Names[1]), append(words, r.Names...)
 	}
 	slices.Sort(known)
-	return Kind{}, command.Usagef("unknown kind %q%s: use one of %s", name, command.DidYouMean(command.Closest(name, words)), strings.Join(known, ", "))
+	return Kind{}, command.Usagef("unknown kind %q%s: use one of %s", name,
+		command.DidYouMean(command.Closest(name, words)), strings.Join(known, ", "))
 }
 
 // Ref reads "name" within the scope, or "cluster/namespace/name".
@@ -133,7 +138,8 @@ func (r Kind) Ref(s command.Scope, name string) (client.Ref, error) {
 	case len(parts) == 1 && s.Cluster != "" && s.Namespace != "":
 		return client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: name}, nil
 	case len(parts) == 1:
-		return client.Ref{}, command.Usagef("%s %s needs --cluster and --namespace, or give it as cluster/namespace/%s", r.Singular(), name, name)
+		return client.Ref{}, command.Usagef("%s %s needs --cluster and --namespace, or give it as cluster/namespace/%s",
+			r.Singular(), name, name)
 	default:
 		return client.Ref{}, command.Usagef("%q is not a name of a %s", name, r.Singular())
 	}

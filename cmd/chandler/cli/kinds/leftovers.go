@@ -41,16 +41,28 @@ func leftovers(a *command.Env) Kind {
 			left[i] = ObjectText(o.Object) + " (" + o.Reason + ")"
 		}
 		key := l.Cluster + "/" + l.Namespace + "/" + l.Name
-		return printer.Item{Name: "leftover/" + key, Value: l, Subject: key, Stream: events.KindCSV, Describe: func(p *printer.Page) { describeLeftovers(p, l) }, Cells: []any{
-			l.Cluster, l.Namespace, l.Name, l.Package, printer.Age(a.Now(), l.RemovedAt), len(l.Objects), printer.Or(strings.Join(left, ", "), printer.None),
-		}}
+		return printer.Item{
+			Name: "leftover/" + key, Value: l, Subject: key, Stream: events.KindCSV,
+			Describe: func(p *printer.Page) { describeLeftovers(p, l) }, Cells: []any{
+				l.Cluster, l.Namespace, l.Name, l.Package, printer.Age(a.Now(), l.RemovedAt), len(l.Objects),
+				printer.Or(strings.Join(left, ", "), printer.None),
+			},
+		}
 	}
 	return Kind{
 		Document: "Leftovers",
 		Names:    []string{"leftover", "leftovers"},
 		scoped:   true,
 		filters:  []string{FlagCluster, FlagNamespace, FlagPackage},
-		columns:  []printer.Column{{Name: "Cluster"}, {Name: "Namespace"}, {Name: "Name"}, {Name: "Package"}, {Name: "Removed"}, {Name: "Objects"}, {Name: "Left", Wide: true}},
+		columns: []printer.Column{
+			{Name: "Cluster"},
+			{Name: "Namespace"},
+			{Name: "Name"},
+			{Name: "Package"},
+			{Name: "Removed"},
+			{Name: "Objects"},
+			{Name: "Left", Wide: true},
+		},
 		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {
 			list, err := c.Leftovers(ctx, s)
 			return printer.Items(list, err, show)
@@ -83,6 +95,7 @@ func describeLeftovers(p *printer.Page, l model.Leftovers) {
 		p.Row(ObjectText(o.Object), LeftText(o))
 	}
 	if l.More > 0 {
-		p.Row("and "+printer.Plural(l.More, "other object"), "not listed, because the cluster's report is too large for a message")
+		p.Row("and "+printer.Plural(l.More, "other object"),
+			"not listed, because the cluster's report is too large for a message")
 	}
 }

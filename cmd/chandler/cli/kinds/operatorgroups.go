@@ -61,9 +61,14 @@ func describeOperatorGroup(p *printer.Page, g model.OperatorGroup) {
 func operatorGroups(a *command.Env) Kind {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) printer.Item {
-		return printer.Item{Name: "operatorgroup/" + key(g), Value: g, Subject: key(g), Stream: events.KindOperatorGroup, Describe: func(p *printer.Page) { describeOperatorGroup(p, g) }, Cells: []any{
-			g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), printer.Age(a.Now(), g.CreatedAt), printer.Or(g.Spec.ServiceAccountName, printer.None), printer.Labels(g.Labels),
-		}}
+		return printer.Item{
+			Name: "operatorgroup/" + key(g), Value: g, Subject: key(g),
+			Stream: events.KindOperatorGroup, Describe: func(p *printer.Page) { describeOperatorGroup(p, g) },
+			Cells: []any{
+				g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), printer.Age(a.Now(), g.CreatedAt),
+				printer.Or(g.Spec.ServiceAccountName, printer.None), printer.Labels(g.Labels),
+			},
+		}
 	}
 	return Kind{
 		Document: "OperatorGroup",

@@ -19,15 +19,18 @@ func operatorHubs() Kind {
 				off++
 			}
 		}
-		return printer.Item{Name: "operatorhub/" + name, Value: h, Cells: []any{name, h.DisableAllDefaultSources, off}, Describe: func(p *printer.Page) {
-			p.Line("Name", name)
-			if h.DisableAllDefaultSources {
-				p.Line("Default catalogs", "disabled, except those that are named")
-			}
-			for _, s := range h.Status {
-				p.Line("Source", s.Name+" "+s.Status+" "+s.Message)
-			}
-		}}
+		return printer.Item{
+			Name: "operatorhub/" + name, Value: h, Cells: []any{name, h.DisableAllDefaultSources, off},
+			Describe: func(p *printer.Page) {
+				p.Line("Name", name)
+				if h.DisableAllDefaultSources {
+					p.Line("Default catalogs", "disabled, except those that are named")
+				}
+				for _, s := range h.Status {
+					p.Line("Source", s.Name+" "+s.Status+" "+s.Message)
+				}
+			},
+		}
 	}
 	get := func(ctx context.Context, c *client.Client) (printer.Item, error) {
 		h, err := c.OperatorHub(ctx)

@@ -39,7 +39,8 @@ func describeOperator(p *printer.Page, o model.Operator) {
 	}
 }
 
-// describeOperatorDetails shows what the cluster says of an operator: what is unmet of its requirements, not all of them.
+// describeOperatorDetails shows what the cluster says of an operator: what is unmet of its requirements, not all of
+// them.
 func describeOperatorDetails(p *printer.Page, d model.OperatorDetails) {
 	if c := d.Condition; c != nil {
 		word := "yes"
@@ -49,7 +50,8 @@ func describeOperatorDetails(p *printer.Page, d model.OperatorDetails) {
 		if c.Overridden {
 			word += ", as an administrator decided"
 		}
-		p.Line("Upgradeable", strings.Join(slices.DeleteFunc([]string{word, c.Reason, c.Message}, func(s string) bool { return s == "" }), ": "))
+		p.Line("Upgradeable", strings.Join(slices.DeleteFunc([]string{word, c.Reason, c.Message},
+			func(s string) bool { return s == "" }), ": "))
 	}
 	describeUnmet(p, d.Requirements)
 	if len(d.NotReady) > 0 {
@@ -132,7 +134,8 @@ func describeDrift(p *printer.Page, x protocol.Drift) {
 		p.Row("", "", x.Reason)
 	}
 	for _, f := range x.Fields {
-		p.Row("", f.Path, "want "+printer.Or(string(f.Want), printer.None)+", have "+printer.Or(string(f.Have), printer.None))
+		p.Row("", f.Path, "want "+printer.Or(string(f.Want), printer.None)+", have "+
+			printer.Or(string(f.Have), printer.None))
 	}
 }
 
@@ -140,9 +143,14 @@ func describeDrift(p *printer.Page, x protocol.Drift) {
 func Operators(a *command.Env) Kind {
 	key := func(o model.Operator) string { return o.Cluster + "/" + o.Namespace + "/" + o.Name }
 	show := func(o model.Operator) printer.Item {
-		return printer.Item{Name: "operator/" + key(o), Value: o, Subject: key(o), Stream: events.KindCSV, Describe: func(p *printer.Page) { describeOperator(p, o) }, Cells: []any{
-			o.Cluster, o.Namespace, o.Name, o.Package, o.Version, o.Phase, printer.Age(a.Now(), o.InstalledAt), printer.Or(o.Reason, printer.None), printer.Or(conditionTypes(o.Conditions), printer.None), printer.Or(o.Message, printer.None),
-		}}
+		return printer.Item{
+			Name: "operator/" + key(o), Value: o, Subject: key(o), Stream: events.KindCSV,
+			Describe: func(p *printer.Page) { describeOperator(p, o) }, Cells: []any{
+				o.Cluster, o.Namespace, o.Name, o.Package, o.Version, o.Phase, printer.Age(a.Now(), o.InstalledAt),
+				printer.Or(o.Reason, printer.None), printer.Or(conditionTypes(o.Conditions), printer.None),
+				printer.Or(o.Message, printer.None),
+			},
+		}
 	}
 	return Kind{
 		Document: "Operator",
@@ -188,7 +196,9 @@ func conditionTypes(list []model.Condition) string {
 }
 
 // NamedOperator finds an operator by its ClusterServiceVersion, its subscription or its package.
-func NamedOperator(ctx context.Context, a *command.Env, c *client.Client, s command.Scope, name string) (ref client.Ref, packageName string, err error) {
+func NamedOperator(ctx context.Context, a *command.Env, c *client.Client, s command.Scope, name string) (
+	ref client.Ref, packageName string, err error,
+) {
 	if ref, err = Operators(a).Ref(s, name); err != nil {
 		return ref, "", err
 	}

@@ -67,13 +67,17 @@ func foundCatalog(c model.CatalogName) client.Ref {
 // ShowPackage is a package as lists show it.
 func ShowPackage(a *command.Env, p model.FoundPackage) printer.Item {
 	return printer.Item{Name: "package/" + p.Name, Value: p, Cells: []any{
-		p.Name, foundCatalog(p.Catalog).String(), printer.Age(a.Now(), p.Catalog.AddedAt), printer.Or(p.Version, printer.None), printer.Or(p.DefaultChannel, printer.None), printer.Or(p.Provider, printer.None),
-		printer.Or(p.Capability, printer.None), printer.Or(p.DisplayName, printer.None),
+		p.Name, foundCatalog(p.Catalog).String(), printer.Age(a.Now(), p.Catalog.AddedAt),
+		printer.Or(p.Version, printer.None), printer.Or(p.DefaultChannel, printer.None),
+		printer.Or(p.Provider, printer.None), printer.Or(p.Capability, printer.None),
+		printer.Or(p.DisplayName, printer.None),
 	}}
 }
 
 // describedPackage reads all that a catalog tells of a package.
-func describedPackage(ctx context.Context, a *command.Env, c *client.Client, found model.FoundPackage) (printer.Item, error) {
+func describedPackage(ctx context.Context, a *command.Env, c *client.Client, found model.FoundPackage) (
+	printer.Item, error,
+) {
 	d, err := c.Package(ctx, foundCatalog(found.Catalog), found.Name)
 	if err != nil {
 		return printer.Item{}, err

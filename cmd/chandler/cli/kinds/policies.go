@@ -16,10 +16,15 @@ import (
 
 func approvalPolicies(a *command.Env) Kind {
 	show := func(p model.ApprovalPolicy) printer.Item {
-		return printer.Item{Name: "approvalpolicy/" + p.Name, Value: p, Subject: "approval/" + p.Name, Stream: events.KindPolicy, Describe: func(d *printer.Page) { describeApprovalPolicy(d, p) }, Cells: []any{
-			p.Name, printer.Or(selectorText(p.Spec.Selector), "<all>"), printer.Or(versionsText(p.Spec.Versions), printer.None), printer.Or(rulesText(p.Spec.Rules), printer.None),
-			len(p.Spec.Windows), max(1, p.Spec.Approvers), printer.Age(a.Now(), p.CreatedAt), p.Spec.PermissionGrowth, printer.Labels(p.Labels),
-		}}
+		return printer.Item{
+			Name: "approvalpolicy/" + p.Name, Value: p, Subject: "approval/" + p.Name,
+			Stream: events.KindPolicy, Describe: func(d *printer.Page) { describeApprovalPolicy(d, p) }, Cells: []any{
+				p.Name, printer.Or(selectorText(p.Spec.Selector), "<all>"),
+				printer.Or(versionsText(p.Spec.Versions), printer.None),
+				printer.Or(rulesText(p.Spec.Rules), printer.None), len(p.Spec.Windows), max(1, p.Spec.Approvers),
+				printer.Age(a.Now(), p.CreatedAt), p.Spec.PermissionGrowth, printer.Labels(p.Labels),
+			},
+		}
 	}
 	return Kind{
 		Document: "ApprovalPolicy",
@@ -88,7 +93,8 @@ func rulesText(rules []model.ApprovalRule) string {
 
 // windowText is a window as people say it.
 func windowText(w model.MaintenanceWindow) string {
-	return fmt.Sprintf("%s %s %s, for %s", printer.Or(strings.Join(w.Days, "|"), "every day"), w.Start, w.TimeZone, time.Duration(w.Minutes)*time.Minute)
+	return fmt.Sprintf("%s %s %s, for %s", printer.Or(strings.Join(w.Days, "|"), "every day"), w.Start, w.TimeZone,
+		time.Duration(w.Minutes)*time.Minute)
 }
 
 func describeApprovalPolicy(p *printer.Page, v model.ApprovalPolicy) {

@@ -48,8 +48,8 @@ func describeSubscription(p *printer.Page, s model.Subscription) {
 // describedSuggestions is how many suggestions describe shows.
 const describedSuggestions = 3
 
-// DescribeSuggestions adds what would help a subscription that does not resolve. That nobody can say so now is no reason
-// not to describe the rest.
+// DescribeSuggestions adds what would help a subscription that does not resolve. That nobody can say so now is no
+// reason not to describe the rest.
 func DescribeSuggestions(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
 	s, ok := it.Value.(model.Subscription)
 	if !ok || s.Status.Explanation == nil {
@@ -82,10 +82,16 @@ func Subscriptions(a *command.Env) Kind {
 		if s.Status.InstallPlan != nil {
 			plan = s.Status.InstallPlan.Name
 		}
-		return printer.Item{Name: "subscription/" + key(s), Value: s, Subject: key(s), Stream: events.KindSubscription, Describe: func(p *printer.Page) { describeSubscription(p, s) }, Cells: []any{
-			s.Cluster, s.Namespace, s.Name, s.Spec.Package, printer.Or(s.Spec.Channel, printer.None), printer.Or(s.Status.InstalledCSV, printer.None), printer.Or(s.Status.Phase, printer.None),
-			printer.Or(s.ShownState(), printer.None), printer.Age(a.Now(), s.CreatedAt), s.Spec.Catalog, printer.Or(s.Spec.Approval, "Automatic"), printer.Or(s.Status.CurrentCSV, printer.None), plan, printer.Labels(s.Labels),
-		}}
+		return printer.Item{
+			Name: "subscription/" + key(s), Value: s, Subject: key(s), Stream: events.KindSubscription,
+			Describe: func(p *printer.Page) { describeSubscription(p, s) }, Cells: []any{
+				s.Cluster, s.Namespace, s.Name, s.Spec.Package, printer.Or(s.Spec.Channel, printer.None),
+				printer.Or(s.Status.InstalledCSV, printer.None), printer.Or(s.Status.Phase, printer.None),
+				printer.Or(s.ShownState(), printer.None), printer.Age(a.Now(), s.CreatedAt), s.Spec.Catalog,
+				printer.Or(s.Spec.Approval, "Automatic"), printer.Or(s.Status.CurrentCSV, printer.None), plan,
+				printer.Labels(s.Labels),
+			},
+		}
 	}
 	return Kind{
 		Document: "Subscription",

@@ -61,7 +61,8 @@ object are applied in their order.`,
 		},
 	}
 	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and show the install plans that would follow, as chandler plan does")
+	c.Flags().BoolVar(&dryRun, "dry-run", false,
+		"change nothing, and show the install plans that would follow, as chandler plan does")
 	return c
 }
 
@@ -92,12 +93,14 @@ func apply(ctx context.Context, a *command.Env, o documents.Options) error {
 func printNotes(a *command.Env, documents []olm.Document) error {
 	for _, d := range documents {
 		if d.Skipped != "" {
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: %s\n", d.Kind, printer.Sanitize(d.Name), d.Skipped); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: %s\n", d.Kind, printer.Sanitize(d.Name),
+				d.Skipped); err != nil {
 				return err
 			}
 		}
 		for _, n := range d.Notes {
-			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, printer.Sanitize(d.Name), printer.Sanitize(n)); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, printer.Sanitize(d.Name),
+				printer.Sanitize(n)); err != nil {
 				return err
 			}
 		}
@@ -105,7 +108,9 @@ func printNotes(a *command.Env, documents []olm.Document) error {
 	return nil
 }
 
-func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeSubscription) (did string, warnings []string, err error) {
+func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeSubscription) (
+	did string, warnings []string, err error,
+) {
 	have, err := c.Subscription(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		made, err := c.CreateSubscription(ctx, r, want)
@@ -125,14 +130,17 @@ func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want
 func sameSubscription(a, b model.SubscriptionSpec) bool {
 	a.Approval, b.Approval = printer.Or(a.Approval, "Automatic"), printer.Or(b.Approval, "Automatic")
 	var x, y any
-	if len(a.Config) > 0 && json.Unmarshal(a.Config, &x) != nil || len(b.Config) > 0 && json.Unmarshal(b.Config, &y) != nil {
+	if len(a.Config) > 0 && json.Unmarshal(a.Config, &x) != nil || len(b.Config) > 0 &&
+		json.Unmarshal(b.Config, &y) != nil {
 		return false
 	}
 	a.Config, b.Config = nil, nil
 	return reflect.DeepEqual(a, b) && reflect.DeepEqual(x, y)
 }
 
-func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeOperatorGroup) (string, error) {
+func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeOperatorGroup) (
+	string, error,
+) {
 	have, err := c.OperatorGroup(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		_, err = c.CreateOperatorGroup(ctx, r, want)
@@ -151,22 +159,27 @@ func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, wan
 // sameOperatorGroup takes target namespaces, APIs and the values of selectors as the sets that they are.
 func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
 	sorted := func(s []string) []string { s = slices.Clone(s); slices.Sort(s); return s }
-	same := slices.Equal(sorted(a.TargetNamespaces), sorted(b.TargetNamespaces)) && slices.Equal(sorted(a.ProvidedAPIs), sorted(b.ProvidedAPIs)) &&
-		slices.EqualFunc(a.Selector.MatchExpressions, b.Selector.MatchExpressions, func(x, y events.LabelRequirement) bool {
-			return x.Key == y.Key && x.Operator == y.Operator && slices.Equal(sorted(x.Values), sorted(y.Values))
-		}) && maps.Equal(a.Selector.MatchLabels, b.Selector.MatchLabels)
+	same := slices.Equal(sorted(a.TargetNamespaces), sorted(b.TargetNamespaces)) &&
+		slices.Equal(sorted(a.ProvidedAPIs), sorted(b.ProvidedAPIs)) &&
+		slices.EqualFunc(a.Selector.MatchExpressions, b.Selector.MatchExpressions,
+			func(x, y events.LabelRequirement) bool {
+				return x.Key == y.Key && x.Operator == y.Operator && slices.Equal(sorted(x.Values), sorted(y.Values))
+			}) && maps.Equal(a.Selector.MatchLabels, b.Selector.MatchLabels)
 	a.TargetNamespaces, b.TargetNamespaces, a.ProvidedAPIs, b.ProvidedAPIs = nil, nil, nil, nil
 	a.Selector, b.Selector = events.LabelSelector{}, events.LabelSelector{}
-	a.UpgradeStrategy, b.UpgradeStrategy = printer.Or(a.UpgradeStrategy, "Default"), printer.Or(b.UpgradeStrategy, "Default")
+	a.UpgradeStrategy, b.UpgradeStrategy = printer.Or(a.UpgradeStrategy, "Default"),
+		printer.Or(b.UpgradeStrategy, "Default")
 	return same && reflect.DeepEqual(a, b)
 }
 
-func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata model.Metadata, want olm.Catalog) (string, error) {
+func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata model.Metadata, want olm.Catalog) (
+	string, error,
+) {
 	have, err := c.Catalog(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		in := model.AddCatalog{
-			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority,
-			Visibility: want.Visibility, Disabled: want.Disabled,
+			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: metadata, Source: want.Source,
+			Display: want.Display, Priority: want.Priority, Visibility: want.Visibility, Disabled: want.Disabled,
 		}
 		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
 		return created, err
@@ -178,7 +191,10 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata 
 		return unchanged, nil
 	}
 	// What a CatalogSource cannot say stays as it is.
-	in := model.ChangeCatalog{Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
+	in := model.ChangeCatalog{
+		Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority,
+		Disabled: have.Disabled,
+	}
 	switch {
 	case have.Visibility.Namespace != "":
 		in.Visibility = "namespace"
@@ -194,14 +210,17 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata 
 
 // sameCatalog compares what two catalogs say in the form in which it is kept.
 func sameCatalog(have model.Catalog, want olm.Catalog) bool {
-	if want.Whole && (have.Disabled != want.Disabled || (have.Visibility.Namespace != "") != (want.Visibility == "namespace")) {
+	if want.Whole && (have.Disabled != want.Disabled ||
+		(have.Visibility.Namespace != "") != (want.Visibility == "namespace")) {
 		return false
 	}
 	return have.Priority == want.Priority && have.Source.Type == want.Source.Type &&
 		reflect.DeepEqual(have.Source.Settings(have.Display), want.Source.Settings(want.Display))
 }
 
-func applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) (did string, warnings []string, err error) {
+func applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) (
+	did string, warnings []string, err error,
+) {
 	have, err := c.OperatorHub(ctx)
 	if err != nil {
 		return "", nil, err

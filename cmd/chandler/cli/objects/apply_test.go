@@ -32,20 +32,31 @@ func TestSameSubscription(t *testing.T) {
 func TestSameOperatorGroup(t *testing.T) {
 	t.Parallel()
 	a := model.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}}
-	if !sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"}) {
+	if !sameOperatorGroup(a, model.OperatorGroupSpec{
+		TargetNamespaces: []string{"b", "a"},
+		UpgradeStrategy:  "Default",
+	}) {
 		t.Error("the order of namespaces makes a difference")
 	}
-	if sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"a"}}) || sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, Colocation: "shared"}) ||
-		sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, ExcludeGlobalCatalogs: true}) {
+	if sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"a"}}) ||
+		sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, Colocation: "shared"}) ||
+		sameOperatorGroup(a, model.OperatorGroupSpec{
+			TargetNamespaces:      a.TargetNamespaces,
+			ExcludeGlobalCatalogs: true,
+		}) {
 		t.Error("another group makes no difference")
 	}
 	chosen := func(values ...string) model.OperatorGroupSpec {
-		return model.OperatorGroupSpec{Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: "In", Values: values}}}}
+		return model.OperatorGroupSpec{Selector: events.LabelSelector{
+			MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: "In", Values: values}},
+		}}
 	}
-	if !sameOperatorGroup(chosen("a", "b"), chosen("b", "a")) || sameOperatorGroup(chosen("a"), chosen("b")) || sameOperatorGroup(chosen("a"), a) {
+	if !sameOperatorGroup(chosen("a", "b"), chosen("b", "a")) || sameOperatorGroup(chosen("a"), chosen("b")) ||
+		sameOperatorGroup(chosen("a"), a) {
 		t.Error("selectors are compared by what they choose")
 	}
-	if sameOperatorGroup(model.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: []string{"A.v1.b"}}, model.OperatorGroupSpec{StaticProvidedAPIs: true}) {
+	if sameOperatorGroup(model.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: []string{"A.v1.b"}},
+		model.OperatorGroupSpec{StaticProvidedAPIs: true}) {
 		t.Error("another reservation makes no difference")
 	}
 }

@@ -39,8 +39,9 @@ type deleteOptions struct {
 func DeleteCommand(a *command.Env) *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
-		Use:   "delete (KIND NAME... | -f FILE)",
-		Short: "Delete subscriptions, operator groups, catalogs, approval policies and clusters; installed operators stay",
+		Use: "delete (KIND NAME... | -f FILE)",
+		Short: "Delete subscriptions, operator groups, catalogs, approval policies and clusters; installed operators " +
+			"stay",
 		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
@@ -114,11 +115,13 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 	for _, d := range documents {
 		switch {
 		case d.Hub != nil:
-			return nil, command.Usagef("%s: an OperatorHub cannot be deleted: apply one that switches nothing off", d.Where)
+			return nil, command.Usagef("%s: an OperatorHub cannot be deleted: apply one that switches nothing off",
+				d.Where)
 		case d.Plan != nil:
 			return nil, command.Usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
 		case d.Secret != nil, d.Skipped != "":
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: it cannot be deleted by a file\n", d.Kind, d.Name); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: it cannot be deleted by a file\n", d.Kind,
+				d.Name); err != nil {
 				return nil, err
 			}
 			continue
@@ -140,7 +143,9 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 	return targets, nil
 }
 
-func deleteOne(ctx context.Context, a *command.Env, c *client.Client, r kinds.Kind, ref client.Ref, ignoreMissing bool) error {
+func deleteOne(ctx context.Context, a *command.Env, c *client.Client, r kinds.Kind, ref client.Ref,
+	ignoreMissing bool,
+) error {
 	name := r.Singular() + "/" + ref.String()
 	if _, err := r.Remove(ctx, c, ref); err != nil {
 		if ignoreMissing && client.IsStatus(err, http.StatusNotFound) {

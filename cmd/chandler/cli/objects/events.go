@@ -18,7 +18,10 @@ import (
 
 func describeEvents(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
 	list, err := allEvents(ctx, c, client.EventSelection{Subject: it.Subject}, 0)
-	list = slices.DeleteFunc(list, func(e model.Event) bool { return !strings.HasPrefix(e.Stream, string(it.Stream)+":") })
+	list = slices.DeleteFunc(list, func(e model.Event) bool {
+		return !strings.HasPrefix(
+			e.Stream, string(it.Stream)+":")
+	})
 	if err != nil || len(list) == 0 {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package objects holds the commands that work on objects of every kind, as kubectl does: chandler get, describe, apply,
-// delete and events.
+// Package objects holds the commands that work on objects of every kind, as kubectl does: chandler get, describe,
+// apply, delete and events.
 package objects
 
 import (
@@ -36,8 +36,9 @@ func GetCommand(a *command.Env) *cobra.Command {
 	var sel client.Selection
 	var allNamespaces bool
 	c := &cobra.Command{
-		Use:   "get KIND [NAME...]",
-		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
+		Use: "get KIND [NAME...]",
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers " +
+			"or approvalpolicies",
 		Long: `Lists objects of one kind: all of the fleet, or those of a cluster, a namespace, or with the given names. Without
 --namespace it lists all namespaces; -A does the same, as with kubectl.
 
@@ -91,7 +92,9 @@ func everywhere(s *command.Scope, args []string) error {
 	return nil
 }
 
-func get(ctx context.Context, a *command.Env, s command.Scope, sel client.Selection, o printer.Output, args []string) error {
+func get(ctx context.Context, a *command.Env, s command.Scope, sel client.Selection, o printer.Output,
+	args []string,
+) error {
 	if err := o.Check(); err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// maxAtOnce is how many documents are applied at a time: a write waits for its place in the log, which many share, so that
-// more gain little, and others ask the same server.
+// maxAtOnce is how many documents are applied at a time: a write waits for its place in the log, which many share, so
+// that more gain little, and others ask the same server.
 const maxAtOnce = 16
 
 // stage is when a document is applied: what others need, or are judged by, comes first.
@@ -73,17 +73,28 @@ func tasksOf(o documents.Options, documents []olm.Document) []task {
 func fleetTask(d olm.Document) task {
 	switch {
 	case d.Hub != nil:
-		return task{stageFleet, "operatorhub/cluster", func(ctx context.Context, c *client.Client) (string, []string, error) { return applyHub(ctx, c, *d.Hub) }}
+		return task{
+			stageFleet, "operatorhub/cluster",
+			func(ctx context.Context, c *client.Client) (string, []string, error) { return applyHub(ctx, c, *d.Hub) },
+		}
 	case d.Policy != nil:
-		return task{stageFleet, "approvalpolicy/" + d.Name, func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyPolicy(ctx, c, d.Name, model.SetApprovalPolicy{Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy})
-			return did, nil, err
-		}}
+		return task{
+			stageFleet, "approvalpolicy/" + d.Name,
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				did, err := applyPolicy(ctx, c, d.Name, model.SetApprovalPolicy{
+					Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy,
+				})
+				return did, nil, err
+			},
+		}
 	case d.Secret != nil:
-		return task{stageSecret, "catalogsecret/" + d.Name, func(ctx context.Context, c *client.Client) (string, []string, error) {
-			_, err := c.SetCatalogSecret(ctx, d.Name, *d.Secret)
-			return "set", nil, err // whether it was so before nobody can see
-		}}
+		return task{
+			stageSecret, "catalogsecret/" + d.Name,
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				_, err := c.SetCatalogSecret(ctx, d.Name, *d.Secret)
+				return "set", nil, err // whether it was so before nobody can see
+			},
+		}
 	default:
 		return catalogTask(d, client.Ref{Name: d.Name})
 	}
@@ -92,34 +103,51 @@ func fleetTask(d olm.Document) task {
 func scopedTask(d olm.Document, ref client.Ref) task {
 	switch {
 	case d.Subscription != nil:
-		return task{stageSubscription, "subscription/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			return applySubscription(ctx, c, ref, model.ChangeSubscription{Metadata: d.Metadata, SubscriptionSpec: *d.Subscription})
-		}}
+		return task{
+			stageSubscription, "subscription/" + ref.String(),
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				return applySubscription(ctx, c, ref, model.ChangeSubscription{
+					Metadata: d.Metadata, SubscriptionSpec: *d.Subscription,
+				})
+			},
+		}
 	case d.OperatorGroup != nil:
-		return task{stageGroup, "operatorgroup/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyOperatorGroup(ctx, c, ref, model.ChangeOperatorGroup{Metadata: d.Metadata, OperatorGroupSpec: *d.OperatorGroup})
-			return did, nil, err
-		}}
+		return task{
+			stageGroup, "operatorgroup/" + ref.String(),
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				did, err := applyOperatorGroup(ctx, c, ref,
+					model.ChangeOperatorGroup{Metadata: d.Metadata, OperatorGroupSpec: *d.OperatorGroup})
+				return did, nil, err
+			},
+		}
 	case d.Plan != nil:
-		return task{stagePlan, "installplan/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyPlan(ctx, c, ref, d.Metadata, *d.Plan)
-			return did, nil, err
-		}}
+		return task{
+			stagePlan, "installplan/" + ref.String(),
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				did, err := applyPlan(ctx, c, ref, d.Metadata, *d.Plan)
+				return did, nil, err
+			},
+		}
 	default:
 		return catalogTask(d, ref)
 	}
 }
 
 func catalogTask(d olm.Document, ref client.Ref) task {
-	return task{stageFleet, "catalog/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-		did, err := applyCatalog(ctx, c, ref, d.Metadata, *d.Catalog)
-		return did, nil, err
-	}}
+	return task{
+		stageFleet, "catalog/" + ref.String(),
+		func(ctx context.Context, c *client.Client) (string, []string, error) {
+			did, err := applyCatalog(ctx, c, ref, d.Metadata, *d.Catalog)
+			return did, nil, err
+		},
+	}
 }
 
-// applyPlan approves a plan whose document says spec.approved: true, as it is now (R-IP-10). A document cannot make a plan,
-// and cannot take an approval back. Labels and annotations are the document's, whatever became of the plan.
-func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata model.Metadata, want olm.Plan) (string, error) {
+// applyPlan approves a plan whose document says spec.approved: true, as it is now (R-IP-10). A document cannot make a
+// plan, and cannot take an approval back. Labels and annotations are the document's, whatever became of the plan.
+func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata model.Metadata, want olm.Plan) (
+	string, error,
+) {
 	p, err := kinds.FindPlan(ctx, c, ref)
 	if err != nil {
 		return "", err
@@ -130,12 +158,14 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata m
 	}
 	for _, name := range want.CSVs {
 		if !slices.Contains(csvs, name) {
-			return "", command.Refused(fmt.Errorf("the document names %s, but the plan installs %v: nothing is approved", name, csvs))
+			return "", command.Refused(
+				fmt.Errorf("the document names %s, but the plan installs %v: nothing is approved", name, csvs))
 		}
 	}
 	approved := p.Approved != nil || p.Begun
 	if !want.Approved && approved && p.Phase == kinds.PhaseRequiresApproval {
-		return "", command.Refused(errors.New("the plan is approved already, and a document cannot revoke that: use chandler reject"))
+		return "", command.Refused(
+			errors.New("the plan is approved already, and a document cannot revoke that: use chandler reject"))
 	}
 	did := unchanged
 	if !metadata.Same(p.Metadata) {
@@ -158,10 +188,13 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata m
 	return kinds.ApprovedText(now), nil
 }
 
-// runTasks carries out tasks, stage by stage and several at a time, and tells what became of them in their order. One that
-// fails holds up no other.
+// runTasks carries out tasks, stage by stage and several at a time, and tells what became of them in their order. One
+// that fails holds up no other.
 func runTasks(ctx context.Context, a *command.Env, c *client.Client, tasks []task) error {
-	r := &runner{tasks: tasks, results: make([]result, len(tasks)), out: a.Out, err: a.Err, bar: progress(a, "applying", len(tasks))}
+	r := &runner{
+		tasks: tasks, results: make([]result, len(tasks)), out: a.Out, err: a.Err,
+		bar: progress(a, "applying", len(tasks)),
+	}
 	quick := c.DeferWaits()
 	for s := range stages {
 		r.stage(ctx, s, c, quick)
@@ -183,8 +216,8 @@ type runner struct {
 	broken  error
 }
 
-// stage carries out the tasks of one stage. Those of one name go one after the other, each write settled before the next
-// read.
+// stage carries out the tasks of one stage. Those of one name go one after the other, each write settled before the
+// next read.
 func (r *runner) stage(ctx context.Context, s stage, c, quick *client.Client) {
 	var names []string
 	byName := map[string][]int{}
@@ -270,5 +303,6 @@ func progress(a *command.Env, what string, n int) *progressbar.ProgressBar {
 		return nil
 	}
 	return progressbar.NewOptions(n, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what),
-		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(slowApply/4), progressbar.OptionSetWidth(30), progressbar.OptionShowCount())
+		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(slowApply/4), progressbar.OptionSetWidth(30),
+		progressbar.OptionShowCount())
 }

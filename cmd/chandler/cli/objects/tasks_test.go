@@ -15,9 +15,9 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
 )
 
-// TestApplyAtOnce proves that documents are applied maxAtOnce at a time and no more, each kind after what it needs, that
-// documents about one thing keep their order, and that results stand in the order of the documents. The server counts: it
-// answers the first writes of subscriptions when maxAtOnce of them are there.
+// TestApplyAtOnce proves that documents are applied maxAtOnce at a time and no more, each kind after what it needs,
+// that documents about one thing keep their order, and that results stand in the order of the documents. The server
+// counts: it answers the first writes of subscriptions when maxAtOnce of them are there.
 func TestApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -28,7 +28,8 @@ func TestApplyAtOnce(t *testing.T) {
 		path := strings.TrimPrefix(r.URL.Path, "/api/v1")
 		w.Header().Set("Content-Type", "application/json")
 		switch {
-		case r.Method == http.MethodGet && strings.HasPrefix(path, "/clusters/west/namespaces"), r.Method == http.MethodGet && strings.HasPrefix(path, "/catalogs/"):
+		case r.Method == http.MethodGet && strings.HasPrefix(path, "/clusters/west/namespaces"),
+			r.Method == http.MethodGet && strings.HasPrefix(path, "/catalogs/"):
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, `{"title": "Not Found"}`)
 			return
@@ -67,17 +68,26 @@ func TestApplyAtOnce(t *testing.T) {
 
 	var in, want strings.Builder
 	for i := range maxAtOnce { // more would wait in vain: the rest comes after the first are through
-		fmt.Fprintf(&in, "---\napiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s%d, namespace: ns%d}\nspec: {name: a, source: own, sourceNamespace: ns}\n", i, i)
+		fmt.Fprintf(
+			&in,
+			"---\napiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s%d, namespace: "+
+				"ns%d}\nspec: {name: a, source: own, sourceNamespace: ns}\n", i, i)
 		fmt.Fprintf(&want, "subscription/west/ns%d/s%d created\n", i, i)
 	}
-	in.WriteString("---\napiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: g, namespace: ns0}\n")
+	in.WriteString(
+		"---\napiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: g, namespace: ns0}\n")
 	want.WriteString("operatorgroup/west/ns0/g created\n")
-	in.WriteString("---\napiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: own, namespace: ns}\nspec: {sourceType: grpc, image: a/b}\n")
+	in.WriteString(
+		"---\napiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: own, namespace: " +
+			"ns}\nspec: {sourceType: grpc, image: a/b}\n")
 	want.WriteString("catalog/west/ns/own created\n")
 	var out, errOut bytes.Buffer
 	a := &command.Env{
-		Streams: command.Streams{In: strings.NewReader(in.String()), Out: &out, Err: &errOut, Now: time.Now, Env: func(string) (string, bool) { return "", false }},
-		URL:     server.URL,
+		Streams: command.Streams{
+			In: strings.NewReader(in.String()), Out: &out, Err: &errOut, Now: time.Now,
+			Env: func(string) (string, bool) { return "", false },
+		},
+		URL: server.URL,
 	}
 	if err := apply(t.Context(), a, documents.Options{Files: []string{"-"}, Clusters: []string{"west"}}); err != nil {
 		t.Fatal(err)
@@ -91,7 +101,8 @@ func TestApplyAtOnce(t *testing.T) {
 	if most != maxAtOnce {
 		t.Errorf("%d at a time, want %d", most, maxAtOnce)
 	}
-	if len(writes) < 2 || writes[0] != "/catalogs" || !strings.HasSuffix(writes[1], "/operatorgroups") || slices.ContainsFunc(writes[2:], func(p string) bool { return !strings.HasSuffix(p, "/subscriptions") }) {
+	if len(writes) < 2 || writes[0] != "/catalogs" || !strings.HasSuffix(writes[1], "/operatorgroups") ||
+		slices.ContainsFunc(writes[2:], func(p string) bool { return !strings.HasSuffix(p, "/subscriptions") }) {
 		t.Errorf("written in the order %q", writes)
 	}
 	if settled != 3 {

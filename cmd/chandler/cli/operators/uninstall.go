@@ -48,7 +48,8 @@ removed.`,
 	}
 	o.Scope.Flags(c)
 	printer.DocumentFlag(c, &o.Output)
-	c.Flags().BoolVar(&o.all, "delete-crds", false, "also delete its custom resource definitions with all their objects")
+	c.Flags().BoolVar(&o.all, "delete-crds", false,
+		"also delete its custom resource definitions with all their objects")
 	c.Flags().StringSliceVar(&o.crds, "crd", nil, "also delete this custom resource definition; several with commas")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be removed")
 	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask, even if data is lost or other operators depend on it")
@@ -82,7 +83,10 @@ func uninstall(ctx context.Context, a *command.Env, o uninstallOptions, name str
 			return err
 		}
 	}
-	if _, err := c.Uninstall(ctx, ref, model.Uninstall{CRDs: deletedCRDs(p), Plan: p.Digest, Subscriptions: true}); err != nil {
+	if _, err := c.Uninstall(ctx, ref, model.Uninstall{
+		CRDs: deletedCRDs(p), Plan: p.Digest,
+		Subscriptions: true,
+	}); err != nil {
 		return err
 	}
 	return a.Say("operator/%s is being removed", ref)
@@ -99,7 +103,8 @@ func obstacles(p model.RemovalPlan, packageName string) string {
 		out = append(out, printer.Plural(objects, "custom resource")+" would be lost")
 	}
 	if len(p.Needed) > 0 {
-		out = append(out, strings.Join(p.Needed, ", ")+" would lose what "+verbed(len(p.Needed), "depends", "depend")+" on")
+		out = append(out, strings.Join(p.Needed, ", ")+" would lose what "+verbed(len(p.Needed), "depends", "depend")+
+			" on")
 	}
 	if p.Next == nil {
 		return strings.Join(out, "; ")

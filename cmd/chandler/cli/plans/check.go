@@ -99,17 +99,21 @@ func writeVerdict(t *printer.Text, v model.CRDVerdict) {
 	}
 }
 
-// writeShared says whose an object is that another operator brings in another form, what differs, and what can be chosen.
+// writeShared says whose an object is that another operator brings in another form, what differs, and what can be
+// chosen.
 func writeShared(t *printer.Text, o model.SharedObject) {
 	where := ""
 	if o.Namespace != "" {
 		where = " in namespace " + o.Namespace
 	}
-	t.Heading(fmt.Sprintf("%s%s: installed by %s, and %s installs it with different content", o.Object, where, o.Holder, o.Operator))
+	t.Heading(fmt.Sprintf("%s%s: installed by %s, and %s installs it with different content", o.Object, where, o.Holder,
+		o.Operator))
 	for _, d := range o.Differences {
-		t.Put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan has %s", d.Path, kinds.FormText(d.Has, d), kinds.FormText(d.Wants, d)))
+		t.Put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan has %s", d.Path, kinds.FormText(d.Has, d),
+			kinds.FormText(d.Wants, d)))
 	}
-	if others := slices.DeleteFunc(slices.Clone(o.Owners), func(s string) bool { return s == o.Holder }); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(o.Owners), func(s string) bool { return s == o.Holder }); len(
+		others) > 0 {
 		t.Put("  - ", "shared with "+strings.Join(others, ", "))
 	}
 	switch {
@@ -119,7 +123,8 @@ func writeShared(t *printer.Text, o model.SharedObject) {
 		t.Put("  ! ", "the plan's content cannot replace it: "+o.Refused)
 		t.Put("  ! ", "chandler approve PLAN --keep "+o.Object+", or uninstall one of the two")
 	default:
-		t.Put("  ! ", "an approver has to choose: chandler approve PLAN --keep "+o.Object+" (what the cluster has) or --take "+o.Object+" (what the plan has)")
+		t.Put("  ! ", "an approver has to choose: chandler approve PLAN --keep "+o.Object+
+			" (what the cluster has) or --take "+o.Object+" (what the plan has)")
 	}
 }
 

@@ -18,15 +18,27 @@ func TestChecked(t *testing.T) {
 		check model.PlanCheck
 		want  string
 	}{
-		"nothing": {model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}}, "No obstacles."},
+		"nothing": {
+			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}},
+			"No obstacles.",
+		},
 		"an account that may do it": {
-			model.PlanCheck{Ready: true, Account: account}, "No obstacles.\nIt runs as " + account + ", which has all permissions that it needs.",
+			model.PlanCheck{Ready: true, Account: account}, "No obstacles.\nIt runs as " + account +
+				", which has all permissions that it needs.",
 		},
 		"rights and an obstacle": {
 			model.PlanCheck{
-				Account: account, Obstacles: []model.Obstacle{{Class: "conflict", Reason: "OperatorConditionNotUpgradeable", Message: "The operator is migrating."}},
+				Account: account, Obstacles: []model.Obstacle{
+					{
+						Class: "conflict", Reason: "OperatorConditionNotUpgradeable",
+						Message: "The operator is migrating.",
+					},
+				},
 				Permissions: []model.MissingPermission{
-					{Verb: "create", Group: "apps", Resource: "deployments", Name: "web", Namespace: "ports", For: "Deployment ports/web"},
+					{
+						Verb: "create", Group: "apps", Resource: "deployments", Name: "web", Namespace: "ports",
+						For: "Deployment ports/web",
+					},
 					{Verb: "get", Resource: "nodes", For: "ClusterRole reader"},
 					{Verb: "get", URL: "/metrics", For: "ClusterRole reader"},
 				},
@@ -40,7 +52,10 @@ system:serviceaccount:ports:installer lacks these permissions:
 		},
 		"definitions": {
 			model.PlanCheck{CRDs: []model.CRDVerdict{
-				{CRD: "bad.sea.test", Problems: []string{"2 objects become invalid"}, Invalid: 2, Sample: []string{"ports/a: spec.size: too large"}, Reversible: true, Finding: "sha256:f"},
+				{
+					CRD: "bad.sea.test", Problems: []string{"2 objects become invalid"}, Invalid: 2,
+					Sample: []string{"ports/a: spec.size: too large"}, Reversible: true, Finding: "sha256:f",
+				},
 				{CRD: "moved.sea.test", Problems: []string{"its scope changes"}},
 				{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}},
 				{CRD: "warned.sea.test", Safe: true, Reversible: true, Warnings: []string{"no longer served in v0"}},
@@ -62,13 +77,20 @@ warned.sea.test: it can be changed, and changed back
 		},
 		"APIs that go (R-CSV-61)": {
 			model.PlanCheck{Ready: true, RemovedAPIs: []model.RemovedAPI{
-				{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "PodDisruptionBudget ports/web"},
+				{
+					Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25",
+					For: "PodDisruptionBudget ports/web",
+				},
 			}},
-			"No obstacles.\n\nAPIs that the next version of Kubernetes no longer serves:\n  - policy/v1beta1 PodDisruptionBudget, removed in 1.25, used by PodDisruptionBudget ports/web",
+			"No obstacles.\n\nAPIs that the next version of Kubernetes no longer serves:\n  - policy/v1beta1 " +
+				"PodDisruptionBudget, removed in 1.25, used by PodDisruptionBudget ports/web",
 		},
 		"one way, and ready": {
-			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}}}},
-			"No obstacles.\n\noneway.sea.test: it can be changed, but not changed back without data loss\n  - cannot be undone: x",
+			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{
+				{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}},
+			}},
+			"No obstacles.\n\noneway.sea.test: it can be changed, but not changed back without data loss\n  - cannot " +
+				"be undone: x",
 		},
 	} {
 		var p printer.Text

@@ -21,9 +21,14 @@ type choiceFlags struct {
 }
 
 func (s *choiceFlags) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&s.keep, "keep", nil, "keep the content that this object (Kind/name), which several operators install, has in the cluster; can be repeated")
-	c.Flags().StringArrayVar(&s.take, "take", nil, "take the plan's content of this object (Kind/name), which several operators install; can be repeated")
-	c.Flags().StringArrayVar(&s.crds, "override-crd", nil, "change this custom resource definition although existing objects become invalid; needs --reason; can be repeated")
+	c.Flags().StringArrayVar(&s.keep, "keep", nil,
+		"keep the content that this object (Kind/name), which several operators install, has in the cluster; can be "+
+			"repeated")
+	c.Flags().StringArrayVar(&s.take, "take", nil,
+		"take the plan's content of this object (Kind/name), which several operators install; can be repeated")
+	c.Flags().StringArrayVar(&s.crds, "override-crd", nil,
+		"change this custom resource definition although existing objects become invalid; needs --reason; can be "+
+			"repeated")
 	c.Flags().StringVar(&s.reason, "reason", "", "reason of the decision; it is stored outside the event log")
 }
 
@@ -60,7 +65,9 @@ func (s *choiceFlags) check() error {
 func (s *choiceFlags) empty() bool { return len(s.keep)+len(s.take)+len(s.crds) == 0 }
 
 // resolve asks the cluster what is in the way of a plan, and names with each choice exactly that.
-func (s *choiceFlags) resolve(ctx context.Context, c *client.Client, p model.InstallPlan) ([]model.SettleObstacle, error) {
+func (s *choiceFlags) resolve(ctx context.Context, c *client.Client, p model.InstallPlan) (
+	[]model.SettleObstacle, error,
+) {
 	if s.empty() {
 		return nil, nil
 	}
@@ -83,7 +90,10 @@ func (s *choiceFlags) choices(check model.PlanCheck, p model.InstallPlan) ([]mod
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, model.SettleObstacle{Object: object, Choice: l.choice, Finding: finding, Reason: s.reason})
+			out = append(out, model.SettleObstacle{
+				Object: object, Choice: l.choice, Finding: finding,
+				Reason: s.reason,
+			})
 		}
 	}
 	for _, name := range s.crds {
@@ -91,7 +101,10 @@ func (s *choiceFlags) choices(check model.PlanCheck, p model.InstallPlan) ([]mod
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, model.SettleObstacle{Object: "CustomResourceDefinition/" + name, Choice: events.ChoiceOverride, Finding: finding, Reason: s.reason})
+		out = append(out, model.SettleObstacle{
+			Object: "CustomResourceDefinition/" + name,
+			Choice: events.ChoiceOverride, Finding: finding, Reason: s.reason,
+		})
 	}
 	return out, nil
 }
@@ -105,7 +118,9 @@ func sharedFinding(check model.PlanCheck, p model.InstallPlan, object string) (s
 	for _, o := range check.Shared {
 		names = append(names, o.Object)
 	}
-	return "", command.Refusedf("%s is not an object of install plan %s that conflicts with other operators; conflicting objects: %s", object, p.Name, printer.Or(strings.Join(names, ", "), "none"))
+	return "", command.Refusedf(
+		"%s is not an object of install plan %s that conflicts with other operators; conflicting objects: %s", object,
+		p.Name, printer.Or(strings.Join(names, ", "), "none"))
 }
 
 func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string, error) {
@@ -115,10 +130,12 @@ func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string
 		case v.CRD == name && v.Finding != "":
 			return v.Finding, nil
 		case v.CRD == name && !v.Safe:
-			return "", command.Refusedf("the change of %s cannot be overridden: %s", name, strings.Join(v.Problems, "; "))
+			return "", command.Refusedf("the change of %s cannot be overridden: %s", name,
+				strings.Join(v.Problems, "; "))
 		case v.Finding != "":
 			names = append(names, v.CRD)
 		}
 	}
-	return "", command.Refusedf("the change of %s by install plan %s needs no override; changes that do: %s", name, p.Name, printer.Or(strings.Join(names, ", "), "none"))
+	return "", command.Refusedf("the change of %s by install plan %s needs no override; changes that do: %s", name,
+		p.Name, printer.Or(strings.Join(names, ", "), "none"))
 }

@@ -15,8 +15,12 @@ import (
 func settled() model.PlanCheck {
 	return model.PlanCheck{
 		Shared: []model.SharedObject{{
-			Object: "ClusterRole/metrics-reader", Operator: "south/rival.v1", Holder: "north/gauge.v1", Owners: []string{"north/gauge.v1"}, Finding: "sha256:f",
-			Differences: []model.Difference{{Path: "/rules", Has: json.RawMessage(`[1]`), Wants: json.RawMessage(`[2]`)}},
+			Object: "ClusterRole/metrics-reader", Operator: "south/rival.v1", Holder: "north/gauge.v1",
+			Owners: []string{"north/gauge.v1"}, Finding: "sha256:f",
+			Differences: []model.Difference{{
+				Path: "/rules", Has: json.RawMessage(`[1]`),
+				Wants: json.RawMessage(`[2]`),
+			}},
 		}},
 		CRDs: []model.CRDVerdict{
 			{CRD: "gauges.sea.test", Problems: []string{"3 objects become invalid"}, Finding: "sha256:g"},
@@ -26,15 +30,21 @@ func settled() model.PlanCheck {
 	}
 }
 
-// TestChoices: the flags of approve become choices of exactly what the check of the plan shows, and are refused where that
-// shows no such thing.
+// TestChoices: the flags of approve become choices of exactly what the check of the plan shows, and are refused where
+// that shows no such thing.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	p := model.InstallPlan{Name: "install-7x2kq"}
-	got, err := (&choiceFlags{keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"}, reason: "none is used"}).choices(settled(), p)
+	got, err := (&choiceFlags{
+		keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"},
+		reason: "none is used",
+	}).choices(settled(), p)
 	want := []model.SettleObstacle{
 		{Object: "ClusterRole/metrics-reader", Choice: "Keep", Finding: "sha256:f", Reason: "none is used"},
-		{Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:g", Reason: "none is used"},
+		{
+			Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:g",
+			Reason: "none is used",
+		},
 	}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
@@ -70,15 +80,20 @@ func TestSharedObjectsText(t *testing.T) {
 	c := settled()
 	text := shown(c)
 	for _, want := range []string{
-		"installed by north/gauge.v1, and south/rival.v1 installs it with different content", "/rules: the cluster has [1], the plan has [2]",
-		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader", "--override-crd gauges.sea.test --reason TEXT", "this cannot be overridden",
+		"installed by north/gauge.v1, and south/rival.v1 installs it with different content",
+		"/rules: the cluster has [1], the plan has [2]",
+		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader",
+		"--override-crd gauges.sea.test --reason TEXT", "this cannot be overridden",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
 	}
 	c.Shared[0].Choice, c.Shared[0].By, c.CRDs[0].OverriddenBy = "Take", []string{"anna"}, []string{"bert"}
-	for _, want := range []string{"chosen: take, by anna", "gauges.sea.test: it is changed: an approver has overridden the check", "overridden by bert"} {
+	for _, want := range []string{
+		"chosen: take, by anna",
+		"gauges.sea.test: it is changed: an approver has overridden the check", "overridden by bert",
+	} {
 		if text := shown(c); !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}

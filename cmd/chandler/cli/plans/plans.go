@@ -1,5 +1,5 @@
-// Package plans holds the commands about install plans: chandler approve, reject and rollback, previews of changes, checks in
-// a cluster, and shadow runs.
+// Package plans holds the commands about install plans: chandler approve, reject and rollback, previews of changes,
+// checks in a cluster, and shadow runs.
 package plans
 
 import (
@@ -52,7 +52,9 @@ void.`,
 	return c
 }
 
-func approve(ctx context.Context, a *command.Env, s command.Scope, name, digest string, valid time.Duration, say choiceFlags) error {
+func approve(ctx context.Context, a *command.Env, s command.Scope, name, digest string, valid time.Duration,
+	say choiceFlags,
+) error {
 	c, p, err := kinds.NamedPlan(ctx, a, s, name)
 	if err != nil {
 		return err
@@ -73,7 +75,8 @@ func approve(ctx context.Context, a *command.Env, s command.Scope, name, digest 
 	if len(in.Choices) > 0 {
 		did += "; settled: " + say.String()
 	}
-	return a.Say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did, printer.Short(in.Digest), p.Steps)
+	return a.Say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did,
+		printer.Short(in.Digest), p.Steps)
 }
 
 // RejectCommand is chandler reject.
@@ -143,5 +146,6 @@ func rollback(ctx context.Context, a *command.Env, s command.Scope, name, to str
 	if err != nil {
 		return err
 	}
-	return a.Say("subscription/%s goes back from %s to %s when its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
+	return a.Say("subscription/%s goes back from %s to %s when its plan is approved (chandler get installplans)", ref,
+		sub.Status.Rollback.From, sub.Status.Rollback.To)
 }

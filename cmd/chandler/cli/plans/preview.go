@@ -67,8 +67,12 @@ nothing that it is based on has changed.`,
 		},
 	}
 	documents.Flags(c, &w.Files, &w.Clusters, &w.Namespace)
-	c.Flags().Lookup("cluster").Usage = "cluster of the change, several with commas; for a change of a catalog or policy the one cluster to preview"
-	c.Flags().Lookup("namespace").Usage = "namespace of documents without one; for a change of a catalog or policy the one namespace to preview"
+	c.Flags().Lookup(
+		"cluster").Usage = "cluster of the change, several with commas; for a change of a catalog or policy the one " +
+		"cluster to preview"
+	c.Flags().Lookup(
+		"namespace").Usage = "namespace of documents without one; for a change of a catalog or policy the one " +
+		"namespace to preview"
 	w.Output.Flags(c)
 	f := c.Flags()
 	f.StringVar(&w.name, "name", "", "name of the subscription (default: that of the package)")
@@ -81,7 +85,8 @@ nothing that it is based on has changed.`,
 	f.BoolVar(&w.disable, "disable", false, "stop offering the catalog")
 	f.BoolVar(&w.enable, "enable", false, "offer the catalog again")
 	f.Int32Var(&w.priority, "priority", 0, "priority of the catalog")
-	f.StringSliceVar(&w.remove, "remove", nil, "kind/name to remove: a subscription, operatorgroup, catalog, approvalpolicy or operator")
+	f.StringSliceVar(&w.remove, "remove", nil,
+		"kind/name to remove: a subscription, operatorgroup, catalog, approvalpolicy or operator")
 	f.StringVar(&w.validate, "validate", "", "strict or lenient check of package and channel")
 	f.BoolVar(&w.apply, "apply", false, "apply the change at once")
 	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a))
@@ -169,7 +174,8 @@ func failuresError(p model.Preview) error {
 	if p.Totals.Failures == 0 {
 		return nil
 	}
-	return command.Refused(fmt.Errorf("%s: the change cannot be planned everywhere", printer.Plural(p.Totals.Failures, "failure")))
+	return command.Refused(fmt.Errorf("%s: the change cannot be planned everywhere",
+		printer.Plural(p.Totals.Failures, "failure")))
 }
 
 func applyPreview(ctx context.Context, a *command.Env, c *client.Client, id string) error {
@@ -226,7 +232,9 @@ func previewRequest(a *command.Env, w PreviewOptions) (model.AskPreview, error) 
 		in.Changes = append(in.Changes, list...)
 	}
 	if len(in.Changes) == 0 {
-		return in, command.Usagef("no change is given: use -f, --package, --remove, or --catalog with --revision, --priority, --disable or --enable")
+		return in, command.Usagef(
+			"no change is given: use -f, --package, --remove, or --catalog with --revision, --priority, --disable or " +
+				"--enable")
 	}
 	return narrow(in, w)
 }
@@ -243,8 +251,9 @@ func (w PreviewOptions) subscriptions() []client.Ref {
 	return refs
 }
 
-// keepUnchanged leaves to the subscriptions that flags change what no flag can say: labels, annotations, the configuration,
-// and the namespace of a catalog that stays the same. A document of a file is the whole, and is sent as it is.
+// keepUnchanged leaves to the subscriptions that flags change what no flag can say: labels, annotations, the
+// configuration, and the namespace of a catalog that stays the same. A document of a file is the whole, and is sent as
+// it is.
 func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, changes []model.PreviewChange) error {
 	for _, r := range w.subscriptions() {
 		have, err := c.Subscription(ctx, r)
@@ -256,7 +265,10 @@ func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, chan
 		}
 		for _, p := range slices.Backward(changes) { // a file may name it, too; flags are read after it
 			s := p.Subscription
-			if s == nil || s.Spec == nil || r != (client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: s.Name}) {
+			if s == nil || s.Spec == nil || r != (client.Ref{
+				Cluster: s.Cluster, Namespace: s.Namespace,
+				Name: s.Name,
+			}) {
 				continue
 			}
 			s.Metadata, s.Spec.Config = have.Metadata, have.Spec.Config
@@ -273,21 +285,28 @@ func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, chan
 func (w PreviewOptions) check() error {
 	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
 	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
-		return command.Usagef("--revision, --priority, --disable and --enable change a --catalog: give one, and no --package")
+		return command.Usagef(
+			"--revision, --priority, --disable and --enable change a --catalog: give one, and no --package")
 	}
 	if s := w.spec; s.Package == "" && w.name+s.Channel+s.StartingCSV+s.Approval != "" {
-		return command.Usagef("--name, --channel, --starting-csv and --approval belong to a subscription: give its --package")
+		return command.Usagef(
+			"--name, --channel, --starting-csv and --approval belong to a subscription: give its --package")
 	}
 	return nil
 }
 
 // narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
 func narrow(in model.AskPreview, w PreviewOptions) (model.AskPreview, error) {
-	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool { return c.Catalog == nil && c.ApprovalPolicy == nil }) {
+	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool {
+		return c.Catalog == nil &&
+			c.ApprovalPolicy == nil
+	}) {
 		return in, nil
 	}
 	if len(w.Clusters) > 1 {
-		return in, command.Usagef("a change of a catalog or a policy affects the whole fleet: --cluster narrows the preview to one cluster, and several are given")
+		return in, command.Usagef(
+			"a change of a catalog or a policy affects the whole fleet: --cluster narrows the preview to one " +
+				"cluster, and several are given")
 	}
 	if len(w.Clusters) == 1 {
 		in.Cluster = w.Clusters[0]
@@ -354,11 +373,13 @@ func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
 		return err
 	}
 	t := p.Totals
-	if err := a.Say("%s, %d superseded, %s in %s; %d of them unchanged.", printer.Plural(t.Plans, "plan"), t.Superseded, printer.Plural(t.Failures, "failure"), printer.Plural(t.Scopes, "namespace"), t.Unchanged); err != nil {
+	if err := a.Say("%s, %d superseded, %s in %s; %d of them unchanged.", printer.Plural(t.Plans, "plan"), t.Superseded,
+		printer.Plural(t.Failures, "failure"), printer.Plural(t.Scopes, "namespace"), t.Unchanged); err != nil {
 		return err
 	}
 	if !p.Applicable {
 		return a.Say("Preview %s cannot be applied: %s.", p.ID, p.NotApplicable)
 	}
-	return a.Say("Preview %s is kept until %s. To apply it: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
+	return a.Say("Preview %s is kept until %s. To apply it: chandler plan apply %s", p.ID,
+		p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
 }

@@ -67,7 +67,8 @@ func shadow(ctx context.Context, a *command.Env, o shadowOptions) error {
 	}
 	total := model.Shadow{Differences: []previewapi.ShadowDifference{}}
 	err = c.Shadow(ctx, o.in, func(p model.Shadow) error {
-		total.Same, total.Missing, total.Differences = total.Same+p.Same, total.Missing+p.Missing, append(total.Differences, p.Differences...)
+		total.Same, total.Missing, total.Differences = total.Same+p.Same, total.Missing+p.Missing,
+			append(total.Differences, p.Differences...)
 		return nil
 	})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package printer writes what commands show: tables and documents, descriptions in columns, and wrapped text. On a terminal
-// it makes control characters visible.
+// Package printer writes what commands show: tables and documents, descriptions in columns, and wrapped text. On a
+// terminal it makes control characters visible.
 package printer
 
 import (
@@ -86,7 +86,8 @@ type Item struct {
 	Cells []any  // one for each column
 	// describe writes it for people to read.
 	Describe func(p *Page)
-	// subject is the subject of its events, and stream the kind of their streams: a cluster and a catalog may have one name.
+	// subject is the subject of its events, and stream the kind of their streams: a cluster and a catalog may have one
+	// name.
 	Subject string
 	Stream  events.Kind
 }
@@ -236,7 +237,9 @@ func (o *Output) Show(w, errw io.Writer, t Table, items []Item, single bool) err
 		items[i].kind = t.Kind
 	}
 	if len(items) == 0 && t.Kind != "" && o.Document() { // a List that chandler apply reads, as one with items is
-		return o.Write(w, t.Columns, []Item{{Value: map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{}}}}, true)
+		return o.Write(w, t.Columns, []Item{
+			{Value: map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{}}},
+		}, true)
 	}
 	return o.Write(w, t.Columns, items, single)
 }

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Sanitize is text whose control characters are shown and not obeyed. Catalogs, clusters and files are written by others: what
-// they call a thing must not be able to repaint, retitle or reorder what a person reads. Ends of lines and tabs stay.
+// Sanitize is text whose control characters are shown and not obeyed. Catalogs, clusters and files are written by
+// others: what they call a thing must not be able to repaint, retitle or reorder what a person reads. Ends of lines and
+// tabs stay.
 func Sanitize(text string) string {
 	if strings.IndexFunc(text, isControl) < 0 {
 		return text

@@ -27,7 +27,8 @@ type Pair struct {
 func Load(tb testing.TB, all bool) ([]Pair, map[string]bundle.Content) {
 	tb.Helper()
 	few := func(name string) bool {
-		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") || strings.Contains(name, "/druid-operator/")
+		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") ||
+			strings.Contains(name, "/druid-operator/")
 	}
 	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, few), "install-set")
 	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))

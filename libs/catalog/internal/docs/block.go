@@ -65,7 +65,8 @@ func (y *blockReader) printable() bool {
 		y.ascii = false
 		r, n := utf8.DecodeRune(y.data[i:])
 		// What follows are controls, line ends of YAML 1.1, and marks of byte order.
-		if r == utf8.RuneError && n == 1 || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+		if r == utf8.RuneError && n == 1 || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe ||
+			r == 0xffff {
 			return false
 		}
 		i += n - 1

@@ -62,7 +62,10 @@ func Split(r io.Reader, l Limits, each func(Chunk) error) error {
 			return err
 		}
 		if n >= l.Documents {
-			return &Error{Line: c.line, Limit: "documents", Message: fmt.Sprintf("more than %d documents in one file", l.Documents)}
+			return &Error{
+				Line: c.line, Limit: "documents",
+				Message: fmt.Sprintf("more than %d documents in one file", l.Documents),
+			}
 		}
 		if err := each(c); err != nil {
 			return err
@@ -162,7 +165,8 @@ func whole(data []byte, l Limits) (Chunk, bool) {
 	if rest, ok := bytes.CutPrefix(data, []byte("---\n")); ok {
 		c.data, c.line = rest, 2
 	}
-	if len(c.data) == 0 || len(data) > l.DocumentBytes || isMark(c.data) || bytes.Contains(data, []byte("\n---")) || bytes.Contains(data, []byte("\n...")) {
+	if len(c.data) == 0 || len(data) > l.DocumentBytes || isMark(c.data) || bytes.Contains(data, []byte("\n---")) ||
+		bytes.Contains(data, []byte("\n...")) {
 		return c, false
 	}
 	switch b := c.data[0]; {

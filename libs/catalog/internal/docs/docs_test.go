@@ -52,15 +52,29 @@ func TestDocuments(t *testing.T) {
 		{"leading mark and comment", "# c\n\n---\n# d\na: 1\n", []string{`5:1 {"a":1}`}},
 		{"directive", "%YAML 1.2\n---\na: 1\n", []string{`3:1 {"a":1}`}},
 		{"end mark", "a: 1\n...\nb: 2\n", []string{`1:1 {"a":1}`, `3:1 {"b":2}`}},
-		{"value on the mark's line", "a: 1\n--- {b: 2}\n--- # c\nd: 3\n", []string{`1:1 {"a":1}`, `2:5 {"b":2}`, `4:1 {"d":3}`}},
+		{
+			"value on the mark's line", "a: 1\n--- {b: 2}\n--- # c\nd: 3\n",
+			[]string{`1:1 {"a":1}`, `2:5 {"b":2}`, `4:1 {"d":3}`},
+		},
 		{"dashes inside a block", "a: |\n  ---\n  x\n", []string{`1:1 {"a":"---\nx\n"}`}},
-		{"json stream", `{"a":1}{"b":{"c":[]}} ` + "\n" + ` {"d":"}{"}`, []string{`1:1 {"a":1}`, `1:8 {"b":{"c":[]}}`, `2:2 {"d":"}{"}`}},
+		{
+			"json stream", `{"a":1}{"b":{"c":[]}} ` + "\n" + ` {"d":"}{"}`,
+			[]string{`1:1 {"a":1}`, `1:8 {"b":{"c":[]}}`, `2:2 {"d":"}{"}`},
+		},
 		{"json over lines", "{\n  \"a\": [\n 1, \"\\\"}\"\n]}\n{}", []string{`1:1 {"a":[1,"\"}"]}`, `5:1 {}`}},
-		{"json between yaml", "a: 1\n---\n{\"b\": 2}\n{\"c\": 3}\n---\nd: 4\n", []string{`1:1 {"a":1}`, `3:1 {"b":2}`, `4:1 {"c":3}`, `6:1 {"d":4}`}},
+		{
+			"json between yaml", "a: 1\n---\n{\"b\": 2}\n{\"c\": 3}\n---\nd: 4\n",
+			[]string{`1:1 {"a":1}`, `3:1 {"b":2}`, `4:1 {"c":3}`, `6:1 {"d":4}`},
+		},
 		{"flow yaml", "{a: 1, b: [x, y]}\n", []string{`1:1 {"a":1,"b":["x","y"]}`}},
-		{"bad one in the middle", "a: 1\n---\nb: [\n---\nc: 3\n", []string{`1:1 {"a":1}`, "3 not YAML: did not find expected node content", `5:1 {"c":3}`}},
+		{
+			"bad one in the middle", "a: 1\n---\nb: [\n---\nc: 3\n",
+			[]string{`1:1 {"a":1}`, "3 not YAML: did not find expected node content", `5:1 {"c":3}`},
+		},
 		{"bad json", "{\"a\": 1}\n{\"b\": tru}\n{\"c\": 3}", []string{`1:1 {"a":1}`, `2:1 {"b":"tru"}`, `3:1 {"c":3}`}},
-		{"broken json", "{\n \"a\": 1,,\n}", []string{"2 not JSON: invalid character ',' looking for beginning of object key string"}},
+		{"broken json", "{\n \"a\": 1,,\n}", []string{
+			"2 not JSON: invalid character ',' looking for beginning of object key string",
+		}},
 		{"unfinished json", "{\n \"a\": [1,\n", []string{"2 not JSON: unexpected EOF"}},
 		{"tab", "a:\n\t- b\n", []string{"2 not YAML: found character that cannot start any token"}},
 	} {
@@ -118,10 +132,14 @@ func TestObjects(t *testing.T) {
 	t.Parallel()
 	var p Parser
 	got, err := p.Objects([]byte("b: {z: 1.0, a: [{y: 1, x: 9223372036854775807}]}\na: 1\n---\nc: 3\n"), wide)
-	if err != nil || len(got) != 2 || string(got[0]) != `{"a":1,"b":{"a":[{"x":9223372036854775807,"y":1}],"z":1}}` || string(got[1]) != `{"c":3}` {
+	if err != nil || len(got) != 2 || string(got[0]) != `{"a":1,"b":{"a":[{"x":9223372036854775807,"y":1}],"z":1}}` ||
+		string(got[1]) != `{"c":3}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	for _, bad := range []string{"a: [", "a: {b: 1, b: 2}", `{"a": 1e999}`, strings.Repeat("a", int(wide.FileBytes)+1)} {
+	for _, bad := range []string{
+		"a: [", "a: {b: 1, b: 2}", `{"a": 1e999}`,
+		strings.Repeat("a", int(wide.FileBytes)+1),
+	} {
 		if _, err := p.Objects([]byte(bad), wide); err == nil {
 			t.Errorf("%.20s: no error", bad)
 		}
@@ -155,12 +173,14 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
-		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1,
+			c-1, c-1)
 	}
 	for _, c := range []struct{ name, limit, in string }{
 		{"deep JSON", "depth", strings.Repeat(`{"a":`, wide.Depth+2) + "1" + strings.Repeat("}", wide.Depth+2)},
 		{"deep flow", "depth", "a: " + strings.Repeat("[", wide.Depth+2) + strings.Repeat("]", wide.Depth+2)},
-		{"deep flow with an anchor", "depth", "a: &x " + strings.Repeat("[", wide.Depth+2) + strings.Repeat("]", wide.Depth+2)},
+		{"deep flow with an anchor", "depth", "a: &x " + strings.Repeat("[", wide.Depth+2) +
+			strings.Repeat("]", wide.Depth+2)},
 		{"UTF-16", "utf-8", "\xff\xfea\x00:\x00 \x00b\x00"},
 		{"deep block", "depth", deep(wide.Depth + 2)},
 		{"many values", "nodes", strings.Repeat("- a\n", wide.Nodes+1)},
@@ -169,7 +189,8 @@ func TestHostile(t *testing.T) {
 		{"aliases", "nodes", "a: &a [" + strings.Repeat("x,", 100) + "x]\nb: [" + strings.Repeat("*a,", 20) + "*a]"},
 		{"aliases of aliases", "nodes", bomb},
 		{"an alias of itself", "depth", "a: &a [*a]"},
-		{"aliases of a long text", "expanded-bytes", "a: &a " + strings.Repeat("x", 40<<10) + "\nb: [" + strings.Repeat("*a,", 20) + "*a]"},
+		{"aliases of a long text", "expanded-bytes", "a: &a " + strings.Repeat("x", 40<<10) + "\nb: [" +
+			strings.Repeat("*a,", 20) + "*a]"},
 		{"merge keys", "nodes", "a: &a {<<: *a}"},
 		{"JSON that is not UTF-8", "utf-8", "{\"a\": \"\xff\"}"},
 		{"YAML that is not UTF-8", "utf-8", "a: b\nc: \xff\n"},

@@ -107,7 +107,8 @@ scan:
 		case ':':
 			if next := y.peek(at + 1); next == ' ' {
 				break scan
-			} else if next == ',' || next == '[' || next == ']' || next == '{' || next == '}' || next == '\n' || next == '?' || next == '\t' {
+			} else if next == ',' || next == '[' || next == ']' || next == '{' || next == '}' || next == '\n' ||
+				next == '?' || next == '\t' {
 				return nil, false
 			}
 		}

@@ -74,14 +74,18 @@ func decodeYAML(data []byte, b *jsontree.Builder, l Limits) *Error {
 // rest refuses what stands behind a document and is not separated from it by a line that begins with "---":
 // the reader of files cuts there and nowhere else, so it would be lost.
 func rest(dec *yaml.Decoder) *Error {
-	const mend = "; indent it as what stands before it is, or put a line --- between them, with line ends that are line feeds"
+	const mend = "; indent it as what stands before it is, or put a line --- between them, with line ends that are " +
+		"line feeds"
 	var more yaml.Node
 	err := dec.Decode(&more)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err == nil:
-		return &Error{Line: max(more.Line, 1), Column: more.Column, Message: "not YAML: another document begins here without a line of its own before it" + mend}
+		return &Error{
+			Line: max(more.Line, 1), Column: more.Column,
+			Message: "not YAML: another document begins here without a line of its own before it" + mend,
+		}
 	}
 	e := yamlError(err)
 	if strings.Contains(e.Message, "<document start>") {
@@ -97,12 +101,16 @@ func rest(dec *yaml.Decoder) *Error {
 // before they can be counted. A value needs a mark of structure of its own, or shares one with two others.
 func tooMuch(data []byte, nodes int) *Error {
 	if len(data) > maxLibraryBytes {
-		return &Error{Line: 1, Limit: "bytes", Message: fmt.Sprintf("the document has %d bytes and is not plain enough to be read beyond %d: it uses anchors, tags, tabs or line ends that are no line feeds; write it without them or as JSON, or split it", len(data), maxLibraryBytes)}
+		return &Error{Line: 1, Limit: "bytes", Message: fmt.Sprintf(
+			"the document has %d bytes and is not plain enough to be read beyond %d: it uses anchors, tags, tabs or "+
+				"line ends that are no line feeds; write it without them or as JSON, or split it", len(data),
+			maxLibraryBytes)}
 	}
 	if marks(data) <= min(marksPerValue*nodes, maxLibraryMarks) {
 		return nil
 	}
-	return &Error{Line: 1, Limit: "nodes", Message: fmt.Sprintf("the document may hold more than %d values and is not plain enough to count them; write it as JSON, or split it", min(nodes, maxLibraryMarks/marksPerValue))}
+	return &Error{Line: 1, Limit: "nodes", Message: fmt.Sprintf(
+		"the document may hold more than %d values and is not plain enough to count them; write it as JSON, or split it", min(nodes, maxLibraryMarks/marksPerValue))}
 }
 
 // marksPerValue is how many marks of structure stand in a document for each of its values at most.
@@ -135,7 +143,10 @@ func notUTF8(data []byte) *Error {
 		at += n
 	}
 	line := data[bytes.LastIndexByte(data[:at], '\n')+1 : at]
-	return &Error{Line: 1 + bytes.Count(data[:at], []byte("\n")), Column: 1 + utf8.RuneCount(line), Limit: "utf-8", Message: "the text is not UTF-8"}
+	return &Error{
+		Line: 1 + bytes.Count(data[:at], []byte("\n")), Column: 1 + utf8.RuneCount(line), Limit: "utf-8",
+		Message: "the text is not UTF-8",
+	}
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)

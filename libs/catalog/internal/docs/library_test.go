@@ -21,14 +21,16 @@ func TestLibraryMemory(t *testing.T) {
 		"dashes and tabs":     strings.Repeat("-\t", 150) + "x\n",
 		"dashes and old ends": "-\r", "dashes and new ends": "-\u0085", "entries": "- \n",
 		"flow keys": "{a,b,c,d},", "question marks": "?,", "keys without values": "a:\n", "pairs": "[a: b],",
-		"comments": "#\n\n", "marks": "- !\n", "texts": "- aaaaaaaaaaaa\n", "one text": "x", "lines": "x\n", "nothing": "\n", "brackets": "[", "anchors": "- &a\n", "aliases": "- *x\n",
+		"comments": "#\n\n", "marks": "- !\n", "texts": "- aaaaaaaaaaaa\n", "one text": "x", "lines": "x\n",
+		"nothing": "\n", "brackets": "[", "anchors": "- &a\n", "aliases": "- *x\n",
 	} {
 		head := "- &x a\n"
 		if strings.HasSuffix(unit, ",") {
 			head = "&x [ "
 		}
 		text := func(n int) []byte { return []byte(head + strings.Repeat(unit, n)) }
-		taken := sort.Search(maxLibraryBytes/len(unit)+1, func(n int) bool { return tooMuch(text(n+1), usual.Nodes) != nil })
+		taken := sort.Search(maxLibraryBytes/len(unit)+1,
+			func(n int) bool { return tooMuch(text(n+1), usual.Nodes) != nil })
 		for _, n := range []int{taken, size / len(unit)} {
 			used := peakOf(func() {
 				var b jsontree.Builder
@@ -76,7 +78,8 @@ func peakOf(f func()) uint64 {
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]int{
-		"- - -": 3, "-\t-\n": 3, "-\r-\u0085-\u2028": 4, "cert-manager-x": 0, "? a": 1, "a: b": 1, "[a,{b: c}]": 4, "!": 1, "": 0,
+		"- - -": 3, "-\t-\n": 3, "-\r-\u0085-\u2028": 4, "cert-manager-x": 0, "? a": 1, "a: b": 1, "[a,{b: c}]": 4,
+		"!": 1, "": 0,
 	} {
 		if got := marks([]byte(in)); got != want {
 			t.Errorf("%q: %d, want %d", in, got, want)
@@ -119,11 +122,12 @@ func TestTags(t *testing.T) {
 		"!!bool no": "false", "!!bool Off": "false", "!!bool N": "false", "!!bool false": "false",
 		"!!bool q": no, "!!bool": no, "!!bool tRUE": no, "!!bool 1": no,
 		"!!null": "null", "!!null ~": "null", "!!null NULL": "null", "!!null x": no, "!!null 0": no,
-		"!!int 12": "12", "!!int '12'": "12", "!!int 0x1F": "31", "!!int true": no, "!!int '[1,2]'": no, "!!int '{\"a\":1}'": no, "!!int 1.5": no, "!!int '12 '": no, "!!int": no,
-		"!!float 1": "1", "!!float 1e3": "1e3", "!!float null": no, "!!float '\"x\"'": no, "!!float .inf": "is not a number that JSON can hold",
-		"!!timestamp 2020-01-02": `"2020-01-02"`, "!!timestamp foo": no,
-		"!!str yes": `"yes"`, "!!str": `""`, "! yes": `"yes"`, "! 12": `"12"`, "!": `""`, "! ~": `"~"`, "!t 1": `"1"`,
-		"yes": "true", "y": `"y"`, "n": `"n"`, "NO": "false", "'no'": `"no"`,
+		"!!int 12": "12", "!!int '12'": "12", "!!int 0x1F": "31", "!!int true": no, "!!int '[1,2]'": no,
+		"!!int '{\"a\":1}'": no, "!!int 1.5": no, "!!int '12 '": no, "!!int": no, "!!float 1": "1",
+		"!!float 1e3": "1e3", "!!float null": no, "!!float '\"x\"'": no,
+		"!!float .inf": "is not a number that JSON can hold", "!!timestamp 2020-01-02": `"2020-01-02"`,
+		"!!timestamp foo": no, "!!str yes": `"yes"`, "!!str": `""`, "! yes": `"yes"`, "! 12": `"12"`, "!": `""`,
+		"! ~": `"~"`, "!t 1": `"1"`, "yes": "true", "y": `"y"`, "n": `"n"`, "NO": "false", "'no'": `"no"`,
 		"{é: ! 1, b: [! true, 2], c: !\n }": `{"é":"1","b":["true",2],"c":""}`,
 	} {
 		got := strings.Join(values(t, "- "+strings.ReplaceAll(in, "\n", "\n  "), wide), "|")

@@ -13,7 +13,8 @@ import (
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	l := docs.Limits{FileBytes: 1 << 20, DocumentBytes: 1 << 20, Documents: 100, Depth: 50, Nodes: 1000}
-	yaml := "# first\n---\nname: a\nlist:\n- type: x\n  value: 1\n- {type: y, value: {deep: 2}}\n- type: y\n  value: {deep: 3}\n---\n\n# second\nname: b\nalias: &a {c: 1}\nuse: *a\n"
+	yaml := "# first\n---\nname: a\nlist:\n- type: x\n  value: 1\n- {type: y, value: {deep: 2}}\n- type: y\n  value: " +
+		"{deep: 3}\n---\n\n# second\nname: b\nalias: &a {c: 1}\nuse: *a\n"
 	for _, c := range []struct {
 		name, text   string
 		line, column int

@@ -14,20 +14,25 @@ import (
 var errEnough = errors.New("enough")
 
 // Manifest reads a file of a bundle as OLM's tools read it: the first document that holds something, by the rules of
-// sigs.k8s.io/yaml, which takes what Kubernetes takes. What an author should mend and OLM takes all the same is in notes:
+// sigs.k8s.io/yaml, which takes what Kubernetes takes. What an author should mend and OLM takes all the same is in
+// notes:
 //
 //	a key that occurs twice in one mapping   the last one counts, with all that is below it
 //	further documents in the file            they are passed over
 //	what only that library reads             as it reads it
 //	y, n, merge keys, keys that are no text  as YAML 1.1 has them
 //
-// An error is a file that OLM cannot read either (it passes such files over), or one that meets a limit (Error.IsLimit). A file
-// that holds nothing gives nothing.
+// An error is a file that OLM cannot read either (it passes such files over), or one that meets a limit
+// (Error.IsLimit). A file that holds nothing gives nothing.
 func (p *Parser) Manifest(data []byte, l Limits) (object []byte, notes []*Error, err error) {
 	doubtful := false
 	first := func(c Chunk) error {
 		if object != nil {
-			notes = append(notes, &Error{Line: c.line, Column: c.column, Message: "the file holds more than one document; only the first one is used: put the others into files of their own"})
+			notes = append(notes, &Error{
+				Line: c.line, Column: c.column,
+				Message: "the file holds more than one document; only the first one is used: put the others into " +
+					"files of their own",
+			})
 			return errEnough
 		}
 		v, perr := p.Parse(c, l)
@@ -67,7 +72,10 @@ func (p *Parser) Manifest(data []byte, l Limits) (object []byte, notes []*Error,
 		return nil, nil, err
 	}
 	if object != nil { // only what stands behind the first document is wrong
-		return object, append(notes, &Error{Line: why.Line, Column: why.Column, Message: "what stands behind the first document is not used: " + why.Message}), nil
+		return object, append(notes, &Error{
+			Line: why.Line, Column: why.Column,
+			Message: "what stands behind the first document is not used: " + why.Message,
+		}), nil
 	}
 	return p.despite(data, l, why, notes)
 }
@@ -86,7 +94,8 @@ func (p *Parser) despite(data []byte, l Limits, why *Error, notes []*Error) ([]b
 		n.Message += "; the last one counts"
 	}
 	if len(notes) == 0 {
-		notes = []*Error{{Line: why.Line, Column: why.Column, Message: "read as OLM reads it, although: " + why.Message}}
+		notes = []*Error{{Line: why.Line, Column: why.Column, Message: "read as OLM reads it, although: " +
+			why.Message}}
 	}
 	return object, notes, nil
 }
@@ -97,7 +106,8 @@ func (p *Parser) decide(data []byte, l Limits, object []byte, notes []*Error) ([
 	if err != nil || bytes.Equal(theirs, object) {
 		return object, notes
 	}
-	const message = "plain words such as y and n, keys that are no text, and merge keys are read as YAML 1.1 has them; quote them, or write them out"
+	const message = "plain words such as y and n, keys that are no text, and merge keys are read as YAML 1.1 has " +
+		"them; quote them, or write them out"
 	return theirs, append(notes, &Error{Line: 1, Message: message})
 }
 
@@ -144,5 +154,6 @@ func (p *Parser) library(data []byte, l Limits) ([]byte, *Error) {
 		}
 		return bytes.Clone(p.builder.Tree().Root().Canonical()), nil
 	}
-	return nil, &Error{Line: 1, Limit: "documents", Message: fmt.Sprintf("more than %d documents in one file", l.Documents)}
+	return nil, &Error{Line: 1, Limit: "documents", Message: fmt.Sprintf("more than %d documents in one file",
+		l.Documents)}
 }

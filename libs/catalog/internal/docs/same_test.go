@@ -75,10 +75,12 @@ var seeds = []string{
 	"a: |\n  one\n   two\n\n  three\nb: >-\n  x\n  y\n\n   z\n  w\nc: |2+\n    t\n\n",
 	"a: {b: 1, \"c\": [x, 'y', {}], d: []}\nb: \"x\n  y\n\n  z \\\n  w\"\n",
 	"# c\na: b # c\n# d\nb: # e\n  c: d\n",
-	"a:\n- b\nc: ~\nd:\ne: - f\n", "- a\n- b: c\n", "a: &x b\nc: *x\n", "a: !!str 1\n", "a\tb: c\n", "? a\n: b\n", "<<: {a: b}\n",
+	"a:\n- b\nc: ~\nd:\ne: - f\n", "- a\n- b: c\n", "a: &x b\nc: *x\n", "a: !!str 1\n", "a\tb: c\n", "? a\n: b\n",
+	"<<: {a: b}\n",
 	"a: 1.0\nb: 0x1f\nc: 010\nd: 1_0\ne: yes\nf: .5\ng: 2020-01-02\nh: -1\ni: +1\nj: 1e3\nk: .inf\nl: NO\nm: null\n",
-	"é: ü\nx: {ä: ö, b: c}\n", "a: b: c\n", "a: b\n c: d\n", " a: b\n c: d\n", "a: |\n\tb\n", "a: |\n   \n  b\n", "a: >\n\n  b\n  c\n\n\n", "\"a\" : b\n'c': d\n",
-	"a: b\n--- x", "a: \"b\nc\"", "a: 'b\n\n c'\n", "a: [b,\n c]\n", "a: {\"b\":1}\n", "a: # c\n- b\n", "a: x#y\n", "a: x #y\n z\n", "a: |-\n", "a: >+\n\n\n", "- - a\n  - b\n- c\n",
+	"é: ü\nx: {ä: ö, b: c}\n", "a: b: c\n", "a: b\n c: d\n", " a: b\n c: d\n", "a: |\n\tb\n", "a: |\n   \n  b\n",
+	"a: >\n\n  b\n  c\n\n\n", "\"a\" : b\n'c': d\n", "a: b\n--- x", "a: \"b\nc\"", "a: 'b\n\n c'\n", "a: [b,\n c]\n",
+	"a: {\"b\":1}\n", "a: # c\n- b\n", "a: x#y\n", "a: x #y\n z\n", "a: |-\n", "a: >+\n\n\n", "- - a\n  - b\n- c\n",
 }
 
 // TestBlockReader proves that the block reader takes usual layouts, and means what the library means.
@@ -122,7 +124,10 @@ func FuzzBlockReader(f *testing.F) {
 func TestBlockReaderOfRealFiles(t *testing.T) {
 	t.Parallel()
 	var all, left int
-	for _, archive := range []string{catalogtest.Okderators, catalogtest.InstallSet, catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.CertifiedBundles420} {
+	for _, archive := range []string{
+		catalogtest.Okderators, catalogtest.InstallSet, catalogtest.CertifiedFBC414,
+		catalogtest.CertifiedFBC420, catalogtest.CertifiedBundles420,
+	} {
 		n := 0
 		dir := catalogtest.Unpack(t, archive, func(string) bool { n++; return n%every == 0 })
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

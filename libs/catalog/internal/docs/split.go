@@ -136,9 +136,15 @@ func (s *splitter) readLine() ([]byte, error) {
 		s.read += int64(len(part))
 		switch {
 		case s.read > s.l.FileBytes:
-			return nil, &Error{Line: s.line, Limit: "file-bytes", Message: fmt.Sprintf("a file of more than %d bytes", s.l.FileBytes)}
+			return nil, &Error{
+				Line: s.line, Limit: "file-bytes",
+				Message: fmt.Sprintf("a file of more than %d bytes", s.l.FileBytes),
+			}
 		case len(s.long)+len(part) > s.l.DocumentBytes:
-			return nil, &Error{Line: s.line, Limit: "document-bytes", Message: fmt.Sprintf("a line of more than %d bytes", s.l.DocumentBytes)}
+			return nil, &Error{
+				Line: s.line, Limit: "document-bytes",
+				Message: fmt.Sprintf("a line of more than %d bytes", s.l.DocumentBytes),
+			}
 		case errors.Is(err, bufio.ErrBufferFull):
 			s.long = append(s.long, part...)
 			continue

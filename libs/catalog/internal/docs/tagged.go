@@ -46,14 +46,17 @@ func (w *writer) scalar(n *yaml.Node) bool {
 // booleans are the words of YAML 1.1 that a tag !!bool allows.
 var booleans = func() map[string]bool {
 	out := map[string]bool{}
-	for word, value := range map[string]bool{"y": true, "yes": true, "true": true, "on": true, "n": false, "no": false, "false": false, "off": false} {
+	for word, value := range map[string]bool{
+		"y": true, "yes": true, "true": true, "on": true, "n": false, "no": false,
+		"false": false, "off": false,
+	} {
 		out[word], out[strings.ToUpper(word)], out[strings.ToUpper(word[:1])+word[1:]] = value, value, value
 	}
 	return out
 }()
 
-// ambiguous reports a plain scalar that YAML 1.1, by which Kubernetes reads, takes for something else than this package does:
-// the words y and n, and keys that are no strings there.
+// ambiguous reports a plain scalar that YAML 1.1, by which Kubernetes reads, takes for something else than this package
+// does: the words y and n, and keys that are no strings there.
 func ambiguous(text string, key bool) bool {
 	if text == "" || len(text) > longestWord && !key {
 		return false
@@ -95,7 +98,8 @@ func (w *writer) allowed(n *yaml.Node) bool {
 		var t time.Time
 		ok = n.Decode(&t) == nil
 	}
-	return ok || w.fail(n, "", "%.40q is not what its tag %s allows; correct it, or leave the tag out", n.Value, n.ShortTag())
+	return ok || w.fail(n, "", "%.40q is not what its tag %s allows; correct it, or leave the tag out", n.Value,
+		n.ShortTag())
 }
 
 func (w *writer) binary(n *yaml.Node) ([]byte, bool) {
@@ -178,7 +182,8 @@ func (s *source) find() {
 			s.alone[at] = true
 		}
 		at.column++
-		if r == '\n' || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\r' && (i == len(s.data) || s.data[i] != '\n') {
+		if r == '\n' || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\r' &&
+			(i == len(s.data) || s.data[i] != '\n') {
 			at = spot{at.line + 1, 1}
 		}
 	}

@@ -47,7 +47,8 @@ func ReadMode(data []byte, l docs.Limits) (Mode, *docs.Error) {
 	default:
 		return Replaces, &docs.Error{
 			Line: v.Line(), Column: v.Column(),
-			Message: fmt.Sprintf("updateGraph %.80s is not known; write %s, %s or %s", v.JSON(), Replaces, Semver, SemverSkipPatch),
+			Message: fmt.Sprintf("updateGraph %.80s is not known; write %s, %s or %s", v.JSON(), Replaces, Semver,
+				SemverSkipPatch),
 		}
 	}
 }
@@ -69,7 +70,8 @@ type Package struct {
 func Named(file string) bool {
 	ext := path.Ext(file)
 	stem := strings.TrimSuffix(file, ext)
-	return (ext == ".yaml" || ext == ".yml" || ext == ".json") && (stem == "package" || strings.HasSuffix(stem, ".package"))
+	return (ext == ".yaml" || ext == ".yml" || ext == ".json") &&
+		(stem == "package" || strings.HasSuffix(stem, ".package"))
 }
 
 // ReadPackage reads a package manifest, nil where the file holds something else or cannot be read: then

@@ -9,7 +9,11 @@ import (
 // FuzzPlainReference proves that what is quickly found to be a pull specification is one (R-CAT-28).
 func FuzzPlainReference(f *testing.F) {
 	hex := strings.Repeat("0123456789abcdef", 4)
-	for _, s := range []string{"a.test/b", "a.test:80/b/c-d:1.0", "a.test/b@sha256:" + hex, "a.test/b:x@sha256:" + hex, "a", "a/b:", "/b", "a.test/b@sha256:0", "A/b", "a..b/c", "a:x/b", "a/b:c:d", "a/b:" + strings.Repeat("x", 200)} {
+	for _, s := range []string{
+		"a.test/b", "a.test:80/b/c-d:1.0", "a.test/b@sha256:" + hex, "a.test/b:x@sha256:" + hex,
+		"a", "a/b:", "/b", "a.test/b@sha256:0", "A/b", "a..b/c", "a:x/b", "a/b:c:d",
+		"a/b:" + strings.Repeat("x", 200),
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -26,7 +30,8 @@ func FuzzPlainReference(f *testing.F) {
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	hex := strings.Repeat("0123456789abcdef", 4)
-	for _, s := range []string{"registry.example.com/team/name:v1.2.3", "registry.example.com:5000/a/b-c@sha256:" + hex} {
+	for _, s := range []string{"registry.example.com/team/name:v1.2.3", "registry.example.com:5000/a/b-c@sha256:" +
+		hex} {
 		if !plainReference(s) {
 			t.Errorf("%s is not plain", s)
 		}

@@ -118,7 +118,8 @@ func maxVersionIssues(raw json.RawMessage) []Issue {
 		s = string(bytes.TrimSpace(raw)) // a bare number, as catalogs made of YAML have it
 	}
 	if !majorMinor.MatchString(s) {
-		return warning("%s is not <major>.<minor> of a platform release, such as \"4.20\"; put it in quotes", cut(string(raw)))
+		return warning("%s is not <major>.<minor> of a platform release, such as \"4.20\"; put it in quotes",
+			cut(string(raw)))
 	}
 	return nil
 }
@@ -171,7 +172,8 @@ type compound struct {
 // Constraint returns all that is wrong with an olm.constraint, each with its place inside it (§3.4).
 func Constraint(raw json.RawMessage) []Issue {
 	if len(raw) > MaxConstraintBytes {
-		return fault("%d bytes are more than %d (R-RES-29); split it into several olm.constraint", len(raw), MaxConstraintBytes)
+		return fault("%d bytes are more than %d (R-RES-29); split it into several olm.constraint", len(raw),
+			MaxConstraintBytes)
 	}
 	var c constraint
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -184,7 +186,8 @@ func Constraint(raw json.RawMessage) []Issue {
 	}
 	var out []Issue
 	if c.Not != nil {
-		out = append(out, warning("not at the top chooses nothing (R-RES-27); put it inside all, beside what is wanted")...)
+		out = append(out, warning(
+			"not at the top chooses nothing (R-RES-27); put it inside all, beside what is wanted")...)
 	}
 	return append(out, c.issues("", 1)...)
 }
@@ -216,12 +219,15 @@ func (c *constraint) issues(at string, depth int) []Issue {
 	}
 	switch {
 	case n == 0:
-		out = append(out, fault("constraint is empty: %s must have one of gvk, package, cel, all, any, not (R-RES-30)", where)...)
+		out = append(out, fault("constraint is empty: %s must have one of gvk, package, cel, all, any, not (R-RES-30)",
+			where)...)
 	case n > 1:
-		out = append(out, fault("%s has %d kinds of constraint, but exactly one counts (R-RES-30); join them by all", where, n)...)
+		out = append(out, fault("%s has %d kinds of constraint, but exactly one counts (R-RES-30); join them by all",
+			where, n)...)
 	}
 	if c.FailureMessage != nil && strings.TrimSpace(*c.FailureMessage) == "" {
-		out = append(out, warning("the failureMessage of %s is empty, so that nothing is shown (R-RES-25); say what is needed", where)...)
+		out = append(out, warning(
+			"the failureMessage of %s is empty, so that nothing is shown (R-RES-25); say what is needed", where)...)
 	}
 	return out
 }
@@ -260,7 +266,9 @@ func (c *compound) issues(at string, depth int) []Issue {
 		return warning("%s has no constraints, so that it says nothing", at)
 	}
 	if depth == MaxConstraintDepth {
-		return fault("more than %d constraints are inside each other (R-RES-29); split it into several olm.constraint, which are joined by all", MaxConstraintDepth)
+		return fault(
+			"more than %d constraints are inside each other (R-RES-29); split it into several olm.constraint, which "+
+				"are joined by all", MaxConstraintDepth)
 	}
 	var out []Issue
 	for i := range c.Constraints {

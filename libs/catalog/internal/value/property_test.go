@@ -22,29 +22,59 @@ func TestConstraint(t *testing.T) {
 		{"package", `{"failureMessage":"m","package":{"packageName":"buoy","versionRange":">=1.0.0 <2.0.0"}}`, nil},
 		{"package as the documents write it (§22-7)", `{"package":{"name":"buoy","versionRange":"1.x"}}`, nil},
 		{"cel", `{"cel":{"rule":"properties.exists(p, p.type == 'a')"}}`, nil},
-		{"nested (R-RES-28)", `{"any":{"constraints":[{"all":{"constraints":[` + gvk + `,{"not":{"constraints":[{"package":{"packageName":"a","versionRange":"3.1.4"}}]}}]}},{"cel":{"rule":"true"}}]}}`, nil},
+		{"nested (R-RES-28)", `{"any":{"constraints":[{"all":{"constraints":[` + gvk +
+			`,{"not":{"constraints":[{"package":{"packageName":"a","versionRange":"3.1.4"}}]}}]}},{"cel":{"rule":"true"}}]}}`, nil},
 		{"not alone (R-RES-27)", `{"not":{"constraints":[` + gvk + `]}}`, []string{"R-RES-27"}},
 		{"empty (R-RES-30)", `{}`, []string{"!constraint is empty: it must"}},
 		{"message alone", `{"failureMessage":"m"}`, []string{"!constraint is empty"}},
 		{"null kind", `{"gvk":null}`, []string{"!constraint is empty"}},
-		{"two kinds (R-RES-30)", `{"cel":{"rule":"true"},"gvk":{"group":"","version":"v1","kind":"Pod"}}`, []string{"!it has 2 kinds"}},
+		{
+			"two kinds (R-RES-30)", `{"cel":{"rule":"true"},"gvk":{"group":"","version":"v1","kind":"Pod"}}`,
+			[]string{"!it has 2 kinds"},
+		},
 		{"unknown key (R-RES-30)", `{"gkv":{}}`, []string{`!unknown field "gkv"`}},
-		{"unknown key deep inside", `{"all":{"constraints":[{"cel":{"rule":"true","message":"m"}}]}}`, []string{`!unknown field "message"`}},
+		{
+			"unknown key deep inside", `{"all":{"constraints":[{"cel":{"rule":"true","message":"m"}}]}}`,
+			[]string{`!unknown field "message"`},
+		},
 		{"list", `[]`, []string{"!cannot unmarshal array"}},
 		{"message of another form", `{"failureMessage":1,"cel":{"rule":"true"}}`, []string{"!cannot unmarshal number"}},
-		{"empty message (R-RES-25)", `{"failureMessage":" ","cel":{"rule":"true"}}`, []string{"failureMessage of it is empty"}},
+		{
+			"empty message (R-RES-25)", `{"failureMessage":" ","cel":{"rule":"true"}}`,
+			[]string{"failureMessage of it is empty"},
+		},
 		{"empty rule (R-RES-26)", `{"cel":{"rule":" "}}`, []string{"!cel: rule is empty"}},
-		{"rule that does not compile (R-RES-26)", `{"all":{"constraints":[{"cel":{"rule":"true"}},{"cel":{"rule":"properties.exists(p"}}]}}`, []string{`!all[1].cel: cel rule "properties.exists(p" does not compile at line 1, column 20`}},
-		{"rule that is no condition (R-RES-26)", `{"cel":{"rule":"size(properties)"}}`, []string{"!cel: cel rule \"size(properties)\" gives int, but must give bool"}},
+		{
+			"rule that does not compile (R-RES-26)",
+			`{"all":{"constraints":[{"cel":{"rule":"true"}},{"cel":{"rule":"properties.exists(p"}}]}}`,
+			[]string{`!all[1].cel: cel rule "properties.exists(p" does not compile at line 1, column 20`},
+		},
+		{
+			"rule that is no condition (R-RES-26)", `{"cel":{"rule":"size(properties)"}}`,
+			[]string{"!cel: cel rule \"size(properties)\" gives int, but must give bool"},
+		},
 		{"rule of another form (R-RES-26)", `{"cel":{"rule":1}}`, []string{"!cannot unmarshal number"}},
-		{"kind name (R-CAT-17)", `{"gvk":{"group":"sea.test","version":"v1","kind":"no kind"}}`, []string{`!gvk: kind "no kind"`}},
-		{"range (R-CAT-17)", `{"package":{"packageName":"a","versionRange":"new"}}`, []string{"!package: versionRange"}},
+		{
+			"kind name (R-CAT-17)", `{"gvk":{"group":"sea.test","version":"v1","kind":"no kind"}}`,
+			[]string{`!gvk: kind "no kind"`},
+		},
+		{
+			"range (R-CAT-17)", `{"package":{"packageName":"a","versionRange":"new"}}`,
+			[]string{"!package: versionRange"},
+		},
 		{"empty compound", `{"all":{"constraints":[]}}`, []string{"all has no constraints"}},
 		{
-			"all at once", `{"any":{"constraints":[{},{"package":{"versionRange":""}},{"all":{"constraints":[{"cel":{"rule":""}}]}}]}}`,
-			[]string{"!any[0] must have", "!any[1].package: packageName is empty", "!any[1].package: versionRange", "!any[2].all[0].cel: rule is empty"},
+			"all at once",
+			`{"any":{"constraints":[{},{"package":{"versionRange":""}},{"all":{"constraints":[{"cel":{"rule":""}}]}}]}}`,
+			[]string{
+				"!any[0] must have", "!any[1].package: packageName is empty", "!any[1].package: versionRange",
+				"!any[2].all[0].cel: rule is empty",
+			},
 		},
-		{"too large (R-RES-29)", `{"cel":{"rule":"` + strings.Repeat("x", value.MaxConstraintBytes) + `"}}`, []string{"!R-RES-29"}},
+		{
+			"too large (R-RES-29)", `{"cel":{"rule":"` + strings.Repeat("x", value.MaxConstraintBytes) + `"}}`,
+			[]string{"!R-RES-29"},
+		},
 		{"deep", deep(31, gvk), nil},
 		{"too deep (R-RES-29)", deep(32, gvk), []string{"!more than 32 constraints are inside each other (R-RES-29)"}},
 		{"much too deep (R-RES-29)", deep(1000, gvk), []string{"!more than 32 constraints"}},
@@ -65,14 +95,15 @@ func TestConstraint(t *testing.T) {
 	}
 }
 
-// TestRulesOfAPackage: the different rules of a package have a bound (R-RES-26); beyond it none is compiled, which takes
-// milliseconds for each.
+// TestRulesOfAPackage: the different rules of a package have a bound (R-RES-26); beyond it none is compiled, which
+// takes milliseconds for each.
 func TestRulesOfAPackage(t *testing.T) {
 	t.Parallel()
 	var p value.Properties
 	check := func(i, more int) []value.Issue {
 		rule := fmt.Sprintf(`{"cel":{"rule":"size(properties) > %d"}}`, i)
-		return p.Check("olm.constraint", json.RawMessage(`{"all":{"constraints":[{"any":{"constraints":[`+rule+strings.Repeat(`,`+rule, more)+`]}}]}}`))
+		return p.Check("olm.constraint", json.RawMessage(`{"all":{"constraints":[{"any":{"constraints":[`+rule+
+			strings.Repeat(`,`+rule, more)+`]}}]}}`))
 	}
 	for range 3 { // the same in several bundles
 		for i := range value.MaxRules - 2 {
@@ -86,11 +117,13 @@ func TestRulesOfAPackage(t *testing.T) {
 		want    string
 	}{{1000, 2, "more than 64 rules"}, {1001, 1, ""}, {1002, 0, "more than 64 rules"}, {3, 0, ""}} {
 		got := check(c.i, c.more)
-		if (len(got) > 0) != (c.want != "") || len(got) > 0 && (got[0].Warning || !strings.Contains(got[0].Text, c.want)) {
+		if (len(got) > 0) != (c.want != "") || len(got) > 0 &&
+			(got[0].Warning || !strings.Contains(got[0].Text, c.want)) {
 			t.Errorf("rule %d: %v, want %q", c.i, got, c.want)
 		}
 	}
-	if got := p.Check("olm.constraint", json.RawMessage(`{"package":{"packageName":"a","versionRange":"new"}}`)); len(got) != 1 || !strings.Contains(got[0].Text, "versionRange") {
+	if got := p.Check("olm.constraint", json.RawMessage(`{"package":{"packageName":"a","versionRange":"new"}}`)); len(
+		got) != 1 || !strings.Contains(got[0].Text, "versionRange") {
 		t.Errorf("a constraint without rules: %v", got)
 	}
 }

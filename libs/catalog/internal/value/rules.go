@@ -20,7 +20,9 @@ type Properties struct {
 // compiled.
 func (p *Properties) Check(typ string, raw json.RawMessage) []Issue {
 	if typ == "olm.constraint" && !p.take(raw) {
-		return fault("the bundles of the package have more than %d rules together (R-RES-26); use the same rule in more of them", MaxRules)
+		return fault(
+			"the bundles of the package have more than %d rules together (R-RES-26); use the same rule in more of them",
+			MaxRules)
 	}
 	return Property(typ, raw)
 }

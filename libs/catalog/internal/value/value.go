@@ -71,7 +71,8 @@ func Reference(s string) string {
 	_, pin, pinned := strings.Cut(s, "@")
 	algorithm, hex, _ := strings.Cut(pin, ":")
 	if form := digests[algorithm]; pinned && form != nil && !form.MatchString(hex) {
-		return "is no pull specification: its digest is cut or not in lower case; copy the whole " + algorithm + " digest"
+		return "is no pull specification: its digest is cut or not in lower case; copy the whole " + algorithm +
+			" digest"
 	}
 	return ""
 }
@@ -92,7 +93,8 @@ func GVK(group, version, kind string) string {
 // Range parses a range of versions: ">=1.0.0 <2.0.0 !1.2.1", "||" between alternatives (R-CAT-17).
 func Range(s string) (semver.Range, error) {
 	if len(s) > maxRange {
-		return nil, fmt.Errorf("a range of %d bytes is longer than %d; write bounds instead of single versions", len(s), maxRange)
+		return nil, fmt.Errorf("a range of %d bytes is longer than %d; write bounds instead of single versions", len(s),
+			maxRange)
 	}
 	r, err := semver.ParseRange(s)
 	if err != nil {

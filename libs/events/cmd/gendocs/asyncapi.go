@@ -41,7 +41,11 @@ func asyncAPI(m model) ([]byte, error) {
 		{"info", ordered{
 			{"title", "Chandler events"},
 			{"version", "1.0.0"},
-			{"description", "Events of the Chandler control plane. PostgreSQL is the record; the messages on NATS JetStream say that there is news and carry the envelope."},
+			{
+				"description",
+				"Events of the Chandler control plane. PostgreSQL is the record; the messages on NATS JetStream say " +
+					"that there is news and carry the envelope.",
+			},
 			{"license", ordered{{"name", "Apache-2.0"}}},
 		}},
 		{"defaultContentType", "application/json"},

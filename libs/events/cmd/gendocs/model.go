@@ -30,7 +30,8 @@ func readComments(dir string) (comments, error) {
 	}
 	found := comments{}
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +139,8 @@ func describeStruct(c comments, t reflect.Type, seen map[string]structure) struc
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		s.fields = append(s.fields, field{
-			name: name, doc: c[t.Name()+"."+f.Name], optional: strings.Contains(options, "omitempty"), typ: describeType(c, f.Type, seen),
+			name: name, doc: c[t.Name()+"."+f.Name], optional: strings.Contains(options, "omitempty"),
+			typ: describeType(c, f.Type, seen),
 		})
 	}
 	return s

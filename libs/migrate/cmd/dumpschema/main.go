@@ -64,7 +64,8 @@ func header(version string) string { return headerStart + version + "; do not ed
 func replace(path, version, text string) error {
 	old, err := os.ReadFile(path)
 	if err == nil && strings.HasPrefix(string(old), headerStart) && !strings.HasPrefix(string(old), header(version)) {
-		fmt.Fprintf(os.Stderr, "dumpschema: %s was made with another version than PostgreSQL %s; it stays as it is\n", path, version)
+		fmt.Fprintf(os.Stderr, "dumpschema: %s was made with another version than PostgreSQL %s; it stays as it is\n",
+			path, version)
 		return nil
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
@@ -95,7 +96,10 @@ func normalise(dump string) string {
 }
 
 func noise(line string) bool {
-	for _, p := range []string{"-- Dumped", "-- PostgreSQL database dump", "SET ", "SELECT pg_catalog.set_config", `\restrict`, `\unrestrict`} {
+	for _, p := range []string{
+		"-- Dumped", "-- PostgreSQL database dump", "SET ", "SELECT pg_catalog.set_config",
+		`\restrict`, `\unrestrict`,
+	} {
 		if strings.HasPrefix(line, p) {
 			return true
 		}

@@ -63,7 +63,10 @@ func Make(p catalog.Package, b catalog.Bundle) (json.RawMessage, error) {
 	if err := json.Unmarshal(b.Metadata, &m); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "olm.csv.metadata of bundle %q is no object", b.Name)
 	}
-	c := csv{APIVersion: "operators.coreos.com/v1alpha1", Kind: bundle.KindCSV, Metadata: object{}, Spec: object{"install": json.RawMessage(strategy)}}
+	c := csv{
+		APIVersion: "operators.coreos.com/v1alpha1", Kind: bundle.KindCSV, Metadata: object{},
+		Spec: object{"install": json.RawMessage(strategy)},
+	}
 	c.Metadata.put("annotations", m["annotations"])
 	c.Metadata.put("labels", m["labels"])
 	for _, key := range same {
@@ -80,7 +83,9 @@ func Make(p catalog.Package, b catalog.Bundle) (json.RawMessage, error) {
 		err = c.Spec.set("description", p.Description)
 	}
 	if err == nil && p.Icon != nil {
-		err = c.Spec.set("icon", []map[string]string{{"base64data": base64.StdEncoding.EncodeToString(p.Icon.Data), "mediatype": p.Icon.MediaType}})
+		err = c.Spec.set("icon", []map[string]string{
+			{"base64data": base64.StdEncoding.EncodeToString(p.Icon.Data), "mediatype": p.Icon.MediaType},
+		})
 	}
 	if err == nil && len(b.RelatedImages) > 0 {
 		err = c.Spec.set("relatedImages", b.RelatedImages)

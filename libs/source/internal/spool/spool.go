@@ -152,7 +152,8 @@ func (s *Spool) file(pkg string) (string, error) {
 		return name, nil
 	}
 	if len(s.names) == MaxPackages {
-		return "", errs.New(errs.TooLarge, "the catalog has more than %d packages", MaxPackages).At("", "spool.MaxPackages")
+		return "", errs.New(errs.TooLarge, "the catalog has more than %d packages", MaxPackages).At(
+			"", "spool.MaxPackages")
 	}
 	dir := pkg
 	if !safe.MatchString(pkg) {
@@ -174,7 +175,8 @@ type counter struct {
 
 func (c *counter) Write(p []byte) (int, error) {
 	if c.spool.bytes += int64(len(p)); c.spool.bytes > c.spool.max {
-		return 0, errs.New(errs.TooLarge, "the catalog has more than %d bytes as documents", c.spool.max).At("", "spool.MaxBytes")
+		return 0, errs.New(errs.TooLarge, "the catalog has more than %d bytes as documents", c.spool.max).At(
+			"", "spool.MaxBytes")
 	}
 	return c.file.Write(p)
 }

@@ -26,7 +26,10 @@ func make1(t *testing.T, limit int64) (*spool.Spool, string) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s, dir := make1(t, 0)
-	names := []string{"tide", "../../tide", "/etc/passwd", ".", "..", "", "Tide", "a\x00b", strings.Repeat("x", 300), "package_1", "tide"}
+	names := []string{
+		"tide", "../../tide", "/etc/passwd", ".", "..", "", "Tide", "a\x00b", strings.Repeat("x", 300),
+		"package_1", "tide",
+	}
 	for _, n := range names {
 		if err := s.Write(n, spool.Package{Schema: catalog.SchemaPackage, Name: n}); err != nil {
 			t.Errorf("%q: %v", n, err)

@@ -27,7 +27,10 @@ const (
 
 // String says it in a sentence.
 func (r reach) String() string {
-	return [...]string{"a public address", "an address of a private network", "an address of this machine", "an address of this link, where clouds keep credentials"}[r]
+	return [...]string{
+		"a public address", "an address of a private network", "an address of this machine",
+		"an address of this link, where clouds keep credentials",
+	}[r]
 }
 
 var (
@@ -160,7 +163,9 @@ func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach
 		if !a.o.Content || to <= site || a.beside(ctx, to) {
 			return nil
 		}
-		return errs.New(errs.Invalid, "%s is %s; a catalog's content may not lead there, unless its source is there itself; add a mirror for the image to the settings of the source if that is meant", host, to)
+		return errs.New(errs.Invalid,
+			"%s is %s; a catalog's content may not lead there, unless its source is there itself; add a mirror for "+
+				"the image to the settings of the source if that is meant", host, to)
 	}
 	a.mu.Lock()
 	from := a.at

@@ -17,10 +17,11 @@ func TestReach(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]reach{
 		"203.0.113.7": public, "2001:db8::1": public,
-		"10.1.2.3": site, "192.168.0.1": site, "fd12::1": site, "100.64.0.1": site, "::ffff:10.0.0.1": site, "64:ff9b::a00:1": site,
-		"127.0.0.1": machine, "::1": machine, "0.0.0.0": machine, "::": machine, "::ffff:127.0.0.1": machine, "64:ff9b::7f00:1": machine,
-		"169.254.169.254": neighbor, "fe80::1": neighbor, "fe80::1%eth0": neighbor, "::ffff:169.254.169.254": neighbor,
-		"fd00:ec2::254": neighbor, "100.100.100.200": neighbor, "224.0.0.1": neighbor,
+		"10.1.2.3": site, "192.168.0.1": site, "fd12::1": site, "100.64.0.1": site, "::ffff:10.0.0.1": site,
+		"64:ff9b::a00:1": site, "127.0.0.1": machine, "::1": machine, "0.0.0.0": machine, "::": machine,
+		"::ffff:127.0.0.1": machine, "64:ff9b::7f00:1": machine, "169.254.169.254": neighbor, "fe80::1": neighbor,
+		"fe80::1%eth0": neighbor, "::ffff:169.254.169.254": neighbor, "fd00:ec2::254": neighbor,
+		"100.100.100.200": neighbor, "224.0.0.1": neighbor,
 	} {
 		if got := reachOf(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
@@ -49,7 +50,8 @@ func TestSentOnByName(t *testing.T) {
 		conn, err := a.dial(t.Context(), "tcp", net.JoinHostPort("localhost", port))
 		if err == nil {
 			err = conn.Close()
-		} else if err = Explain(err); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "registry.dock.test sends on to localhost, an address of this machine") {
+		} else if err = Explain(err); !errs.Is(err, errs.Invalid) ||
+			!strings.Contains(err.Error(), "registry.dock.test sends on to localhost, an address of this machine") {
 			t.Errorf("from %s: %v", from, err)
 		}
 		if (err == nil) != followed {
@@ -87,7 +89,10 @@ func TestNamedByContent(t *testing.T) {
 		"203.0.113.7": false, "10.0.0.1": false, "169.254.0.1": false, "far.dock.test": false,
 	} {
 		for _, at := range []string{s.URL, strings.Replace(s.URL, "127.0.0.1", "localhost", 1)} {
-			o := Options{Host: strings.TrimPrefix(at, "http://"), Content: true, Origin: origin, Lookup: lookup, Insecure: true}
+			o := Options{
+				Host: strings.TrimPrefix(at, "http://"), Content: true, Origin: origin, Lookup: lookup,
+				Insecure: true,
+			}
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +103,8 @@ func TestNamedByContent(t *testing.T) {
 				err = resp.Body.Close()
 			}
 			c.CloseIdleConnections()
-			if err = Explain(err); (err == nil) != allowed || err != nil && (!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "an address of this machine")) {
+			if err = Explain(err); (err == nil) != allowed || err != nil &&
+				(!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "an address of this machine")) {
 				t.Errorf("from %q to %s: %v, want allowed %t", origin, at, err, allowed)
 			}
 		}

@@ -24,7 +24,8 @@ func Status(code int) errs.Kind {
 		return errs.Forbidden
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return errs.NotFound
-	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
+	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests ||
+		code >= http.StatusInternalServerError:
 		return errs.Unavailable
 	default:
 		return errs.Invalid
@@ -51,13 +52,16 @@ func Explain(err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &authority):
-		return errs.New(errs.Invalid, "its certificate is signed by an authority that is not trusted; add that one as a secret of kind ca")
+		return errs.New(errs.Invalid,
+			"its certificate is signed by an authority that is not trusted; add that one as a secret of kind ca")
 	case errors.As(err, &host):
 		return errs.New(errs.Invalid, "its certificate is for another host")
 	case errors.As(err, &invalid):
-		return errs.New(errs.Invalid, "its certificate is not valid (%s)", strings.TrimPrefix(invalid.Error(), "x509: "))
+		return errs.New(errs.Invalid, "its certificate is not valid (%s)",
+			strings.TrimPrefix(invalid.Error(), "x509: "))
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return errs.New(errs.Invalid, "it does not speak TLS; set insecure in the settings of the source if that is meant")
+		return errs.New(errs.Invalid,
+			"it does not speak TLS; set insecure in the settings of the source if that is meant")
 	case errors.As(err, &alert):
 		return errs.New(errs.Invalid, "it refuses TLS: %s", alert.Error())
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -102,7 +106,8 @@ func About(err error, format string, args ...any) error {
 
 // ruled finds the first error in a chain that names a place or a rule.
 func ruled(err error) *errs.Error {
-	if e, ok := err.(*errs.Error); ok && (e.Field != "" || e.Rule != "") { //nolint:errorlint // each link of the chain is looked at
+	if e, ok := err.(*errs.Error); ok && (e.Field != "" ||
+		e.Rule != "") { //nolint:errorlint // each link of the chain is looked at
 		return e
 	}
 	switch u := err.(type) { //nolint:errorlint // as above

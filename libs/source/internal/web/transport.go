@@ -59,8 +59,10 @@ func Client(o Options) *http.Client {
 			return errs.New(errs.Invalid, "%s sends on more than %d times", via[0].URL.Hostname(), MaxRedirects)
 		}
 		// Names are judged when they are looked up; behind a proxy only what is written here can be.
-		if a, err := netip.ParseAddr(req.URL.Hostname()); err == nil && reachOf(a) != public && !literal(via[0].URL.Hostname()) {
-			return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", via[0].URL.Hostname(), req.URL.Hostname(), reachOf(a))
+		if a, err := netip.ParseAddr(req.URL.Hostname()); err == nil && reachOf(a) != public &&
+			!literal(via[0].URL.Hostname()) {
+			return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", via[0].URL.Hostname(),
+				req.URL.Hostname(), reachOf(a))
 		}
 		return nil
 	}}

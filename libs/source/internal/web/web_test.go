@@ -42,7 +42,10 @@ func get(t *testing.T, o web.Options, address string, header ...string) (string,
 // said of certificates.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "plain") }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "plain")
+	}))
 	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(http.RedirectHandler(plain.URL, http.StatusFound))
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
@@ -61,12 +64,21 @@ func TestTLS(t *testing.T) {
 		"sent on in clear":     {web.Options{Pool: pool}, secure.URL, errs.Invalid, "without TLS"},
 		"sent on, insecure":    {web.Options{Pool: pool, Insecure: true}, secure.URL, "", ""},
 		"an unknown authority": {web.Options{}, secure.URL, errs.Invalid, "secret of kind ca"},
-		"another host":         {web.Options{Pool: pool}, strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), errs.Invalid, "another host"},
-		"no TLS there":         {web.Options{}, strings.Replace(plain.URL, "http:", "https:", 1), errs.Invalid, "does not speak TLS"},
-		"nobody there":         {web.Options{}, "https://127.0.0.1:1/", errs.Unavailable, "connection refused"},
+		"another host": {
+			web.Options{Pool: pool},
+			strings.Replace(secure.URL, "127.0.0.1", "localhost", 1),
+			errs.Invalid, "another host",
+		},
+		"no TLS there": {
+			web.Options{},
+			strings.Replace(plain.URL, "http:", "https:", 1), errs.Invalid,
+			"does not speak TLS",
+		},
+		"nobody there": {web.Options{}, "https://127.0.0.1:1/", errs.Unavailable, "connection refused"},
 	} {
 		body, err := get(t, c.o, c.url)
-		if errs.KindOf(err) != c.kind || err != nil && !strings.Contains(err.Error(), c.says) || err == nil && body != "plain" {
+		if errs.KindOf(err) != c.kind || err != nil && !strings.Contains(err.Error(), c.says) || err == nil &&
+			body != "plain" {
 			t.Errorf("%s: %q, %v; want kind %q with %q", name, body, err, c.kind, c.says)
 		}
 	}
@@ -92,15 +104,19 @@ func TestCredentials(t *testing.T) {
 		want      string
 		kind      errs.Kind
 	}{
-		"its host":                {false, own.URL + "/echo", "Basic eDp5", "Basic eDp5", ""},
-		"sent away":               {false, own.URL + "/away", "Bearer x", "", ""},
-		"another host":            {false, other.URL, "Bearer x", "", ""},
-		"a token service":         {true, other.URL, "Basic eDp5", "Basic eDp5", ""}, // the same address, another port
-		"another's own token":     {true, other.URL, "Bearer other", "Bearer other", ""},
-		"another site":            {true, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "Basic eDp5", "", errs.Forbidden},
+		"its host":            {false, own.URL + "/echo", "Basic eDp5", "Basic eDp5", ""},
+		"sent away":           {false, own.URL + "/away", "Bearer x", "", ""},
+		"another host":        {false, other.URL, "Bearer x", "", ""},
+		"a token service":     {true, other.URL, "Basic eDp5", "Basic eDp5", ""}, // the same address, another port
+		"another's own token": {true, other.URL, "Bearer other", "Bearer other", ""},
+		"another site": {
+			true, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "Basic eDp5", "",
+			errs.Forbidden,
+		},
 		"sent away by a registry": {true, own.URL + "/away", "Bearer x", "", ""},
 	} {
-		body, err := get(t, web.Options{Host: host, Insecure: true, TokenService: c.token}, c.url, "Authorization", c.auth)
+		body, err := get(t, web.Options{Host: host, Insecure: true, TokenService: c.token}, c.url, "Authorization",
+			c.auth)
 		if errs.KindOf(err) != c.kind || body != c.want {
 			t.Errorf("%s: the server saw %q, %v; want %q, kind %q", name, body, err, c.want, c.kind)
 		}
@@ -150,14 +166,21 @@ func TestBounds(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 100)) })
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/big", func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, strings.Repeat("x", 100))
+	})
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(
+			w, r, "/loop", http.StatusFound)
+	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(gone) })
 	o := web.Options{Insecure: true, Stall: 50 * time.Millisecond}
 	for _, path := range []string{"/silent", "/begun"} {
-		if _, err := get(t, o, s.URL+path); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "silent for 50ms") {
+		if _, err := get(t, o, s.URL+path); !errs.Is(err, errs.Unavailable) ||
+			!strings.Contains(err.Error(), "silent for 50ms") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -168,7 +191,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	if _, err := get(t, o, s.URL+"/loop"); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "more than 5 times") {
+	if _, err := get(t, o, s.URL+"/loop"); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "more than 5 times") {
 		t.Errorf("a loop: %v", err)
 	}
 }
@@ -203,7 +227,13 @@ func TestPrivate(t *testing.T) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error {
-		return &url.Error{Op: "Get", URL: "https://x:1/secret", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 4567}, Err: err}}
+		return &url.Error{
+			Op: "Get", URL: "https://x:1/secret",
+			Err: &net.OpError{
+				Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 4567},
+				Err: err,
+			},
+		}
 	}
 	for _, c := range []struct {
 		err  error
@@ -217,26 +247,35 @@ func TestExplain(t *testing.T) {
 		{dial(errors.New("strange")), errs.Unavailable, "strange"},
 		{&url.Error{Op: "Get", URL: "https://x", Err: context.Canceled}, errs.Unavailable, "ended"},
 		{io.ErrUnexpectedEOF, errs.Unavailable, "in the midst"},
-		{&url.Error{Op: "Get", URL: "https://x", Err: x509.CertificateInvalidError{Reason: x509.Expired}}, errs.Invalid, "not valid"},
+		{
+			&url.Error{Op: "Get", URL: "https://x", Err: x509.CertificateInvalidError{Reason: x509.Expired}},
+			errs.Invalid, "not valid",
+		},
 		{tls.AlertError(40), errs.Invalid, "refuses TLS"},
 		{fmt.Errorf("get: %w", errs.New(errs.Forbidden, "no")), errs.Forbidden, "no"},
 	} {
 		err := web.Explain(c.err)
-		if errs.KindOf(err) != c.kind || err != nil && (!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "4567") || strings.Contains(err.Error(), "secret")) {
+		if errs.KindOf(err) != c.kind || err != nil &&
+			(!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "4567") ||
+				strings.Contains(err.Error(), "secret")) {
 			t.Errorf("Explain(%v) = %v, want kind %q with %q", c.err, err, c.kind, c.says)
 		}
 	}
 	if err := web.Explain(context.Canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a look that was ended is not told as such: %v", err)
 	}
-	for code, want := range map[int]errs.Kind{200: "", 301: "", 401: errs.Forbidden, 403: errs.Forbidden, 404: errs.NotFound, 408: errs.Unavailable, 429: errs.Unavailable, 500: errs.Unavailable, 400: errs.Invalid} {
+	for code, want := range map[int]errs.Kind{
+		200: "", 301: "", 401: errs.Forbidden, 403: errs.Forbidden,
+		404: errs.NotFound, 408: errs.Unavailable, 429: errs.Unavailable, 500: errs.Unavailable, 400: errs.Invalid,
+	} {
 		if got := web.Status(code); got != want {
 			t.Errorf("Status(%d) = %q, want %q", code, got, want)
 		}
 	}
 	inner := errs.New(errs.TooLarge, "x").At("entry", "rule")
 	about := web.About(errors.Join(fmt.Errorf("y: %w", inner), nil), "archive %s", "z")
-	if e, ok := errors.AsType[*errs.Error](about); !ok || e.Kind != errs.TooLarge || e.Rule != "rule" || e.Field != "entry" || !strings.HasPrefix(about.Error(), "archive z: ") {
+	if e, ok := errors.AsType[*errs.Error](about); !ok || e.Kind != errs.TooLarge || e.Rule != "rule" ||
+		e.Field != "entry" || !strings.HasPrefix(about.Error(), "archive z: ") {
 		t.Errorf("About = %v (%+v)", about, e)
 	}
 	if web.About(nil, "x") != nil {

@@ -34,7 +34,10 @@ func (s *Server) GetPackage(_ context.Context, r *api.GetPackageRequest) (*api.P
 	}
 	out := &api.Package{Name: p.name, DefaultChannelName: p.defaultChannel, Deprecation: p.deprecation}
 	for _, c := range p.channels {
-		out.Channels = append(out.Channels, &api.Channel{Name: c.name, CsvName: c.graph.Head().Name, Deprecation: c.deprecation})
+		out.Channels = append(out.Channels, &api.Channel{
+			Name: c.name, CsvName: c.graph.Head().Name,
+			Deprecation: c.deprecation,
+		})
 	}
 	return out, nil
 }
@@ -48,7 +51,8 @@ func (s *Server) GetBundle(ctx context.Context, r *api.GetBundleRequest) (*api.B
 	}
 	e, ok := c.graph.Entry(r.GetCsvName())
 	if !ok {
-		return nil, answer(errs.New(errs.NotFound, "channel %q of package %q has no entry %q", c.name, p.name, r.GetCsvName()))
+		return nil, answer(errs.New(errs.NotFound, "channel %q of package %q has no entry %q", c.name, p.name,
+			r.GetCsvName()))
 	}
 	return x.bundle(ctx, p, c, e)
 }
@@ -73,13 +77,16 @@ func (s *Server) GetBundleThatReplaces(ctx context.Context, r *api.GetReplacemen
 	}
 	next := c.graph.Successors(r.GetCsvName(), "")
 	if len(next) == 0 {
-		return nil, answer(errs.New(errs.NotFound, "channel %q of package %q has no replacement of %q", c.name, p.name, r.GetCsvName()))
+		return nil, answer(errs.New(errs.NotFound, "channel %q of package %q has no replacement of %q", c.name, p.name,
+			r.GetCsvName()))
 	}
 	return x.bundle(ctx, p, c, next[0])
 }
 
 // GetDefaultBundleThatProvides returns the head of the first default channel that provides an API.
-func (s *Server) GetDefaultBundleThatProvides(ctx context.Context, r *api.GetDefaultProviderRequest) (*api.Bundle, error) {
+func (s *Server) GetDefaultBundleThatProvides(ctx context.Context, r *api.GetDefaultProviderRequest) (
+	*api.Bundle, error,
+) {
 	x := s.index.Load()
 	p, c, err := x.defaultProvider(gvk(r))
 	if err != nil {
@@ -89,17 +96,23 @@ func (s *Server) GetDefaultBundleThatProvides(ctx context.Context, r *api.GetDef
 }
 
 // GetChannelEntriesThatReplace returns every edge from a bundle.
-func (s *Server) GetChannelEntriesThatReplace(r *api.GetAllReplacementsRequest, stream grpc.ServerStreamingServer[api.ChannelEntry]) error {
+func (s *Server) GetChannelEntriesThatReplace(r *api.GetAllReplacementsRequest,
+	stream grpc.ServerStreamingServer[api.ChannelEntry],
+) error {
 	return sendEntries(stream, s.index.Load().replacing(r.GetCsvName()), "replaces "+r.GetCsvName())
 }
 
 // GetChannelEntriesThatProvide returns the edges to every bundle that provides an API.
-func (s *Server) GetChannelEntriesThatProvide(r *api.GetAllProvidersRequest, stream grpc.ServerStreamingServer[api.ChannelEntry]) error {
+func (s *Server) GetChannelEntriesThatProvide(r *api.GetAllProvidersRequest,
+	stream grpc.ServerStreamingServer[api.ChannelEntry],
+) error {
 	return sendEntries(stream, s.index.Load().providing(gvk(r), false), "provides "+gvk(r).String())
 }
 
 // GetLatestChannelEntriesThatProvide returns the edges to every head that provides an API.
-func (s *Server) GetLatestChannelEntriesThatProvide(r *api.GetLatestProvidersRequest, stream grpc.ServerStreamingServer[api.ChannelEntry]) error {
+func (s *Server) GetLatestChannelEntriesThatProvide(r *api.GetLatestProvidersRequest,
+	stream grpc.ServerStreamingServer[api.ChannelEntry],
+) error {
 	return sendEntries(stream, s.index.Load().providing(gvk(r), true), "provides "+gvk(r).String())
 }
 
@@ -153,7 +166,9 @@ func (s *Server) ListBundles(_ *api.ListBundlesRequest, stream grpc.ServerStream
 const acknowledge = "x-acknowledge-experimental"
 
 // ExperimentalListPackageCustomSchemas returns the documents of a schema without a meaning of its own.
-func (s *Server) ExperimentalListPackageCustomSchemas(r *api.ExperimentalListPackageCustomSchemasRequest, stream grpc.ServerStreamingServer[structpb.Struct]) error {
+func (s *Server) ExperimentalListPackageCustomSchemas(r *api.ExperimentalListPackageCustomSchemasRequest,
+	stream grpc.ServerStreamingServer[structpb.Struct],
+) error {
 	md, _ := metadata.FromIncomingContext(stream.Context())
 	if v := md.Get(acknowledge); len(v) == 0 || v[0] != "true" {
 		return nil
@@ -161,21 +176,23 @@ func (s *Server) ExperimentalListPackageCustomSchemas(r *api.ExperimentalListPac
 	if r.GetSchema() == "" {
 		return status.Error(codes.InvalidArgument, "the schema is empty; name the schema whose documents are wanted")
 	}
-	err := s.index.Load().catalog.Blobs(stream.Context(), r.GetSchema(), r.GetPackageName(), func(raw json.RawMessage) error {
-		var m structpb.Struct
-		if err := m.UnmarshalJSON(raw); err != nil {
-			return errs.Wrap(errs.Internal, err, "a document of schema %q", r.GetSchema())
-		}
-		return stream.Send(&m)
-	})
+	err := s.index.Load().catalog.Blobs(stream.Context(), r.GetSchema(), r.GetPackageName(),
+		func(raw json.RawMessage) error {
+			var m structpb.Struct
+			if err := m.UnmarshalJSON(raw); err != nil {
+				return errs.Wrap(errs.Internal, err, "a document of schema %q", r.GetSchema())
+			}
+			return stream.Send(&m)
+		})
 	return answer(err)
 }
 
 // codeOf is the one table from kinds of errors to gRPC codes.
 var codeOf = map[errs.Kind]codes.Code{
 	errs.NotFound: codes.NotFound, errs.Invalid: codes.FailedPrecondition, errs.Unprocessable: codes.FailedPrecondition,
-	errs.TooLarge: codes.ResourceExhausted, errs.Unauthenticated: codes.Unauthenticated, errs.Forbidden: codes.PermissionDenied,
-	errs.Unavailable: codes.Unavailable, errs.Conflict: codes.Aborted, errs.AlreadyExists: codes.AlreadyExists,
+	errs.TooLarge: codes.ResourceExhausted, errs.Unauthenticated: codes.Unauthenticated,
+	errs.Forbidden: codes.PermissionDenied, errs.Unavailable: codes.Unavailable, errs.Conflict: codes.Aborted,
+	errs.AlreadyExists: codes.AlreadyExists,
 }
 
 // answer makes an error one for callers: with a code of gRPC.

@@ -135,7 +135,10 @@ func (x *index) replacing(name string) []*api.ChannelEntry {
 		for _, c := range p.channels {
 			for _, e := range c.entries {
 				if name != "" && (e.Replaces == name || slices.Contains(e.Skips, name)) {
-					out = append(out, &api.ChannelEntry{PackageName: p.name, ChannelName: c.name, BundleName: e.Name, Replaces: e.Replaces})
+					out = append(out, &api.ChannelEntry{
+						PackageName: p.name, ChannelName: c.name, BundleName: e.Name,
+						Replaces: e.Replaces,
+					})
 				}
 			}
 		}

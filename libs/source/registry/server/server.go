@@ -85,7 +85,10 @@ func (s *Server) Register(g *grpc.Server) {
 	api.RegisterRegistryServer(g, s)
 	api.RegisterExperimentalRegistryServer(g, s)
 	h := health.NewServer()
-	for _, name := range []string{"", api.Registry_ServiceDesc.ServiceName, api.ExperimentalRegistry_ServiceDesc.ServiceName} {
+	for _, name := range []string{
+		"", api.Registry_ServiceDesc.ServiceName,
+		api.ExperimentalRegistry_ServiceDesc.ServiceName,
+	} {
 		h.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
 	healthpb.RegisterHealthServer(g, h)

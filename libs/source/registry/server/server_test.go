@@ -140,7 +140,8 @@ func TestPackage(t *testing.T) {
 	for _, ch := range p.GetChannels() {
 		got = append(got, ch.GetName(), ch.GetCsvName(), ch.GetDeprecation().GetMessage())
 	}
-	if d := cmp.Diff([]string{"stable", "use moon", "old", "tide.v1", "use stable", "stable", "tide.v3", ""}, got); d != "" {
+	if d := cmp.Diff([]string{"stable", "use moon", "old", "tide.v1", "use stable", "stable", "tide.v3", ""},
+		got); d != "" {
 		t.Error(d)
 	}
 	if _, err := c.GetPackage(t.Context(), &api.GetPackageRequest{Name: "moon"}); status.Code(err) != codes.NotFound {
@@ -152,7 +153,10 @@ func TestPackage(t *testing.T) {
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	c := api.NewRegistryClient(served(t))
-	b, err := c.GetBundle(t.Context(), &api.GetBundleRequest{PkgName: "tide", ChannelName: "stable", CsvName: "tide.v3"})
+	b, err := c.GetBundle(t.Context(), &api.GetBundleRequest{
+		PkgName: "tide", ChannelName: "stable",
+		CsvName: "tide.v3",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +183,10 @@ func TestBundle(t *testing.T) {
 	if d := cmp.Diff(want, csv); d != "" {
 		t.Errorf("csvJson (-want +got):\n%s", d)
 	}
-	facts := []string{b.GetCsvName(), b.GetPackageName(), b.GetChannelName(), b.GetBundlePath(), b.GetVersion(), b.GetSkipRange(), b.GetReplaces(), strings.Join(b.GetSkips(), " ")}
+	facts := []string{
+		b.GetCsvName(), b.GetPackageName(), b.GetChannelName(), b.GetBundlePath(), b.GetVersion(),
+		b.GetSkipRange(), b.GetReplaces(), strings.Join(b.GetSkips(), " "),
+	}
 	for _, g := range b.GetProvidedApis() {
 		facts = append(facts, "provides "+g.GetKind())
 	}
@@ -195,12 +202,16 @@ func TestBundle(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"tide.v3", "tide", "stable", "registry.sea.test/tide:3", "3.0.0", "<3.0.0", "tide.v1", "tide.v2 tide.v0",
 		"provides Tide", "requires Moon", "olm.package", "olm.gvk", "olm.gvk.required", "olm.package.required",
-		`olm.gvk {"group":"sea.test","kind":"Moon","version":"v1"}`, `olm.package {"packageName":"moon","version":"\u003e=1.0.0"}`,
+		`olm.gvk {"group":"sea.test","kind":"Moon","version":"v1"}`,
+		`olm.package {"packageName":"moon","version":"\u003e=1.0.0"}`,
 	}, facts); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	head, err := c.GetBundleForChannel(t.Context(), &api.GetBundleInChannelRequest{PkgName: "tide", ChannelName: "old"}) //nolint:staticcheck // old clients call it
-	if err != nil || head.GetCsvName() != "tide.v1" || head.GetDeprecation().GetMessage() != "use v3" || head.GetCsvJson() != "" {
+	head, err := c.GetBundleForChannel(t.Context(), &api.GetBundleInChannelRequest{
+		PkgName: "tide", ChannelName: "old",
+	}) //nolint:staticcheck // old clients call it
+	if err != nil || head.GetCsvName() != "tide.v1" || head.GetDeprecation().GetMessage() != "use v3" ||
+		head.GetCsvJson() != "" {
 		t.Errorf("head of channel old is %v, %v", head, err)
 	}
 	for _, q := range []*api.GetBundleRequest{
@@ -253,8 +264,13 @@ func TestListBundles(t *testing.T) {
 func TestReplaces(t *testing.T) {
 	t.Parallel()
 	c := api.NewRegistryClient(served(t))
-	for name, want := range map[string]string{"tide.v0": "tide.v3", "tide.v1": "tide.v3", "tide.v2": "tide.v3", "tide.v3": "", "tide.v9": "", "": ""} {
-		b, err := c.GetBundleThatReplaces(t.Context(), &api.GetReplacementRequest{CsvName: name, PkgName: "tide", ChannelName: "stable"})
+	for name, want := range map[string]string{
+		"tide.v0": "tide.v3", "tide.v1": "tide.v3", "tide.v2": "tide.v3",
+		"tide.v3": "", "tide.v9": "", "": "",
+	} {
+		b, err := c.GetBundleThatReplaces(t.Context(), &api.GetReplacementRequest{
+			CsvName: name, PkgName: "tide", ChannelName: "stable",
+		})
 		if b.GetCsvName() != want || want == "" && status.Code(err) != codes.NotFound {
 			t.Errorf("%q is replaced by %q, %v; want %q", name, b.GetCsvName(), err, want)
 		}
@@ -286,15 +302,22 @@ func edges(t *testing.T, s grpc.ServerStreamingClient[api.ChannelEntry], err err
 func TestProvides(t *testing.T) {
 	t.Parallel()
 	c := api.NewRegistryClient(served(t))
-	s, err := c.GetChannelEntriesThatProvide(t.Context(), &api.GetAllProvidersRequest{Group: "sea.test", Version: "v1", Kind: "Tide", Plural: "tides"})
-	edges(t, s, err, "stable tide.v2<tide.v1", "stable tide.v3<tide.v1", "stable tide.v3<tide.v2", "stable tide.v3<tide.v0")
-	s, err = c.GetLatestChannelEntriesThatProvide(t.Context(), &api.GetLatestProvidersRequest{Group: "sea.test", Version: "v1", Kind: "Tide"})
+	s, err := c.GetChannelEntriesThatProvide(t.Context(),
+		&api.GetAllProvidersRequest{Group: "sea.test", Version: "v1", Kind: "Tide", Plural: "tides"})
+	edges(t, s, err, "stable tide.v2<tide.v1", "stable tide.v3<tide.v1", "stable tide.v3<tide.v2",
+		"stable tide.v3<tide.v0")
+	s, err = c.GetLatestChannelEntriesThatProvide(t.Context(),
+		&api.GetLatestProvidersRequest{Group: "sea.test", Version: "v1", Kind: "Tide"})
 	edges(t, s, err, "stable tide.v3<tide.v1", "stable tide.v3<tide.v2")
-	b, err := c.GetDefaultBundleThatProvides(t.Context(), &api.GetDefaultProviderRequest{Group: "sea.test", Version: "v1", Kind: "Tide"})
+	b, err := c.GetDefaultBundleThatProvides(t.Context(), &api.GetDefaultProviderRequest{
+		Group: "sea.test", Version: "v1", Kind: "Tide",
+	})
 	if err != nil || b.GetCsvName() != "tide.v3" {
 		t.Errorf("%v, %v", b.GetCsvName(), err)
 	}
-	if _, err := c.GetDefaultBundleThatProvides(t.Context(), &api.GetDefaultProviderRequest{Group: "sea.test", Version: "v1", Kind: "Moon"}); status.Code(err) != codes.NotFound {
+	if _, err := c.GetDefaultBundleThatProvides(t.Context(),
+		&api.GetDefaultProviderRequest{Group: "sea.test", Version: "v1", Kind: "Moon"}); status.Code(
+		err) != codes.NotFound {
 		t.Errorf("nobody provides the moon: %v", err)
 	}
 }
@@ -304,7 +327,8 @@ func TestCustomSchemas(t *testing.T) {
 	t.Parallel()
 	c := api.NewExperimentalRegistryClient(served(t))
 	ask := func(ctx context.Context, schema, pkg string) ([]*structpb.Struct, error) {
-		s, err := c.ExperimentalListPackageCustomSchemas(ctx, &api.ExperimentalListPackageCustomSchemasRequest{Schema: schema, PackageName: pkg})
+		s, err := c.ExperimentalListPackageCustomSchemas(
+			ctx, &api.ExperimentalListPackageCustomSchemasRequest{Schema: schema, PackageName: pkg})
 		return all(t, s, err)
 	}
 	if list, err := ask(t.Context(), "sea.test/chart", "tide"); err != nil || len(list) > 0 {
@@ -341,7 +365,9 @@ func TestReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}); err != nil {
+	if err := s.Send(&reflectionpb.ServerReflectionRequest{
+		MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Recv()
@@ -393,10 +419,12 @@ func TestReplace(t *testing.T) {
 		}
 		return p.GetChannels()[len(p.GetChannels())-1].GetCsvName()
 	}
-	if err := s.Replace(t.Context(), broken{err: errs.New(errs.Unavailable, "away")}); !errs.Is(err, errs.Unavailable) || head() != "tide.v3" {
+	if err := s.Replace(t.Context(), broken{err: errs.New(errs.Unavailable, "away")}); !errs.Is(
+		err, errs.Unavailable) || head() != "tide.v3" {
 		t.Errorf("a revision that cannot be read: %v, head %s", err, head())
 	}
-	if err := s.Replace(t.Context(), load(t, strings.ReplaceAll(document, "tide.v3", "tide.v4"))); err != nil || head() != "tide.v4" {
+	if err := s.Replace(t.Context(), load(t, strings.ReplaceAll(document, "tide.v3", "tide.v4"))); err != nil ||
+		head() != "tide.v4" {
 		t.Errorf("%v, head %s", err, head())
 	}
 }
@@ -408,17 +436,25 @@ func TestErrors(t *testing.T) {
 	pkg := catalog.Package{
 		Name: "tide", DefaultChannel: "stable",
 		Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: "tide.v1"}}}},
-		Bundles:  []catalog.Bundle{{Name: "tide.v1", Version: "1.0.0", Content: "sha256:0", Metadata: json.RawMessage(`{"displayName":"Tide"}`)}},
+		Bundles: []catalog.Bundle{{
+			Name: "tide.v1", Version: "1.0.0", Content: "sha256:0",
+			Metadata: json.RawMessage(`{"displayName":"Tide"}`),
+		}},
 	}
 	for kind, want := range map[errs.Kind]codes.Code{
-		errs.NotFound: codes.OK, errs.Unavailable: codes.Unavailable, errs.Internal: codes.Internal, errs.Forbidden: codes.PermissionDenied,
+		errs.NotFound: codes.OK, errs.Unavailable: codes.Unavailable, errs.Internal: codes.Internal,
+		errs.Forbidden: codes.PermissionDenied,
 	} {
-		s, err := server.New(t.Context(), broken{pkg: pkg, content: errs.New(kind, "content")}, slog.New(slog.DiscardHandler))
+		s, err := server.New(t.Context(), broken{pkg: pkg, content: errs.New(kind, "content")},
+			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := api.NewRegistryClient(start(t, s))
-		b, err := c.GetBundle(t.Context(), &api.GetBundleRequest{PkgName: "tide", ChannelName: "stable", CsvName: "tide.v1"})
+		b, err := c.GetBundle(t.Context(), &api.GetBundleRequest{
+			PkgName: "tide", ChannelName: "stable",
+			CsvName: "tide.v1",
+		})
 		if status.Code(err) != want || want == codes.OK && !strings.Contains(b.GetCsvJson(), "Tide") {
 			t.Errorf("%s: %v, %v; want %s", kind, b, err, want)
 		}

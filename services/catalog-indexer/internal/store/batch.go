@@ -144,7 +144,8 @@ func putPacks(ctx context.Context, tx pgx.Tx, tenant string, packs []newPack) er
 			continue
 		}
 		ids[p.digest] = 0
-		digests, shelves, sizes, data = append(digests, string(p.digest)), append(shelves, p.shelf.name), append(sizes, p.Size()), append(data, p.data)
+		digests, shelves, sizes, data = append(digests, string(p.digest)), append(shelves, p.shelf.name),
+			append(sizes, p.Size()), append(data, p.data)
 	}
 	rows, err := tx.Query(ctx, `insert into catalog.packs as p (tenant, digest, shelf, size, data)
 		select $1, d, s, n, b from unnest($2::text[], $3::text[], $4::int[], $5::bytea[]) as u(d, s, n, b) order by d
@@ -181,11 +182,14 @@ func (b *batch) sources(ctx context.Context, tx pgx.Tx, tenant string) error {
 		ids = append(ids, id)
 	}
 	var there int
-	if err := tx.QueryRow(ctx, `select count(*) from catalog.packs where tenant = $1 and id = any($2)`, tenant, ids).Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, `select count(*) from catalog.packs where tenant = $1 and id = any($2)`, tenant,
+		ids).Scan(&there); err != nil {
 		return err
 	}
 	if there != len(ids) {
-		return errs.New(errs.Conflict, "%d of %d packs that new bundles share chunks with were collected meanwhile; looking again", len(ids)-there, len(ids))
+		return errs.New(errs.Conflict,
+			"%d of %d packs that new bundles share chunks with were collected meanwhile; looking again", len(ids)-there,
+			len(ids))
 	}
 	return nil
 }
@@ -217,7 +221,8 @@ func putDecoded(ctx context.Context, tx pgx.Tx, tenant string, batch []decodedRo
 	}
 	// The same text may stand in two places of a catalog.
 	_, err := tx.Exec(ctx, `insert into catalog.decoded (tenant, key, content, recipe, packs)
-		select distinct on (k) $1, k, c, r, p::bigint[] from unnest($2::text[], $3::text[], $4::bytea[], $5::text[]) as u(k, c, r, p)
+		select distinct on (k) $1, k, c, r, p::bigint[]
+		from unnest($2::text[], $3::text[], $4::bytea[], $5::text[]) as u(k, c, r, p)
 		order by k on conflict (tenant, key) do update set content = excluded.content, value = null,
 		  recipe = excluded.recipe, packs = excluded.packs, touched = now()`, tenant, keys, contents, recipes, packs)
 	return err
@@ -227,10 +232,12 @@ func putPackages(ctx context.Context, tx pgx.Tx, tenant string, batch []packageR
 	digests, names, recipes := make([]string, len(batch)), make([]string, len(batch)), make([][]byte, len(batch))
 	packs, contents := make([]string, len(batch)), make([]string, len(batch))
 	for i, p := range batch {
-		digests[i], names[i], recipes[i], packs[i], contents[i] = string(p.digest), p.name, p.recipe.Encode(), p.ids(), array(p.contents)
+		digests[i], names[i], recipes[i], packs[i], contents[i] = string(p.digest), p.name, p.recipe.Encode(), p.ids(),
+			array(p.contents)
 	}
 	_, err := tx.Exec(ctx, `insert into catalog.packages as p (tenant, digest, package, recipe, packs, contents)
-		select $1, d, n, r, i::bigint[], c::bigint[] from unnest($2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[]) as u(d, n, r, i, c)
+		select $1, d, n, r, i::bigint[], c::bigint[] from unnest($2::text[], $3::text[], $4::bytea[], $5::text[],
+		$6::text[]) as u(d, n, r, i, c)
 		order by d on conflict (tenant, digest) do update set touched = greatest(p.touched, now())`, tenant, digests, names, recipes, packs, contents)
 	return err
 }
@@ -238,9 +245,11 @@ func putPackages(ctx context.Context, tx pgx.Tx, tenant string, batch []packageR
 // touch gives what a load relies upon another lease of life. A row that somebody else is touching is left
 // to them.
 func touch(ctx context.Context, tx pgx.Tx, tenant string, b *batch) error {
-	const contents = `update catalog.contents set touched = now() where tenant = $1 and digest in (select digest from catalog.contents
+	const contents = `update catalog.contents set touched = now() where tenant = $1 and digest in (select digest
+		from catalog.contents
 		where tenant = $1 and digest = any($2) and touched < now() - $3::interval for no key update skip locked)`
-	const decoded = `update catalog.decoded set touched = now() where tenant = $1 and key in (select key from catalog.decoded
+	const decoded = `update catalog.decoded set touched = now() where tenant = $1 and key in (select key
+		from catalog.decoded
 		where tenant = $1 and key = any($2) and touched < now() - $3::interval for no key update skip locked)`
 	if len(b.touched) > 0 {
 		if _, err := tx.Exec(ctx, contents, tenant, b.touched, touchEvery); err != nil {

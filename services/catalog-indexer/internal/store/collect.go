@@ -109,7 +109,8 @@ func (s *Store) collect(ctx context.Context, step collectStep, retention time.Du
 func (s *Store) noteContents(ctx context.Context, c *Collected) error {
 	var tenant, d string
 	for {
-		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages where contents is null and (tenant, digest) > ($1, $2)
+		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages
+			where contents is null and (tenant, digest) > ($1, $2)
 			order by 1, 2 limit 1`, tenant, d).Scan(&tenant, &d)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -125,7 +126,8 @@ func (s *Store) noteContents(ctx context.Context, c *Collected) error {
 			c.PassedOver = append(c.PassedOver, fmt.Errorf("package document %s of tenant %s: %w", d, tenant, err))
 			continue
 		}
-		if _, err := s.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`, tenant, d, contentRefs(p)); err != nil {
+		if _, err := s.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`,
+			tenant, d, contentRefs(p)); err != nil {
 			return pg.Err(err)
 		}
 	}

@@ -34,7 +34,8 @@ func TestCollectBesidePublications(t *testing.T) {
 			}
 		}
 	}
-	w.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority) values ($1, 's', 's', 'directory', '', 0)`, tenant)
+	w.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority)
+		values ($1, 's', 's', 'directory', '', 0)`, tenant)
 	again := 0
 	for n := range 12 {
 		some := list[r.IntN(len(list)/2):][:6+r.IntN(6)]
@@ -72,8 +73,10 @@ func (w *world) collectGreedily(turns <-chan struct{}) error {
 
 func (w *world) collectFresh() error {
 	for _, sql := range []string{ // rows that a load is just writing are left to the next turn
-		`update catalog.contents set touched = '-infinity' where digest in (select digest from catalog.contents for update skip locked)`,
-		`update catalog.packages set touched = '-infinity' where digest in (select digest from catalog.packages for update skip locked)`,
+		`update catalog.contents set touched = '-infinity' where digest in (select digest
+			from catalog.contents for update skip locked)`,
+		`update catalog.packages set touched = '-infinity' where digest in (select digest
+			from catalog.packages for update skip locked)`,
 		`update catalog.revisions set created = created - interval '1 year'`,
 	} {
 		if _, err := w.pool.Exec(w.t.Context(), sql); err != nil {
@@ -105,7 +108,10 @@ func (w *world) indexAll(n int, list []load.Content, between func()) error {
 		return err
 	}
 	between()
-	return w.pool.Tx(ctx, func(tx pgx.Tx) error { return serve(ctx, tx, n, &Published{Revision: d, Packages: digests}, between) })
+	return w.pool.Tx(ctx, func(tx pgx.Tx) error {
+		return serve(ctx, tx, n, &Published{Revision: d, Packages: digests},
+			between)
+	})
 }
 
 func serve(ctx context.Context, tx pgx.Tx, n int, p *Published, between func()) error {
@@ -113,7 +119,8 @@ func serve(ctx context.Context, tx pgx.Tx, n int, p *Published, between func()) 
 		return err
 	}
 	between()
-	if _, err := tx.Exec(ctx, `insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created)
+	if _, err := tx.Exec(ctx, `insert into catalog.revisions (tenant, catalog, version, revision, previous, packages,
+		bundles, created)
 		values ($1, 's', $2, $3, '', 1, 0, now())`, tenant, n+1, p.Revision); err != nil {
 		return err
 	}

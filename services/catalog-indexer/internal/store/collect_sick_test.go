@@ -55,11 +55,13 @@ func TestImagesOfRemovedCatalogs(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	for stream, removed := range map[string]bool{"there": false, "gone": true} {
-		w.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, removed, updated) values ($1, $2, $2, 'image', '', 0, $3, $4)`,
+		w.exec(
+			`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, removed, updated) values ($1, $2, $2, 'image', '', 0, $3, $4)`,
 			tenant, stream, removed, time.Now().Add(-3*MinRetention))
 	}
 	for _, stream := range []string{"there", "gone", "never"} {
-		w.exec(`insert into catalog.bundle_images (tenant, catalog, image, package, bundle) values ($1, $2, 'i', 'p', 'b')`, tenant, stream)
+		w.exec(
+			`insert into catalog.bundle_images (tenant, catalog, image, package, bundle) values ($1, $2, 'i', 'p', 'b')`, tenant, stream)
 	}
 	_, err := w.Collect(t.Context(), 4*MinRetention)
 	w.must(err)
@@ -68,7 +70,9 @@ func TestImagesOfRemovedCatalogs(t *testing.T) {
 	}
 	_, err = w.Collect(t.Context(), 2*MinRetention)
 	w.must(err)
-	if n := w.count(`select count(*) from catalog.bundle_images where catalog = 'there'`); n != 1 || w.count(`select count(*) from catalog.bundle_images`) != 1 {
-		t.Errorf("the catalog that is there has %d rows, all have %d", n, w.count(`select count(*) from catalog.bundle_images`))
+	if n := w.count(`select count(*) from catalog.bundle_images where catalog = 'there'`); n != 1 ||
+		w.count(`select count(*) from catalog.bundle_images`) != 1 {
+		t.Errorf("the catalog that is there has %d rows, all have %d", n,
+			w.count(`select count(*) from catalog.bundle_images`))
 	}
 }

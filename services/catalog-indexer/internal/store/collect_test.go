@@ -53,10 +53,11 @@ func (s *sea) ago(d time.Duration) time.Time { return time.Now().Add(-d) }
 
 func newSea(w *world, resolver, installer *pg.Pool, seed uint64) *sea {
 	return &sea{
-		world: w, tenant: fmt.Sprintf("tenant-%d", seed), rand: rand.New(rand.NewPCG(seed, 3)), resolver: resolver, installer: installer,
-		docs: map[digest.Digest][]digest.Digest{}, revisions: map[string][]digest.Digest{}, blobs: map[string]string{},
-		keepRevision: map[string]bool{}, keepDoc: map[string]bool{}, keepContent: map[string]bool{}, keepBlob: map[string]bool{},
-		keepDecoded: map[string]bool{}, keepFindings: map[string]bool{}, young: map[string]bool{},
+		world: w, tenant: fmt.Sprintf("tenant-%d", seed), rand: rand.New(rand.NewPCG(seed, 3)), resolver: resolver,
+		installer: installer, docs: map[digest.Digest][]digest.Digest{}, revisions: map[string][]digest.Digest{},
+		blobs: map[string]string{}, keepRevision: map[string]bool{}, keepDoc: map[string]bool{},
+		keepContent: map[string]bool{}, keepBlob: map[string]bool{}, keepDecoded: map[string]bool{},
+		keepFindings: map[string]bool{}, young: map[string]bool{},
 	}
 }
 
@@ -133,14 +134,17 @@ func (s *sea) storeRevisions() {
 		for _, d := range docs {
 			if s.chance(4) {
 				s.revisions[name] = append(s.revisions[name], d)
-				s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $3)`, s.tenant, name, d)
+				s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest)
+					values ($1, $2, $3, $3)`, s.tenant, name, d)
 			}
 		}
 		s.blobs[name] = blob
-		if s.exec(`insert into catalog.documents (tenant, digest, body) values ($1, $2, 'x') on conflict do nothing`, s.tenant, blob) == 1 {
+		if s.exec(`insert into catalog.documents (tenant, digest, body) values ($1, $2, 'x') on conflict do nothing`,
+			s.tenant, blob) == 1 {
 			s.touched("documents", "digest", blob)
 		}
-		s.exec(`insert into catalog.revision_blobs (tenant, revision, package, schema, name, digest) values ($1, $2, '', 's', 'n', $3)`, s.tenant, name, blob)
+		s.exec(`insert into catalog.revision_blobs (tenant, revision, package, schema, name, digest)
+			values ($1, $2, '', 's', 'n', $3)`, s.tenant, name, blob)
 	}
 }
 
@@ -159,7 +163,8 @@ func (s *sea) storeCatalog(i int) {
 		for n, age := range ages {
 			version++
 			revision := fmt.Sprintf("r%d", s.rand.IntN(7))
-			s.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created, variant)
+			s.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles,
+				created, variant)
 				values ($1, $2, $3, $4, '', 0, 0, $5, $6)`, s.tenant, stream, version, revision, s.ago(age+time.Hour), v)
 			current[v] = revision
 			until := fresh // in service
@@ -172,22 +177,26 @@ func (s *sea) storeCatalog(i int) {
 			s.keepRevision[revision] = s.keepRevision[revision] || until < testRetention
 		}
 	}
-	s.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, removed, updated, revision)
+	s.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, removed, updated,
+		revision)
 		values ($1, $2, $2, 'directory', '', 0, $3, $4, $5)`, s.tenant, stream, removed, s.ago(left), current[""])
 	if len(variants) == 2 {
-		s.exec(`insert into catalog.variants (tenant, stream, variant, revision) values ($1, $2, '1.34', $3)`, s.tenant, stream, current["1.34"])
+		s.exec(`insert into catalog.variants (tenant, stream, variant, revision) values ($1, $2, '1.34', $3)`, s.tenant,
+			stream, current["1.34"])
 	}
 	s.storeFindings(stream)
 	if s.chance(2) {
 		c := s.contents[s.rand.IntN(len(s.contents))]
-		s.exec(`insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content) values ($1, $2, 'i', 'p', 'b', $3)`, s.tenant, stream, c.Digest)
+		s.exec(`insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content)
+			values ($1, $2, 'i', 'p', 'b', $3)`, s.tenant, stream, c.Digest)
 		s.keepContent[string(c.Digest)] = s.keepContent[string(c.Digest)] || !removed || left < testRetention
 	}
 }
 
 func (s *sea) storeFindings(stream string) {
 	age, shown := s.age(), s.chance(2)
-	s.exec(`insert into catalog.findings (tenant, document, catalog, findings, created) values ($1, 'f', $2, '[]', $3)`, s.tenant, stream, s.ago(age))
+	s.exec(`insert into catalog.findings (tenant, document, catalog, findings, created) values ($1, 'f', $2, '[]', $3)`,
+		s.tenant, stream, s.ago(age))
 	if shown {
 		s.exec(`update catalog.catalogs set document = 'f' where tenant = $1 and stream = $2`, s.tenant, stream)
 	}
@@ -198,19 +207,22 @@ func (s *sea) storeReferences() {
 	ctx := s.t.Context()
 	for i, c := range s.contents {
 		if s.chance(6) {
-			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest) values ($1, 'content', $2)`, s.tenant, c.Digest)
+			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest)
+				values ($1, 'content', $2)`, s.tenant, c.Digest)
 			s.must(err)
 			s.keepContent[string(c.Digest)] = true
 		}
 		if s.chance(8) {
-			_, err := s.installer.Exec(ctx, `insert into installer.csvs values ($1, 'c', 'n', $2, 's', 'Succeeded', '', 'p', '1', $3, '')`, s.tenant, fmt.Sprint(i), c.Digest)
+			_, err := s.installer.Exec(ctx, `insert into installer.csvs
+				values ($1, 'c', 'n', $2, 's', 'Succeeded', '', 'p', '1', $3, '')`, s.tenant, fmt.Sprint(i), c.Digest)
 			s.must(err)
 			s.keepContent[string(c.Digest)] = true
 		}
 	}
 	for d := range s.docs {
 		if digest.Bytes([]byte(s.tenant + string(d)))[10]%4 == 0 {
-			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest) values ($1, 'package', $2)`, s.tenant, d)
+			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest)
+				values ($1, 'package', $2)`, s.tenant, d)
 			s.must(err)
 			s.keepDoc[string(d)] = true
 		}
@@ -244,7 +256,8 @@ func (s *sea) conclude() {
 func (s *sea) nothingLost() {
 	s.t.Helper()
 	for _, c := range s.contents {
-		if got, err := s.Content(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] && (err != nil || len(got) != len(c.Canonical)) {
+		if got, err := s.Content(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] &&
+			(err != nil || len(got) != len(c.Canonical)) {
 			s.t.Fatalf("%s of %s is referred to and cannot be read: %v", c.Bundle, s.tenant, err)
 		}
 	}
@@ -282,7 +295,8 @@ func (s *sea) exact() {
 			s.t.Errorf("%s: remembered value %s is still there", s.tenant, key)
 		}
 	}
-	if n := s.count(`select count(*) from catalog.packs p where tenant = $1 and not exists (select from catalog.contents c where c.tenant = $1 and p.id = any (c.packs))
+	if n := s.count(`select count(*) from catalog.packs p where tenant = $1 and not exists (select
+		from catalog.contents c where c.tenant = $1 and p.id = any (c.packs))
 		and not exists (select from catalog.packages c where c.tenant = $1 and p.id = any (c.packs))
 		and not exists (select from catalog.decoded c where c.tenant = $1 and p.id = any (c.packs))`, s.tenant); n != 0 {
 		s.t.Errorf("%s: %d packs that nothing refers to", s.tenant, n)
@@ -382,14 +396,18 @@ func TestRevisionIsWhole(t *testing.T) {
 	list := versions("buoy", 2, 20_000)
 	_, err := w.load(t.Context(), list)
 	w.must(err)
-	p := catalog.Package{Name: "buoy", Bundles: []catalog.Bundle{{Name: "a", Content: list[0].Digest}, {Name: "b", Content: list[1].Digest}}}
+	p := catalog.Package{Name: "buoy", Bundles: []catalog.Bundle{
+		{Name: "a", Content: list[0].Digest},
+		{Name: "b", Content: list[1].Digest},
+	}}
 	d, err := p.Digest()
 	w.must(err)
 	published := &Published{Revision: "sha256:0123456789abcdef", Packages: map[string]digest.Digest{"buoy": d}}
 	publish := func() error {
 		tx, err := w.pool.Begin(t.Context())
 		w.must(err)
-		defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // the test looks at insertRevision alone
+		defer tx.Rollback(context.WithoutCancel(
+			t.Context())) //nolint:errcheck // the test looks at insertRevision alone
 		return insertRevision(t.Context(), tx, tenant, published)
 	}
 	if publish() == nil {

@@ -73,7 +73,8 @@ func (w *ContentWriter) Keep(c load.Content) error {
 		return err
 	}
 	if len(c.Canonical) > content.MaxValueBytes {
-		return errs.New(errs.TooLarge, "bundle %s has %d bytes, more than %d", c.Bundle, len(c.Canonical), bundle.MaxBytes).At("", "bundle.MaxBytes")
+		return errs.New(errs.TooLarge, "bundle %s has %d bytes, more than %d", c.Bundle, len(c.Canonical),
+			bundle.MaxBytes).At("", "bundle.MaxBytes")
 	}
 	return w.add(c.Package, c.Canonical, func(r row) {
 		w.Stored++
@@ -154,8 +155,10 @@ func (w *ContentWriter) send() {
 func (w *ContentWriter) Recall(key digest.Digest) ([]byte, error) {
 	var r packedValue
 	var named digest.Digest
-	err := w.store.pool.QueryRow(w.ctx, `select value, recipe, packs, content from catalog.decoded d where tenant = $1 and key = $2
-		and (content = '' or exists (select from catalog.contents c where c.tenant = d.tenant and c.digest = d.content))`, w.tenant, key).
+	err := w.store.pool.QueryRow(w.ctx, `select value, recipe, packs, content from catalog.decoded d
+		where tenant = $1 and key = $2
+		and (content = '' or exists (select from catalog.contents c where c.tenant = d.tenant
+		and c.digest = d.content))`, w.tenant, key).
 		Scan(&r.whole, &r.recipe, &r.packs, &named)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -226,7 +229,8 @@ func (w *ContentWriter) Flush() error {
 
 func (s *Store) hasContent(ctx context.Context, tenant string, d digest.Digest) (bool, error) {
 	var there bool
-	err := s.pool.QueryRow(ctx, `select exists (select from catalog.contents where tenant = $1 and digest = $2)`, tenant, d).Scan(&there)
+	err := s.pool.QueryRow(ctx, `select exists (select from catalog.contents where tenant = $1 and digest = $2)`,
+		tenant, d).Scan(&there)
 	return there, pg.Err(err)
 }
 

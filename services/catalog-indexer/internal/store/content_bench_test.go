@@ -160,13 +160,20 @@ func used() time.Duration {
 func (w *world) reportSizes(b *testing.B, raw float64) {
 	b.Helper()
 	share := func(sql string) float64 { return float64(w.count(sql)) / raw * 100 }
-	b.ReportMetric(share(`select (select sum(length(data)) from catalog.packs where shelf not like 'documents/%') + (select sum(length(recipe)) from catalog.contents)`), "%content")
+	b.ReportMetric(
+		share(
+			`select (select sum(length(data)) from catalog.packs where shelf not like 'documents/%') + (select sum(length(recipe)) from catalog.contents)`), "%content")
 	b.ReportMetric(share(`select coalesce(sum(length(recipe)), 0) from catalog.decoded`), "%remembered")
-	b.ReportMetric(share(`select coalesce((select sum(length(recipe)) from catalog.packages) + (select sum(length(data)) from catalog.packs where shelf like 'documents/%'), 0)`), "%documents")
-	b.ReportMetric(share(`select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`), "%on-disk")
+	b.ReportMetric(
+		share(
+			`select coalesce((select sum(length(recipe)) from catalog.packages) + (select sum(length(data)) from catalog.packs where shelf like 'documents/%'), 0)`), "%documents")
+	b.ReportMetric(
+		share(
+			`select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`), "%on-disk")
 	b.ReportMetric(float64(w.count(`select max(cardinality(packs)) from catalog.contents`)), "packs-max")
 	for _, table := range []string{"packs", "contents", "decoded", "packages"} {
-		b.Logf("%s: %d rows, %d KB on disk", table, w.count(`select count(*) from catalog.`+table), w.count(`select pg_total_relation_size('catalog.`+table+`')`)>>10)
+		b.Logf("%s: %d rows, %d KB on disk", table, w.count(`select count(*) from catalog.`+table),
+			w.count(`select pg_total_relation_size('catalog.`+table+`')`)>>10)
 	}
 }
 

@@ -128,7 +128,8 @@ func (w *world) readable(list []load.Content) {
 func viewed(t testing.TB, pool *pg.Pool, reader *content.Reader, c load.Content) error {
 	t.Helper()
 	var s content.Stored
-	err := pool.QueryRow(t.Context(), `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, c.Digest).
+	err := pool.QueryRow(t.Context(), `select pack, recipe, packs from catalog_api.contents
+		where tenant = $1 and digest = $2`, tenant, c.Digest).
 		Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if err != nil {
 		return err
@@ -152,14 +153,16 @@ func TestContentsAreStoredOnce(t *testing.T) {
 	if packs := w.count(`select count(*) from catalog.packs`); packs != 3 {
 		t.Errorf("%d packs of 3 packages", packs)
 	}
-	raw, packed := w.count(`select sum(size) from catalog.contents`), w.count(`select sum(length(data)) from catalog.packs`)
+	raw, packed := w.count(`select sum(size) from catalog.contents`),
+		w.count(`select sum(length(data)) from catalog.packs`)
 	if packed*15 > raw {
 		t.Errorf("%d bytes are stored in %d", raw, packed)
 	}
 	second, err := w.load(t.Context(), list)
 	w.must(err)
 	if second.Stored != 0 || second.Known != len(list) || w.count(`select count(*) from catalog.packs`) != 3 {
-		t.Errorf("the second load stored %d and knew %d; %d packs", second.Stored, second.Known, w.count(`select count(*) from catalog.packs`))
+		t.Errorf("the second load stored %d and knew %d; %d packs", second.Stored, second.Known,
+			w.count(`select count(*) from catalog.packs`))
 	}
 	next := versions("buoy", 31, 60_000)[30:]
 	_, err = w.load(t.Context(), next)
@@ -180,7 +183,8 @@ func TestConcurrentWriters(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			mine := slices.Clone(list)
-			rand.New(rand.NewPCG(uint64(i), 0)).Shuffle(len(mine), func(a, b int) { mine[a], mine[b] = mine[b], mine[a] })
+			rand.New(rand.NewPCG(uint64(i), 0)).Shuffle(len(mine),
+				func(a, b int) { mine[a], mine[b] = mine[b], mine[a] })
 			if _, err := w.load(t.Context(), mine); err != nil {
 				t.Error(err)
 			}
@@ -189,11 +193,13 @@ func TestConcurrentWriters(t *testing.T) {
 	wg.Wait()
 	w.readable(list)
 	w.exec(`update catalog.contents set touched = '-infinity'`)
-	w.exec(`insert into catalog.packages (tenant, digest, package, document, contents) select $1, 'd', 'p', '', array_agg(`+refOfContent+`) from catalog.contents c`, tenant)
+	w.exec(`insert into catalog.packages (tenant, digest, package, document, contents)
+		select $1, 'd', 'p', '', array_agg(`+refOfContent+`) from catalog.contents c`, tenant)
 	_, err := w.Collect(t.Context(), MinRetention)
 	w.must(err)
 	w.readable(list)
-	unused := w.count(`select count(*) from catalog.packs p where not exists (select from catalog.contents c where p.id = any (c.packs))`)
+	unused := w.count(`select count(*) from catalog.packs p where not exists (select from catalog.contents c
+		where p.id = any (c.packs))`)
 	if unused != 0 {
 		t.Errorf("%d packs are used by nobody", unused)
 	}
@@ -259,17 +265,22 @@ func TestRemembered(t *testing.T) {
 		w.must(writer.Keep(c))
 		w.must(writer.Remember(key(i), c.Digest, append([]byte("value "), c.Canonical...)))
 	}
-	w.must(writer.Remember(key(1), list[1].Digest, append([]byte("value "), list[1].Canonical...))) // twice in the catalog
+	// twice in the catalog
+	w.must(writer.Remember(key(1), list[1].Digest, append([]byte("value "), list[1].Canonical...)))
 	w.must(writer.Remember(key(99), "", []byte(`{"bundle":{},"package":"buoy","note":"without content"}`)))
 	w.must(writer.Flush())
 	if n := w.count(`select count(*) from catalog.packs`); n != 1 {
 		t.Errorf("%d packs", n)
 	}
 	w.exec(`delete from catalog.contents where digest = $1`, list[0].Digest)
-	w.exec(`insert into catalog.decoded (tenant, key, content, value) values ($1, $2, '', $3)`, tenant, key(100), bundle.Pack([]byte("old form")))
+	w.exec(`insert into catalog.decoded (tenant, key, content, value) values ($1, $2, '', $3)`, tenant, key(100),
+		bundle.Pack([]byte("old form")))
 	again, err := w.Contents(t.Context(), tenant)
 	w.must(err)
-	want := map[int]string{0: "", 99: `{"bundle":{},"package":"buoy","note":"without content"}`, 100: "old form", 101: ""}
+	want := map[int]string{
+		0: "", 99: `{"bundle":{},"package":"buoy","note":"without content"}`, 100: "old form",
+		101: "",
+	}
 	for i, c := range list[1:] {
 		want[i+1] = "value " + string(c.Canonical)
 	}
@@ -286,7 +297,8 @@ func TestOldForm(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	list := versions("buoy", 2, 50_000)
-	w.exec(`insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4)`, tenant, list[0].Digest, len(list[0].Canonical), bundle.Pack(list[0].Canonical))
+	w.exec(`insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4)`, tenant, list[0].Digest,
+		len(list[0].Canonical), bundle.Pack(list[0].Canonical))
 	writer, err := w.load(t.Context(), list)
 	w.must(err)
 	if writer.Stored != 1 || writer.Known != 1 {
@@ -303,12 +315,21 @@ func TestOldForm(t *testing.T) {
 func TestDocumentsAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	p := catalog.Package{Name: "buoy", Icon: &catalog.Icon{Data: versions("icon", 1, 50_000)[0].Canonical, MediaType: "image/png"}}
+	p := catalog.Package{Name: "buoy", Icon: &catalog.Icon{
+		Data:      versions("icon", 1, 50_000)[0].Canonical,
+		MediaType: "image/png",
+	}}
 	for i, c := range versions("buoy", 20, 100) {
-		p.Bundles = append(p.Bundles, catalog.Bundle{Name: c.Bundle, Version: fmt.Sprintf("1.0.%d", i), Content: c.Digest})
+		p.Bundles = append(p.Bundles, catalog.Bundle{
+			Name: c.Bundle, Version: fmt.Sprintf("1.0.%d", i),
+			Content: c.Digest,
+		})
 	}
 	for n := range 5 {
-		p.Bundles = append(p.Bundles, catalog.Bundle{Name: fmt.Sprintf("buoy.v2.0.%d", n), Version: fmt.Sprintf("2.0.%d", n)})
+		p.Bundles = append(p.Bundles, catalog.Bundle{
+			Name:    fmt.Sprintf("buoy.v2.0.%d", n),
+			Version: fmt.Sprintf("2.0.%d", n),
+		})
 		d, err := p.Digest()
 		w.must(err)
 		for range 2 { // the second time it is there
@@ -320,10 +341,12 @@ func TestDocumentsAreStoredOnce(t *testing.T) {
 			t.Errorf("document %d comes back as %s, want %s (%v)", n, back, d, err)
 		}
 	}
-	if packs, refs := w.count(`select count(*) from catalog.packs`), w.count(`select max(cardinality(contents)) from catalog.packages`); packs != 5 || refs != 20 {
+	if packs, refs := w.count(`select count(*) from catalog.packs`), w.count(
+		`select max(cardinality(contents)) from catalog.packages`); packs != 5 || refs != 20 {
 		t.Errorf("%d packs, %d references to contents", packs, refs)
 	}
-	if first, rest := w.count(`select size from catalog.packs order by id limit 1`), w.count(`select max(size) from (select size from catalog.packs order by id offset 1) as p`); rest*10 > first {
+	if first, rest := w.count(`select size from catalog.packs order by id limit 1`), w.count(`select max(size)
+		from (select size from catalog.packs order by id offset 1) as p`); rest*10 > first {
 		t.Errorf("the first document has %d bytes of chunks, a later one brings %d", first, rest)
 	}
 }

@@ -21,7 +21,9 @@ import (
 
 // PutPackages stores package documents by digest; those that are there are left alone. The documents of
 // one package share a shelf: a new one mostly says what the one before did.
-func (s *Store) PutPackages(ctx context.Context, tenant string, packages []catalog.Package, digests map[string]digest.Digest) error {
+func (s *Store) PutPackages(ctx context.Context, tenant string, packages []catalog.Package,
+	digests map[string]digest.Digest,
+) error {
 	missing, err := s.missingPackages(ctx, tenant, digests)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -55,31 +57,40 @@ func (w *ContentWriter) document(p catalog.Package, d digest.Digest) error {
 	}
 	switch {
 	case len(raw) > content.MaxDocumentBytes:
-		return errs.New(errs.TooLarge, "the document has %d bytes, more than %d", len(raw), content.MaxDocumentBytes).At("", "content.MaxDocumentBytes")
+		return errs.New(errs.TooLarge, "the document has %d bytes, more than %d", len(raw),
+			content.MaxDocumentBytes).At("", "content.MaxDocumentBytes")
 	case len(raw) > content.MaxValueBytes:
-		_, err := w.store.pool.Exec(w.ctx, `insert into catalog.packages as p (tenant, digest, package, document, contents) values ($1, $2, $3, $4, $5)
+		_, err := w.store.pool.Exec(w.ctx, `insert into catalog.packages as p (tenant, digest, package, document,
+			contents) values ($1, $2, $3, $4, $5)
 			on conflict (tenant, digest) do update set touched = greatest(p.touched, now())`, w.tenant, d, storableKey(p.Name), bundle.Pack(raw), contentRefs(p))
 		return pg.Err(err)
 	}
 	return w.add(documentShelf+p.Name, raw, func(r row) {
-		w.next.packages = append(w.next.packages, packageRow{row: r, digest: d, name: storableKey(p.Name), contents: contentRefs(p)})
+		w.next.packages = append(w.next.packages, packageRow{
+			row: r, digest: d, name: storableKey(p.Name),
+			contents: contentRefs(p),
+		})
 	})
 }
 
 // missingPackages returns which documents are not stored. Those that are get another lease of life: the
 // collector must not take them before the revision refers to them.
-func (s *Store) missingPackages(ctx context.Context, tenant string, digests map[string]digest.Digest) (map[digest.Digest]bool, error) {
+func (s *Store) missingPackages(ctx context.Context, tenant string, digests map[string]digest.Digest) (
+	map[digest.Digest]bool, error,
+) {
 	out := map[digest.Digest]bool{}
 	list := make([]string, 0, len(digests))
 	for _, d := range digests {
 		out[d] = true
 		list = append(list, string(d))
 	}
-	if _, err := s.pool.Exec(ctx, `update catalog.packages set touched = now() where tenant = $1 and digest in (select digest from catalog.packages
+	if _, err := s.pool.Exec(ctx, `update catalog.packages set touched = now()
+		where tenant = $1 and digest in (select digest from catalog.packages
 		where tenant = $1 and digest = any($2) and touched < now() - $3::interval for no key update skip locked)`, tenant, list, touchEvery); err != nil {
 		return nil, pg.Err(err)
 	}
-	rows, err := s.pool.Query(ctx, `select digest from catalog.packages where tenant = $1 and digest = any($2)`, tenant, list)
+	rows, err := s.pool.Query(ctx, `select digest from catalog.packages where tenant = $1 and digest = any($2)`, tenant,
+		list)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -116,7 +127,8 @@ const refOfContent = `('x' || substr(c.digest, 8, 16))::bit(64)::bigint`
 // Revision returns the packages of a revision; "" has none.
 func (s *Store) Revision(ctx context.Context, tenant string, revision digest.Digest) (map[string]digest.Digest, error) {
 	out := map[string]digest.Digest{}
-	rows, err := s.pool.Query(ctx, `select package, digest from catalog.revision_packages where tenant = $1 and revision = $2`, tenant, revision)
+	rows, err := s.pool.Query(ctx, `select package, digest from catalog.revision_packages
+		where tenant = $1 and revision = $2`, tenant, revision)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -130,7 +142,8 @@ func (s *Store) Revision(ctx context.Context, tenant string, revision digest.Dig
 func (s *Store) Package(ctx context.Context, tenant string, d digest.Digest) (catalog.Package, error) {
 	var p catalog.Package
 	var r content.Stored
-	err := s.pool.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant, d).
+	err := s.pool.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages
+		where tenant = $1 and digest = $2`, tenant, d).
 		Scan(&r.Whole, &r.Recipe, &r.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, errs.New(errs.NotFound, "package document %s is not stored", d)
@@ -174,7 +187,8 @@ func (s *Store) PutFindings(ctx context.Context, c Catalog, f catalog.Findings) 
 	if err != nil {
 		return "", err
 	}
-	_, err = s.pool.Exec(ctx, `insert into catalog.findings (tenant, document, catalog, findings) values ($1, $2, $3, $4) on conflict do nothing`,
+	_, err = s.pool.Exec(ctx, `insert into catalog.findings (tenant, document, catalog, findings)
+		values ($1, $2, $3, $4) on conflict do nothing`,
 		c.Tenant, d, c.Stream, storableJSON(raw))
 	return d, pg.Err(err)
 }
@@ -212,7 +226,8 @@ func whole(ctx context.Context, tx pgx.Tx, tenant string, revision digest.Digest
 		    where r.tenant = $1 and r.revision = $2),
 		  refs as (select distinct ref from p, unnest(p.contents) as ref)
 		select (select count(*) from p where stored is null),
-		  (select count(*) from refs where ref not in (select `+refOfContent+` from catalog.contents c where c.tenant = $1)),
+		  (select count(*) from refs where ref not in (select `+refOfContent+` from catalog.contents c
+		  	where c.tenant = $1)),
 		  (select count(*) from catalog.revision_blobs b where b.tenant = $1 and b.revision = $2
 		    and not exists (select from catalog.documents d where d.tenant = b.tenant and d.digest = b.digest))`,
 		tenant, revision).Scan(&packages, &contents, &blobs)
@@ -220,7 +235,9 @@ func whole(ctx context.Context, tx pgx.Tx, tenant string, revision digest.Digest
 		return err
 	}
 	if packages+contents+blobs > 0 {
-		return errs.New(errs.Conflict, "%d package documents, %d bundles and %d other documents of revision %s were collected while it was read; looking again",
+		return errs.New(errs.Conflict,
+			"%d package documents, %d bundles and %d other documents of revision %s were collected while it was "+
+				"read; looking again",
 			packages, contents, blobs, revision.Short())
 	}
 	return nil

@@ -26,7 +26,8 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Ke
 	case events.CatalogRefreshRequested:
 		return s.refreshed(ctx, tx, e)
 	case events.CatalogRemoved:
-		_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now() where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+		_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now()
+			where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
 		return nil, pg.Err(err)
 	case events.CatalogSecretSet, events.CatalogSecretDeleted:
 		return naming(ctx, tx, e.Tenant, e.Subject)
@@ -37,9 +38,11 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Ke
 
 func (s *Store) added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
 	stream := e.StreamID.String()
-	_, err := tx.Exec(ctx, `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, visibility_cluster, visibility_namespace, templated, disabled)
+	_, err := tx.Exec(ctx, `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority,
+		visibility_cluster, visibility_namespace, templated, disabled)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (tenant, stream) do nothing`,
-		e.Tenant, stream, e.Subject, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated, p.Disabled)
+		e.Tenant, stream, e.Subject, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace,
+		p.Templated, p.Disabled)
 	return []Key{{Tenant: e.Tenant, Stream: stream}}, pg.Err(err)
 }
 
@@ -47,11 +50,14 @@ func (s *Store) added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p eve
 func (s *Store) changed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogChanged) ([]Key, error) {
 	stream := e.StreamID.String()
 	var another bool
-	err := tx.QueryRow(ctx, `update catalog.catalogs c set wanted = c.wanted + ((o.source_type, o.spec) is distinct from ($3, $4))::int, source_type = $3, spec = $4,
-		  priority = $5, visibility_cluster = $6, visibility_namespace = $7, templated = $8, disabled = $9, updated = now()
+	err := tx.QueryRow(ctx, `update catalog.catalogs c set wanted = c.wanted + ((o.source_type, o.spec) is distinct
+		from ($3, $4))::int, source_type = $3, spec = $4,
+		  priority = $5, visibility_cluster = $6, visibility_namespace = $7, templated = $8, disabled = $9,
+		  updated = now()
 		from catalog.catalogs o where c.tenant = $1 and c.stream = $2 and o.tenant = c.tenant and o.stream = c.stream
 		returning (o.source_type, o.spec) is distinct from ($3, $4)`,
-		e.Tenant, stream, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated, p.Disabled).Scan(&another)
+		e.Tenant, stream, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated,
+		p.Disabled).Scan(&another)
 	if err != nil {
 		return nil, fmt.Errorf("change catalog %s: %w", e.Subject, pg.Err(err))
 	}
@@ -66,12 +72,14 @@ func (s *Store) changed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p e
 
 // refreshed asks for a look at every variant.
 func (s *Store) refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
-	_, err := tx.Exec(ctx, `update catalog.catalogs set wanted = wanted + 1 where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+	_, err := tx.Exec(ctx, `update catalog.catalogs set wanted = wanted + 1 where tenant = $1 and stream = $2`,
+		e.Tenant, e.StreamID.String())
 	if err != nil {
 		return nil, pg.Err(err)
 	}
 	// And at every bundle image that could not be had, also those that would not be tried again (R-SUB-31).
-	_, err = tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = $2 and content = ''`, e.Tenant, e.StreamID.String())
+	_, err = tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = $2
+		and content = ''`, e.Tenant, e.StreamID.String())
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -79,7 +87,8 @@ func (s *Store) refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 }
 
 func (s *Store) refreshVariants(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
-	_, err := tx.Exec(ctx, `update catalog.variants set wanted = wanted + 1 where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+	_, err := tx.Exec(ctx, `update catalog.variants set wanted = wanted + 1 where tenant = $1 and stream = $2`,
+		e.Tenant, e.StreamID.String())
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -88,7 +97,8 @@ func (s *Store) refreshVariants(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 
 // keys are a catalog and its variants.
 func (s *Store) keys(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, error) {
-	rows, err := q.Query(ctx, `select $1::text, $2::text, '' union all select tenant, stream, variant from catalog.variants
+	rows, err := q.Query(ctx, `select $1::text, $2::text, '' union all select tenant, stream, variant
+		from catalog.variants
 		where tenant = $1 and stream = $2`, tenant, stream)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -120,7 +130,8 @@ func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error
 		return nil, pg.Err(err)
 	}
 	rows, err = tx.Query(ctx, `select s.tenant, s.stream, s.variant from (
-		  select tenant, stream, variant from catalog.catalogs union all select tenant, stream, variant from catalog.variants) s
+		  select tenant, stream, variant from catalog.catalogs union all select tenant, stream, variant
+		  from catalog.variants) s
 		where s.tenant = $1 and s.stream = any ($2) order by 1, 2, 3`, tenant, found)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -134,6 +145,7 @@ func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error
 
 // again lets bundle images that could not be fetched be tried at once.
 func again(ctx context.Context, tx pgx.Tx, tenant string, streams []string) error {
-	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = any ($2) and content = '' and next_try is not null`, tenant, streams)
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = any ($2)
+		and content = '' and next_try is not null`, tenant, streams)
 	return pg.Err(err)
 }

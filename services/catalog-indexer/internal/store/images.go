@@ -33,7 +33,8 @@ func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
 		  and not exists (select from catalog.bundle_images h where h.tenant = w.tenant and h.catalog = c.stream
 		    and (h.image, h.package, h.bundle) = (w.image, w.package, w.bundle) and (h.needed or h.content <> ''))
 		order by 1, 2, 3, 4, 5
-		on conflict (tenant, catalog, image, package, bundle) do update set needed = true, next_try = coalesce(b.next_try, now()) where not b.needed and b.content = ''
+		on conflict (tenant, catalog, image, package, bundle) do update set needed = true,
+		next_try = coalesce(b.next_try, now()) where not b.needed and b.content = ''
 		returning tenant, catalog`, maxKeyText)
 	if err != nil {
 		return nil, fmt.Errorf("take up wanted bundle images: %w", pg.Err(err))
@@ -81,7 +82,8 @@ func streams(rows pgx.Rows) ([]Key, error) {
 func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 	names, packages, bundles := imageKeys(images)
 	_, err := s.pool.Exec(ctx, `insert into catalog.bundle_images (tenant, catalog, image, package, bundle)
-		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i, p, b on conflict do nothing`,
+		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i, p, b
+		on conflict do nothing`,
 		c.Tenant, c.Stream, names, packages, bundles)
 	return pg.Err(err)
 }
@@ -97,8 +99,10 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // other fails to get is left to the next round, however slowly this one goes.
 func (s *Store) Unfetched(ctx context.Context, c Catalog, since time.Time, limit int) ([]Image, error) {
 	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images b
-		where tenant = $1 and catalog = $2 and content = '' and next_try <= case when attempts = 0 then now() else $4 end
-		  and exists (select from catalog.catalogs c where c.tenant = b.tenant and c.stream = b.catalog and not c.removed and not c.disabled)
+		where tenant = $1 and catalog = $2 and content = '' and next_try <= case when attempts = 0 then now()
+		else $4 end
+		  and exists (select from catalog.catalogs c where c.tenant = b.tenant and c.stream = b.catalog
+		  and not c.removed and not c.disabled)
 		order by needed desc, next_try, image, package, bundle limit $3`, c.Tenant, c.Stream, limit, since)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -141,7 +145,8 @@ func named(ctx context.Context, tx pgx.Tx, c Catalog, list []Image) error {
 	}
 	_, err = tx.Exec(ctx, `update catalog.bundle_images set next_try = null, needed = false
 		where tenant = $1 and catalog = $2 and content = ''
-		  and (image, package, bundle) not in (select i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b))`, c.Tenant, c.Stream, images, packages, bundles)
+		  and (image, package, bundle) not in (select i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p,
+		  b))`, c.Tenant, c.Stream, images, packages, bundles)
 	return err
 }
 
@@ -158,7 +163,9 @@ func (f Fetched) Final() bool { return !f.Mutable && slices.Contains(finalReason
 
 // Known returns the content of an image by digest where another catalog of the tenant has fetched it for the
 // same bundle: an image that holds another bundle than it is named for must not pass unchecked.
-func (s *Store) Known(ctx context.Context, tenant string, image Image) (content digest.Digest, resolved string, err error) {
+func (s *Store) Known(ctx context.Context, tenant string, image Image) (
+	content digest.Digest, resolved string, err error,
+) {
 	rows, err := s.pool.Query(ctx, `select content, resolved from catalog.bundle_images b
 		where tenant = $1 and image = $2 and package = $3 and bundle = $4 and content <> '' and not mutable
 		  and exists (select from catalog.contents c where c.tenant = b.tenant and c.digest = b.content) limit 1`, tenant, image.Image, image.Package, image.Bundle)
@@ -184,7 +191,8 @@ func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list [
 			}
 			if f.Content != "" || f.Reason != f.Image.Reason {
 				news = append(news, events.FetchedBundle{
-					Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content), Reason: f.Reason,
+					Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content),
+					Reason: f.Reason,
 				})
 			}
 			if err := putFetched(ctx, tx, c, f); err != nil {
@@ -206,8 +214,8 @@ func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list [
 	})
 }
 
-// stored makes sure that contents stay stored until the rows that refer to them are written. One that the collector took
-// meanwhile, which was fetched for another catalog long ago, is fetched again.
+// stored makes sure that contents stay stored until the rows that refer to them are written. One that the collector
+// took meanwhile, which was fetched for another catalog long ago, is fetched again.
 func stored(ctx context.Context, tx pgx.Tx, c Catalog, list []Fetched) error {
 	if err := share(ctx, tx); err != nil {
 		return err
@@ -225,17 +233,21 @@ func stored(ctx context.Context, tx pgx.Tx, c Catalog, list []Fetched) error {
 		return pg.Err(err)
 	}
 	if missing > 0 {
-		return errs.New(errs.Conflict, "%d of the fetched bundles of catalog %s are not stored any more; fetching them again", missing, c.Subject)
+		return errs.New(errs.Conflict,
+			"%d of the fetched bundles of catalog %s are not stored any more; fetching them again", missing, c.Subject)
 	}
 	return nil
 }
 
 func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
-	// One clock, the database's, says when a pause ends and whether it has ended: with that of this process, one that is
-	// behind would have its images asked for again at once.
-	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = $4, resolved = $5, mutable = $6, reason = $7, message = $8,
-		attempts = attempts + 1, next_try = now() + nullif($9, interval '0'), fetched = case when $4 = '' then fetched else now() end
+	// One clock, the database's, says when a pause ends and whether it has ended: with that of this process, one that
+	// is behind would have its images asked for again at once.
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = $4, resolved = $5, mutable = $6, reason = $7,
+		message = $8,
+		attempts = attempts + 1, next_try = now() + nullif($9, interval '0'), fetched = case when $4 = '' then fetched
+		else now() end
 		where tenant = $1 and catalog = $2 and image = $3 and package = $10 and bundle = $11`,
-		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message), f.Pause, f.Image.Package, f.Image.Bundle)
+		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message),
+		f.Pause, f.Image.Package, f.Image.Bundle)
 	return err
 }

@@ -30,7 +30,8 @@ func Metrics() []telemetry.Metric {
 // Samples reads them; looks counts by TallyKey.
 func (s *Store) Samples(ctx context.Context, looks *telemetry.Tally) ([]telemetry.Sample, error) {
 	rows, err := s.pool.Query(ctx, `select tenant, stream, connection = 'READY', split_part(subject, '/', -1),
-		case when subject like '%/%/%' then split_part(subject, '/', 1) else '' end, case when subject like '%/%/%' then split_part(subject, '/', 2) else '' end
+		case when subject like '%/%/%' then split_part(subject, '/', 1) else '' end, case
+		when subject like '%/%/%' then split_part(subject, '/', 2) else '' end
 		from catalog.catalogs where not removed order by tenant, subject`)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -41,7 +42,8 @@ func (s *Store) Samples(ctx context.Context, looks *telemetry.Tally) ([]telemetr
 	var tenant, stream, name, cluster, namespace string
 	var ready bool
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &stream, &ready, &name, &cluster, &namespace}, func() error {
-		keys, labels = append(keys, TallyKey(tenant, stream)), append(labels, []string{tenant, cluster, namespace, name})
+		keys, labels = append(keys, TallyKey(tenant, stream)),
+			append(labels, []string{tenant, cluster, namespace, name})
 		value := 0.0
 		if ready {
 			value = 1

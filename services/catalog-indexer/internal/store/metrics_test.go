@@ -36,15 +36,17 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, connection) values
-		('default', 's1', 'community', 'directory', '', 0, 'READY'), ('default', 's2', 'east/coast/own', 'image', '', 0, 'TRANSIENT_FAILURE')`)
+		('default', 's1', 'community', 'directory', '', 0, 'READY'), ('default', 's2', 'east/coast/own', 'image', '', 0,
+		'TRANSIENT_FAILURE')`)
 	for _, stream := range []string{"s1", "s2", "s2"} {
 		looks.Add(store.TallyKey("default", stream))
 	}
 	check("with two",
 		`catalogsource_ready["default" "" "" "community"]1`, `catalogsource_ready["default" "east" "coast" "own"]0`,
-		`catalog_source_snapshots_total["default" "" "" "community"]1`, `catalog_source_snapshots_total["default" "east" "coast" "own"]2`,
-		`catalog_source_count[]2`)
+		`catalog_source_snapshots_total["default" "" "" "community"]1`,
+		`catalog_source_snapshots_total["default" "east" "coast" "own"]2`, `catalog_source_count[]2`)
 	exec(`update catalog.catalogs set removed = true where stream = 's2'`)
 	check("after one is removed",
-		`catalogsource_ready["default" "" "" "community"]1`, `catalog_source_snapshots_total["default" "" "" "community"]1`, `catalog_source_count[]1`)
+		`catalogsource_ready["default" "" "" "community"]1`,
+		`catalog_source_snapshots_total["default" "" "" "community"]1`, `catalog_source_count[]1`)
 }

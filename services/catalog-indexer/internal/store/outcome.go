@@ -94,7 +94,8 @@ func (s *Store) Finish(ctx context.Context, l Look) (bool, error) {
 		if err != nil {
 			return err
 		}
-		if now.Removed || now.Disabled || now.Spec != l.Catalog.Spec || now.SourceType != l.Catalog.SourceType || now.Revision != l.Catalog.Revision {
+		if now.Removed || now.Disabled || now.Spec != l.Catalog.Spec || now.SourceType != l.Catalog.SourceType ||
+			now.Revision != l.Catalog.Revision {
 			return nil
 		}
 		written = true
@@ -145,7 +146,8 @@ func (s *Store) serve(ctx context.Context, tx pgx.Tx, l Look) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created, variant)
+	_, err = tx.Exec(ctx, `insert into catalog.revisions (tenant, catalog, version, revision, previous, packages,
+		bundles, created, variant)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, l.Catalog.Tenant, l.Catalog.Stream, version, p.Revision, l.Catalog.Revision,
 		len(p.Packages), p.Bundles, l.Meta.Time, l.Catalog.Variant)
 	return err
@@ -167,7 +169,9 @@ func (s *Store) append(ctx context.Context, tx pgx.Tx, l Look, what string, p ev
 	return s.tell(ctx, tx, l.Catalog, l.Meta, what, p)
 }
 
-func (s *Store) tell(ctx context.Context, tx pgx.Tx, c Catalog, m events.Meta, what string, p events.Payload) (int64, error) {
+func (s *Store) tell(ctx context.Context, tx pgx.Tx, c Catalog, m events.Meta, what string, p events.Payload) (
+	int64, error,
+) {
 	stream, err := events.ParseStreamID(c.Stream)
 	if err != nil {
 		return 0, err
@@ -191,12 +195,16 @@ func (s *Store) touch(ctx context.Context, tx pgx.Tx, l Look, state, reason stri
 		failed = l.Failed.Input
 	}
 	r, count := l.Report, l.Report.Severities
-	_, err := tx.Exec(ctx, `update `+l.Catalog.table()+` set state = $4, reason = $5, message = $6, document = $7, fingerprint = $8,
-		looked = greatest(looked, $9), revision = $10, failed_input = $11, reference = $12, resolved = $13, quarantined = $14,
+	_, err := tx.Exec(ctx, `update `+l.Catalog.table()+` set state = $4, reason = $5, message = $6, document = $7,
+		fingerprint = $8,
+		looked = greatest(looked, $9), revision = $10, failed_input = $11, reference = $12, resolved = $13,
+		quarantined = $14,
 		errors = $15, warnings = $16, infos = $17, template = $18, template_message = $19, updated = now()
 		where tenant = $1 and stream = $2 and variant = $3`,
-		l.Catalog.Tenant, l.Catalog.Stream, l.Catalog.Variant, state, reason, Storable(l.Message), l.Document, l.Fingerprint, l.Wanted, revision, failed,
-		Storable(r.Reference), Storable(r.Resolved), storableList(r.Quarantined), count[catalog.SeverityError], count[catalog.SeverityWarning], count[catalog.SeverityInfo], r.Template, Storable(r.TemplateMessage))
+		l.Catalog.Tenant, l.Catalog.Stream, l.Catalog.Variant, state, reason, Storable(l.Message), l.Document,
+		l.Fingerprint, l.Wanted, revision, failed, Storable(r.Reference), Storable(r.Resolved),
+		storableList(r.Quarantined), count[catalog.SeverityError], count[catalog.SeverityWarning],
+		count[catalog.SeverityInfo], r.Template, Storable(r.TemplateMessage))
 	if err != nil {
 		return err
 	}
@@ -209,8 +217,10 @@ func seen(ctx context.Context, q pg.Querier, k Key, r Report) error {
 	if r.Connected {
 		connection = "READY"
 	}
-	_, err := q.Exec(ctx, `update `+k.table()+` set connection = $4, observed = case when connection = $4 then observed else now() end,
-		connected = case when $5 then now() else connected end, polled = now(), next_look = $6, error = $7, error_reason = $8
+	_, err := q.Exec(ctx, `update `+k.table()+` set connection = $4, observed = case when connection = $4 then observed
+		else now() end,
+		connected = case when $5 then now() else connected end, polled = now(), next_look = $6, error = $7,
+		error_reason = $8
 		where tenant = $1 and stream = $2 and variant = $3`, k.Tenant, k.Stream, k.Variant, connection, r.Connected, r.next(), Storable(r.Error), r.ErrorReason)
 	return err
 }
@@ -243,7 +253,8 @@ func (s *Store) Unreachable(ctx context.Context, k Key, r Report, reason string)
 // Settled records the state of a templated catalog as such: that its variants are what is served. A failure
 // of the image that it falls back to stays written down, since its end is to be told when it is used again.
 func (s *Store) Settled(ctx context.Context, c Catalog, message string) error {
-	_, err := s.pool.Exec(ctx, `update catalog.catalogs set state = 'Ready', reason = '', message = $3, looked = greatest(looked, $4), next_look = null,
+	_, err := s.pool.Exec(ctx, `update catalog.catalogs set state = 'Ready', reason = '', message = $3,
+		looked = greatest(looked, $4), next_look = null,
 		connection = 'IDLE', error = '', error_reason = '', updated = now()
 		where tenant = $1 and stream = $2 and (message <> $3 or looked < $4 or next_look is not null)`, c.Tenant, c.Stream, message, c.Wanted)
 	return pg.Err(err)

@@ -38,7 +38,8 @@ func (w *ContentWriter) shelf(name string) (*shelf, error) {
 	}
 	s := &shelf{ChunkIndex: content.NewChunkIndex(), name: name, ids: map[int]int64{}}
 	rows, err := w.store.pool.Query(w.ctx, `select id, data from (
-		  select id, data, sum(size) over (order by id desc) as so_far from catalog.packs where tenant = $1 and shelf = $2) as p
+		  select id, data, sum(size) over (order by id desc) as so_far from catalog.packs
+		  where tenant = $1 and shelf = $2) as p
 		where so_far <= $3 order by id`, w.tenant, name, learnBytes)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -62,7 +63,8 @@ func (w *ContentWriter) shelf(name string) (*shelf, error) {
 // Content returns a canonical bundle; errs.NotFound where it is not stored.
 func (s *Store) Content(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
 	var r content.Stored
-	err := s.pool.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).
+	err := s.pool.QueryRow(
+		ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).
 		Scan(&r.Whole, &r.Recipe, &r.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errs.New(errs.NotFound, "content %s is not stored", d)
@@ -102,7 +104,8 @@ func (c *packCache) value(ctx context.Context, r packedValue) ([]byte, error) {
 	if r.recipe == nil {
 		return content.Decompress(r.whole)
 	}
-	return content.Assemble(r.recipe, len(r.packs), func(i int) (content.Pack, error) { return c.pack(ctx, r.packs[i]) })
+	return content.Assemble(r.recipe, len(r.packs),
+		func(i int) (content.Pack, error) { return c.pack(ctx, r.packs[i]) })
 }
 
 // pack returns a pack; errs.NotFound where it is not stored any more.
@@ -113,7 +116,8 @@ func (c *packCache) pack(ctx context.Context, id int64) (content.Pack, error) {
 		return p, nil
 	}
 	var data []byte
-	err := c.store.pool.QueryRow(ctx, `select data from catalog.packs where tenant = $1 and id = $2`, c.tenant, id).Scan(&data)
+	err := c.store.pool.QueryRow(ctx, `select data from catalog.packs where tenant = $1 and id = $2`, c.tenant,
+		id).Scan(&data)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return content.Pack{}, errs.New(errs.NotFound, "pack %d is not stored", id)
 	}

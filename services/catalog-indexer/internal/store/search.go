@@ -25,7 +25,9 @@ const (
 // PutSearch makes packages findable: one row for each document, with the tile that lists show (R-CAT-106,
 // R-UI-1). It belongs into the transaction that publishes a revision of them, so that what is served is
 // found. Rows that are there are left alone, so that only new packages need to be given.
-func PutSearch(ctx context.Context, tx pgx.Tx, tenant string, packages []catalog.Package, digests map[string]digest.Digest) error {
+func PutSearch(ctx context.Context, tx pgx.Tx, tenant string, packages []catalog.Package,
+	digests map[string]digest.Digest,
+) error {
 	var b pgx.Batch
 	for i := range packages {
 		p := &packages[i]
@@ -34,12 +36,14 @@ func PutSearch(ctx context.Context, tx pgx.Tx, tenant string, packages []catalog
 		if err != nil {
 			return fmt.Errorf("search row of package %s: %w", p.Name, err)
 		}
-		b.Queue(`with names as (select setweight(to_tsvector('simple', $5), 'A') || setweight(to_tsvector('english', $5), 'A') ||
+		b.Queue(`with names as (select setweight(to_tsvector('simple', $5), 'A') || setweight(to_tsvector('english',
+			$5), 'A') ||
 				setweight(to_tsvector('english', $6), 'B') || setweight(to_tsvector('english', $7), 'C') as v)
 			insert into catalog.search (tenant, digest, package, card, names, words)
 			select $1, $2, $3, $4, v, v || setweight(to_tsvector('english', $8), 'D') from names on conflict do nothing`,
 			tenant, digests[p.Name], p.Name, raw,
-			spaced(p.Name, card.DisplayName), spaced(append(append([]string{card.Provider}, card.Keywords...), card.Categories...)...),
+			spaced(p.Name, card.DisplayName), spaced(
+				append(append([]string{card.Provider}, card.Keywords...), card.Categories...)...),
 			clean(card.Summary), clean(head(metadata.Description)))
 	}
 	if b.Len() == 0 {
@@ -52,7 +56,8 @@ func PutSearch(ctx context.Context, tx pgx.Tx, tenant string, packages []catalog
 // called once at a start; where nothing is missing it is one query.
 func (s *Store) FillSearch(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `select p.tenant, p.digest, p.package from catalog.packages p
-		where not exists (select from catalog.search s where s.tenant = p.tenant and s.digest = p.digest) order by p.tenant, p.digest`)
+		where not exists (select from catalog.search s where s.tenant = p.tenant and s.digest = p.digest)
+		order by p.tenant, p.digest`)
 	if err != nil {
 		return pg.Err(err)
 	}
@@ -75,7 +80,8 @@ func (s *Store) FillSearch(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				if err := PutSearch(ctx, tx, k.Tenant, []catalog.Package{p}, map[string]digest.Digest{p.Name: k.Digest}); err != nil {
+				if err := PutSearch(ctx, tx, k.Tenant, []catalog.Package{p},
+					map[string]digest.Digest{p.Name: k.Digest}); err != nil {
 					return err
 				}
 			}
@@ -96,7 +102,8 @@ func spaced(words ...string) string {
 	for _, w := range words {
 		w = clean(w)
 		out = append(out, w)
-		if parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("-._/", r) }); len(parts) > 1 {
+		if parts := strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("-._/", r) }); len(
+			parts) > 1 {
 			out = append(out, strings.Join(parts, " "))
 		}
 	}

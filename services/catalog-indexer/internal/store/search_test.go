@@ -18,18 +18,28 @@ import (
 // searched is a package whose head says this.
 func searched(t *testing.T, name, displayName, description string, keywords ...string) catalog.Package {
 	t.Helper()
-	raw, err := json.Marshal(map[string]any{"displayName": displayName, "description": description, "keywords": keywords})
+	raw, err := json.Marshal(map[string]any{
+		"displayName": displayName, "description": description,
+		"keywords": keywords,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return catalog.Package{
-		Name: name, DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: name + ".v1"}}}},
-		Bundles: []catalog.Bundle{{Name: name + ".v1", Version: "1.0.0", Properties: []catalog.Property{}, Metadata: raw}},
+		Name: name, DefaultChannel: "stable", Channels: []catalog.Channel{
+			{Name: "stable", Entries: []catalog.Entry{{Name: name + ".v1"}}},
+		},
+		Bundles: []catalog.Bundle{{
+			Name: name + ".v1", Version: "1.0.0", Properties: []catalog.Property{},
+			Metadata: raw,
+		}},
 	}
 }
 
 // shelf stores packages as one revision and returns their digests by name.
-func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string, packages ...catalog.Package) map[string]digest.Digest {
+func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
+	packages ...catalog.Package,
+) map[string]digest.Digest {
 	t.Helper()
 	digests := map[string]digest.Digest{}
 	for _, p := range packages {
@@ -43,7 +53,8 @@ func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
 		t.Fatal(err)
 	}
 	for name, d := range digests {
-		if _, err := pool.Exec(t.Context(), `insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4)`, tenant, revision, name, d); err != nil {
+		if _, err := pool.Exec(t.Context(), `insert into catalog.revision_packages (tenant, revision, package, digest)
+			values ($1, $2, $3, $4)`, tenant, revision, name, d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +64,8 @@ func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
 // ask searches as the gateway does, best first.
 func ask(t *testing.T, pool *pg.Pool, tenant, revision string, words ...string) []digest.Digest {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), `select digest from catalog_api.search_packages($1, $2, $3) order by rank desc, digest`, tenant, []string{revision}, words)
+	rows, err := pool.Query(t.Context(), `select digest from catalog_api.search_packages($1, $2, $3)
+		order by rank desc, digest`, tenant, []string{revision}, words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +91,10 @@ func TestSearchRows(t *testing.T) {
 	digests := shelf(t, s, indexer, "default", "r1", packages...)
 	put := func(tenant string, packages []catalog.Package, digests map[string]digest.Digest) {
 		t.Helper()
-		err := indexer.Tx(t.Context(), func(tx pgx.Tx) error { return store.PutSearch(t.Context(), tx, tenant, packages, digests) })
+		err := indexer.Tx(t.Context(), func(tx pgx.Tx) error {
+			return store.PutSearch(t.Context(), tx, tenant, packages,
+				digests)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +149,14 @@ func TestSearchKeepsTenantsApart(t *testing.T) {
 	gateway := db.Pool(t, "gateway")
 	err := gateway.TenantTx(t.Context(), "default", func(tx pgx.Tx) error {
 		var n int
-		return tx.QueryRow(t.Context(), `select count(*) from catalog_api.search_packages('other', '{r1}', '{gauge}')`).Scan(&n)
+		return tx.QueryRow(t.Context(),
+			`select count(*) from catalog_api.search_packages('other', '{r1}', '{gauge}')`).Scan(&n)
 	})
 	if err == nil || !strings.Contains(err.Error(), "does not belong to tenant") {
 		t.Errorf("a session of another tenant: %v", err)
 	}
-	if _, err := db.Pool(t, "resolver").Exec(t.Context(), `select * from catalog_api.search_packages('default', '{}', '{}')`); err == nil {
+	if _, err := db.Pool(t, "resolver").Exec(t.Context(),
+		`select * from catalog_api.search_packages('default', '{}', '{}')`); err == nil {
 		t.Error("another service may search")
 	}
 }

@@ -77,12 +77,14 @@ func (k Key) table() string {
 // read selects a variant of a catalog; with lock its rows are held until the transaction ends.
 func (k Key) read(ctx context.Context, q pg.Querier, lock string) (Catalog, error) {
 	c := Catalog{Key: k}
-	err := q.QueryRow(ctx, `select c.subject, c.source_type, c.spec, c.visibility_cluster, c.templated, c.disabled, c.removed,
+	err := q.QueryRow(ctx, `select c.subject, c.source_type, c.spec, c.visibility_cluster, c.templated, c.disabled,
+		c.removed,
 		  s.wanted, s.looked, s.fingerprint, s.revision, s.state, s.failed_input, s.quarantined, s.reference, s.error
 		from catalog.catalogs c join `+k.table()+` s on s.tenant = c.tenant and s.stream = c.stream
 		where c.tenant = $1 and c.stream = $2 and s.variant = $3 `+lock, k.Tenant, k.Stream, k.Variant).
 		Scan(&c.Subject, &c.SourceType, &c.Spec, &c.Cluster, &c.Templated, &c.Disabled, &c.Removed,
-			&c.Wanted, &c.Looked, &c.Fingerprint, &c.Revision, &c.State, &c.FailedInput, &c.Quarantined, &c.Reference, &c.Error)
+			&c.Wanted, &c.Looked, &c.Fingerprint, &c.Revision, &c.State, &c.FailedInput, &c.Quarantined, &c.Reference,
+			&c.Error)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, errs.New(errs.NotFound, "no catalog has the stream %s and the variant %q", k.Stream, k.Variant)
 	}
@@ -97,7 +99,8 @@ func (s *Store) Get(ctx context.Context, k Key) (Catalog, error) { return k.read
 func (s *Store) Due(ctx context.Context) ([]Key, error) {
 	rows, err := s.pool.Query(ctx, `select s.tenant, s.stream, s.variant from catalog.catalogs c join (
 		  select tenant, stream, variant, next_look from catalog.catalogs
-		  union all select tenant, stream, variant, next_look from catalog.variants) s on s.tenant = c.tenant and s.stream = c.stream
+		  union all select tenant, stream, variant, next_look from catalog.variants) s on s.tenant = c.tenant
+		  and s.stream = c.stream
 		where not c.removed and not c.disabled and s.next_look <= now()
 		  and not exists (select from `+DirtyTable+` d where d.tenant = s.tenant and d.cluster = s.stream and d.namespace = s.variant)
 		order by 1, 2, 3`)
@@ -115,7 +118,8 @@ func (s *Store) Settings(ctx context.Context, c Catalog) (source.Settings, error
 	err := s.pool.QueryRow(ctx, `select body from gateway_api.bodies
 		where tenant = $1 and commitment = $2 and kind = 'catalog-source'`, c.Tenant, c.Spec).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return settings, errs.New(errs.NotFound, "the settings of the source of catalog %s are not there any more; add the catalog again", c.Subject)
+		return settings, errs.New(errs.NotFound,
+			"the settings of the source of catalog %s are not there any more; add the catalog again", c.Subject)
 	}
 	if err != nil {
 		return settings, pg.Err(err)
@@ -125,10 +129,14 @@ func (s *Store) Settings(ctx context.Context, c Catalog) (source.Settings, error
 }
 
 // Secret returns an encrypted credential for catalog sources; errs.NotFound where there is none of the name.
-func (s *Store) Secret(ctx context.Context, tenant, name string) (kind source.SecretKind, ciphertext []byte, err error) {
-	err = s.pool.QueryRow(ctx, `select kind, ciphertext from gateway_api.catalog_secrets where tenant = $1 and name = $2`, tenant, name).Scan(&kind, &ciphertext)
+func (s *Store) Secret(ctx context.Context, tenant, name string) (
+	kind source.SecretKind, ciphertext []byte, err error,
+) {
+	err = s.pool.QueryRow(ctx, `select kind, ciphertext from gateway_api.catalog_secrets
+		where tenant = $1 and name = $2`, tenant, name).Scan(&kind, &ciphertext)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil, errs.New(errs.NotFound, "there is no catalog credential %q; give it, and the catalog is looked at again", name)
+		return "", nil, errs.New(errs.NotFound,
+			"there is no catalog credential %q; give it, and the catalog is looked at again", name)
 	}
 	return kind, ciphertext, pg.Err(err)
 }

@@ -27,10 +27,12 @@ type PackageRef struct {
 func (s *Store) Uncompared(ctx context.Context, after PackageRef, limit int) ([]PackageRef, error) {
 	rows, err := s.pool.Query(ctx, `with served as (
 			select tenant, revision from catalog.catalogs where not removed
-			union select v.tenant, v.revision from catalog.variants v join catalog.catalogs c using (tenant, stream) where not c.removed)
+			union select v.tenant, v.revision from catalog.variants v join catalog.catalogs c using (tenant, stream)
+			where not c.removed)
 		select distinct r.tenant, r.package, r.digest
 		from served s join catalog.revision_packages r on r.tenant = s.tenant and r.revision = s.revision
-		where not exists (select from catalog.compared d where d.tenant = r.tenant and d.digest = r.digest and d.semantics = $1)
+		where not exists (select from catalog.compared d where d.tenant = r.tenant and d.digest = r.digest
+		and d.semantics = $1)
 		  and (r.tenant, r.package, r.digest) > ($3, $4, $5)
 		order by r.tenant, r.package, r.digest limit $2`, compare.Semantics, limit, after.Tenant, after.Package, after.Digest)
 	if err != nil {
@@ -50,7 +52,8 @@ func (s *Store) Compared(ctx context.Context, tenant string, pairs []ContentPair
 		from[i], to[i] = string(p.From), string(p.To)
 	}
 	rows, err := s.pool.Query(ctx, `select from_content, to_content from catalog.upgrades
-		where tenant = $1 and semantics = $2 and (from_content, to_content) in (select f, t from unnest($3::text[], $4::text[]) as u(f, t))`,
+		where tenant = $1 and semantics = $2 and (from_content, to_content) in (select f, t
+		from unnest($3::text[], $4::text[]) as u(f, t))`,
 		tenant, compare.Semantics, from, to)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -79,10 +82,13 @@ func (s *Store) PutUpgrades(ctx context.Context, tenant string, upgrades []Upgra
 		if err != nil {
 			return errs.Wrap(errs.Internal, err, "difference of %s and %s", u.From, u.To)
 		}
-		batch.Queue(`insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained, difference)
+		batch.Queue(`insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained,
+			difference)
 			values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, from_content, to_content) do update
-			set semantics = excluded.semantics, breaking = excluded.breaking, gained = excluded.gained, difference = excluded.difference`,
-			tenant, u.From, u.To, compare.Semantics, u.Difference.Breaking(), len(u.Difference.Gained), enc.EncodeAll(raw, nil))
+			set semantics = excluded.semantics, breaking = excluded.breaking, gained = excluded.gained,
+			difference = excluded.difference`,
+			tenant, u.From, u.To, compare.Semantics, u.Difference.Breaking(), len(u.Difference.Gained),
+			enc.EncodeAll(raw, nil))
 	}
 	if err := s.pool.Send(ctx, batch); err != nil {
 		return fmt.Errorf("store the differences of %d upgrades: %w", len(upgrades), err)
@@ -97,7 +103,9 @@ const comparedLock = `select pg_advisory_xact_lock(hashtext('catalog.compared'),
 // PutCompared notes that every upgrade of a package document is compared, with images being the bundles
 // without content of their own and contents what was at hand of them. It is false, and nothing is noted, where
 // there is more by now.
-func (s *Store) PutCompared(ctx context.Context, r PackageRef, images []Image, contents map[string][]digest.Digest) (noted bool, err error) {
+func (s *Store) PutCompared(ctx context.Context, r PackageRef, images []Image, contents map[string][]digest.Digest) (
+	noted bool, err error,
+) {
 	err = s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, comparedLock, r.Tenant); err != nil {
 			return err
@@ -120,21 +128,26 @@ func (s *Store) ImageContents(ctx context.Context, r PackageRef, images []Image)
 	return imageContents(ctx, s.pool, r, images)
 }
 
-func imageContents(ctx context.Context, q pg.Querier, r PackageRef, images []Image) (map[string][]digest.Digest, error) {
+func imageContents(ctx context.Context, q pg.Querier, r PackageRef, images []Image) (
+	map[string][]digest.Digest, error,
+) {
 	out := map[string][]digest.Digest{}
 	if len(images) == 0 {
 		return out, nil
 	}
 	names, _, bundles := imageKeys(images)
 	rows, err := q.Query(ctx, `with serving as (
-			select c.stream from catalog.catalogs c join catalog.revision_packages p on p.tenant = c.tenant and p.revision = c.revision
+			select c.stream from catalog.catalogs c join catalog.revision_packages p on p.tenant = c.tenant
+			and p.revision = c.revision
 			where c.tenant = $1 and not c.removed and p.digest = $2
-			union select v.stream from catalog.variants v join catalog.revision_packages p on p.tenant = v.tenant and p.revision = v.revision
+			union select v.stream from catalog.variants v join catalog.revision_packages p on p.tenant = v.tenant
+			and p.revision = v.revision
 			where v.tenant = $1 and p.digest = $2)
 		select distinct b.bundle, b.content from catalog.bundle_images b
 		join catalog.catalogs c on c.tenant = b.tenant and c.stream = b.catalog and not c.removed
 		join catalog.contents k on k.tenant = b.tenant and k.digest = b.content
-		where b.tenant = $1 and b.package = $3 and (b.image, b.bundle) in (select i, n from unnest($4::text[], $5::text[]) as u(i, n))
+		where b.tenant = $1 and b.package = $3 and (b.image, b.bundle) in (select i, n
+		from unnest($4::text[], $5::text[]) as u(i, n))
 		  and (not b.mutable or b.catalog in (select stream from serving))
 		order by 1, 2`, r.Tenant, r.Digest, storableKey(r.Package), names, bundles)
 	if err != nil {
@@ -143,7 +156,8 @@ func imageContents(ctx context.Context, q pg.Querier, r PackageRef, images []Ima
 	stored := map[string][]digest.Digest{}
 	var bundle string
 	var d digest.Digest
-	if _, err = pgx.ForEachRow(rows, []any{&bundle, &d}, func() error { stored[bundle] = append(stored[bundle], d); return nil }); err != nil {
+	if _, err = pgx.ForEachRow(rows, []any{&bundle, &d},
+		func() error { stored[bundle] = append(stored[bundle], d); return nil }); err != nil {
 		return nil, pg.Err(err)
 	}
 	for i, name := range bundles {

@@ -20,7 +20,8 @@ func (s *Store) ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 	var err error
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
-		_, err = tx.Exec(ctx, `insert into catalog.clusters (tenant, name) values ($1, $2) on conflict do nothing`, e.Tenant, p.Name)
+		_, err = tx.Exec(ctx, `insert into catalog.clusters (tenant, name) values ($1, $2) on conflict do nothing`,
+			e.Tenant, p.Name)
 	case events.ClusterRemoved:
 		_, err = tx.Exec(ctx, `delete from catalog.clusters where tenant = $1 and name = $2`, e.Tenant, p.Name)
 	case events.ClusterObserved:
@@ -34,7 +35,8 @@ func (s *Store) ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, `select tenant, stream, '' from catalog.catalogs where tenant = $1 and templated and not removed order by 2`, e.Tenant)
+	rows, err := tx.Query(ctx, `select tenant, stream, '' from catalog.catalogs where tenant = $1 and templated
+		and not removed order by 2`, e.Tenant)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -42,13 +44,15 @@ func (s *Store) ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 	return keys, pg.Err(err)
 }
 
-// observed notes a cluster's version. One that is not told, as of a cluster that cannot be reached, leaves what is known.
+// observed notes a cluster's version. One that is not told, as of a cluster that cannot be reached, leaves what is
+// known.
 func observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version string) (moved bool, err error) {
 	minor, err := source.Variant(version)
 	if err != nil { // unknown or unreadable: the cluster is served as one of unknown version
 		return false, nil //nolint:nilerr // see above
 	}
-	tag, err := tx.Exec(ctx, `update catalog.clusters set version = $3, minor = $4 where tenant = $1 and name = $2 and version <> $3`, e.Tenant, e.Subject, version, minor)
+	tag, err := tx.Exec(ctx, `update catalog.clusters set version = $3, minor = $4 where tenant = $1 and name = $2
+		and version <> $3`, e.Tenant, e.Subject, version, minor)
 	return tag.RowsAffected() > 0, err
 }
 
@@ -58,7 +62,8 @@ func observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version strin
 func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
 	_, err := tx.Exec(ctx, `with gone as (delete from catalog.variants v using catalog.catalogs c
 		where v.tenant = $1 and c.tenant = v.tenant and c.stream = v.stream and (not c.templated or not exists (
-		  select from catalog.clusters k where k.tenant = c.tenant and k.minor = v.variant and c.visibility_cluster in ('', k.name)))
+		  select from catalog.clusters k where k.tenant = c.tenant and k.minor = v.variant
+		  and c.visibility_cluster in ('', k.name)))
 		returning v.tenant, v.stream, v.variant)
 		update catalog.revisions r set ended = now() from gone g
 		where r.tenant = g.tenant and r.catalog = g.stream and r.variant = g.variant and r.ended is null`, tenant)
@@ -75,9 +80,11 @@ type Use struct {
 
 // Uses returns the Kubernetes versions of the clusters that see a catalog, by minor.
 func (s *Store) Uses(ctx context.Context, c Catalog) ([]Use, error) {
-	rows, err := s.pool.Query(ctx, `select distinct on (string_to_array(nullif(minor, ''), '.')::int[]) minor, version from catalog.clusters
+	rows, err := s.pool.Query(ctx, `select distinct on (string_to_array(nullif(minor, ''), '.')::int[]) minor, version
+		from catalog.clusters
 		where tenant = $1 and $2 in ('', name)
-		order by string_to_array(nullif(minor, ''), '.')::int[], string_to_array(substring(version from '^v?([0-9]{1,9}(?:\.[0-9]{1,9})*)'), '.')::int[] desc nulls last`, c.Tenant, c.Cluster)
+		order by string_to_array(nullif(minor, ''), '.')::int[], string_to_array(substring(version
+		from '^v?([0-9]{1,9}(?:\.[0-9]{1,9})*)'), '.')::int[] desc nulls last`, c.Tenant, c.Cluster)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -94,7 +101,8 @@ func (s *Store) PutVariants(ctx context.Context, tx pgx.Tx, c Catalog, reference
 	}
 	rows, err := tx.Query(ctx, `insert into catalog.variants as v (tenant, stream, variant, reference)
 		select $1, $2, n, r from unnest($3::text[], $4::text[]) as u(n, r) order by n
-		on conflict (tenant, stream, variant) do update set reference = excluded.reference where v.reference <> excluded.reference
+		on conflict (tenant, stream, variant) do update set reference = excluded.reference
+		where v.reference <> excluded.reference
 		returning tenant, stream, variant`, c.Tenant, c.Stream, names, refs)
 	if err != nil {
 		return nil, pg.Err(err)

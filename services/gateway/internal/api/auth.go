@@ -40,7 +40,8 @@ func bearer(r *http.Request) (string, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxTokenChars {
-		return "", errs.New(errs.Unauthenticated, "the request has no bearer token: send 'Authorization: Bearer <token>'")
+		return "", errs.New(errs.Unauthenticated,
+			"the request has no bearer token: send 'Authorization: Bearer <token>'")
 	}
 	return token, nil
 }

@@ -61,7 +61,8 @@ func (h catalogHandlers) catalogWrites(a *API) {
 		"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
 	register(a, needWrite, triable[model.Catalog](a,
 		intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
-			"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))), h.patchCatalog)
+			"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry "+
+				"run, priority and disabled alone"))), h.patchCatalog)
 }
 
 func (h catalogHandlers) catalogEnds(a *API) {
@@ -85,7 +86,9 @@ func (h catalogHandlers) dryCatalog(
 func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 	for _, name := range slices.Sorted(maps.Keys(patch)) {
 		if name != "priority" && name != "disabled" {
-			return c, errs.New(errs.Unprocessable, "a dry run of a catalog's change takes priority and disabled only: the effect of another %s is known once the catalog was read", name).
+			return c, errs.New(errs.Unprocessable,
+				"a dry run of a catalog's change takes priority and disabled only: the effect of another %s is known "+
+					"once the catalog was read", name).
 				At("body."+name, "dry-run")
 		}
 	}
@@ -108,7 +111,8 @@ func (h catalogHandlers) catalogReads(a *API) {
 
 func (h catalogHandlers) catalogReports(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
-		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"), h.listFindings)
+		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"),
+		h.listFindings)
 }
 
 func (h catalogHandlers) catalogContent(a *API) {

@@ -47,7 +47,8 @@ func (h eventHandlers) register(a *API) {
 		h.listEvents)
 
 	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
-	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that reconnects with " +
+	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that " +
+		"reconnects with " +
 		"Last-Event-ID misses nothing and sees nothing twice. Without it and without after, the stream begins now."
 	stream.Responses = map[string]*huma.Response{"200": {
 		Description: "Events as they come",

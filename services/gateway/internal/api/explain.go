@@ -19,14 +19,18 @@ type explanationHandlers struct{ Deps }
 func (h explanationHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
 		tagSubscriptions,
-		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say what would help"), h.explainSubscription)
+		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say "+
+			"what would help"), h.explainSubscription)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
-		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"), h.explainInstallplan)
+		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"),
+		h.explainInstallplan)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
-		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition with whether it may be changed and undone, and anything else"), h.checkInstallplan)
+		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition "+
+			"with whether it may be changed and undone, and anything else"), h.checkInstallplan)
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
 		"why-operator", tagOperators,
-		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"), h.whyOperator)
+		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its "+
+			"subscription or its package"), h.whyOperator)
 }
 
 type explainSubscriptionInput struct {

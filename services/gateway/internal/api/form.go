@@ -50,8 +50,9 @@ func (a *API) declare() {
 	a.declared = map[string]declared{}
 	for path, item := range a.huma.OpenAPI().Paths {
 		for method, op := range map[string]*huma.Operation{
-			http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post, http.MethodDelete: item.Delete,
-			http.MethodOptions: item.Options, http.MethodHead: item.Head, http.MethodPatch: item.Patch, http.MethodTrace: item.Trace,
+			http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post,
+			http.MethodDelete: item.Delete, http.MethodOptions: item.Options, http.MethodHead: item.Head,
+			http.MethodPatch: item.Patch, http.MethodTrace: item.Trace,
 		} {
 			if op != nil {
 				a.declared[method+" "+prefix+path] = declaredBy(op)
@@ -184,7 +185,9 @@ func (d declared) queryValues(v *rule.Violations, raw string) url.Values {
 			v.Addf(field, rule.Encoding, "%s cannot be decoded, %s: want %% and two hexadecimal digits", name,
 				quoted(rawValue))
 		case strings.Contains(part, ";"):
-			v.Addf(field, rule.Encoding, "%s holds ';', which some read as a separator: parameters are joined by &, and a ';' in a value is written %%3B", name)
+			v.Addf(field, rule.Encoding,
+				"%s holds ';', which some read as a separator: parameters are joined by &, and a ';' in a value is "+
+					"written %%3B", name)
 		case !text(v, field, name, value):
 		case !given:
 			v.Addf(field, rule.HasValue, "%s has no value: want %s=VALUE", name, name)
@@ -297,7 +300,8 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 	}
 	kind, params, err := mime.ParseMediaType(given)
 	charset := params["charset"]
-	if err == nil && (slices.Contains(d.body, kind) || kind == "application/json") && (charset == "" || strings.EqualFold(charset, "utf-8")) {
+	if err == nil && (slices.Contains(d.body, kind) || kind == "application/json") &&
+		(charset == "" || strings.EqualFold(charset, "utf-8")) {
 		return nil
 	}
 	slices.Sort(d.body)

@@ -100,7 +100,8 @@ func refused(t *testing.T, h http.Handler, r *http.Request, status int, location
 		Status              int
 		Errors              []finding
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != status || p.Status != status || p.Title == "" || p.Detail == "" || p.Type == "" {
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != status || p.Status != status ||
+		p.Title == "" || p.Detail == "" || p.Type == "" {
 		t.Errorf("%s %s: %d %s, want %d", r.Method, r.URL, w.Code, w.Body, status)
 		return
 	}
@@ -187,7 +188,8 @@ func TestNothingElseIsDropped(t *testing.T) {
 			in = request(r.method, r.path, "{}")
 			in.Header["Content-Type"] = []string{"application/json", "text/yaml"}
 			refused(t, h, in, http.StatusBadRequest, "header.Content-Type", "given-once")
-			refused(t, h, request(r.method, r.path, `{"a": [{"b": 1, "b": 1}]}`), http.StatusBadRequest, "body.a[0].b", "given-once")
+			refused(t, h, request(r.method, r.path, `{"a": [{"b": 1, "b": 1}]}`), http.StatusBadRequest, "body.a[0].b",
+				"given-once")
 			refused(t, h, request(r.method, r.path, `{"a": 1} {"b": 2}`), http.StatusBadRequest, "body", "syntax")
 			refused(t, h, request(r.method, r.path, "{\"a\": \"\xff\"}"), http.StatusBadRequest, "body", "text")
 			refused(t, h, request(r.method, r.path, `{"a": "\u0000"}`), http.StatusBadRequest, "body.a", "text")
@@ -210,7 +212,8 @@ func TestNothingElseIsDropped(t *testing.T) {
 func TestFieldsAreComparedToTheLetter(t *testing.T) {
 	t.Parallel()
 	const groups = "/api/v1/clusters/a/namespaces/a/operatorgroups"
-	refused(t, formServer(), request("POST", groups, `{"name": "a", "NAME": "../b"}`), http.StatusBadRequest, "body.NAME", "unknown-field")
+	refused(t, formServer(), request("POST", groups, `{"name": "a", "NAME": "../b"}`), http.StatusBadRequest,
+		"body.NAME", "unknown-field")
 	if !huma.ValidateStrictCasing {
 		t.Error("huma takes fields of another case")
 	}

@@ -58,18 +58,27 @@ func (h *hookHandlers) register(a *API) {
 	a.huma.OpenAPI().AddOperation(&huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
 		Summary: "Tell that something was pushed to a catalog's source",
-		Description: "For registries and repositories. Needs the secret of the catalog's hook and nothing else: as the key of an HMAC-SHA256 " +
-			"of the body in X-Hub-Signature-256 (sha256=<hex>), or as it is in Authorization: Bearer or X-Gitlab-Token. The body is not looked at. " +
+		Description: "For registries and repositories. Needs the secret of the catalog's hook and nothing else: as " +
+			"the key of an HMAC-SHA256 " +
+			"of the body in X-Hub-Signature-256 (sha256=<hex>), or as it is in Authorization: Bearer or " +
+			"X-Gitlab-Token. The body is not looked at. " +
 			"Pushes of one moment become one look at the source, and pushes without end one every ten seconds. " +
-			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all stand in the address that was given with the " +
+			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all stand in the address " +
+			"that was given with the " +
 			"secret. Whatever is wrong with them, the answer is the same 401.",
 		Security: []map[string][]string{{}},
 		Parameters: []*huma.Param{
 			{Name: "catalog", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "cluster", In: "query", Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "namespace", In: "query", Schema: &huma.Schema{Type: huma.TypeString}},
-			{Name: "hook", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: "Not needed with a bearer token or X-Gitlab-Token, which begin with it"},
-			{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "Not needed: pushes that are repeated become one look"},
+			{
+				Name: "hook", In: "query", Schema: &huma.Schema{Type: huma.TypeString},
+				Description: "Not needed with a bearer token or X-Gitlab-Token, which begin with it",
+			},
+			{
+				Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+				Description: "Not needed: pushes that are repeated become one look",
+			},
 		},
 		RequestBody: &huma.RequestBody{
 			Description: "What happened, in the sender's own form", Content: map[string]*huma.MediaType{"*/*": {}},

@@ -19,7 +19,8 @@ type nameHandlers struct{ Deps }
 func (h nameHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}",
 		"find-named", tagSubscriptions,
-		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"), h.findNamed)
+		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its "+
+			"CSV's; one that may be several is a conflict that lists them"), h.findNamed)
 }
 
 // readNamespace reads the names of a namespace.

@@ -31,6 +31,8 @@ func TestOpenAPIDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("services/gateway/openapi.yaml is not what the code says; run this test with -update and look at the difference")
+		t.Error(
+			"services/gateway/openapi.yaml is not what the code says; run this test with -update and look at the " +
+				"difference")
 	}
 }

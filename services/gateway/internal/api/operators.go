@@ -84,7 +84,8 @@ func (h operatorHandlers) listOperators(
 		return nil, err
 	}
 	return listed(h.Reads.Operators.List(ctx, who, model.OperatorFilter{
-		Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Serves: in.Serves, Page: page,
+		Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Serves: in.Serves,
+		Page: page,
 	}))
 }
 

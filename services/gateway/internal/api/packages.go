@@ -37,7 +37,8 @@ type packageHandlers struct{ Deps }
 
 func (h packageHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
-		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode and catalog"), h.searchPackages)
+		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode "+
+			"and catalog"), h.searchPackages)
 	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
 		"Get the picture of a package; the default one where it has none")
 	register(a, needRead, icon, h.getPackageIcon)
@@ -79,9 +80,10 @@ func (h packageHandlers) searchPackages(
 		return nil, err
 	}
 	found, err := h.Reads.Browse.Search(ctx, who, model.PackageFilter{
-		Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL, Capabilities: in.Capability, Features: in.Feature,
-		InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
-		Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
+		Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL,
+		Capabilities: in.Capability, Features: in.Feature, InstallModes: in.InstallMode, Catalogs: in.Catalog,
+		CatalogNamespace: in.CatalogNamespace, Labels: in.Label, Cluster: in.Cluster, Namespace: in.Namespace,
+		Page: page,
 	})
 	items, err := listed(found.Items, found.Next, err)
 	if err != nil {

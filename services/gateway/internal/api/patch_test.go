@@ -64,8 +64,8 @@ func TestCursor(t *testing.T) {
 func TestLocation(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[string]string{
-		"/source/type": "body.source.type", "/targetNamespaces/0": "body.targetNamespaces[0]", "/labels/a~1b": "body.labels.a/b", "/": "body",
-		"query.cursor": "query.cursor", "": "",
+		"/source/type": "body.source.type", "/targetNamespaces/0": "body.targetNamespaces[0]",
+		"/labels/a~1b": "body.labels.a/b", "/": "body", "query.cursor": "query.cursor", "": "",
 	} {
 		if got := location(pointer); got != want {
 			t.Errorf("%q is %q, want %q", pointer, got, want)

@@ -25,7 +25,8 @@ func (h policyHandlers) register(a *API) {
 		"Get an approval policy"), h.getApprovalPolicy)
 	register(a, needWrite, triable[model.ApprovalPolicy](a,
 		operation(http.MethodPut, "/approvalpolicies/{name}", "set-approval-policy", tagPolicies,
-			"Make an approval policy, or replace all of it; approvals of plans that it changes are void")), h.setApprovalPolicy)
+			"Make an approval policy, or replace all of it; approvals of plans that it changes are void")),
+		h.setApprovalPolicy)
 	register(a, needWrite, triable[model.Removed](a,
 		operation(http.MethodDelete, "/approvalpolicies/{name}", "delete-approval-policy", tagPolicies,
 			"End an approval policy")), h.deleteApprovalPolicy)
@@ -87,7 +88,9 @@ func (h policyHandlers) deleteApprovalPolicy(
 	ctx context.Context, who model.Caller, in *deleteApprovalPolicyInput,
 ) (*tried, error) {
 	if in.DryRun {
-		return h.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: in.Name, Remove: true}}, "", "", "")
+		return h.dryRun(ctx, who, model.PreviewChange{
+			ApprovalPolicy: &model.PreviewPolicy{Name: in.Name, Remove: true},
+		}, "", "", "")
 	}
 	r, err := h.Intents.Policies.Delete(ctx, who, in.Name)
 	return wroteOr(http.StatusOK, r, r.Position, "", err)

@@ -43,13 +43,16 @@ type previewHandlers struct{ Deps }
 
 func (h previewHandlers) register(a *API) {
 	register(a, needWrite, intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
-		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")), h.createPreview)
+		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
+		h.createPreview)
 	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews,
 		"Read a preview, page by page"), h.getPreview)
 	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
-		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"), h.applyPreview)
+		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying "+
+			"again answers the same"), h.applyPreview)
 	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
-		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what comes out differently"), h.shadow)
+		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what "+
+			"comes out differently"), h.shadow)
 	register(a, needWrite, operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
 		"List who asked what, of questions that leave no event, newest first; for administrators"), h.listQuestions)
 }

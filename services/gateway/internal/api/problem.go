@@ -61,7 +61,8 @@ func public(err error) error {
 	}
 	e, ok := errors.AsType[*errs.Error](err)
 	if ok && e.Kind == errs.Unavailable && errors.Unwrap(e) != nil {
-		return errs.New(errs.Unavailable, "a service or database that this request needs is unavailable; try again in a moment")
+		return errs.New(errs.Unavailable,
+			"a service or database that this request needs is unavailable; try again in a moment")
 	}
 	return err
 }
@@ -156,7 +157,8 @@ func problemItem(x *huma.ErrorDetail) httpserver.ProblemItem {
 
 func kindOf(status int) errs.Kind {
 	switch status {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType, http.StatusNotAcceptable, http.StatusRequestTimeout:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType,
+		http.StatusNotAcceptable, http.StatusRequestTimeout:
 		return errs.Invalid
 	case http.StatusRequestEntityTooLarge:
 		return errs.TooLarge

@@ -188,6 +188,7 @@ func (h subscriptionHandlers) list(
 		return nil, err
 	}
 	return listed(h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{
-		Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Label: s.Label, Page: page,
+		Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase,
+		Label: s.Label, Page: page,
 	}))
 }

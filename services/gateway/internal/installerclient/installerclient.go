@@ -48,7 +48,9 @@ func (c Client) RemovalPlan(
 		protocol.OperatorQuestion{Tenant: who.Tenant, Cluster: cluster, RemovalQuestion: q}, &p)
 	if errs.Is(err, errs.Unavailable) {
 		c.Slog.WarnContext(ctx, "a cluster cannot be asked about a removal", "cluster", cluster, "error", err)
-		return p, errs.New(errs.Unavailable, "cluster %q cannot be asked at the moment what would be removed; nothing was changed: try again in a moment, or name the definitions and ask without a plan", cluster)
+		return p, errs.New(errs.Unavailable,
+			"cluster %q cannot be asked at the moment what would be removed; nothing was changed: try again in a "+
+				"moment, or name the definitions and ask without a plan", cluster)
 	}
 	return p, err
 }

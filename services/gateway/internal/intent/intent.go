@@ -68,7 +68,8 @@ func New(d Deps) *Services {
 	s := &Services{
 		Clusters: &clusters.Service{Units: u, Credentials: d.Credentials},
 		Catalogs: &catalogs.Service{
-			Units: u, Secrets: d.Secrets, Defaults: d.DefaultCatalogs, Tenants: d.Tokens, GlobalNamespaces: d.GlobalCatalogNamespaces, Slog: log,
+			Units: u, Secrets: d.Secrets, Defaults: d.DefaultCatalogs, Tenants: d.Tokens,
+			GlobalNamespaces: d.GlobalCatalogNamespaces, Slog: log,
 		},
 		CatalogSecrets: &catalogsecrets.Service{Units: u, Secrets: d.Secrets},
 		CatalogHealth:  &cataloghealth.Service{Units: u},
@@ -84,7 +85,8 @@ func New(d Deps) *Services {
 		Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History,
 	}
 	s.Operators = &operators.Service{
-		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Subscribers, Resolver: d.Resolver, Installer: d.Installer,
+		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Subscribers, Resolver: d.Resolver,
+		Installer: d.Installer,
 	}
 	s.Previews = &previews.Service{
 		Units: u, Resolver: d.Resolver, Clusters: d.Observed, Subscriptions: s.Subscriptions, Groups: s.OperatorGroups,

@@ -43,7 +43,9 @@ func (c Client) preview(ctx context.Context, subject string, in, out any) error 
 	err := c.Bus.Ask(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
 		c.Slog.WarnContext(ctx, "the resolver does not answer", "subject", subject, "error", err)
-		return errs.New(errs.Unavailable, "the resolver does not answer at the moment, so the result of this change is unknown; nothing was changed: try again in a moment")
+		return errs.New(errs.Unavailable,
+			"the resolver does not answer at the moment, so the result of this change is unknown; nothing was "+
+				"changed: try again in a moment")
 	}
 	return err
 }

@@ -75,7 +75,10 @@ func (c Client) ExplainSubscription(
 	ctx context.Context, who model.Caller, cluster, namespace, name string,
 ) (model.Decision, error) {
 	var a reply
-	err := c.explain(ctx, explainSubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Subscription: name}, &a)
+	err := c.explain(ctx, explainSubject, request{
+		Tenant: who.Tenant, Cluster: cluster, Namespace: namespace,
+		Subscription: name,
+	}, &a)
 	d := a.decision()
 	d.Cluster, d.Namespace, d.Subscription = cluster, namespace, name
 	return d, err
@@ -96,23 +99,28 @@ func (c Client) WhyOperator(
 	ctx context.Context, who model.Caller, cluster, namespace, name string,
 ) (model.OperatorReasoning, error) {
 	var a model.OperatorReasoning
-	err := c.explain(ctx, whySubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Operator: name}, &a)
+	err := c.explain(ctx, whySubject, request{
+		Tenant: who.Tenant, Cluster: cluster, Namespace: namespace,
+		Operator: name,
+	}, &a)
 	return a, err
 }
 
 func (c Client) explain(ctx context.Context, subject string, in request, out any) error {
 	err := c.Bus.Ask(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
-		return errs.New(errs.Unavailable, "the resolver does not answer at the moment: try again in a moment; recorded decisions can be read without it")
+		return errs.New(errs.Unavailable,
+			"the resolver does not answer at the moment: try again in a moment; recorded decisions can be read "+
+				"without it")
 	}
 	return err
 }
 
 func (a reply) decision() model.Decision {
 	d := model.Decision{
-		Outcome: a.Recorded.Outcome, CSV: a.Recorded.CSV, Reason: a.Recorded.Reason, Plan: a.Recorded.Plan, PlanName: a.Recorded.PlanName,
-		PlanDigest: a.Recorded.Digest, Bundles: a.Recorded.Bundles, Input: a.Input, Semantics: a.Semantics, Agrees: a.Agrees,
-		Differences: a.Differences, Why: a.Why, Again: a.Component,
+		Outcome: a.Recorded.Outcome, CSV: a.Recorded.CSV, Reason: a.Recorded.Reason, Plan: a.Recorded.Plan,
+		PlanName: a.Recorded.PlanName, PlanDigest: a.Recorded.Digest, Bundles: a.Recorded.Bundles, Input: a.Input,
+		Semantics: a.Semantics, Agrees: a.Agrees, Differences: a.Differences, Why: a.Why, Again: a.Component,
 	}
 	if e := a.Explanation; e != nil {
 		d.Class, d.Statements, d.More = e.Class, e.Statements, e.More
@@ -124,7 +132,8 @@ func (a reply) decision() model.Decision {
 		}
 	}
 	if a.Advice != nil {
-		d.Remedies, d.Exhausted, d.Resolves, d.Waits = a.Advice.Remedies, a.Advice.Exhausted, a.Advice.Resolves, a.Advice.Waits
+		d.Remedies, d.Exhausted, d.Resolves, d.Waits = a.Advice.Remedies, a.Advice.Exhausted, a.Advice.Resolves,
+			a.Advice.Waits
 	}
 	return d
 }

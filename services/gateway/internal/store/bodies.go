@@ -50,7 +50,8 @@ func (b Bodies) Commit(
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, $3, $4, $5)`,
+	_, err = tx.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+		values ($1, $2, $3, $4, $5)`,
 		tenant, commitment, kind, salt, body)
 	if err != nil {
 		return "", fmt.Errorf("store a body of kind %s: %w", kind, err)
@@ -61,7 +62,8 @@ func (b Bodies) Commit(
 // Body returns the body of a commitment, nil where it was erased or never was.
 func (Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string) ([]byte, error) {
 	var body []byte
-	err := q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, commitment).Scan(&body)
+	err := q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
+		commitment).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

@@ -35,7 +35,9 @@ func (c *CatalogSecrets) Put(
 	ctx context.Context, tx pgx.Tx, tenant, name string, kind source.SecretKind, value []byte, now time.Time,
 ) (string, error) {
 	if len(c.recipients) == 0 {
-		return "", errs.New(errs.Unprocessable, "this installation has no key for catalog secrets: give the gateway the setting catalog-credentials-recipient, which `chandler keys` makes").
+		return "", errs.New(errs.Unprocessable,
+			"this installation has no key for catalog secrets: give the gateway the setting "+
+				"catalog-credentials-recipient, which `chandler keys` makes").
 			At("/", "catalog-credentials-recipient")
 	}
 	sealed, err := seal(c.recipients, value)
@@ -47,8 +49,10 @@ func (c *CatalogSecrets) Put(
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `
-		insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt, ciphertext, updated) values ($1, $2, $3, $4, $5, $6, $7)
-		on conflict (tenant, name) do update set kind = excluded.kind, commitment = excluded.commitment, salt = excluded.salt,
+		insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt, ciphertext, updated)
+		values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant, name) do update set kind = excluded.kind, commitment = excluded.commitment,
+		salt = excluded.salt,
 			ciphertext = excluded.ciphertext, updated = excluded.updated`,
 		tenant, name, string(kind), commitment, salt, sealed, now)
 	if err != nil {
@@ -59,7 +63,8 @@ func (c *CatalogSecrets) Put(
 
 // Erase forgets a credential.
 func (c *CatalogSecrets) Erase(ctx context.Context, tx pgx.Tx, tenant, name string) error {
-	if _, err := tx.Exec(ctx, `delete from gateway.catalog_secrets where tenant = $1 and name = $2`, tenant, name); err != nil {
+	if _, err := tx.Exec(ctx, `delete from gateway.catalog_secrets where tenant = $1 and name = $2`, tenant,
+		name); err != nil {
 		return fmt.Errorf("erase catalog secret %s: %w", name, err)
 	}
 	return nil

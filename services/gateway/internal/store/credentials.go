@@ -43,9 +43,11 @@ func (c *Credentials) Put(
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `
-		insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext) values ($1, $2, $3, $4, $5, $6)
+		insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext)
+		values ($1, $2, $3, $4, $5, $6)
 		on conflict (tenant, cluster_key) do update set
-			name = excluded.name, commitment = excluded.commitment, salt = excluded.salt, ciphertext = excluded.ciphertext, updated = now()`,
+			name = excluded.name, commitment = excluded.commitment, salt = excluded.salt,
+			ciphertext = excluded.ciphertext, updated = now()`,
 		tenant, cluster, name, commitment, salt, sealed)
 	if err != nil {
 		return "", fmt.Errorf("store the credentials of cluster %s: %w", name, err)

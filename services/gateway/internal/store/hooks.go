@@ -26,7 +26,8 @@ func (Hooks) Put(ctx context.Context, tx pgx.Tx, h cataloghook.Hook) error {
 
 // Delete ends a hook; one that is not there is no error.
 func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) error {
-	if _, err := tx.Exec(ctx, `delete from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant, subject); err != nil {
+	if _, err := tx.Exec(ctx, `delete from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant,
+		subject); err != nil {
 		return fmt.Errorf("end the hook of catalog %s: %w", subject, err)
 	}
 	return nil
@@ -34,7 +35,8 @@ func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) erro
 
 // Of returns the hook of a tenant's catalog; none where it has none.
 func (Hooks) Of(ctx context.Context, q pg.Querier, tenant, subject string) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant, subject)
+	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks
+		where tenant = $1 and subject = $2`, tenant, subject)
 }
 
 // ByNonce returns the hook that was made with this nonce, whichever tenant's it is; none where there is none.
@@ -57,12 +59,14 @@ func (Hooks) Pushed(
 
 // Due returns hooks whose poll is to be asked for now.
 func (Hooks) Due(ctx context.Context, q pg.Querier, now time.Time, limit int) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where due <= $1 order by due limit $2`, now, limit)
+	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where due <= $1
+		order by due limit $2`, now, limit)
 }
 
 // Take marks that the poll is being asked for, in the transaction that does so; false where another has done it.
 func (Hooks) Take(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time) (bool, error) {
-	tag, err := tx.Exec(ctx, `update gateway.catalog_hooks set due = null, last = $3 where tenant = $1 and subject = $2 and due <= $3`, h.Tenant, h.Subject, now)
+	tag, err := tx.Exec(ctx, `update gateway.catalog_hooks set due = null, last = $3 where tenant = $1 and subject = $2
+		and due <= $3`, h.Tenant, h.Subject, now)
 	if err != nil {
 		return false, fmt.Errorf("take a push to catalog %s: %w", h.Subject, err)
 	}

@@ -20,7 +20,8 @@ type OperatorHub struct{}
 func (OperatorHub) Get(ctx context.Context, q pg.Querier, tenant string) (operatorhub.Hub, error) {
 	var hub operatorhub.Hub
 	var sources []byte
-	err := q.QueryRow(ctx, `select disable_all, sources from gateway.operatorhub where tenant = $1`, tenant).Scan(&hub.DisableAll, &sources)
+	err := q.QueryRow(ctx, `select disable_all, sources from gateway.operatorhub where tenant = $1`, tenant).Scan(
+		&hub.DisableAll, &sources)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return hub, nil
 	}
@@ -36,7 +37,8 @@ func (OperatorHub) Get(ctx context.Context, q pg.Querier, tenant string) (operat
 // Lock is Get for those who will Put: nobody else passes it until the transaction ends. It makes a row where
 // there is none, since what is not there cannot be locked.
 func (h OperatorHub) Lock(ctx context.Context, tx pgx.Tx, tenant string, now time.Time) (operatorhub.Hub, error) {
-	if _, err := tx.Exec(ctx, `insert into gateway.operatorhub (tenant, disable_all, sources, updated) values ($1, false, '{}', $2)
+	if _, err := tx.Exec(ctx, `insert into gateway.operatorhub (tenant, disable_all, sources, updated)
+		values ($1, false, '{}', $2)
 		on conflict (tenant) do nothing`, tenant, now); err != nil {
 		return operatorhub.Hub{}, fmt.Errorf("make the operator hub: %w", err)
 	}
@@ -52,8 +54,10 @@ func (OperatorHub) Put(ctx context.Context, tx pgx.Tx, tenant string, hub operat
 	if err != nil {
 		return fmt.Errorf("encode the operator hub: %w", err)
 	}
-	_, err = tx.Exec(ctx, `insert into gateway.operatorhub (tenant, disable_all, sources, updated) values ($1, $2, $3, $4)
-		on conflict (tenant) do update set disable_all = excluded.disable_all, sources = excluded.sources, updated = excluded.updated`,
+	_, err = tx.Exec(ctx, `insert into gateway.operatorhub (tenant, disable_all, sources, updated)
+		values ($1, $2, $3, $4)
+		on conflict (tenant) do update set disable_all = excluded.disable_all, sources = excluded.sources,
+		updated = excluded.updated`,
 		tenant, hub.DisableAll, sources, now)
 	if err != nil {
 		return fmt.Errorf("store the operator hub: %w", err)

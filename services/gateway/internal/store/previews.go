@@ -38,9 +38,11 @@ func (Previews) Put(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode preview %s", p.ID)
 	}
-	_, err = tx.Exec(ctx, `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes, not_applicable, bodies)
+	_, err = tx.Exec(ctx, `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes,
+		not_applicable, bodies)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		p.Tenant, p.ID, p.Actor, p.Asked, p.Expires, request, string(p.Validate), writes, p.NotApplicable, append([]string{}, p.Bodies...))
+		p.Tenant, p.ID, p.Actor, p.Asked, p.Expires, request, string(p.Validate), writes, p.NotApplicable,
+		append([]string{}, p.Bodies...))
 	if err != nil {
 		return fmt.Errorf("keep preview %s: %w", p.ID, err)
 	}
@@ -68,7 +70,8 @@ func (Previews) read(
 	var request, writes, done []byte
 	var validate string
 	var applied *time.Time
-	err := q.QueryRow(ctx, `select actor, asked, expires, request, validate, writes, not_applicable, bodies, applied, applied_by, done
+	err := q.QueryRow(ctx, `select actor, asked, expires, request, validate, writes, not_applicable, bodies, applied,
+		applied_by, done
 		from gateway.previews where tenant = $1 and id = $2 and expires > $3`+lock, tenant, id, now).
 		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied,
 			&p.AppliedBy, &done)
@@ -90,7 +93,8 @@ func (Previews) read(
 
 // Alive counts the previews of a tenant that have not expired.
 func (Previews) Alive(ctx context.Context, q pg.Querier, tenant string, now time.Time) (n int, err error) {
-	err = q.QueryRow(ctx, `select count(*) from gateway.previews where tenant = $1 and expires > $2`, tenant, now).Scan(&n)
+	err = q.QueryRow(ctx, `select count(*) from gateway.previews where tenant = $1 and expires > $2`, tenant, now).Scan(
+		&n)
 	if err != nil {
 		return 0, fmt.Errorf("count previews: %w", pg.Err(err))
 	}
@@ -103,7 +107,8 @@ func (Previews) Applied(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode what carried out preview %s", p.ID)
 	}
-	_, err = tx.Exec(ctx, `update gateway.previews set applied = $3, applied_by = $4, done = $5, bodies = '{}' where tenant = $1 and id = $2`,
+	_, err = tx.Exec(ctx, `update gateway.previews set applied = $3, applied_by = $4, done = $5, bodies = '{}'
+		where tenant = $1 and id = $2`,
 		p.Tenant, p.ID, p.AppliedAt, p.AppliedBy, done)
 	if err != nil {
 		return fmt.Errorf("note that preview %s was carried out: %w", p.ID, err)
@@ -117,7 +122,8 @@ func (Previews) Audit(ctx context.Context, q pg.Querier, a preview.Asked) error 
 	if a.Preview == uuid.Nil {
 		about = nil
 	}
-	_, err := q.Exec(ctx, `insert into gateway.read_audit (tenant, id, at, actor, action, about, preview) values ($1, $2, $3, $4, $5, $6, $7)`,
+	_, err := q.Exec(ctx, `insert into gateway.read_audit (tenant, id, at, actor, action, about, preview)
+		values ($1, $2, $3, $4, $5, $6, $7)`,
 		a.Tenant, a.ID, a.At, a.Actor, a.Action, a.About, about)
 	if err != nil {
 		return fmt.Errorf("record who asked: %w", pg.Err(err))
@@ -129,7 +135,8 @@ func (Previews) Audit(ctx context.Context, q pg.Querier, a preview.Asked) error 
 func (Previews) Asked(
 	ctx context.Context, q pg.Querier, tenant string, before time.Time, id uuid.UUID, limit int,
 ) ([]preview.Asked, error) {
-	rows, err := q.Query(ctx, `select tenant, id, at, actor, action, about, coalesce(preview, '00000000-0000-0000-0000-000000000000') from gateway.read_audit
+	rows, err := q.Query(ctx, `select tenant, id, at, actor, action, about, coalesce(preview,
+		'00000000-0000-0000-0000-000000000000') from gateway.read_audit
 		where tenant = $1 and ($2 or (at, id) < ($3, $4)) order by at desc, id desc limit $5`, tenant, before.IsZero(), before, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read who asked: %w", pg.Err(err))
@@ -146,8 +153,10 @@ func (Previews) Asked(
 func (Previews) Sweep(ctx context.Context, q pg.Querier, now time.Time) error {
 	for {
 		tag, err := q.Exec(ctx, `with gone as (delete from gateway.previews where (tenant, id) in (
-			  select tenant, id from gateway.previews where expires <= $1 order by expires limit $2 for update skip locked) returning tenant, bodies),
-			erased as (delete from gateway.bodies b using gone where b.tenant = gone.tenant and b.commitment = any (gone.bodies))
+			  select tenant, id from gateway.previews where expires <= $1
+			  order by expires limit $2 for update skip locked) returning tenant, bodies),
+			erased as (delete from gateway.bodies b using gone where b.tenant = gone.tenant
+			and b.commitment = any (gone.bodies))
 			select from gone`, now, sweepBatch)
 		if err != nil {
 			return fmt.Errorf("delete expired previews: %w", pg.Err(err))
@@ -156,7 +165,8 @@ func (Previews) Sweep(ctx context.Context, q pg.Querier, now time.Time) error {
 			break
 		}
 	}
-	_, err := q.Exec(ctx, `delete from gateway.read_audit where (tenant, id) in (select tenant, id from gateway.read_audit where at < $1 order by at limit $2)`,
+	_, err := q.Exec(ctx, `delete from gateway.read_audit where (tenant, id) in (select tenant, id
+		from gateway.read_audit where at < $1 order by at limit $2)`,
 		now.Add(-auditLife), sweepBatch)
 	if err != nil {
 		return fmt.Errorf("delete old records of questions: %w", pg.Err(err))
@@ -166,7 +176,8 @@ func (Previews) Sweep(ctx context.Context, q pg.Querier, now time.Time) error {
 
 // Saved are the bodies of commitments that are stored.
 func (Previews) Saved(ctx context.Context, q pg.Querier, tenant string, commitments []string) ([]preview.Body, error) {
-	rows, err := q.Query(ctx, `select commitment, kind, salt, body from gateway.bodies where tenant = $1 and commitment = any ($2)`, tenant, commitments)
+	rows, err := q.Query(ctx, `select commitment, kind, salt, body from gateway.bodies
+		where tenant = $1 and commitment = any ($2)`, tenant, commitments)
 	if err != nil {
 		return nil, fmt.Errorf("read bodies: %w", pg.Err(err))
 	}
@@ -180,7 +191,8 @@ func (Previews) Saved(ctx context.Context, q pg.Querier, tenant string, commitme
 // Keep stores bodies under commitments that were made before.
 func (Previews) Keep(ctx context.Context, q pg.Querier, tenant string, bodies []preview.Body) error {
 	for _, b := range bodies {
-		_, err := q.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, $3, $4, $5)`, tenant, b.Commitment, b.Kind, b.Salt, b.Body)
+		_, err := q.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+			values ($1, $2, $3, $4, $5)`, tenant, b.Commitment, b.Kind, b.Salt, b.Body)
 		if err != nil {
 			return fmt.Errorf("keep a body of kind %s: %w", b.Kind, pg.Err(err))
 		}

@@ -48,10 +48,12 @@ func TestRepeatedBodyKeepsItsCommitment(t *testing.T) {
 	var bodies store.Bodies
 	var first, same, other string
 	in(t, pool, tenant, func(tx pgx.Tx) (err error) {
-		if first, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"1"}`), ""); err != nil {
+		if first, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"1"}`),
+			""); err != nil {
 			return err
 		}
-		if same, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"1"}`), first); err != nil {
+		if same, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"1"}`),
+			first); err != nil {
 			return err
 		}
 		other, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"2"}`), first)
@@ -158,7 +160,9 @@ func TestOperatorHub(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return hub.Put(t.Context(), tx, tenant, operatorhub.Hub{DisableAll: true, Sources: map[string]bool{"fleet": false}}, noon)
+		return hub.Put(t.Context(), tx, tenant, operatorhub.Hub{
+			DisableAll: true, Sources: map[string]bool{"fleet": false},
+		}, noon)
 	})
 	in(t, pool, tenant, func(tx pgx.Tx) error {
 		got, err := hub.Get(t.Context(), tx, tenant)
@@ -311,7 +315,8 @@ func TestCredentialsAreEncrypted(t *testing.T) {
 	})
 	var sealed []byte
 	in(t, pool, tenant, func(tx pgx.Tx) error {
-		return tx.QueryRow(t.Context(), `select ciphertext from gateway.catalog_secrets where name = 'pull'`).Scan(&sealed)
+		return tx.QueryRow(t.Context(), `select ciphertext from gateway.catalog_secrets where name = 'pull'`).Scan(
+			&sealed)
 	})
 	if r, err := age.Decrypt(bytes.NewReader(sealed), id); err != nil {
 		t.Errorf("decrypt with the recipient's key: %v", err)

@@ -68,14 +68,16 @@ func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 // Add makes a token known; of secret only the hash is stored.
 func (t *Tokens) Add(ctx context.Context, q pg.Querier, tenant string, in model.Token, secret string) error {
 	hash := sha256.Sum256([]byte(secret))
-	_, err := q.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, name, role, actor, created, expires) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	_, err := q.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, name, role, actor, created, expires)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		tenant, in.ID, hash[:], in.Name, string(in.Role), in.Actor, in.CreatedAt, in.EndsAt)
 	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "store token %s", in.ID)
 }
 
 // Known says whether a token has, or had, this actor.
 func (t *Tokens) Known(ctx context.Context, q pg.Querier, tenant, actor string) (known bool, err error) {
-	err = q.QueryRow(ctx, `select exists (select from gateway.tokens where tenant = $1 and coalesce(actor, id) = $2)`, tenant, actor).Scan(&known)
+	err = q.QueryRow(ctx, `select exists (select from gateway.tokens where tenant = $1 and coalesce(actor, id) = $2)`,
+		tenant, actor).Scan(&known)
 	return known, errs.Wrap(errs.KindOf(pg.Err(err)), err, "look for the tokens of actor %s", actor)
 }
 
@@ -83,7 +85,8 @@ const tokenColumns = `id, name, role, coalesce(actor, id), created, expires`
 
 // Page lists tokens behind a name and id, those that are refused by now included.
 func (t *Tokens) Page(ctx context.Context, q pg.Querier, tenant, name, id string, limit int) ([]model.Token, error) {
-	return tokens(ctx, q, `select `+tokenColumns+` from gateway.tokens where tenant = $1 and (name, id) > ($2, $3) order by name, id limit $4`,
+	return tokens(ctx, q, `select `+tokenColumns+` from gateway.tokens where tenant = $1 and (name, id) > ($2, $3)
+		order by name, id limit $4`,
 		tenant, name, id, limit)
 }
 
@@ -92,12 +95,14 @@ func (t *Tokens) Page(ctx context.Context, q pg.Querier, tenant, name, id string
 func (t *Tokens) Lock(ctx context.Context, tx pgx.Tx, tenant, id string) ([]model.Token, error) {
 	// The clock, not now(): who waited for the lock must see what ended meanwhile.
 	return tokens(ctx, tx, `select `+tokenColumns+` from gateway.tokens
-		where tenant = $1 and (id = $2 or role = 'admin') and (expires is null or expires > clock_timestamp()) order by id for update`, tenant, id)
+		where tenant = $1 and (id = $2 or role = 'admin') and (expires is null or expires > clock_timestamp())
+		order by id for update`, tenant, id)
 }
 
 // End has a token refused from now on.
 func (t *Tokens) End(ctx context.Context, tx pgx.Tx, tenant, id string) error {
-	_, err := tx.Exec(ctx, `update gateway.tokens set expires = clock_timestamp() where tenant = $1 and id = $2`, tenant, id)
+	_, err := tx.Exec(ctx, `update gateway.tokens set expires = clock_timestamp() where tenant = $1 and id = $2`,
+		tenant, id)
 	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "end token %s", id)
 }
 
@@ -124,7 +129,8 @@ func (t *Tokens) List(ctx context.Context) ([]string, error) {
 func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
 	var c model.Caller
 	hash := sha256.Sum256([]byte(token))
-	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role from gateway.tokens where hash = $1 and (expires is null or expires > now())`, hash[:]).
+	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role from gateway.tokens
+		where hash = $1 and (expires is null or expires > now())`, hash[:]).
 		Scan(&c.Tenant, &c.Actor, &c.Role)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")

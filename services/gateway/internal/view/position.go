@@ -81,7 +81,8 @@ func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (eve
 		minPositionWait)
 	if err == nil && !ok {
 		err = &TimeoutError{
-			errs.New(errs.Unavailable, "version %d of stream %s has no position in the event log yet", p.Version, p.Stream),
+			errs.New(errs.Unavailable, "version %d of stream %s has no position in the event log yet", p.Version,
+				p.Stream),
 		}
 	}
 	return pos, err

@@ -40,7 +40,8 @@ func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
 		return nil
 	}
 	slices.Sort(accounts)
-	return sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets, slices.Compact(accounts), sc.Left))
+	return sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets,
+		slices.Compact(accounts), sc.Left))
 }
 
 // Proxy gives operators the cluster's proxy, unless their subscription says something of one (R-SUB-10, R-PRX-1).

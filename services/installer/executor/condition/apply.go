@@ -23,7 +23,8 @@ func (w worker) keep(ctx context.Context) error {
 	}
 	w.Pace.Succeeded(w.Item("", scope.PartCondition))
 	for _, m := range w.Operators {
-		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified || w.Waits(m.Name(), scope.PartCondition) {
+		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified ||
+			w.Waits(m.Name(), scope.PartCondition) {
 			continue
 		}
 		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.Mirrors.KeepCondition(ctx, w.Scope, m)); err != nil {

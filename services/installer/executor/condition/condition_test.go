@@ -48,13 +48,16 @@ func TestReconcile(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)
 	env := &scope.Env{
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }, Pace: pace.New(time.Second, time.Minute),
-		Stop: func(string) *failure.Failure { return nil },
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Pace: pace.New(time.Second, time.Minute), Stop: func(string) *failure.Failure { return nil },
 	}
 	sc := scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}}, nil, time.Hour)
 	var all []*scope.Operator
 	for _, name := range []string{"deleting.v1", "fails.v1", "tide.v1", "unverified.v1"} {
-		m := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}, Unverified: name == "unverified.v1"}
+		m := &scope.Operator{
+			Object:     &unstructured.Unstructured{Object: map[string]any{}},
+			Unverified: name == "unverified.v1",
+		}
 		m.Object.SetName(name)
 		if name == "deleting.v1" {
 			m.Status.Phase = csv.PhaseDeleting

@@ -22,7 +22,8 @@ func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
 	}
 	objects, f := w.Render(ctx, s.Bundle, s.Config)
 	if f != nil {
-		w.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace", w.Namespace,
+			"reason", f.Reason, "message", f.Message)
 		w.Soon(w.Pause)
 		return false, nil
 	}

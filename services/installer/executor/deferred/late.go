@@ -59,7 +59,8 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 	done := false
 	for _, step := range late {
 		i := slices.IndexFunc(objects, func(o render.Object) bool {
-			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Namespace == step.Namespace && o.Name == step.Name
+			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Namespace == step.Namespace &&
+				o.Name == step.Name
 		})
 		if i >= 0 { // what it renders to now need not hold it any more
 			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, objects[i])
@@ -71,7 +72,8 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings, done = kube.StepDone, w.Client.Number, w.Now().UTC(), nil, true
+		step.State, step.Epoch, step.Time, step.Warnings, done = kube.StepDone, w.Client.Number, w.Now().UTC(), nil,
+			true
 	}
 	if !done {
 		return nil

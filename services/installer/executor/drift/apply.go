@@ -62,7 +62,9 @@ func (w worker) reconcile(ctx context.Context) error {
 }
 
 // compareMoved compares what moved of one operator, as long as any are left for this reconcile.
-func (w worker) compareMoved(ctx context.Context, m *scope.Operator, s scope.RenderTarget, moved map[protocol.ObjectRef]uint64, done map[protocol.ObjectRef]bool, left *int) error {
+func (w worker) compareMoved(ctx context.Context, m *scope.Operator, s scope.RenderTarget,
+	moved map[protocol.ObjectRef]uint64, done map[protocol.ObjectRef]bool, left *int,
+) error {
 	if len(moved) == 0 {
 		return nil
 	}
@@ -88,7 +90,8 @@ func (w worker) compareMoved(ctx context.Context, m *scope.Operator, s scope.Ren
 // Deployments are the phases' matter.
 func (w worker) miss(m *scope.Operator, moved map[protocol.ObjectRef]uint64) {
 	for _, c := range w.Live.Components[m.Name()] {
-		if c.Status == componentNotFound && c.Kind != kube.GVKDeployment.Kind && (w.Corrects() || !w.Store.has(w.Namespace, c.ObjectRef)) {
+		if c.Status == componentNotFound && c.Kind != kube.GVKDeployment.Kind &&
+			(w.Corrects() || !w.Store.has(w.Namespace, c.ObjectRef)) {
 			moved[c.ObjectRef] = 0
 		}
 	}
@@ -108,7 +111,9 @@ func (w worker) due(m *scope.Operator, o render.Object) bool {
 }
 
 // compareOne keeps an object of which the comparison fails for a later reconcile.
-func (w worker) compareOne(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object, mark uint64) error {
+func (w worker) compareOne(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object,
+	mark uint64,
+) error {
 	err := w.compare(ctx, m, s, o)
 	if err != nil {
 		w.Trail.Again(w.Namespace, scope.RefIn(o), mark)
@@ -141,7 +146,9 @@ func (w worker) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
 }
 
 // correct writes an object again that differs from what was installed.
-func (w worker) correct(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object, found protocol.Drift) error {
+func (w worker) correct(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object,
+	found protocol.Drift,
+) error {
 	written, err := w.Objects.In(w.Scope).Reapply(ctx, s, o)
 	if w.Unserved(o.GVK, err) {
 		return nil // its kind has gone, and comes back with it
@@ -179,10 +186,14 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	if done, err := w.compareShare(ctx, s, o, live, want); done || err != nil {
 		return err
 	}
-	found := protocol.Drift{ObjectRef: scope.RefOf(want), Missing: live == nil, Since: w.Now().UTC().Truncate(time.Second)}
+	found := protocol.Drift{
+		ObjectRef: scope.RefOf(want), Missing: live == nil,
+		Since: w.Now().UTC().Truncate(time.Second),
+	}
 	if live != nil {
 		compare.LeaveReplicas(want, live)
-		if live.GetAnnotations()[scope.AnnotationPlan] != s.Plan && lastCounts(o, live) || compare.Holds(want.Object, live.Object) {
+		if live.GetAnnotations()[scope.AnnotationPlan] != s.Plan && lastCounts(o, live) ||
+			compare.Holds(want.Object, live.Object) {
 			return w.steady(live) // of these the one who wrote it last is the owner of its body
 		}
 		would, err := w.Client.WouldApply(ctx, want, w.Manager(s.Bundle.Package))
@@ -196,7 +207,8 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 		}
 		found.Manager, found.Since = compare.LastManager(live, w.Manager(s.Bundle.Package), found.Since)
 	}
-	w.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.Namespace, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
+	w.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.Namespace,
+		"missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
 	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that
 	// says so.
 	if w.Corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
@@ -216,8 +228,10 @@ func (w worker) corrected(m *scope.Operator, d protocol.Drift) {
 	for _, f := range d.Fields {
 		by = append(by, f.Path)
 	}
-	text := m.Name() + ": " + d.String() + " is put right and changed again, over and over, by " + cmp.Or(d.Manager, "somebody")
-	w.Pace.Corrected(w.Item(m.Name(), d.ObjectRef.String()), strings.Join(by, " "), text+": have that stop, or have it configured in the subscription", w.Now())
+	text := m.Name() + ": " + d.String() + " is put right and changed again, over and over, by " +
+		cmp.Or(d.Manager, "somebody")
+	w.Pace.Corrected(w.Item(m.Name(), d.ObjectRef.String()), strings.Join(by, " "),
+		text+": have that stop, or have it configured in the subscription", w.Now())
 	w.Facts.ForgetNamespace(w.Namespace)
 	if d.Kind == kube.GVKCRD.Kind {
 		w.Facts.ForgetCRD(d.Name)
@@ -237,7 +251,9 @@ func (w worker) steady(live *unstructured.Unstructured) error {
 // compareShare compares an object of an operator at rest that another operator holds: no more than the note is to be
 // there that the operator has it. Of one that fell to the operator, since who held it is gone, its form is written,
 // whatever the cluster's settings say of drift. done is false where the operator holds it.
-func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render.Object, live, want *unstructured.Unstructured) (done bool, err error) {
+func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render.Object, live,
+	want *unstructured.Unstructured,
+) (done bool, err error) {
 	part, err := overlay.ShareOf(w.Namespace, s, o)
 	if err != nil || part == nil {
 		return false, err
@@ -247,7 +263,8 @@ func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render
 		return false, err
 	}
 	if holder == nil {
-		fell := live != nil && objects.Owned(live) && live.GetAnnotations()[scope.AnnotationPlan] == s.Plan && live.GetAnnotations()[scope.AnnotationDigest] != want.GetAnnotations()[scope.AnnotationDigest]
+		fell := live != nil && objects.Owned(live) && live.GetAnnotations()[scope.AnnotationPlan] == s.Plan &&
+			live.GetAnnotations()[scope.AnnotationDigest] != want.GetAnnotations()[scope.AnnotationDigest]
 		if !fell || w.Stopped() != nil {
 			return false, nil
 		}
@@ -274,5 +291,6 @@ func lastCounts(o render.Object, live *unstructured.Unstructured) bool {
 		return true
 	}
 	by := kube.OwnerOf(live)
-	return render.Shared(o.GVK) && by != kube.Operator{} && by != kube.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
+	return render.Shared(o.GVK) && by != kube.Operator{} &&
+		by != kube.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
 }

@@ -29,7 +29,8 @@ func Because(kind string, err error) string {
 
 // aboutFields reports an answer that names fields; an admission policy that refuses an object names none.
 func aboutFields(s metav1.Status) bool {
-	return s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
+	return s.Details != nil && slices.ContainsFunc(s.Details.Causes,
+		func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
 func withoutValues(s metav1.Status) string {

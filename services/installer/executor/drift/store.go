@@ -44,7 +44,10 @@ func (s *Store) Of(namespace, operator string, now time.Time) []protocol.Drift {
 		}
 		out = append(out, d.Drift)
 	}
-	slices.SortFunc(out, func(a, b protocol.Drift) int { return strings.Compare(a.Group+a.String(), b.Group+b.String()) })
+	slices.SortFunc(out, func(a, b protocol.Drift) int {
+		return strings.Compare(
+			a.Group+a.String(), b.Group+b.String())
+	})
 	return out
 }
 

@@ -29,7 +29,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("only reported after one was undone: %v", got)
 	}
 	s.note("ports", "tide.v1", protocol.Drift{ObjectRef: a, Since: now, Corrected: true})
-	if got := s.Of("ports", "tide.v1", now.Add(correctedFor+time.Second)); len(got) != 1 || got[0].Name != "b" || s.has("ports", a) {
+	if got := s.Of("ports", "tide.v1", now.Add(correctedFor+time.Second)); len(got) != 1 || got[0].Name != "b" ||
+		s.has("ports", a) {
 		t.Errorf("long after: %v", got)
 	}
 	s.remove("ports", b)

@@ -12,13 +12,15 @@ type ChoiceNeededError struct{ protocol.SharedObject }
 
 // Error names the object, both owners, what differs, and what can be done.
 func (c ChoiceNeededError) Error() string {
-	return fmt.Sprintf("%s is that of %s, and %s brings it in another form: %s; %s", c.ObjectRef, c.Holder, c.Operator, differences(c.Differences), c.suggestion())
+	return fmt.Sprintf("%s is that of %s, and %s brings it in another form: %s; %s", c.ObjectRef, c.Holder, c.Operator,
+		differences(c.Differences), c.suggestion())
 }
 
 // suggestion says what approvers can choose.
 func (c ChoiceNeededError) suggestion() string {
 	if c.Refused != "" {
-		return "the form of " + c.Operator + " cannot take its place (" + c.Refused + "): approve the plan with keep for " + c.ChoiceName() + ", or uninstall one of the two"
+		return "the form of " + c.Operator + " cannot take its place (" + c.Refused +
+			"): approve the plan with keep for " + c.ChoiceName() + ", or uninstall one of the two"
 	}
 	return "approve the plan with keep or take for " + c.ChoiceName()
 }

@@ -104,7 +104,8 @@ func Classify(err error) Failure {
 		f.Class, f.Reason = Conflict, ReasonShared
 	case errs.Is(err, errs.Forbidden): // a record of Chandler's that the hub granted nobody
 		f.Reason = ReasonGrant
-	case kube.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
+	case kube.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		f.Class, f.Reason = Permanent, ReasonInvalid
 	case apierrors.IsRequestEntityTooLargeError(err):
 		f.Class, f.Reason = Permanent, ReasonTooLarge
@@ -178,7 +179,8 @@ func webhookFailed(err error) bool {
 
 func isTimeout(err error) bool {
 	n, ok := errors.AsType[net.Error](err)
-	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded) || ok && n.Timeout()
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded) ||
+		ok && n.Timeout()
 }
 
 func isNetwork(err error) bool {
@@ -224,7 +226,8 @@ func OfStep(o render.Object, err error) (*Failure, error) {
 	}
 	f := Classify(err)
 	if f.Reason == ReasonNotServed {
-		f.Message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind + "; install what brings it, and the plan goes on"
+		f.Message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind +
+			"; install what brings it, and the plan goes on"
 	}
 	if f.Reason != ReasonShared { // which names it
 		f.Message = o.String() + ": " + f.Message
@@ -246,5 +249,6 @@ func OfCheck(ctx context.Context, err error) (*Failure, error) {
 
 // GrantExpired is why nothing begins under a grant that has run out.
 func GrantExpired(g protocol.Grant) *Failure {
-	return &Failure{Class: Expired, Reason: ReasonExpired, Quick: true, Message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
+	return &Failure{Class: Expired, Reason: ReasonExpired, Quick: true, Message: "the grant expired at " +
+		g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }

@@ -13,7 +13,8 @@ import (
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	err := Guard(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), "plan p", func() error { panic("nobody expected it") })
+	err := Guard(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), "plan p",
+		func() error { panic("nobody expected it") })
 	if !IsPanic(fmt.Errorf("step: %w", err)) || !strings.Contains(log.String(), "guard_test.go") {
 		t.Errorf("error %v, log %s", err, log.String())
 	}
@@ -23,7 +24,8 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	plain := errors.New("x")
-	if err := Guard(t.Context(), slog.New(slog.DiscardHandler), "plan p", func() error { return plain }); !errors.Is(err, plain) || IsPanic(err) {
+	if err := Guard(t.Context(), slog.New(slog.DiscardHandler), "plan p", func() error { return plain }); !errors.Is(
+		err, plain) || IsPanic(err) {
 		t.Errorf("an error became %v", err)
 	}
 }

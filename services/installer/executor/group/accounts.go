@@ -61,7 +61,9 @@ func NewAccounts(refusedFor time.Duration) *Accounts {
 //	else                                                    it may not; what is there of it stays as it is
 //
 // Somebody else who made what an operator is to have there had to hold the rules, too: the API server sees to it.
-func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, operators []Scoped, targets []string, lacks Lacks, now time.Time) (scope.Limits, error) {
+func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, operators []Scoped, targets []string,
+	lacks Lacks, now time.Time,
+) (scope.Limits, error) {
 	l := scope.Limits{Denied: map[string][]string{}}
 	open, err := a.open(operators, targets)
 	if err != nil || len(open) == 0 {
@@ -116,7 +118,10 @@ func askedFor(o Scoped, target string, given []render.Object) (string, error) {
 	for i, g := range given {
 		bodies[i] = g.Body
 	}
-	d, err := digest.JSON(setType, map[string]any{"operator": o.UID, "account": o.Account.User(), "target": target, "given": bodies})
+	d, err := digest.JSON(setType, map[string]any{
+		"operator": o.UID, "account": o.Account.User(), "target": target,
+		"given": bodies,
+	})
 	return string(d), err
 }
 
@@ -127,7 +132,9 @@ func (a *Accounts) may(key string) bool {
 }
 
 // ask answers a question; the operator may where wait is 0.
-func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstructured.Unstructured, lacks Lacks, now time.Time) (result permissions.Result, wait time.Duration, err error) {
+func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstructured.Unstructured, lacks Lacks,
+	now time.Time,
+) (result permissions.Result, wait time.Duration, err error) {
 	a.mu.Lock()
 	r, refused := a.refused[q.key]
 	a.mu.Unlock()
@@ -184,7 +191,8 @@ func hold(l *scope.Limits, o Scoped, live map[object]*unstructured.Unstructured)
 		return
 	}
 	for key, have := range live {
-		if have.GetLabels()[render.LabelOwner] == render.OwnerLabelValue(o.Name) && (l.Of(o.Name, key.namespace) || l.Of(o.Name, wholeCluster)) {
+		if have.GetLabels()[render.LabelOwner] == render.OwnerLabelValue(o.Name) &&
+			(l.Of(o.Name, key.namespace) || l.Of(o.Name, wholeCluster)) {
 			l.Hold = append(l.Hold, key.String())
 		}
 	}

@@ -33,16 +33,23 @@ type lands struct {
 func newLands() *lands {
 	role := func(kind string, body map[string]any) render.Object {
 		body["kind"], body["metadata"] = kind, map[string]any{
-			"name": "tide", "namespace": "ops", "labels": map[string]any{render.LabelOwner: "tide.v1", render.LabelOwnerNamespace: "ops"},
+			"name": "tide", "namespace": "ops", "labels": map[string]any{
+				render.LabelOwner: "tide.v1", render.LabelOwnerNamespace: "ops",
+			},
 		}
-		return render.Object{GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}, Namespace: "ops", Name: "tide", Body: body}
+		return render.Object{GVK: schema.GroupVersionKind{
+			Group: "rbac.authorization.k8s.io", Version: "v1",
+			Kind: kind,
+		}, Namespace: "ops", Name: "tide", Body: body}
 	}
 	return &lands{
 		cluster: newCluster(), accounts: group.New(20 * time.Second).Accounts, holds: map[string]bool{},
 		operator: group.Scoped{
 			Name: "tide.v1", UID: "u", Account: executor.Account{Namespace: "ops", Name: "installer"},
 			Own: []render.Object{
-				role("Role", map[string]any{"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"get"}}}}),
+				role("Role", map[string]any{"rules": []any{
+					map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"get"}},
+				}}),
 				role("RoleBinding", map[string]any{"roleRef": map[string]any{"kind": "Role", "name": "tide"}}),
 			},
 		},
@@ -53,7 +60,10 @@ func (l *lands) lacks(_ context.Context, a executor.Account, roles []render.Obje
 	l.asked++
 	for _, o := range roles {
 		if o.GVK.Kind != "RoleBinding" && o.GVK.Kind != "ClusterRoleBinding" && !l.holds[o.Namespace] {
-			r.Missing = append(r.Missing, protocol.MissingPermission{User: a.User(), Verb: "get", Resource: "secrets", Namespace: o.Namespace, For: o.String()})
+			r.Missing = append(r.Missing, protocol.MissingPermission{
+				User: a.User(), Verb: "get", Resource: "secrets",
+				Namespace: o.Namespace, For: o.String(),
+			})
 		}
 	}
 	return r, l.away
@@ -87,7 +97,8 @@ func TestLimit(t *testing.T) {
 	l.gives(t, "a")
 	l.holds["b"] = true
 	got := l.limit(t, now, "a", "b", "c")
-	if !cmp.Equal(got.Denied, map[string][]string{"tide.v1": {"c"}}) || len(got.Missing) != 1 || got.Missing[0].Namespace != "c" || got.Again <= 0 || got.Hold != nil {
+	if !cmp.Equal(got.Denied, map[string][]string{"tide.v1": {"c"}}) || len(got.Missing) != 1 ||
+		got.Missing[0].Namespace != "c" || got.Again <= 0 || got.Hold != nil {
 		t.Errorf("limits %+v", got)
 	}
 	if l.asked != 2 {
@@ -105,7 +116,8 @@ func TestLimit(t *testing.T) {
 	if again := l.limit(t, now.Add(time.Second), "a", "b", "c"); l.asked != 2 || !cmp.Equal(again.Denied, got.Denied) {
 		t.Errorf("asked %d times, limits %+v", l.asked, again)
 	}
-	if later := l.limit(t, now.Add(got.Again), "a", "b", "c"); l.asked != 3 || len(later.Denied) != 0 || later.Again != 0 {
+	if later := l.limit(t, now.Add(got.Again), "a", "b", "c"); l.asked != 3 || len(later.Denied) != 0 ||
+		later.Again != 0 {
 		t.Errorf("asked %d times, limits %+v", l.asked, later)
 	}
 	l.operator.UID = "another life"
@@ -113,7 +125,8 @@ func TestLimit(t *testing.T) {
 		t.Errorf("what was allowed to another operator of that name counts: %+v", fresh)
 	}
 	l.away = errors.New("away")
-	if _, err := l.accounts.Limit(t.Context(), l, "ops", []group.Scoped{l.operator}, []string{"d"}, l.lacks, now); !errors.Is(err, l.away) {
+	if _, err := l.accounts.Limit(t.Context(), l, "ops", []group.Scoped{l.operator}, []string{"d"}, l.lacks,
+		now); !errors.Is(err, l.away) {
 		t.Errorf("an answer that is not to be had is %v", err)
 	}
 }
@@ -129,7 +142,8 @@ func TestLimitHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := l.limit(t, now, "a", "b")
-	if !got.Of("tide.v1", "b") || got.Of("tide.v1", "a") || !slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
+	if !got.Of("tide.v1", "b") || got.Of("tide.v1", "a") ||
+		!slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
 		t.Errorf("limits %+v", got)
 	}
 	set := group.Targets("ops", olmgroup.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
@@ -143,7 +157,8 @@ func TestLimitHolds(t *testing.T) {
 
 	// A group that comes to serve all namespaces takes nothing from an operator that may not be lifted.
 	all := l.limit(t, now, "")
-	if !all.Of("tide.v1", "") || len(all.Hold) != 4 || !slices.Equal(all.Targets("tide.v1", []string{""}), []string{""}) {
+	if !all.Of("tide.v1", "") || len(all.Hold) != 4 || !slices.Equal(all.Targets("tide.v1", []string{""}),
+		[]string{""}) {
 		t.Errorf("limits %+v", all)
 	}
 }

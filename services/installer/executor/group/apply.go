@@ -97,7 +97,8 @@ func (w worker) arrange(ctx context.Context) error {
 			continue
 		}
 		if !g.Limits.Of(m.Name(), metav1.NamespaceAll) {
-			want = append(want, olmgroup.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served), operatorgroup.Global(g.Targets))...)
+			want = append(want, olmgroup.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served),
+				operatorgroup.Global(g.Targets))...)
 		}
 	}
 	set := Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Unreadable))...)...)
@@ -181,7 +182,8 @@ func (w worker) apiRoles(ctx context.Context) error {
 	var want []render.Object
 	for _, m := range w.Operators {
 		if m.Status.Phase == csv.PhaseSucceeded && !m.Unverified {
-			want = append(want, olmgroup.RolesOf(operatorgroup.APIs(m.CSV), w.Groups.Claims.Of(w.Namespace, m.Name()))...)
+			want = append(want, olmgroup.RolesOf(operatorgroup.APIs(m.CSV),
+				w.Groups.Claims.Of(w.Namespace, m.Name()))...)
 		}
 	}
 	if len(want) == 0 {
@@ -201,7 +203,10 @@ func (w worker) labelNamespaces(ctx context.Context) error {
 	}
 	changes := Labels(w.Live.Group.ID, w.Targets(), namespaces, w.Hub.MayHaveGroup)
 	for _, ns := range slices.Sorted(maps.Keys(changes)) {
-		label := func() error { return w.Later(ctx, "labels of targets", w.Client.LabelNamespace(ctx, ns, changes[ns])) }
+		label := func() error {
+			return w.Later(ctx, "labels of targets",
+				w.Client.LabelNamespace(ctx, ns, changes[ns]))
+		}
 		if err := w.Points.Between("label", label); err != nil {
 			return err
 		}

@@ -31,7 +31,10 @@ type loading struct {
 
 // NewClaims returns claims that Load fills.
 func NewClaims() *Claims {
-	return &Claims{groups: map[string]operatorgroup.Standing{}, claimed: map[string]map[string][]string{}, refused: map[string]bool{}}
+	return &Claims{
+		groups: map[string]operatorgroup.Standing{}, claimed: map[string]map[string][]string{},
+		refused: map[string]bool{},
+	}
 }
 
 // Claim is one that the cluster holds.
@@ -121,7 +124,8 @@ func (c *Claims) Stand(namespace string, s *operatorgroup.Standing) (wake []stri
 }
 
 func same(a, b operatorgroup.Standing) bool {
-	return a.Name == b.Name && a.ID == b.ID && slices.Equal(a.Targets, b.Targets) && slices.Equal(a.Provided, b.Provided) &&
+	return a.Name == b.Name && a.ID == b.ID && slices.Equal(a.Targets, b.Targets) &&
+		slices.Equal(a.Provided, b.Provided) &&
 		a.Spec.StaticProvidedAPIs == b.Spec.StaticProvidedAPIs
 }
 

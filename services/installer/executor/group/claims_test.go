@@ -70,7 +70,8 @@ func TestClaims(t *testing.T) {
 	if !slices.Equal(wake, []string{"b"}) || !slices.Equal(free, []string{gauge}) {
 		t.Errorf("after the removal: wake %v, free %v", wake, free)
 	}
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != operatorgroup.Claim || !slices.Equal(c.Provided("b"), []string{buoy, gauge}) {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != operatorgroup.Claim ||
+		!slices.Equal(c.Provided("b"), []string{buoy, gauge}) {
 		t.Errorf("once it is free: %+v, %v", v, c.Provided("b"))
 	}
 	c.Content("b")
@@ -132,7 +133,8 @@ func TestClaimsWithdraw(t *testing.T) {
 	}
 	together := standing("b", "x")
 	c.Stand("b", &together)
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Reason != operatorgroup.ReasonOwnerConflict || len(c.Of("a", "tide.v1")) != 0 {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Reason != operatorgroup.ReasonOwnerConflict ||
+		len(c.Of("a", "tide.v1")) != 0 {
 		t.Errorf("the first look: %+v, %v", v, c.Of("a", "tide.v1"))
 	}
 	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != operatorgroup.Proceed {
@@ -157,7 +159,8 @@ func TestClaimsOfSeveralGroups(t *testing.T) {
 		claims := group.NewClaims()
 		before := group.StoodBefore("a", map[string]string{"olm.operatorGroup": "g", "olm.targetNamespaces": c.targets})
 		err := claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
-			return []operatorgroup.Standing{before, standing("b", "x")}, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+			return []operatorgroup.Standing{before, standing("b", "x")},
+				[]group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +184,8 @@ func TestClaimsOfStaticGroups(t *testing.T) {
 	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != operatorgroup.Proceed || !c.Provides(gauge) {
 		t.Errorf("its own: %+v", v)
 	}
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge, buoy}); v.Reason != operatorgroup.ReasonStatic || c.Provides(gauge) {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge, buoy}); v.Reason != operatorgroup.ReasonStatic ||
+		c.Provides(gauge) {
 		t.Errorf("more than is reserved: %+v", v)
 	}
 	if got := c.Provided("a"); !slices.Equal(got, []string{gauge}) {
@@ -194,13 +198,16 @@ func TestClaimsSurvive(t *testing.T) {
 	t.Parallel()
 	c := group.NewClaims()
 	failed := errs.New(errs.Unavailable, "not now")
-	if err := c.Load(func() ([]operatorgroup.Standing, []group.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
+	if err := c.Load(func() ([]operatorgroup.Standing, []group.Claim, error) { return nil, nil, failed }); !errs.Is(
+		err, errs.Unavailable) {
 		t.Fatal(err)
 	}
 	reads := 0
 	read := func() ([]operatorgroup.Standing, []group.Claim, error) {
 		reads++
-		return []operatorgroup.Standing{standing("a", "x"), standing("b", "x")}, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
+		return []operatorgroup.Standing{standing("a", "x"), standing("b", "x")},
+			[]group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}},
+			nil
 	}
 	fatal(t, c.Load(read))
 	fatal(t, c.Load(read))
@@ -224,7 +231,10 @@ func TestClaimsAtOnce(t *testing.T) {
 	}
 	running.Wait()
 	slices.Sort(got)
-	if diff := cmp.Diff([]operatorgroup.Action{operatorgroup.Claim, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse}, got); diff != "" {
+	if diff := cmp.Diff([]operatorgroup.Action{
+		operatorgroup.Claim, operatorgroup.Refuse, operatorgroup.Refuse,
+		operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse,
+	}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -232,7 +242,8 @@ func TestClaimsAtOnce(t *testing.T) {
 // TestLabels: R-CSV-44: labels follow the targets; those of a group that is gone go, those of OLM's groups stay.
 func TestLabels(t *testing.T) {
 	t.Parallel()
-	const own, other, gone, drawn = "5d7c3c5c-0d4e-5b4e-8a57-1f2b0f0c9d11", "0b1f6a32-7d6d-5f57-9a40-6d4f3a1c2b22", "c1d2e3f4-1111-5222-8333-444455556666", "9f2c3d4e-1111-4222-8333-444455556666"
+	const own, other, gone, drawn = "5d7c3c5c-0d4e-5b4e-8a57-1f2b0f0c9d11", "0b1f6a32-7d6d-5f57-9a40-6d4f3a1c2b22",
+		"c1d2e3f4-1111-5222-8333-444455556666", "9f2c3d4e-1111-4222-8333-444455556666"
 	marked := func(ids ...string) map[string]string {
 		out := map[string]string{"sea": "north"}
 		for _, id := range ids {
@@ -251,7 +262,9 @@ func TestLabels(t *testing.T) {
 		out := map[string]string{}
 		for ns, labels := range changes {
 			for label, value := range labels {
-				out[ns+" "+label[len(olmgroup.LabelNamespacePrefix):]] = map[bool]string{true: "gone", false: "set"}[value == nil]
+				out[ns+" "+label[len(olmgroup.LabelNamespacePrefix):]] = map[bool]string{
+					true: "gone", false: "set",
+				}[value == nil]
 			}
 		}
 		return out
@@ -261,8 +274,15 @@ func TestLabels(t *testing.T) {
 		targets []string
 		want    map[string]string
 	}{
-		"targets":  {own, []string{"nowhere", "new", "old"}, map[string]string{"new " + own: "set", "left " + own: "gone", "stale " + gone: "gone"}},
-		"global":   {own, []string{""}, map[string]string{"left " + own: "gone", "old " + own: "gone", "stale " + gone: "gone"}},
+		"targets": {
+			own,
+			[]string{"nowhere", "new", "old"},
+			map[string]string{"new " + own: "set", "left " + own: "gone", "stale " + gone: "gone"},
+		},
+		"global": {own, []string{""}, map[string]string{
+			"left " + own: "gone", "old " + own: "gone",
+			"stale " + gone: "gone",
+		}},
 		"no group": {"", nil, map[string]string{"stale " + gone: "gone"}},
 	} {
 		if diff := cmp.Diff(c.want, read(group.Labels(c.id, c.targets, namespaces, known))); diff != "" {

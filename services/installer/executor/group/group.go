@@ -75,7 +75,10 @@ func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 	if !g.One {
 		return nil
 	}
-	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: s.Groups.Claims.Provided(sc.Namespace), Conditions: g.Conditions}
+	out := &protocol.GroupReport{
+		ID: g.ID, Name: g.Name, Targets: g.Targets,
+		ProvidedAPIs: s.Groups.Claims.Provided(sc.Namespace), Conditions: g.Conditions,
+	}
 	if texts := sc.Pace.Notes(sc.Namespace, sc.Now()); len(texts) > 0 {
 		out.Conditions = append(slices.Clone(g.Conditions), olmgroup.UpkeepFailed(texts))
 	}

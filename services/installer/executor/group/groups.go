@@ -41,7 +41,10 @@ func rbac(kind string) schema.GroupVersionKind {
 func Targets(namespace string, want []render.Object, leave ...string) Set {
 	return Set{
 		Name: "targets/" + namespace, Namespace: namespace, Want: want, Leave: owners(leave),
-		Kinds:    []schema.GroupVersionKind{rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding")},
+		Kinds: []schema.GroupVersionKind{
+			rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"),
+			rbac("ClusterRoleBinding"),
+		},
 		Selector: olmgroup.LabelPart + "=" + olmgroup.PartTarget + "," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
@@ -66,8 +69,9 @@ func Namespaces(labels map[string]map[string]string) []olmgroup.Namespace {
 // Roles is the set of aggregating roles of the group of a namespace (R-OG-40).
 func Roles(namespace string, want []render.Object) Set {
 	return Set{
-		Name: "group/" + namespace, Namespace: namespace, Want: want, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")},
-		Selector: olmgroup.LabelPart + "=" + olmgroup.PartGroup + "," + render.LabelOwnerNamespace + "=" + namespace,
+		Name: "group/" + namespace, Namespace: namespace, Want: want,
+		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: olmgroup.LabelPart + "=" + olmgroup.PartGroup +
+			"," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
 
@@ -75,8 +79,8 @@ func Roles(namespace string, want []render.Object) Set {
 // may provide the same ones.
 func APIs(namespace string, want []render.Object) Set {
 	return Set{
-		Name: "apis/" + namespace, Namespace: namespace, Want: want, Open: true, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")},
-		Selector: olmgroup.LabelPart + "=" + olmgroup.PartAPI,
+		Name: "apis/" + namespace, Namespace: namespace, Want: want, Open: true,
+		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: olmgroup.LabelPart + "=" + olmgroup.PartAPI,
 	}
 }
 
@@ -119,7 +123,9 @@ func (g *Groups) removeRoles(ctx context.Context, c Cluster, selector string, at
 // Labels are the changes to the labels of namespaces that mark what the group with an id serves (R-CSV-44), by name
 // of the namespace: on each target, on no other, and none of a group that is deleted. id is "" where the namespace
 // of the reconcile has no one group; known reports the ids of groups that there are.
-func Labels(id string, targets []string, namespaces []olmgroup.Namespace, known func(id string) bool) map[string]map[string]*string {
+func Labels(id string, targets []string, namespaces []olmgroup.Namespace,
+	known func(id string) bool,
+) map[string]map[string]*string {
 	out := map[string]map[string]*string{}
 	set := func(ns, key string, value *string) {
 		if out[ns] == nil {

@@ -33,7 +33,8 @@ const (
 
 // Cluster is what the keeper does in a cluster.
 type Cluster interface {
-	List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error)
+	List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) (
+		[]unstructured.Unstructured, error)
 	Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error)
 	Delete(ctx context.Context, o *unstructured.Unstructured) error
 }
@@ -45,7 +46,9 @@ type Noting struct {
 }
 
 // Apply implements Cluster.
-func (n Noting) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (n Noting) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	applied, err := n.Cluster.Apply(ctx, body, manager)
 	if err == nil {
 		n.Left(applied)
@@ -107,7 +110,10 @@ type note struct {
 
 // NewKeeper returns a keeper that knows nothing.
 func NewKeeper() *Keeper {
-	return &Keeper{kept: map[string]string{}, touches: map[string]int{}, objects: map[object]note{}, open: map[string]map[object]*unstructured.Unstructured{}}
+	return &Keeper{
+		kept: map[string]string{}, touches: map[string]int{}, objects: map[object]note{},
+		open: map[string]map[object]*unstructured.Unstructured{},
+	}
 }
 
 // Touched notes that an object was changed or removed by somebody else, and returns the namespaces whose reconciles are
@@ -161,7 +167,9 @@ func (k *Keeper) Keep(ctx context.Context, c Cluster, s Set, at func(point strin
 }
 
 // compare returns what is to be written of a set and what is to be removed.
-func (k *Keeper) compare(ctx context.Context, c Cluster, s Set) (missing []render.Object, surplus map[object]*unstructured.Unstructured, err error) {
+func (k *Keeper) compare(ctx context.Context, c Cluster, s Set) (
+	missing []render.Object, surplus map[object]*unstructured.Unstructured, err error,
+) {
 	find, surplus, err := k.found(ctx, c, s)
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +207,9 @@ func (k *Keeper) asLeft(s Set, key object, want string) bool {
 }
 
 // found returns what is there of a set, and of one that is not open what may have to go.
-func (k *Keeper) found(ctx context.Context, c Cluster, s Set) (find func(object) *unstructured.Unstructured, surplus map[object]*unstructured.Unstructured, err error) {
+func (k *Keeper) found(ctx context.Context, c Cluster, s Set) (
+	find func(object) *unstructured.Unstructured, surplus map[object]*unstructured.Unstructured, err error,
+) {
 	if !s.Open {
 		live, err := list(ctx, c, s)
 		maps.DeleteFunc(live, func(key object, o *unstructured.Unstructured) bool {
@@ -301,7 +311,9 @@ func goes(err error) bool {
 }
 
 // Remove deletes what selectors choose and keep does not want kept.
-func (k *Keeper) Remove(ctx context.Context, c Cluster, s Set, keep func(*unstructured.Unstructured) bool, at func(string) error) error {
+func (k *Keeper) Remove(ctx context.Context, c Cluster, s Set,
+	keep func(*unstructured.Unstructured) bool, at func(string) error,
+) error {
 	live, err := list(ctx, c, s)
 	if err != nil {
 		return err
@@ -322,7 +334,9 @@ func (k *Keeper) Remove(ctx context.Context, c Cluster, s Set, keep func(*unstru
 }
 
 // remove deletes objects, in the order of their names.
-func (k *Keeper) remove(ctx context.Context, c Cluster, objects map[object]*unstructured.Unstructured, at func(string) error) error {
+func (k *Keeper) remove(ctx context.Context, c Cluster, objects map[object]*unstructured.Unstructured,
+	at func(string) error,
+) error {
 	keys := make([]object, 0, len(objects))
 	for key := range objects {
 		keys = append(keys, key)

@@ -41,7 +41,9 @@ func keyOf(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-func (c *cluster) List(_ context.Context, gvk schema.GroupVersionKind, _, selector string) (out []unstructured.Unstructured, err error) {
+func (c *cluster) List(_ context.Context, gvk schema.GroupVersionKind, _, selector string) (
+	out []unstructured.Unstructured, err error,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lists++
@@ -57,7 +59,9 @@ func (c *cluster) List(_ context.Context, gvk schema.GroupVersionKind, _, select
 	return out, nil
 }
 
-func (c *cluster) Apply(_ context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (c *cluster) Apply(_ context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.refuse[body.GetName()]; err != nil {
@@ -93,7 +97,9 @@ func (c *cluster) did() ([]string, int) {
 }
 
 // edit changes an object behind the keeper's back and says so as a watch would.
-func (c *cluster) edit(t *testing.T, k *group.Keeper, key string, change func(*unstructured.Unstructured)) (wake []string) {
+func (c *cluster) edit(t *testing.T, k *group.Keeper, key string, change func(*unstructured.Unstructured)) (
+	wake []string,
+) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,10 +174,15 @@ func TestKeeperLeaves(t *testing.T) {
 	c, k := newCluster(), group.NewKeeper()
 	role := func(owner string) render.Object {
 		return olmgroup.CopiedRoles([]render.Object{{
-			GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, Namespace: "ops", Name: owner,
-			Body: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": []any{}, "metadata": map[string]any{
-				"name": owner, "namespace": "ops", "labels": map[string]any{render.LabelOwner: owner, render.LabelOwnerNamespace: "ops"},
-			}},
+			GVK:       schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+			Namespace: "ops", Name: owner, Body: map[string]any{
+				"apiVersion": "rbac.authorization.k8s.io/v1",
+				"kind":       "Role", "rules": []any{}, "metadata": map[string]any{
+					"name": owner, "namespace": "ops", "labels": map[string]any{
+						render.LabelOwner: owner, render.LabelOwnerNamespace: "ops",
+					},
+				},
+			},
 		}}, []string{"target"}, false)[0]
 	}
 	keep := func(want []render.Object, leave ...string) []string {
@@ -195,7 +206,8 @@ func TestKeeperGoesOn(t *testing.T) {
 	c, k := newCluster(), group.NewKeeper()
 	want := olmgroup.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
 	set := group.Roles("ops", want)
-	c.refuse[want[0].Name] = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, want[0].Name, errors.New("quota"))
+	c.refuse[want[0].Name] = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, want[0].Name,
+		errors.New("quota"))
 	if err := k.Keep(t.Context(), c, set, goOn); err == nil || !strings.Contains(err.Error(), want[0].Name) {
 		t.Errorf("error %v", err)
 	}
@@ -213,7 +225,8 @@ func TestKeeperGoesOn(t *testing.T) {
 	gone.Body["metadata"].(map[string]any)["name"] = "gone"
 	fatal(t, k.Keep(t.Context(), c, group.Targets("ops", []render.Object{gone}), goOn))
 	crash := errors.New("crash")
-	if err := group.NewKeeper().Keep(t.Context(), newCluster(), set, func(string) error { return crash }); !errors.Is(err, crash) {
+	if err := group.NewKeeper().Keep(t.Context(), newCluster(), set, func(string) error { return crash }); !errors.Is(
+		err, crash) {
 		t.Errorf("a crash became %v", err)
 	}
 }
@@ -223,8 +236,12 @@ func TestKeeperGoesOn(t *testing.T) {
 func TestAPIRolesOfTwo(t *testing.T) {
 	t.Parallel()
 	c, g := newCluster(), group.New(20*time.Second)
-	roles := olmgroup.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
-	more := append(slices.Clone(roles), olmgroup.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
+	roles := olmgroup.APIRoles(operatorgroup.API{
+		Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges",
+		CRD: true,
+	})
+	more := append(slices.Clone(roles), olmgroup.APIRoles(
+		operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
 	far := standing("b", "y")
 	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
 		return []operatorgroup.Standing{standing("a", "x"), far}, nil, nil
@@ -241,7 +258,8 @@ func TestAPIRolesOfTwo(t *testing.T) {
 	if did, lists := keep("b", more); !slices.Equal(did, names(more[len(roles):])) || lists != 0 {
 		t.Errorf("the second: %v, %d lists", did, lists)
 	}
-	if wake := c.edit(t, g.Keeper, "ClusterRole /"+roles[0].Name, func(o *unstructured.Unstructured) { o.Object["rules"] = nil }); !slices.Equal(wake, []string{"a", "b"}) {
+	if wake := c.edit(t, g.Keeper, "ClusterRole /"+roles[0].Name,
+		func(o *unstructured.Unstructured) { o.Object["rules"] = nil }); !slices.Equal(wake, []string{"a", "b"}) {
 		t.Errorf("an edit wakes %v", wake)
 	}
 	if did, _ := keep("b", more); !slices.Equal(did, names(roles[:1])) {

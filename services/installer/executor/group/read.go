@@ -26,7 +26,10 @@ const namespacesFor = 10 * time.Second
 func (w worker) read(ctx context.Context) error {
 	w.Live.Group = scope.Group{Verdicts: map[string]operatorgroup.Verdict{}}
 	g := &w.Live.Group
-	if err := w.Groups.Claims.Load(func() ([]operatorgroup.Standing, []Claim, error) { return w.standings(ctx) }); err != nil {
+	if err := w.Groups.Claims.Load(func() ([]operatorgroup.Standing, []Claim, error) {
+		return w.standings(
+			ctx)
+	}); err != nil {
 		return err
 	}
 	if w.Wanted.OperatorGroups != 1 {
@@ -67,23 +70,28 @@ func (w worker) limit(ctx context.Context, g *scope.Group) error {
 			o.Account, _ = kube.ParseAccount(x.Spec.Account) // it is what the hub granted
 		}
 		var err error
-		if o.Own, err = render.Permissions(m.CSV, w.Namespace); o.Account == (kube.Account{}) || m.Unverified || err != nil {
+		if o.Own, err = render.Permissions(m.CSV, w.Namespace); o.Account == (kube.Account{}) || m.Unverified ||
+			err != nil {
 			continue // an error is met again where its rights are kept
 		}
 		list = append(list, o)
 	}
-	targets, lacks := g.Served, func(ctx context.Context, a kube.Account, given []render.Object) (permissions.Result, error) {
+	targets, lacks := g.Served, func(ctx context.Context, a kube.Account, given []render.Object) (
+		permissions.Result, error,
+	) {
 		return preflight.Given(ctx, w.Client, a, given)
 	}
 	if operatorgroup.Global(g.Targets) {
 		targets = g.Targets
 	}
 	var err error
-	if g.Limits, err = w.Groups.Accounts.Limit(ctx, w.noting(), w.Namespace, list, targets, lacks, w.Now()); err != nil {
+	if g.Limits, err = w.Groups.Accounts.Limit(ctx, w.noting(), w.Namespace, list, targets, lacks,
+		w.Now()); err != nil {
 		return err
 	}
 	if len(g.Limits.Denied) > 0 {
-		g.Conditions = append(g.Conditions, olmgroup.TargetsForbidden(g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
+		g.Conditions = append(g.Conditions, olmgroup.TargetsForbidden(
+			g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
 		w.Soon(g.Limits.Again)
 	}
 	return nil
@@ -104,11 +112,16 @@ func (w worker) checkAccount(ctx context.Context, g *scope.Group) error {
 }
 
 func groupOf(p protocol.ScopePlans) operatorgroup.Group {
-	return operatorgroup.Group{ID: p.OperatorGroup.ID, Namespace: p.Scope.Namespace, Name: p.OperatorGroup.Name, Spec: p.OperatorGroup.Spec}
+	return operatorgroup.Group{
+		ID: p.OperatorGroup.ID, Namespace: p.Scope.Namespace, Name: p.OperatorGroup.Name,
+		Spec: p.OperatorGroup.Spec,
+	}
 }
 
 // standing is the group of a message with its targets, and the namespaces that it was asked of.
-func (w worker) standing(ctx context.Context, p protocol.ScopePlans) (operatorgroup.Standing, []olmgroup.Namespace, error) {
+func (w worker) standing(ctx context.Context, p protocol.ScopePlans) (
+	operatorgroup.Standing, []olmgroup.Namespace, error,
+) {
 	g := groupOf(p)
 	out := operatorgroup.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
 	var namespaces []olmgroup.Namespace
@@ -146,7 +159,10 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 		return nil, nil, err
 	}
 	for _, o := range list.Items {
-		claims = append(claims, Claim{Namespace: o.Namespace, CSV: o.Name, APIs: operatorgroup.Split(o.Annotations[render.AnnotationProvidedAPIs])})
+		claims = append(claims, Claim{
+			Namespace: o.Namespace, CSV: o.Name,
+			APIs: operatorgroup.Split(o.Annotations[render.AnnotationProvidedAPIs]),
+		})
 		if p, _, known := w.Hub.Get(o.Namespace); known && p.OperatorGroups > 1 {
 			out = append(out, StoodBefore(o.Namespace, o.Annotations))
 		}
@@ -162,5 +178,6 @@ func (w worker) namespaces(ctx context.Context) ([]olmgroup.Namespace, error) {
 	if labels, ok := w.Watcher.Labels(kube.GVKNamespace); ok {
 		return Namespaces(labels), nil
 	}
-	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
+	return nil, errs.New(errs.Unavailable,
+		"the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
 }

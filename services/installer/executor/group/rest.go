@@ -29,7 +29,9 @@ func (r *Rest) Busy(namespace string, now time.Time) {
 // Wait says how long the roles of a namespace are still to wait, which is at most so long in all; what was heard of
 // others that long ago counts no more. busy tells of the namespace itself. wake are those that need wait no longer,
 // since it was the last that was busy.
-func (r *Rest) Wait(namespace string, busy bool, now time.Time, most time.Duration) (wait time.Duration, wake []string) {
+func (r *Rest) Wait(namespace string, busy bool, now time.Time, most time.Duration) (
+	wait time.Duration, wake []string,
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, was := r.busy[namespace]

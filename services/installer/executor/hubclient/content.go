@@ -52,7 +52,8 @@ func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, er
 		return bundle.Content{}, errs.Wrap(errs.KindOf(err), err, "content %s", d.Short())
 	}
 	if got != d {
-		return bundle.Content{}, errs.New(errs.Invalid, "content under %s has digest %s", d, got).At("", "ContentDigest")
+		return bundle.Content{}, errs.New(errs.Invalid, "content under %s has digest %s", d, got).At(
+			"", "ContentDigest")
 	}
 	c.keep(d, content)
 	return content, nil
@@ -94,7 +95,8 @@ func (h *Hub) pack(ctx context.Context, d digest.Digest) ([]byte, error) {
 	}
 	chunks, err := strconv.Atoi(first.Header.Get(protocol.HeaderChunks))
 	if err != nil || chunks < 1 || chunks > maxChunks {
-		return nil, errs.New(errs.Invalid, "content %s: header %s is %q, want 1 to %d", d.Short(), protocol.HeaderChunks,
+		return nil, errs.New(errs.Invalid, "content %s: header %s is %q, want 1 to %d", d.Short(),
+			protocol.HeaderChunks,
 			first.Header.Get(protocol.HeaderChunks), maxChunks)
 	}
 	pack := first.Data
@@ -108,7 +110,9 @@ func (h *Hub) pack(ctx context.Context, d digest.Digest) ([]byte, error) {
 	return pack, nil
 }
 
-func (h *Hub) chunk(ctx context.Context, stream jetstream.Stream, d digest.Digest, n int) (*jetstream.RawStreamMsg, error) {
+func (h *Hub) chunk(ctx context.Context, stream jetstream.Stream, d digest.Digest, n int) (
+	*jetstream.RawStreamMsg, error,
+) {
 	m, err := stream.GetLastMsgForSubject(ctx, protocol.ContentSubject(h.tenant, d, n))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, errs.New(errs.Unavailable, "content %s: chunk %d is not there yet", d.Short(), n)

@@ -65,7 +65,9 @@ func fit(r protocol.ScopeReport, limit int) (sent protocol.ScopeReport, body []b
 		sent, body, err = encode(r)
 	}
 	if err == nil && len(body) > limit {
-		err = errs.New(errs.TooLarge, "the report of namespace %s has %d bytes in its shortest form, a message takes %d", r.Scope.Namespace, len(body), limit)
+		err = errs.New(errs.TooLarge,
+			"the report of namespace %s has %d bytes in its shortest form, a message takes %d", r.Scope.Namespace,
+			len(body), limit)
 	}
 	return sent, body, err
 }

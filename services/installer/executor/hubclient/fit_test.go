@@ -23,23 +23,53 @@ func large(operators int) protocol.ScopeReport {
 	text := strings.Repeat("why ", 200)
 	r := protocol.ScopeReport{
 		Scope: protocol.Scope{Tenant: "t", Cluster: "east", ClusterID: "c", Namespace: "ops"}, Epoch: 7,
-		Group: &protocol.GroupReport{ID: "g", Name: "coast", Targets: []string{"ops"}, Conditions: []protocol.GroupCondition{{Type: "T", Message: text}}},
+		Group: &protocol.GroupReport{
+			ID: "g", Name: "coast", Targets: []string{"ops"},
+			Conditions: []protocol.GroupCondition{{Type: "T", Message: text}},
+		},
 	}
 	for i := range operators {
-		c := protocol.CSVReport{Name: fmt.Sprintf("tide%d.v1.0.0", i), UID: fmt.Sprint("u", i), Plan: "p", Condition: &protocol.OperatorCondition{Reason: "Reindexing", Message: text}}
+		c := protocol.CSVReport{
+			Name: fmt.Sprintf("tide%d.v1.0.0", i), UID: fmt.Sprint("u", i), Plan: "p",
+			Condition: &protocol.OperatorCondition{Reason: "Reindexing", Message: text},
+		}
 		var rows []map[string]any
 		for n := range 20 {
-			ref := protocol.ObjectRef{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops", Name: fmt.Sprint("tide", n)}
-			c.History = append(c.History, protocol.Transition{Phase: "Failed", Reason: "ComponentUnhealthy", Message: text, Time: at})
-			c.Components = append(c.Components, protocol.Component{ObjectRef: ref, Status: []string{"Current", "InProgress"}[n%2], Message: text})
-			c.Drift = append(c.Drift, protocol.Drift{ObjectRef: ref, Fields: []protocol.FieldDrift{{Path: "/spec", Want: json.RawMessage(`"` + text + `"`)}, {Path: "/x"}}, Since: at})
-			rows = append(rows, map[string]any{"kind": "ServiceAccount", "name": fmt.Sprint("a", n), "dependents": []map[string]string{{"message": text}}})
+			ref := protocol.ObjectRef{
+				Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops",
+				Name: fmt.Sprint("tide", n),
+			}
+			c.History = append(c.History, protocol.Transition{
+				Phase: "Failed", Reason: "ComponentUnhealthy",
+				Message: text, Time: at,
+			})
+			c.Components = append(c.Components, protocol.Component{
+				ObjectRef: ref, Status: []string{"Current", "InProgress"}[n%2], Message: text,
+			})
+			c.Drift = append(c.Drift, protocol.Drift{
+				ObjectRef: ref,
+				Fields: []protocol.FieldDrift{
+					{Path: "/spec", Want: json.RawMessage(`"` + text + `"`)},
+					{Path: "/x"},
+				},
+				Since: at,
+			})
+			rows = append(rows, map[string]any{
+				"kind": "ServiceAccount", "name": fmt.Sprint("a", n),
+				"dependents": []map[string]string{{"message": text}},
+			})
 		}
 		c.Requirements, _ = json.Marshal(rows)
 		r.CSVs = append(r.CSVs, c)
-		r.Plans = append(r.Plans, protocol.PlanReport{ID: fmt.Sprint("p", i), Phase: protocol.PlanFinished, Message: text, StepLog: json.RawMessage(`{"steps":"` + strings.Repeat("s", 100*(i+1)) + `"}`)})
+		r.Plans = append(r.Plans, protocol.PlanReport{
+			ID: fmt.Sprint("p", i), Phase: protocol.PlanFinished,
+			Message: text, StepLog: json.RawMessage(`{"steps":"` + strings.Repeat("s", 100*(i+1)) + `"}`),
+		})
 		left := make([]protocol.Leftover, 200)
-		r.Removals = append(r.Removals, protocol.RemovalReport{ID: fmt.Sprint("r", i), CSV: "x", Phase: protocol.PlanFinished, Left: left})
+		r.Removals = append(r.Removals, protocol.RemovalReport{
+			ID: fmt.Sprint("r", i), CSV: "x",
+			Phase: protocol.PlanFinished, Left: left,
+		})
 	}
 	return r
 }
@@ -49,7 +79,8 @@ func essence(r protocol.ScopeReport) []string {
 	out := []string{r.Scope.Namespace, fmt.Sprint(r.Epoch)}
 	for _, c := range r.CSVs {
 		last := c.History[len(c.History)-1]
-		out = append(out, c.Name, c.UID, c.Plan, last.Phase, last.Reason, fmt.Sprint(len(c.History)+c.Dropped, c.Condition.Upgradeable, c.Condition.Reason, len(c.Drift) > 0))
+		out = append(out, c.Name, c.UID, c.Plan, last.Phase, last.Reason,
+			fmt.Sprint(len(c.History)+c.Dropped, c.Condition.Upgradeable, c.Condition.Reason, len(c.Drift) > 0))
 	}
 	for _, p := range r.Plans {
 		out = append(out, p.ID, p.Phase)
@@ -104,7 +135,8 @@ func TestFit(t *testing.T) {
 		if len(body) < len(before) && sent.Cut == (protocol.Cut{}) {
 			t.Fatalf("%d bytes less are not marked", len(before)-len(body))
 		}
-		if n, logs := countLogs(sent); n+sent.Cut.StepLogs != operators || sent.Cut.StepLogs > 0 && logs > 100*(operators-sent.Cut.StepLogs+1) {
+		if n, logs := countLogs(sent); n+sent.Cut.StepLogs != operators || sent.Cut.StepLogs > 0 &&
+			logs > 100*(operators-sent.Cut.StepLogs+1) {
 			t.Fatalf("%d step logs, the largest of %d bytes, without %d", n, logs, sent.Cut.StepLogs)
 		}
 		for _, p := range parts {
@@ -116,7 +148,10 @@ func TestFit(t *testing.T) {
 			t.Fatal("everything fits")
 		}
 	}
-	if want := []string{"values and fields", "components", "requirements", "left", "history", "step logs", "group"}; !slices.Equal(order, want) {
+	if want := []string{
+		"values and fields", "components", "requirements", "left", "history", "step logs",
+		"group",
+	}; !slices.Equal(order, want) {
 		t.Errorf("left out first is %q, want %q", order, want)
 	}
 	if smallest > operators*1500 {
@@ -141,14 +176,18 @@ func countLogs(r protocol.ScopeReport) (n, largest int) {
 func TestFitBoundsTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 10_000)
-	r := protocol.ScopeReport{CSVs: []protocol.CSVReport{{Condition: &protocol.OperatorCondition{Reason: long, Message: long}}}}
+	r := protocol.ScopeReport{CSVs: []protocol.CSVReport{
+		{Condition: &protocol.OperatorCondition{Reason: long, Message: long}},
+	}}
 	got, _, err := fit(r, maxPlansBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := got.CSVs[0]
-	if len(c.Condition.Message) > maxText || len(c.Condition.Reason) > maxCode || !strings.HasSuffix(c.Condition.Message, "é…") || got.Cut.Messages != 2 || c.Cut.Messages != 2 {
-		t.Errorf("the message has %d bytes, the reason %d, marked %+v", len(c.Condition.Message), len(c.Condition.Reason), got.Cut)
+	if len(c.Condition.Message) > maxText || len(c.Condition.Reason) > maxCode ||
+		!strings.HasSuffix(c.Condition.Message, "é…") || got.Cut.Messages != 2 || c.Cut.Messages != 2 {
+		t.Errorf("the message has %d bytes, the reason %d, marked %+v", len(c.Condition.Message),
+			len(c.Condition.Reason), got.Cut)
 	}
 	if len(r.CSVs[0].Condition.Message) != len(long) {
 		t.Error("what was given is changed")
@@ -191,7 +230,8 @@ func TestReportsAlwaysFit(t *testing.T) {
 		if err := json.Unmarshal(m.Data, &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(essence(want), essence(got)); diff != "" || got.Reported.IsZero() || (got.Cut.Components > 0) != (want.Scope.Namespace == "ops") {
+		if diff := cmp.Diff(essence(want), essence(got)); diff != "" || got.Reported.IsZero() ||
+			(got.Cut.Components > 0) != (want.Scope.Namespace == "ops") {
 			t.Errorf("the report of %s says %+v; (-whole +sent):\n%s", want.Scope.Namespace, got.Cut, diff)
 		}
 	}

@@ -23,7 +23,10 @@ type Inbox struct {
 
 // NewInbox returns one that knows nothing yet.
 func NewInbox() *Inbox {
-	return &Inbox{scopes: map[string]protocol.ScopePlans{}, behind: map[string]int{}, wake: func(string) {}, read: make(chan struct{})}
+	return &Inbox{
+		scopes: map[string]protocol.ScopePlans{}, behind: map[string]int{}, wake: func(string) {},
+		read: make(chan struct{}),
+	}
 }
 
 // Offer takes news. What is older than what is known is left: news may overtake each other.

@@ -9,7 +9,10 @@ import (
 )
 
 func at(epoch, n int64, stopped bool) protocol.ScopePlans {
-	return protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ops"}, Position: events.Position{Epoch: epoch, N: n}, Stopped: stopped}
+	return protocol.ScopePlans{
+		Scope: protocol.Scope{Namespace: "ops"}, Position: events.Position{Epoch: epoch, N: n},
+		Stopped: stopped,
+	}
 }
 
 // TestInboxOrder: news may overtake each other; what is newer stays (DESIGN D4).
@@ -57,7 +60,10 @@ func TestInboxBehind(t *testing.T) {
 func TestInboxGroups(t *testing.T) {
 	t.Parallel()
 	scope := func(groups int, id string) protocol.ScopePlans {
-		return protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ops"}, OperatorGroups: groups, OperatorGroup: protocol.OperatorGroup{ID: id}}
+		return protocol.ScopePlans{
+			Scope: protocol.Scope{Namespace: "ops"}, OperatorGroups: groups,
+			OperatorGroup: protocol.OperatorGroup{ID: id},
+		}
 	}
 	for name, c := range map[string]struct {
 		scope  protocol.ScopePlans

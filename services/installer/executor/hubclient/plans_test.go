@@ -44,7 +44,8 @@ func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 		sign []byte // what is signed, where it is not the body
 	}{
 		"bad": {body: []byte(`{"scope":`), key: key}, "strange": {body: good, key: key}, "good": {body: good, key: key},
-		"unsigned": {body: good}, "foreign": {body: good, key: other}, "altered": {body: append(good, ' '), key: key, sign: good},
+		"unsigned": {body: good}, "foreign": {body: good, key: other},
+		"altered": {body: append(good, ' '), key: key, sign: good},
 	} {
 		msg := nats.NewMsg(protocol.PlansSubject(scope(ns)))
 		msg.Data = m.body
@@ -59,7 +60,8 @@ func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 		}
 	}
 	var refused []string
-	plans, err := hubclient.New(b.JetStream(), "default", id, public).Plans(t.Context(), func(err error) { refused = append(refused, err.Error()) })
+	plans, err := hubclient.New(b.JetStream(), "default", id, public).Plans(
+		t.Context(), func(err error) { refused = append(refused, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}

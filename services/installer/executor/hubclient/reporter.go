@@ -54,7 +54,8 @@ const clusterKey = "/cluster"
 func NewReporter(h *Hub, log *slog.Logger, resend time.Duration, now func() time.Time) *Reporter {
 	return &Reporter{
 		hub: h, log: log, resend: resend, now: now,
-		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, sent: map[string]string{}, changed: make(chan struct{}, 1),
+		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, sent: map[string]string{},
+		changed: make(chan struct{}, 1),
 	}
 }
 
@@ -226,14 +227,17 @@ func (r *Reporter) fitting(namespace string, limit int) fitting {
 	report, text, err := fit(r.scopes[namespace], limit)
 	f = fitting{report: report, text: string(digest.Bytes(text)), err: err}
 	if report.Cut != (protocol.Cut{}) && err == nil {
-		r.log.Warn("a report is too large, or says something too long, and goes without a part", "namespace", namespace, "bytes", len(text), "without", report.Cut)
+		r.log.Warn("a report is too large, or says something too long, and goes without a part", "namespace", namespace,
+			"bytes", len(text), "without", report.Cut)
 	}
 	r.fits[namespace] = f
 	return f
 }
 
 // say sends what was not said already, or all. What cannot be sent as it is, is reported and waits until it changes.
-func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken error, send func(context.Context) error) bool {
+func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken error,
+	send func(context.Context) error,
+) bool {
 	r.mu.Lock()
 	same := r.sent[key] == text
 	r.mu.Unlock()
@@ -257,7 +261,8 @@ func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken e
 		return false
 	case broken != nil:
 		r.sent[key] = text
-		r.log.ErrorContext(ctx, "a report cannot be sent; the hub does not learn of this before it changes", "of", key, "error", err)
+		r.log.ErrorContext(ctx, "a report cannot be sent; the hub does not learn of this before it changes", "of", key,
+			"error", err)
 	default:
 		r.log.DebugContext(ctx, "report was not accepted", "of", key, "error", err)
 		delete(r.sent, key)

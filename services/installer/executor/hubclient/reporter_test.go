@@ -27,15 +27,22 @@ func TestReportsOfBegunPlansStay(t *testing.T) {
 	scope := protocol.Scope{Namespace: "ops"}
 	r.Scope(protocol.ScopeReport{
 		Scope: scope, Epoch: 1, CSVs: []protocol.CSVReport{{Name: "tide.v1.0.0"}},
-		Plans: []protocol.PlanReport{{ID: "a", Phase: protocol.PlanStarted, Begun: true}, {ID: "b", Phase: protocol.PlanBlocked}},
+		Plans: []protocol.PlanReport{
+			{ID: "a", Phase: protocol.PlanStarted, Begun: true},
+			{ID: "b", Phase: protocol.PlanBlocked},
+		},
 	})
-	r.Begun(protocol.ScopeReport{Scope: scope, Epoch: 2, Plans: []protocol.PlanReport{{ID: "a", Phase: protocol.PlanFinished, Begun: true}}})
+	r.Begun(protocol.ScopeReport{Scope: scope, Epoch: 2, Plans: []protocol.PlanReport{
+		{ID: "a", Phase: protocol.PlanFinished, Begun: true},
+	}})
 	if got := r.scopes["ops"]; ids(got.Plans) != "a Finished, b Blocked" || len(got.CSVs) != 1 || got.Epoch != 2 {
 		t.Errorf("after an error: %+v", got)
 	}
-	r.Blocked(protocol.ScopePlans{Scope: scope, Plans: []protocol.Plan{{ID: "c", Document: json.RawMessage(`{}`)}}}, 1, Block{Class: "transient", Reason: "ClusterUnreachable"})
+	r.Blocked(protocol.ScopePlans{Scope: scope, Plans: []protocol.Plan{{ID: "c", Document: json.RawMessage(`{}`)}}}, 1,
+		Block{Class: "transient", Reason: "ClusterUnreachable"})
 	got := r.scopes["ops"].Plans
-	if ids(got) != "c Blocked, a Finished" || !slices.ContainsFunc(got, func(p protocol.PlanReport) bool { return p.Reason == "ClusterUnreachable" }) {
+	if ids(got) != "c Blocked, a Finished" || !slices.ContainsFunc(
+		got, func(p protocol.PlanReport) bool { return p.Reason == "ClusterUnreachable" }) {
 		t.Errorf("while the cluster is away: %+v", got)
 	}
 }

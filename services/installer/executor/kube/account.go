@@ -40,7 +40,8 @@ func ParseAccount(user string) (Account, error) {
 	}
 	p := strings.Split(user, ":")
 	if len(p) != 4 || p[0] != "system" || p[1] != "serviceaccount" || p[2] == "" || p[3] == "" {
-		return Account{}, errs.New(errs.Invalid, "user %q is not that of a service account", user).At("account", "R-OG-60")
+		return Account{}, errs.New(errs.Invalid, "user %q is not that of a service account", user).At(
+			"account", "R-OG-60")
 	}
 	return Account{Namespace: p[2], Name: p[3]}, nil
 }
@@ -62,7 +63,8 @@ func (e *Epoch) As(a Account) (*Epoch, error) {
 		return e, nil
 	}
 	if a.Namespace == SystemNamespace {
-		return nil, errs.New(errs.Invalid, "%s is an account of Chandler's own: no operator group may have it", a.User()).At("account", "reserved-namespace")
+		return nil, errs.New(errs.Invalid, "%s is an account of Chandler's own: no operator group may have it",
+			a.User()).At("account", "reserved-namespace")
 	}
 	c := rest.CopyConfig(e.config)
 	c.Impersonate = impersonation(a, e.Number)
@@ -87,7 +89,9 @@ var gvkReview = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: 
 
 // Allowed asks the API server whether an account may do something; whichever of its authorizers knows.
 func (e *Epoch) Allowed(ctx context.Context, a Account, what authorizationv1.ResourceAttributes) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.User(), Groups: a.Groups(), ResourceAttributes: &what}}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: a.User(), Groups: a.Groups(), ResourceAttributes: &what,
+	}}
 	review.SetGroupVersionKind(gvkReview)
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
 	if err != nil {
@@ -103,7 +107,9 @@ func (e *Epoch) Allowed(ctx context.Context, a Account, what authorizationv1.Res
 
 // Page returns one page of all objects of a resource, with the token of the next one, "" at the end. A resource that is
 // not served has none.
-func (e *Epoch) Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error) {
+func (e *Epoch) Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (
+	items []unstructured.Unstructured, next string, err error,
+) {
 	l, err := e.Dynamic.Resource(r).List(ctx, metav1.ListOptions{Limit: limit, Continue: from})
 	if apierrors.IsNotFound(err) {
 		return nil, "", nil

@@ -19,7 +19,9 @@ import (
 //
 // Published bundles hold fields that Kubernetes does not know. It drops them from what is created or
 // updated, but refuses to apply them; so they are dropped here as it would have done.
-func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return e.apply(ctx, body, manager)
 	})
@@ -27,14 +29,18 @@ func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, mana
 
 // Make is Apply for an object that is relied on not to be there: it takes over nothing from anybody (IsTaken). One that
 // is there all the same, and exactly so, is what it returns (CameFirst).
-func (e *Epoch) Make(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (e *Epoch) Make(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return e.applyOwn(ctx, body, manager)
 	})
 }
 
 // known writes an object, and once more without the fields that the API server does not know.
-func (e *Epoch) known(ctx context.Context, body *unstructured.Unstructured, write func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (e *Epoch) known(ctx context.Context, body *unstructured.Unstructured,
+	write func(*unstructured.Unstructured) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	applied, err := write(body)
 	if !isUnknownField(err) {
 		return applied, err
@@ -47,16 +53,22 @@ func (e *Epoch) known(ctx context.Context, body *unstructured.Unstructured, writ
 }
 
 // applyOwn applies what nobody else has.
-func (e *Epoch) applyOwn(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	return e.writer(body.GroupVersionKind(), body.GetNamespace()).Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
+func (e *Epoch) applyOwn(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
+	return e.writer(body.GroupVersionKind(), body.GetNamespace()).Apply(
+		ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
 }
 
-func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	applied, err := e.applyOwn(ctx, body, manager)
 	if !IsTaken(err) {
 		return applied, err
 	}
-	live, getErr := e.objects(body.GroupVersionKind(), body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
+	live, getErr := e.objects(body.GroupVersionKind(), body.GetNamespace()).Get(
+		ctx, body.GetName(), metav1.GetOptions{})
 	if getErr != nil {
 		return nil, getErr
 	}
@@ -71,7 +83,9 @@ func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, mana
 }
 
 // WouldApply returns what Apply would make of an object that Chandler wrote before. It changes nothing.
-func (e *Epoch) WouldApply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (e *Epoch) WouldApply(ctx context.Context, body *unstructured.Unstructured, manager string) (
+	*unstructured.Unstructured, error,
+) {
 	trial := metav1.ApplyOptions{FieldManager: manager, Force: true, DryRun: []string{metav1.DryRunAll}}
 	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
 	would, err := client.Apply(ctx, body.GetName(), body, trial)
@@ -97,7 +111,9 @@ func IsTaken(err error) bool {
 }
 
 // Get returns an object, nil when it does not exist.
-func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*unstructured.Unstructured, error,
+) {
 	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // absence is an answer here, not an error
@@ -107,7 +123,9 @@ func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace,
 
 // GetServed is Get for those who act on absence: an API that is not served says nothing about its objects, so that is
 // an error.
-func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*unstructured.Unstructured, error,
+) {
 	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return nil, nil //nolint:nilnil // absence is an answer here, not an error
@@ -116,7 +134,9 @@ func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, name
 }
 
 // List returns the objects of a kind that bear the labels; an API that is not served has none.
-func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error) {
+func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) (
+	[]unstructured.Unstructured, error,
+) {
 	l, err := e.objects(gvk, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -129,7 +149,9 @@ func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 
 // ListServed returns all objects of a kind in a namespace, for those who act on absence: an API that is not served is
 // an error.
-func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
+func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (
+	[]unstructured.Unstructured, error,
+) {
 	l, err := e.objects(gvk, namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -207,6 +229,8 @@ func (e *Epoch) Serves(gvk schema.GroupVersionKind) (bool, error) {
 }
 
 // MergePatch changes a part of one object and returns what the cluster holds now.
-func (e *Epoch) MergePatch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, patch []byte) (*unstructured.Unstructured, error) {
+func (e *Epoch) MergePatch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, patch []byte) (
+	*unstructured.Unstructured, error,
+) {
 	return e.writer(gvk, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 }

@@ -115,7 +115,9 @@ func (c claim) allowed() bool {
 
 // MayTake refuses, as a conflict that names both, to take over an object that is another's. live is at least its
 // metadata, body what is to be written by a manager.
-func (e *Epoch) MayTake(ctx context.Context, live metav1.Object, body *unstructured.Unstructured, manager string) error {
+func (e *Epoch) MayTake(ctx context.Context, live metav1.Object, body *unstructured.Unstructured,
+	manager string,
+) error {
 	c := claim{gvk: body.GroupVersionKind(), live: live, by: OwnerOf(body), manager: manager}
 	allowed, ok := c.decided()
 	if !ok {
@@ -143,7 +145,9 @@ func (c claim) refusal() error {
 	case held == Operator{}:
 		return fmt.Errorf("it is Chandler's own; %s must give its object another name", who)
 	}
-	return fmt.Errorf("it belongs to operator %s, and %s would take it over: uninstall one of the two, or have one of them name its object otherwise", held, who)
+	return fmt.Errorf(
+		"it belongs to operator %s, and %s would take it over: uninstall one of the two, or have one of them name "+
+			"its object otherwise", held, who)
 }
 
 // holder is the InstalledOperator that labels name, nil where it is gone.
@@ -194,7 +198,9 @@ const annotationPlan = "chandler-fleet.io/plan"
 
 // HandOver takes an operator's name off an object, and gives the object to another one; nil leaves it to who has it. It
 // changes exactly what was looked at: what has changed since is a conflict, to be looked at again.
-func (e *Epoch) HandOver(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object, from Operator, to metav1.Object) error {
+func (e *Epoch) HandOver(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object, from Operator,
+	to metav1.Object,
+) error {
 	annotations := map[string]any{}
 	for key, value := range o.GetAnnotations() {
 		brought := strings.HasPrefix(key, render.AnnotationInstalledAlongside) && value == from.String()
@@ -212,7 +218,8 @@ func (e *Epoch) HandOver(ctx context.Context, gvk schema.GroupVersionKind, o met
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode")
 	}
-	_, err = e.objects(gvk, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = e.objects(gvk, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -27,21 +27,66 @@ func TestAllowed(t *testing.T) {
 		want      bool
 		refusal   string
 	}{
-		"1 not Chandler's": {gvk: core("ConfigMap"), namespace: "ports", foreign: true, by: gauge, refusal: "Chandler did not write it"},
-		"1 not Chandler's, with labels of the operator": {gvk: core("ConfigMap"), namespace: "ports", foreign: true, held: gauge, by: gauge},
-		"2 Chandler's own":                                {gvk: priority, want: true},
-		"3 an operator's over Chandler's own":             {gvk: priority, by: gauge, refusal: "it is Chandler's own; operator ports/gauge.v2"},
-		"3 the same, and its manager was there":           {gvk: priority, by: gauge, applied: Manager("ports", "gauge")},
-		"4 the same operator's":                           {gvk: core("Service"), namespace: "ports", held: gauge, by: gauge, holder: "gauge", want: true},
-		"4 an earlier version's":                          {gvk: core("Service"), namespace: "ports", held: Operator{"ports", "gauge.v1"}, by: gauge, applied: Manager("ports", "gauge"), holder: "gauge", want: true},
-		"5 of an operator that is gone":                   {gvk: core("Service"), namespace: "ports", held: Operator{"ports", "old.v1"}, by: gauge, want: true},
-		"6 of the package in another namespace":           {gvk: priority, held: Operator{"bay", "gauge.v2"}, by: gauge, holder: "gauge", want: true},
-		"6 an account of the namespace":                   {gvk: core("ServiceAccount"), namespace: "ports", held: Operator{"ports", "rival.v1"}, by: gauge, holder: "rival", want: true},
-		"7 of another package":                            {gvk: priority, held: rival, by: gauge, holder: "rival", refusal: "belongs to operator bay/rival.v1, and operator ports/gauge.v2"},
-		"7 of another package, where it was last updated": {gvk: priority, held: rival, by: gauge, holder: "rival", applied: Manager("ports", "rival")},
-		"7 an aggregated API, of the same package":        {gvk: render.GVKAPIService, held: Operator{"bay", "gauge.v2"}, by: gauge, holder: "gauge"},
-		"7 a Deployment of the namespace":                 {gvk: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, namespace: "ports", held: Operator{"ports", "rival.v1"}, by: gauge, holder: "rival"},
-		"7 Chandler's own over an operator's":             {gvk: priority, held: rival, holder: "rival", refusal: "and Chandler itself would take it over"},
+		"1 not Chandler's": {
+			gvk: core("ConfigMap"), namespace: "ports", foreign: true, by: gauge,
+			refusal: "Chandler did not write it",
+		},
+		"1 not Chandler's, with labels of the operator": {
+			gvk: core("ConfigMap"), namespace: "ports", foreign: true,
+			held: gauge, by: gauge,
+		},
+		"2 Chandler's own": {gvk: priority, want: true},
+		"3 an operator's over Chandler's own": {
+			gvk: priority, by: gauge,
+			refusal: "it is Chandler's own; operator ports/gauge.v2",
+		},
+		"3 the same, and its manager was there": {
+			gvk: priority, by: gauge,
+			applied: Manager("ports", "gauge"),
+		},
+		"4 the same operator's": {
+			gvk: core("Service"), namespace: "ports", held: gauge,
+			by: gauge, holder: "gauge", want: true,
+		},
+		"4 an earlier version's": {
+			gvk: core("Service"), namespace: "ports",
+			held: Operator{"ports", "gauge.v1"}, by: gauge, applied: Manager("ports", "gauge"), holder: "gauge",
+			want: true,
+		},
+		"5 of an operator that is gone": {
+			gvk: core("Service"), namespace: "ports",
+			held: Operator{"ports", "old.v1"}, by: gauge, want: true,
+		},
+		"6 of the package in another namespace": {
+			gvk: priority, held: Operator{"bay", "gauge.v2"}, by: gauge,
+			holder: "gauge", want: true,
+		},
+		"6 an account of the namespace": {
+			gvk: core("ServiceAccount"), namespace: "ports",
+			held: Operator{"ports", "rival.v1"}, by: gauge, holder: "rival", want: true,
+		},
+		"7 of another package": {
+			gvk: priority, held: rival, by: gauge, holder: "rival",
+			refusal: "belongs to operator bay/rival.v1, and operator ports/gauge.v2",
+		},
+		"7 of another package, where it was last updated": {
+			gvk: priority, held: rival, by: gauge, holder: "rival",
+			applied: Manager("ports", "rival"),
+		},
+		"7 an aggregated API, of the same package": {
+			gvk: render.GVKAPIService, held: Operator{"bay", "gauge.v2"},
+			by: gauge, holder: "gauge",
+		},
+		"7 a Deployment of the namespace": {
+			gvk: schema.GroupVersionKind{
+				Group: "apps", Version: "v1", Kind: "Deployment",
+			}, namespace: "ports", held: Operator{"ports", "rival.v1"},
+			by: gauge, holder: "rival",
+		},
+		"7 Chandler's own over an operator's": {
+			gvk: priority, held: rival, holder: "rival",
+			refusal: "and Chandler itself would take it over",
+		},
 	} {
 		live := &unstructured.Unstructured{Object: map[string]any{}}
 		live.SetNamespace(c.namespace)
@@ -54,10 +99,13 @@ func TestAllowed(t *testing.T) {
 		}
 		live.SetLabels(labels)
 		live.SetManagedFields([]metav1.ManagedFieldsEntry{
-			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply}, {Manager: Manager("ports", "gauge"), Operation: metav1.ManagedFieldsOperationUpdate},
+			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply},
+			{Manager: Manager("ports", "gauge"), Operation: metav1.ManagedFieldsOperationUpdate},
 		})
 		if c.applied != "" {
-			live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: c.applied, Operation: metav1.ManagedFieldsOperationApply}})
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: c.applied, Operation: metav1.ManagedFieldsOperationApply},
+			})
 		}
 		asked := claim{gvk: c.gvk, live: live, by: c.by, manager: Manager(c.by.Namespace, "gauge")}
 		if c.holder != "" {

@@ -113,7 +113,8 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 func (b *Base) attentive(request func() error) error {
 	b.connections.each(func(c *connection) { c.heard.Store(false) })
 	err := request()
-	if _, answered := errors.AsType[*apierrors.StatusError](err); err == nil || answered || errs.Is(err, errs.Conflict) {
+	if _, answered := errors.AsType[*apierrors.StatusError](err); err == nil || answered ||
+		errs.Is(err, errs.Conflict) {
 		return err
 	}
 	b.connections.each(func(c *connection) {
@@ -216,7 +217,8 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config}, nil
+	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config},
+		nil
 }
 
 // Limit bounds one request of Metadata, which has no bound of its own, since it watches, too.

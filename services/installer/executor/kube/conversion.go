@@ -35,7 +35,9 @@ func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructu
 // Convert has the objects of a CRD converted in another way and leaves the rest of exactly the object that was looked
 // at. It is applied as the operator's manager: fields of another manager would outlive a later form that does not have
 // them.
-func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any, manager string) error {
+func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any,
+	manager string,
+) error {
 	body := &unstructured.Unstructured{Object: map[string]any{}}
 	spec, _, err := unstructured.NestedMap(crd.Object, "spec")
 	if err != nil {
@@ -49,7 +51,8 @@ func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, con
 	body.SetResourceVersion(crd.GetResourceVersion())
 	body.SetLabels(crd.GetLabels())
 	body.SetAnnotations(crd.GetAnnotations())
-	_, err = e.objects(GVKCRD, "").Apply(ctx, crd.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	_, err = e.objects(GVKCRD, "").Apply(ctx, crd.GetName(), body,
+		metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 

@@ -15,8 +15,11 @@ var (
 	// csv.Status, and what lies in its namespace is owned by it. A ClusterServiceVersion is a copy for
 	// those who read it, and uninstalls nothing when it goes.
 	GVKInstalledOperator = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "InstalledOperator"}
-	GVKCSV               = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
-	gvkExecution         = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
+	GVKCSV               = schema.GroupVersionKind{
+		Group: "operators.coreos.com", Version: "v1alpha1",
+		Kind: "ClusterServiceVersion",
+	}
+	gvkExecution = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
 )
 
 // crdSpec describes one of the minimal CRDs that Chandler brings.
@@ -34,7 +37,10 @@ type crdSpec struct {
 }
 
 func column(name, path, description string) apiextensionsv1.CustomResourceColumnDefinition {
-	return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: "string", JSONPath: path, Description: description}
+	return apiextensionsv1.CustomResourceColumnDefinition{
+		Name: name, Type: "string", JSONPath: path,
+		Description: description,
+	}
 }
 
 // ownCRDs are the minimal definitions. They keep unknown fields: what is
@@ -42,8 +48,8 @@ func column(name, path, description string) apiextensionsv1.CustomResourceColumn
 func ownCRDs() []crdSpec {
 	return []crdSpec{
 		{
-			Name: "installedoperators.chandler-fleet.io", revision: 1, kind: GVKInstalledOperator, plural: "installedoperators",
-			short: []string{"iop"}, category: []string{"chandler"},
+			Name: "installedoperators.chandler-fleet.io", revision: 1, kind: GVKInstalledOperator,
+			plural: "installedoperators", short: []string{"iop"}, category: []string{"chandler"},
 			columns: []apiextensionsv1.CustomResourceColumnDefinition{
 				column("Display", ".spec.displayName", "The name to show"),
 				column("Version", ".spec.version", "The version of the operator"),
@@ -71,7 +77,10 @@ func ownCRDs() []crdSpec {
 func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 	keep, atomic := true, "atomic"
 	open := func(doc string) apiextensionsv1.JSONSchemaProps {
-		return apiextensionsv1.JSONSchemaProps{Type: "object", Description: doc, XPreserveUnknownFields: &keep, XMapType: &atomic}
+		return apiextensionsv1.JSONSchemaProps{
+			Type: "object", Description: doc, XPreserveUnknownFields: &keep,
+			XMapType: &atomic,
+		}
 	}
 	out := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: GVKCRD.GroupVersion().String(), Kind: GVKCRD.Kind},
@@ -80,11 +89,14 @@ func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 			Group: c.kind.Group,
 			Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: c.plural, Kind: c.kind.Kind, ListKind: c.kind.Kind + "List", ShortNames: c.short, Categories: c.category,
+				Plural: c.plural, Kind: c.kind.Kind, ListKind: c.kind.Kind + "List", ShortNames: c.short,
+				Categories: c.category,
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: c.kind.Version, Served: true, Storage: true,
-				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				},
 				AdditionalPrinterColumns: c.columns,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object",

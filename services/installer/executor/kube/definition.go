@@ -45,7 +45,8 @@ func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface
 	case err != nil:
 		return nil, err
 	case found.GetDeletionTimestamp() != nil:
-		return nil, errs.New(errs.Unavailable, "CustomResourceDefinition %s is being deleted; it is made again when it is gone", d.CRD.Name)
+		return nil, errs.New(errs.Unavailable,
+			"CustomResourceDefinition %s is being deleted; it is made again when it is gone", d.CRD.Name)
 	case !d.Ours(found):
 		return found, nil
 	}
@@ -64,7 +65,9 @@ func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface
 	})
 }
 
-func (d Definition) write(crd *apiextensionsv1.CustomResourceDefinition, send func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (d Definition) write(crd *apiextensionsv1.CustomResourceDefinition,
+	send func(*unstructured.Unstructured) (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "encode")

@@ -28,7 +28,9 @@ const (
 
 // AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is
 // read when there is news of it, and once in a while in case news is lost or nobody sends any (nil).
-func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (*unstructured.Unstructured, error) {
+func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (
+	*unstructured.Unstructured, error,
+) {
 	return establishment{client: e.objects(GVKCRD, ""), news: news}.await(ctx, crd)
 }
 
@@ -59,7 +61,9 @@ func (e establishment) await(ctx context.Context, crd *unstructured.Unstructured
 			return nil, fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), ctx.Err())
 		}
 		if why := namesRefused(crd); why != "" {
-			return nil, errs.New(errs.Unavailable, "CustomResourceDefinition %s is not established: %s; remove or rename the definition that has the name", crd.GetName(), why)
+			return nil, errs.New(errs.Unavailable,
+				"CustomResourceDefinition %s is not established: %s; remove or rename the definition that has the name",
+				crd.GetName(), why)
 		}
 		next, err := e.client.Get(ctx, crd.GetName(), metav1.GetOptions{ResourceVersion: "0"})
 		if apierrors.IsNotFound(err) { // what the API server reads from its cache may be behind
@@ -93,7 +97,8 @@ func (e establishment) remind(ctx context.Context, crd *unstructured.Unstructure
 	if accepted["status"] != "True" || forgotten == nil {
 		return nil // it has not come that far
 	}
-	forgotten["message"] = fmt.Sprintf("the names are accepted; asked again to establish it at %s", time.Now().UTC().Format(time.RFC3339))
+	forgotten["message"] = fmt.Sprintf("the names are accepted; asked again to establish it at %s",
+		time.Now().UTC().Format(time.RFC3339))
 	if err := unstructured.SetNestedSlice(crd.Object, conditions, "status", "conditions"); err != nil {
 		return err
 	}
@@ -122,7 +127,8 @@ func established(crd *unstructured.Unstructured) bool {
 	if err != nil {
 		return false
 	}
-	return condition(conditions, "Established")["status"] == "True" && condition(conditions, "NamesAccepted")["status"] == "True"
+	return condition(conditions, "Established")["status"] == "True" &&
+		condition(conditions, "NamesAccepted")["status"] == "True"
 }
 
 // namesRefused is the API server's word on a CRD whose names another one has; "" where they are free.

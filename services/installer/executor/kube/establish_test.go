@@ -52,7 +52,10 @@ func TestForgottenDefinition(t *testing.T) {
 func unestablished(accepted string) *unstructured.Unstructured {
 	conditions := []any{map[string]any{"type": "Established", "status": "False", "reason": "Installing"}}
 	if accepted != "" {
-		conditions = append(conditions, map[string]any{"type": "NamesAccepted", "status": accepted, "message": "gauges is taken"})
+		conditions = append(conditions, map[string]any{
+			"type": "NamesAccepted", "status": accepted,
+			"message": "gauges is taken",
+		})
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -109,7 +109,8 @@ func (s ExecutionStatus) Done() int {
 // Wrote reports an object of a step that is finished.
 func (s ExecutionStatus) Wrote(group, kind, namespace, name string) bool {
 	return slices.ContainsFunc(s.Steps, func(step Step) bool {
-		return step.State == StepDone && step.Group == group && step.Kind == kind && step.Namespace == namespace && step.Name == name
+		return step.State == StepDone && step.Group == group && step.Kind == kind && step.Namespace == namespace &&
+			step.Name == name
 	})
 }
 
@@ -218,9 +219,12 @@ func (x *Execution) Proven(key ed25519.PublicKey, clusterID string) error {
 	if g.Account != "" {
 		user = Account{Namespace: g.Namespace, Name: g.Account}.User()
 	}
-	same := g.Plan == x.Spec.Plan && g.Digest == want && g.Cluster == clusterID && g.Namespace == x.Namespace && user == x.Spec.Account
+	same := g.Plan == x.Spec.Plan && g.Digest == want && g.Cluster == clusterID && g.Namespace == x.Namespace &&
+		user == x.Spec.Account
 	if err := g.Verify(key); err != nil || !same {
-		return errs.New(errs.Forbidden, "PlanExecution %s/%s is not what the hub granted: nothing is done for it; delete it, and what the hub wants begins anew", x.Namespace, x.Spec.Plan)
+		return errs.New(errs.Forbidden,
+			"PlanExecution %s/%s is not what the hub granted: nothing is done for it; delete it, and what the hub "+
+				"wants begins anew", x.Namespace, x.Spec.Plan)
 	}
 	return nil
 }
@@ -240,7 +244,8 @@ func parseExecution(o *unstructured.Unstructured) (*Execution, error) {
 		}
 	}
 	if x.Spec.Plan != o.GetName() {
-		return nil, errs.New(errs.Invalid, "PlanExecution %s/%s is named otherwise than its plan, %q", o.GetNamespace(), o.GetName(), x.Spec.Plan)
+		return nil, errs.New(errs.Invalid, "PlanExecution %s/%s is named otherwise than its plan, %q", o.GetNamespace(),
+			o.GetName(), x.Spec.Plan)
 	}
 	return x, nil
 }

@@ -57,7 +57,8 @@ func (b *Base) Fence(ctx context.Context, epoch int64) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "the API server does not enforce epoch %d (last answer to a trial: %v)", epoch, last)
+		return errs.Wrap(errs.Unavailable, err, "the API server does not enforce epoch %d (last answer to a trial: %v)",
+			epoch, last)
 	}
 	return nil
 }
@@ -83,7 +84,8 @@ func (b *Base) ensureFence(ctx context.Context, epoch int64) error {
 // fenceEpoch is the epoch at which the fence stands, 0 where there is none. What somebody else wrote in its place
 // counts as none: it is written anew.
 func (b *Base) fenceEpoch(ctx context.Context) (int64, error) {
-	found, err := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fenceName, metav1.GetOptions{})
+	found, err := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(
+		ctx, fenceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}
@@ -110,7 +112,9 @@ func (b *Base) FencedOut(ctx context.Context, epoch int64) (bool, error) {
 
 func (b *Base) raiseFence(ctx context.Context, found *admissionv1.ValidatingAdmissionPolicy, epoch int64) error {
 	if now := epochOfFence(found); now > epoch {
-		return fenceAheadError{errs.New(errs.Conflict, "the fence stands at epoch %d, above ours (%d): the lease was lost or restored; the next try begins above it", now, epoch)}
+		return fenceAheadError{errs.New(errs.Conflict,
+			"the fence stands at epoch %d, above ours (%d): the lease was lost or restored; the next try begins "+
+				"above it", now, epoch)}
 	}
 	next := fencePolicy(epoch)
 	next.ResourceVersion = found.ResourceVersion
@@ -137,23 +141,37 @@ func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 	number := strconv.FormatInt(epoch, 10)
 	inEpoch := "has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra"
 	return &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: fenceName, Labels: ownLabels(), Annotations: map[string]string{annotationEpoch: number}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fenceName, Labels: ownLabels(),
+			Annotations: map[string]string{annotationEpoch: number},
+		},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
 				MatchPolicy: &exact,
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
-					Rule:       admissionv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{"*/*"}},
-				}}},
-				ExcludeResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{GVKCRD.Group}, APIVersions: all, Resources: []string{Resource(GVKCRD).Resource + "/status"}},
-				}}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{
+					{RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{
+							admissionv1.Create, admissionv1.Update,
+							admissionv1.Delete,
+						},
+						Rule: admissionv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{"*/*"}},
+					}},
+				},
+				ExcludeResourceRules: []admissionv1.NamedRuleWithOperations{
+					{RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Update},
+						Rule: admissionv1.Rule{
+							APIGroups: []string{GVKCRD.Group}, APIVersions: all,
+							Resources: []string{Resource(GVKCRD).Resource + "/status"},
+						},
+					}},
+				},
 			},
 			MatchConditions: []admissionv1.MatchCondition{{
 				Name: "earlier-executor",
-				Expression: "(" + inEpoch + ") ? !request.userInfo.extra['" + EpochExtra + "'].all(e, int(e) >= " + number + ") : " +
+				Expression: "(" + inEpoch + ") ? !request.userInfo.extra['" + EpochExtra + "'].all(e, int(e) >= " +
+					number + ") : " +
 					"request.userInfo.username == '" + ExecutorUser + "'",
 			}},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: fencedMessage}},

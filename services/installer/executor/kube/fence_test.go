@@ -26,11 +26,13 @@ func refusal(name, text string) *apierrors.StatusError {
 // or of a webhook do not, wherever they are quoted.
 func TestIsFenced(t *testing.T) {
 	t.Parallel()
-	said := "ValidatingAdmissionPolicy '" + fenceName + "' with binding '" + fenceName + "' denied request: " + fencedMessage
+	said := "ValidatingAdmissionPolicy '" + fenceName + "' with binding '" + fenceName + "' denied request: " +
+		fencedMessage
 	webhook := refusal("tide", "")
 	webhook.ErrStatus.Message = `admission webhook "gate.sea.test" denied the request: ` + said
 	shaped := refusal("tide", "")
-	shaped.ErrStatus.Details.Group, shaped.ErrStatus.Details.Kind = "", `admission webhook "gate.sea.test" denied the request: things`
+	shaped.ErrStatus.Details.Group, shaped.ErrStatus.Details.Kind = "",
+		`admission webhook "gate.sea.test" denied the request: things`
 	shaped.ErrStatus.Message = shaped.ErrStatus.Details.Kind + ` "tide" is forbidden: ` + said
 	quoted := refusal("tide", `spec.replicas: Invalid value: "`+said+`"`)
 	named := refusal(`tide" is forbidden: `+said, "it is not")
@@ -40,19 +42,21 @@ func TestIsFenced(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"the fence":                 {refusal("tide", said), true},
-		"the fence, wrapped":        {fmt.Errorf("apply: %w", refusal("tide", said)), true},
-		"the fence, of no name":     {refusal("", said), true},
-		"another policy":            {refusal("tide", "ValidatingAdmissionPolicy 'x' with binding 'x' denied request: "+fencedMessage), false},
-		"a webhook":                 {webhook, false},
-		"a webhook with details":    {shaped, false},
-		"a quoted value":            {quoted, false},
-		"a name":                    {named, false},
-		"another status":            {conflict, false},
-		"no answer of the API":      {errors.New(said), false},
-		"nothing":                   {nil, false},
-		"the message by itself":     {refusal("tide", fencedMessage), false},
-		"the policy of the records": {refusal("tide", "ValidatingAdmissionPolicy '"+memoryName+"' with binding '"+memoryName+"' denied request: x"), false},
+		"the fence":             {refusal("tide", said), true},
+		"the fence, wrapped":    {fmt.Errorf("apply: %w", refusal("tide", said)), true},
+		"the fence, of no name": {refusal("", said), true},
+		"another policy": {refusal("tide", "ValidatingAdmissionPolicy 'x' with binding 'x' denied request: "+
+			fencedMessage), false},
+		"a webhook":              {webhook, false},
+		"a webhook with details": {shaped, false},
+		"a quoted value":         {quoted, false},
+		"a name":                 {named, false},
+		"another status":         {conflict, false},
+		"no answer of the API":   {errors.New(said), false},
+		"nothing":                {nil, false},
+		"the message by itself":  {refusal("tide", fencedMessage), false},
+		"the policy of the records": {refusal("tide", "ValidatingAdmissionPolicy '"+memoryName+"' with binding '"+
+			memoryName+"' denied request: x"), false},
 	} {
 		if got := IsFenced(c.err); got != c.want {
 			t.Errorf("%s: got %v, want %v (%v)", name, got, c.want, c.err)
@@ -81,7 +85,8 @@ func TestAcquireAboveFence(t *testing.T) {
 		if c.fence != "" {
 			p := fencePolicy(1)
 			p.Annotations[annotationEpoch] = c.fence
-			if _, err := base.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			if _, err := base.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(
+				t.Context(), p, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,12 +96,14 @@ func TestAcquireAboveFence(t *testing.T) {
 			if _, err := other.create(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
-			made, err := base.Kube.CoordinationV1().Leases(SystemNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+			made, err := base.Kube.CoordinationV1().Leases(SystemNamespace).Get(
+				t.Context(), leaseName, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			made.Annotations[annotationEpoch], made.ResourceVersion = c.lease, "2"
-			if _, err := base.Kube.CoordinationV1().Leases(SystemNamespace).Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+			if _, err := base.Kube.CoordinationV1().Leases(SystemNamespace).Update(
+				t.Context(), made, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +122,8 @@ func TestFenceAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := base.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), fencePolicy(9), metav1.CreateOptions{}); err != nil {
+	if _, err := base.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(
+		t.Context(), fencePolicy(9), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := base.Fence(t.Context(), first); !IsFenceAhead(err) || !errs.Is(err, errs.Conflict) {

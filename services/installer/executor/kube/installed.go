@@ -59,7 +59,7 @@ func SetOwner(body *unstructured.Unstructured, name, uid string) {
 		return
 	}
 	meta["ownerReferences"] = []any{map[string]any{
-		"apiVersion": GVKInstalledOperator.GroupVersion().String(), "kind": GVKInstalledOperator.Kind, "name": name, "uid": uid,
-		"blockOwnerDeletion": false, "controller": false,
+		"apiVersion": GVKInstalledOperator.GroupVersion().String(), "kind": GVKInstalledOperator.Kind, "name": name,
+		"uid": uid, "blockOwnerDeletion": false, "controller": false,
 	}}
 }

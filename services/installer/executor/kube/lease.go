@@ -191,7 +191,8 @@ func epochOf(lease *coordinationv1.Lease) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, errs.New(errs.Invalid, "lease %s/%s: annotation %s is %q, want a number", SystemNamespace, leaseName, annotationEpoch, text)
+		return 0, errs.New(errs.Invalid, "lease %s/%s: annotation %s is %q, want a number", SystemNamespace, leaseName,
+			annotationEpoch, text)
 	}
 	return n, nil
 }

@@ -15,7 +15,8 @@ import (
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	resource := Resource(GVKInstalledOperator)
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "InstalledOperatorList"})
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(
+		runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "InstalledOperatorList"})
 	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(resource.GroupResource(), "")
 	})

@@ -29,7 +29,9 @@ const (
 func Adopted(o metav1.Object) bool { return o.GetAnnotations()[annotationAdopted] == "true" }
 
 // Foreign returns the metadata of an object that Chandler has never written, nil where there is none.
-func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*metav1.PartialObjectMetadata, error,
+) {
 	ctx, cancel := e.Limit(ctx)
 	defer cancel()
 	o, err := e.Metadata.Resource(Resource(gvk)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -89,13 +91,16 @@ func (e *Epoch) Remove(ctx context.Context, o *unstructured.Unstructured) error 
 	return e.patchMetadata(ctx, o.GroupVersionKind(), o, letGo(o))
 }
 
-func (e *Epoch) patchMetadata(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object, metadata map[string]any) error {
+func (e *Epoch) patchMetadata(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object,
+	metadata map[string]any,
+) error {
 	metadata["uid"] = string(o.GetUID())
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode the metadata of %s %s", gvk.Kind, o.GetName())
 	}
-	_, err = e.writer(gvk, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: adopter})
+	_, err = e.writer(gvk, o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: adopter})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another object by now
 	}

@@ -14,11 +14,14 @@ func TestWritten(t *testing.T) {
 		o    metav1.ObjectMeta
 		want bool
 	}{
-		"nothing is known of it": {metav1.ObjectMeta{Labels: map[string]string{"app": "tide"}, Annotations: map[string]string{"who": "me"}}, false},
-		"OLM's":                  {metav1.ObjectMeta{Labels: map[string]string{"olm.managed": "true"}}, false},
-		"managed":                {metav1.ObjectMeta{Labels: map[string]string{LabelManaged: "true"}}, true},
-		"its label was taken":    {metav1.ObjectMeta{Annotations: map[string]string{"chandler-fleet.io/plan": "p"}}, true},
-		"marked, not written":    {metav1.ObjectMeta{Annotations: map[string]string{annotationAdopted: "true"}}, false},
+		"nothing is known of it": {metav1.ObjectMeta{
+			Labels:      map[string]string{"app": "tide"},
+			Annotations: map[string]string{"who": "me"},
+		}, false},
+		"OLM's":               {metav1.ObjectMeta{Labels: map[string]string{"olm.managed": "true"}}, false},
+		"managed":             {metav1.ObjectMeta{Labels: map[string]string{LabelManaged: "true"}}, true},
+		"its label was taken": {metav1.ObjectMeta{Annotations: map[string]string{"chandler-fleet.io/plan": "p"}}, true},
+		"marked, not written": {metav1.ObjectMeta{Annotations: map[string]string{annotationAdopted: "true"}}, false},
 	} {
 		if got := written(&c.o); got != c.want {
 			t.Errorf("%s: written %v, want %v", name, got, c.want)
@@ -32,22 +35,31 @@ func TestLetGo(t *testing.T) {
 	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "theirs", UID: "t"}
 	o := &metav1.ObjectMeta{
 		Labels: map[string]string{
-			"app": "tide", LabelManaged: "true", "olm.owner": "tide.v1", "olm.managed": "true", "operators.coreos.com/tide.coast": "",
+			"app": "tide", LabelManaged: "true", "olm.owner": "tide.v1", "olm.managed": "true",
+			"operators.coreos.com/tide.coast": "",
 		},
 		Annotations: map[string]string{"role-arn": "kept", annotationAdopted: "true", "chandler-fleet.io/plan": "p"},
 		OwnerReferences: []metav1.OwnerReference{
-			theirs, {APIVersion: GVKInstalledOperator.GroupVersion().String(), Kind: GVKInstalledOperator.Kind, Name: "tide.v1", UID: "u"},
+			theirs, {
+				APIVersion: GVKInstalledOperator.GroupVersion().String(), Kind: GVKInstalledOperator.Kind,
+				Name: "tide.v1", UID: "u",
+			},
 		},
 	}
 	want := map[string]any{
-		"labels":          map[string]any{LabelManaged: nil, "olm.owner": nil, "olm.managed": nil, "operators.coreos.com/tide.coast": nil},
+		"labels": map[string]any{
+			LabelManaged: nil, "olm.owner": nil, "olm.managed": nil,
+			"operators.coreos.com/tide.coast": nil,
+		},
 		"annotations":     map[string]any{annotationAdopted: nil, "chandler-fleet.io/plan": nil},
 		"ownerReferences": []metav1.OwnerReference{theirs},
 	}
 	if diff := cmp.Diff(want, letGo(o)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, touched := letGo(&metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{theirs}})["ownerReferences"]; touched {
+	if _, touched := letGo(&metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+		theirs,
+	}})["ownerReferences"]; touched {
 		t.Error("owner references of others are written")
 	}
 }
@@ -65,13 +77,26 @@ func TestCameFirst(t *testing.T) {
 		fields []metav1.ManagedFieldsEntry
 		want   bool
 	}{
-		"made by the step":          {[]metav1.ManagedFieldsEntry{field(ours, "")}, false},
-		"its status was written":    {[]metav1.ManagedFieldsEntry{field(ours, ""), field("kube-apiserver", "status")}, false},
-		"a controller wrote":        {[]metav1.ManagedFieldsEntry{field(ours, ""), field("kube-controller-manager", "")}, false},
-		"somebody made it":          {[]metav1.ManagedFieldsEntry{field("kubectl-create", ""), field(ours, "")}, true},
-		"its owners are not known":  {[]metav1.ManagedFieldsEntry{field("before-first-apply", ""), field(ours, "")}, true},
-		"another operator made it":  {[]metav1.ManagedFieldsEntry{field("chandler/north/tide", ""), field(ours, "")}, false},
-		"both, and somebody edited": {[]metav1.ManagedFieldsEntry{field("kubectl-edit", ""), field("chandler/north/tide", ""), field(ours, "")}, false},
+		"made by the step": {[]metav1.ManagedFieldsEntry{field(ours, "")}, false},
+		"its status was written": {
+			[]metav1.ManagedFieldsEntry{field(ours, ""), field("kube-apiserver", "status")},
+			false,
+		},
+		"a controller wrote": {[]metav1.ManagedFieldsEntry{
+			field(ours, ""), field("kube-controller-manager", ""),
+		}, false},
+		"somebody made it": {[]metav1.ManagedFieldsEntry{field("kubectl-create", ""), field(ours, "")}, true},
+		"its owners are not known": {
+			[]metav1.ManagedFieldsEntry{field("before-first-apply", ""), field(ours, "")},
+			true,
+		},
+		"another operator made it": {
+			[]metav1.ManagedFieldsEntry{field("chandler/north/tide", ""), field(ours, "")},
+			false,
+		},
+		"both, and somebody edited": {[]metav1.ManagedFieldsEntry{
+			field("kubectl-edit", ""), field("chandler/north/tide", ""), field(ours, ""),
+		}, false},
 	} {
 		if got := CameFirst(&metav1.ObjectMeta{ManagedFields: c.fields}, ours); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -31,8 +31,10 @@ type ElsewhereError struct {
 }
 
 func (e ElsewhereError) Error() string {
-	return fmt.Sprintf("the API server (kube-system %s) is served as cluster %q already (%s): remove one of the two registrations; "+
-		"where that one is gone for good and could not give the cluster back, take annotation %s off Lease %s/%s", e.UID, e.Name, e.Key, annotationOwner, SystemNamespace, leaseName)
+	return fmt.Sprintf(
+		"the API server (kube-system %s) is served as cluster %q already (%s): remove one of the two registrations; "+
+			"where that one is gone for good and could not give the cluster back, take annotation %s off Lease %s/%s",
+		e.UID, e.Name, e.Key, annotationOwner, SystemNamespace, leaseName)
 }
 
 // IsElsewhere reports an API server that is held for another registration.

@@ -18,8 +18,14 @@ import (
 
 // Kinds of the admission policies, and of what puts them into force.
 var (
-	GVKPolicy        = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"}
-	GVKPolicyBinding = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"}
+	GVKPolicy = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingAdmissionPolicy",
+	}
+	GVKPolicyBinding = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingAdmissionPolicyBinding",
+	}
 )
 
 // memoryName names the admission policy that keeps Chandler's memory, and its binding.
@@ -53,7 +59,8 @@ func (b *Base) KeepMemory(ctx context.Context, epoch int64) error {
 		return refusedBy(last, memoryName), nil
 	})
 	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "the API server does not enforce admission policy %s (last answer to a trial: %v)", memoryName, last)
+		return errs.Wrap(errs.Unavailable, err,
+			"the API server does not enforce admission policy %s (last answer to a trial: %v)", memoryName, last)
 	}
 	return nil
 }
@@ -110,10 +117,15 @@ func memoryPolicy() *admissionv1.ValidatingAdmissionPolicy {
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
 				MatchPolicy: &exact,
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{gvkExecution.Group}, APIVersions: []string{"*"}, Resources: resources},
-				}}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{
+					{RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+						Rule: admissionv1.Rule{
+							APIGroups:   []string{gvkExecution.Group},
+							APIVersions: []string{"*"}, Resources: resources,
+						},
+					}},
+				},
 			},
 			MatchConditions: []admissionv1.MatchCondition{{
 				Name: "not-chandler",
@@ -122,7 +134,8 @@ func memoryPolicy() *admissionv1.ValidatingAdmissionPolicy {
 			}},
 			Validations: []admissionv1.Validation{{
 				Expression: keepsWhatItSays(),
-				MessageExpression: "object.kind + ' is what Chandler itself remembers, and nobody else writes it: change operators by subscriptions " +
+				MessageExpression: "object.kind + ' is what Chandler itself remembers, and nobody else writes it: " +
+					"change operators by subscriptions " +
 					"(chandler apply), remove them with chandler uninstall'",
 			}},
 		},
@@ -155,14 +168,18 @@ func refusedBy(err error, policy string) bool {
 		of += ` "` + d.Name + `"`
 	}
 	return !strings.HasPrefix(message, "admission webhook ") &&
-		strings.HasPrefix(message, of+" is forbidden: ValidatingAdmissionPolicy '"+policy+"' with binding '"+policy+"' denied request: ")
+		strings.HasPrefix(message, of+" is forbidden: ValidatingAdmissionPolicy '"+policy+"' with binding '"+policy+
+			"' denied request: ")
 }
 
 // try asks whether an object of a name would be let in. It changes nothing.
 func (e *Epoch) try(ctx context.Context, gvk schema.GroupVersionKind, name string) error {
-	body := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": SystemNamespace}}}
+	body := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": name, "namespace": SystemNamespace},
+	}}
 	body.SetGroupVersionKind(gvk)
-	_, err := e.objects(gvk, SystemNamespace).Create(ctx, body, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := e.objects(gvk, SystemNamespace).Create(ctx, body,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

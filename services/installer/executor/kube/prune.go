@@ -45,7 +45,9 @@ func isUnknownField(err error) bool {
 func (e *Epoch) prune(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
 	trial := []string{metav1.DryRunAll}
-	kept, err := client.Create(ctx, body, metav1.CreateOptions{DryRun: trial, FieldValidation: metav1.FieldValidationIgnore})
+	kept, err := client.Create(ctx, body, metav1.CreateOptions{
+		DryRun: trial, FieldValidation: metav1.FieldValidationIgnore,
+	})
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := client.Get(ctx, body.GetName(), metav1.GetOptions{})
 		if getErr != nil {
@@ -53,7 +55,9 @@ func (e *Epoch) prune(ctx context.Context, body *unstructured.Unstructured) (*un
 		}
 		next := body.DeepCopy()
 		next.SetResourceVersion(live.GetResourceVersion())
-		kept, err = client.Update(ctx, next, metav1.UpdateOptions{DryRun: trial, FieldValidation: metav1.FieldValidationIgnore})
+		kept, err = client.Update(ctx, next, metav1.UpdateOptions{
+			DryRun: trial, FieldValidation: metav1.FieldValidationIgnore,
+		})
 	}
 	if err != nil {
 		return nil, err

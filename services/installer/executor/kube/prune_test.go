@@ -40,8 +40,10 @@ func TestIntersect(t *testing.T) {
 // TestUntypable: an internal error of this kind is not one that passes.
 func TestUntypable(t *testing.T) {
 	t.Parallel()
-	unknown := errors.New("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
-	twice := errors.New(`failed to create typed patch object (a/b; v1, Kind=Service): .spec.ports: duplicate entries for key [port=1,protocol="TCP"]`)
+	unknown := errors.New(
+		"failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
+	twice := errors.New(
+		`failed to create typed patch object (a/b; v1, Kind=Service): .spec.ports: duplicate entries for key [port=1,protocol="TCP"]`)
 	if !isUnknownField(unknown) || isUnknownField(twice) || isUnknownField(nil) {
 		t.Error("unknown fields are not told apart")
 	}
@@ -54,11 +56,14 @@ func TestUntypable(t *testing.T) {
 // the write, and both are reported.
 func TestUntried(t *testing.T) {
 	t.Parallel()
-	unknown := errors.New("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
+	unknown := errors.New(
+		"failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
 	passing := untried(apierrors.NewTooManyRequests("slow down", 1), unknown)
 	wrong := untried(apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "tide", nil), unknown)
-	if IsUntypable(passing) || !apierrors.IsTooManyRequests(passing) || IsUntypable(wrong) || !apierrors.IsInvalid(wrong) {
-		t.Errorf("%v is taken for untypable: %t, of a wrong object: %t", passing, IsUntypable(passing), IsUntypable(wrong))
+	if IsUntypable(passing) || !apierrors.IsTooManyRequests(passing) || IsUntypable(wrong) ||
+		!apierrors.IsInvalid(wrong) {
+		t.Errorf("%v is taken for untypable: %t, of a wrong object: %t", passing, IsUntypable(passing),
+			IsUntypable(wrong))
 	}
 	for _, part := range []string{"slow down", ".spec.slip"} {
 		if !strings.Contains(passing.Error(), part) {

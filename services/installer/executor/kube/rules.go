@@ -15,7 +15,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-var gvkRulesReview = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectRulesReview"}
+var gvkRulesReview = schema.GroupVersionKind{
+	Group: "authorization.k8s.io", Version: "v1",
+	Kind: "SelfSubjectRulesReview",
+}
 
 // noNamespace stands for a namespace that cannot exist: in it an account has its rights in the whole cluster and
 // no others.
@@ -45,7 +48,10 @@ func (e *Epoch) Rules(ctx context.Context, a Account, namespace string) ([]rbacv
 	}
 	rules := make([]rbacv1.PolicyRule, 0, len(review.Status.ResourceRules)+len(review.Status.NonResourceRules))
 	for _, r := range review.Status.ResourceRules {
-		rules = append(rules, rbacv1.PolicyRule{Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames})
+		rules = append(rules, rbacv1.PolicyRule{
+			Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources,
+			ResourceNames: r.ResourceNames,
+		})
 	}
 	for _, r := range review.Status.NonResourceRules {
 		rules = append(rules, rbacv1.PolicyRule{Verbs: r.Verbs, NonResourceURLs: r.NonResourceURLs})

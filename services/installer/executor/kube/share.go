@@ -60,7 +60,9 @@ type Shares struct{ *Epoch }
 
 // Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of
 // sharedobject.Decide. Of owners that are gone, what they noted counts for nothing.
-func (e Shares) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
+func (e Shares) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (
+	sharedobject.Input, error,
+) {
 	in := sharedobject.Input{Writer: writer}
 	held := OwnerOf(live)
 	names := Alongside(live)
@@ -116,8 +118,12 @@ func (e Shares) installed(ctx context.Context, name string) (*sharedobject.Owner
 
 // ApplyWhole applies an object of Chandler's and takes over the fields of all others. The managers of other operators
 // keep no more than what notes them as owners: two that have different forms would else have the object mixed of both.
-func (e Shares) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []sharedobject.Owner) (*unstructured.Unstructured, error) {
-	force := func(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func (e Shares) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string,
+	others []sharedobject.Owner,
+) (*unstructured.Unstructured, error) {
+	force := func(ctx context.Context, body *unstructured.Unstructured, manager string) (
+		*unstructured.Unstructured, error,
+	) {
 		client := e.writer(body.GroupVersionKind(), body.GetNamespace())
 		return client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	}
@@ -128,11 +134,15 @@ func (e Shares) ApplyWhole(ctx context.Context, body *unstructured.Unstructured,
 		return nil, err
 	}
 	for _, f := range live.GetManagedFields() {
-		if f.Operation != metav1.ManagedFieldsOperationApply || f.Manager == manager || !strings.HasPrefix(f.Manager, managerPrefix) || onlyShare(f) {
+		if f.Operation != metav1.ManagedFieldsOperationApply || f.Manager == manager ||
+			!strings.HasPrefix(f.Manager, managerPrefix) || onlyShare(f) {
 			continue
 		}
 		rest := stub(live)
-		if i := slices.IndexFunc(others, func(o sharedobject.Owner) bool { return Manager(o.Namespace, o.Package) == f.Manager }); i >= 0 {
+		if i := slices.IndexFunc(others, func(o sharedobject.Owner) bool {
+			return Manager(
+				o.Namespace, o.Package) == f.Manager
+		}); i >= 0 {
 			rest = shareOf(live, others[i])
 		}
 		if live, err = force(ctx, rest, f.Manager); err != nil {
@@ -157,13 +167,15 @@ func shareOf(live *unstructured.Unstructured, o sharedobject.Owner) *unstructure
 	out := stub(live)
 	annotations := map[string]string{}
 	for key, value := range live.GetAnnotations() {
-		if key == wantsKey(o.Namespace, o.Package) || strings.HasPrefix(key, render.AnnotationInstalledAlongside) && value == o.String() {
+		if key == wantsKey(o.Namespace, o.Package) || strings.HasPrefix(key, render.AnnotationInstalledAlongside) &&
+			value == o.String() {
 			annotations[key] = value
 		}
 	}
 	out.SetAnnotations(annotations)
 	out.SetLabels(shareLabels(live, "."+o.Namespace, o.Package))
-	out.SetOwnerReferences(slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(r metav1.OwnerReference) bool { return r.Name != o.CSV }))
+	out.SetOwnerReferences(slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()),
+		func(r metav1.OwnerReference) bool { return r.Name != o.CSV }))
 	return out
 }
 
@@ -172,7 +184,8 @@ func shareLabels(o metav1.Object, suffix, packageName string) map[string]string 
 	out := map[string]string{}
 	for key, value := range o.GetLabels() {
 		component, is := strings.CutPrefix(key, componentPrefix)
-		if key == LabelManaged || key == render.LabelManaged || is && strings.HasPrefix(component, packageName) && strings.HasSuffix(component, suffix) {
+		if key == LabelManaged || key == render.LabelManaged || is && strings.HasPrefix(component, packageName) &&
+			strings.HasSuffix(component, suffix) {
 			out[key] = value
 		}
 	}
@@ -202,7 +215,8 @@ func HasShare(live, share *unstructured.Unstructured) bool {
 		}
 	}
 	return !slices.ContainsFunc(share.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
-		return !slices.ContainsFunc(live.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == r.UID })
+		return !slices.ContainsFunc(live.GetOwnerReferences(),
+			func(o metav1.OwnerReference) bool { return o.UID == r.UID })
 	})
 }
 
@@ -241,7 +255,9 @@ func sharedKey(part, key string) bool {
 
 // Join notes an operator in an object of which the holder's form stands: share is what Share gave. Until the holder has
 // written the object itself, the writer keeps the fields that it has there: without them the object would be empty.
-func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string, holder sharedobject.Owner) (*unstructured.Unstructured, error) {
+func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string,
+	holder sharedobject.Owner,
+) (*unstructured.Unstructured, error) {
 	share = share.DeepCopy()
 	share.SetUID(live.GetUID())
 	by := Manager(holder.Namespace, holder.Package)
@@ -272,7 +288,8 @@ func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured
 	labels := share.GetLabels()
 	labels[render.LabelOwner], labels[render.LabelOwnerNamespace] = held.Name, held.Namespace
 	meta := map[string]any{
-		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "labels": labels, "annotations": annotations,
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "labels": labels,
+		"annotations": annotations,
 	}
 	if len(owners) > 0 {
 		meta["ownerReferences"] = owners
@@ -286,12 +303,17 @@ func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured
 
 // Replaced returns what would become of an object if this body took its place, as the API server completes it. It
 // changes nothing.
-func (e Shares) Replaced(ctx context.Context, live, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e Shares) Replaced(ctx context.Context, live, body *unstructured.Unstructured) (
+	*unstructured.Unstructured, error,
+) {
 	next := body.DeepCopy()
 	next.SetResourceVersion(live.GetResourceVersion())
 	next.SetUID(live.GetUID())
 	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
-	return client.Update(ctx, next, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore})
+	return client.Update(ctx, next, metav1.UpdateOptions{
+		DryRun:          []string{metav1.DryRunAll},
+		FieldValidation: metav1.FieldValidationIgnore,
+	})
 }
 
 // sharedConfigMap keeps, for each object of which a person said who holds it, who that is: the object itself can be
@@ -324,7 +346,8 @@ func (e Shares) Election(ctx context.Context, of *unstructured.Unstructured) (*E
 	}
 	var out Election
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "%s/%s: who holds %s %s", SystemNamespace, sharedConfigMap, of.GetKind(), of.GetName())
+		return nil, errs.Wrap(errs.Invalid, err, "%s/%s: who holds %s %s", SystemNamespace, sharedConfigMap,
+			of.GetKind(), of.GetName())
 	}
 	there, err := e.List(ctx, GVKInstalledOperator, out.Namespace, "")
 	if err != nil || !slices.ContainsFunc(there, func(o unstructured.Unstructured) bool {

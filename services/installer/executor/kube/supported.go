@@ -30,17 +30,22 @@ func IsUnsupported(err error) bool {
 func (b *Base) CheckSupported(kubernetes string) error {
 	v, err := version.ParseGeneric(kubernetes)
 	if err == nil && v.LessThan(version.MustParseGeneric(OldestKubernetes)) {
-		return UnsupportedError{fmt.Sprintf("Kubernetes %s is older than %s, the oldest version that Chandler serves: upgrade the cluster", kubernetes, OldestKubernetes)}
+		return UnsupportedError{fmt.Sprintf(
+			"Kubernetes %s is older than %s, the oldest version that Chandler serves: upgrade the cluster", kubernetes,
+			OldestKubernetes)}
 	}
 	list, err := b.Kube.Discovery().ServerResourcesForGroupVersion(admissionv1.SchemeGroupVersion.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("ask the API server for %s: %w", admissionv1.SchemeGroupVersion, err)
 	}
 	if list != nil {
-		if slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
+		if slices.ContainsFunc(list.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }) {
 			return nil
 		}
 	}
-	return UnsupportedError{fmt.Sprintf("the API server (Kubernetes %s) does not serve ValidatingAdmissionPolicy of %s, which Chandler needs to be the only one that writes as Chandler: enable it",
+	return UnsupportedError{fmt.Sprintf(
+		"the API server (Kubernetes %s) does not serve ValidatingAdmissionPolicy of %s, which Chandler needs to be "+
+			"the only one that writes as Chandler: enable it",
 		kubernetes, admissionv1.SchemeGroupVersion)}
 }

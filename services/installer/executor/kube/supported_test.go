@@ -30,7 +30,10 @@ func apiServer(t *testing.T, gitVersion string, resources ...string) *Base {
 		case r.URL.Path == "/version":
 			answer(w, version.Info{GitVersion: gitVersion})
 		case r.URL.Path == "/apis/admissionregistration.k8s.io/v1" && len(resources) > 0:
-			list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "admissionregistration.k8s.io/v1"}
+			list := metav1.APIResourceList{
+				TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+				GroupVersion: "admissionregistration.k8s.io/v1",
+			}
 			for _, name := range resources {
 				list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
 			}
@@ -74,7 +77,8 @@ func TestSupported(t *testing.T) {
 			t.Fatalf("version %s, %v", got, err)
 		}
 		err = b.CheckSupported(got)
-		if c.says == "" && err != nil || c.says != "" && (!IsUnsupported(err) || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && err != nil || c.says != "" &&
+			(!IsUnsupported(err) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s with %v: %v, want %q", c.version, c.resources, err, c.says)
 		}
 	}

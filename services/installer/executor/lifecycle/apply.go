@@ -40,7 +40,9 @@ func (w worker) advance(ctx context.Context) (moved bool, err error) {
 }
 
 // advanceOne reports a transition after which the others may go on.
-func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (moved bool, err error) {
+func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (
+	moved bool, err error,
+) {
 	o, err := w.observe(ctx, m, deployments)
 	if err != nil {
 		return false, err
@@ -69,7 +71,8 @@ func (w worker) write(ctx context.Context, m *scope.Operator, t csv.Transition, 
 	if err := w.Objects.In(w.Scope).SaveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	w.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase, "reason", t.Reason, "message", t.Message)
+	w.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase, "reason",
+		t.Reason, "message", t.Message)
 	return w.Points.At("phase")
 }
 
@@ -127,7 +130,8 @@ func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
 		}
 	}
 	if f != nil {
-		w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "reason",
+			f.Reason, "message", f.Message)
 		w.Soon(w.Pause)
 		return false, nil
 	}
@@ -137,7 +141,8 @@ func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
 		}
 		_, err := w.Objects.In(w.Scope).Reapply(ctx, s, o)
 		if apierrors.IsConflict(err) {
-			w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "error", err)
+			w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "error",
+				err)
 			w.Soon(w.Pause)
 			return false, nil
 		}

@@ -31,18 +31,21 @@ const (
 )
 
 // observe takes everything that decides the next phase of a ClusterServiceVersion.
-func (w worker) observe(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (csv.Observation, error) {
+func (w worker) observe(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (
+	csv.Observation, error,
+) {
 	_, known := m.Object.GetAnnotations()[render.AnnotationTargetNamespaces]
 	own := w.OwnDeployments(m, deployments)
 	o := csv.Observation{
 		Now: w.Now(), OperatorGroups: w.Wanted.OperatorGroups, TargetsKnown: known,
-		FailForward:   w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward || w.Chain.RolledBack(m.Name()),
-		DuplicateMode: render.DuplicateMode(m.CSV.Spec.InstallModes),
-		Components:    csv.Observe(m.CSV.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
-		Predecessor:   w.neighbour(w.Chain.Predecessor(m.Name())),
-		Successor:     w.replacement(m),
-		OwnerConflict: w.ownerConflict(m),
-		Intersection:  csv.Reason(w.Live.Group.Verdicts[m.Name()].Reason), IntersectionMessage: w.Live.Group.Verdicts[m.Name()].Message,
+		FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward ||
+			w.Chain.RolledBack(m.Name()), DuplicateMode: render.DuplicateMode(m.CSV.Spec.InstallModes),
+		Components:          csv.Observe(m.CSV.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
+		Predecessor:         w.neighbour(w.Chain.Predecessor(m.Name())),
+		Successor:           w.replacement(m),
+		OwnerConflict:       w.ownerConflict(m),
+		Intersection:        csv.Reason(w.Live.Group.Verdicts[m.Name()].Reason),
+		IntersectionMessage: w.Live.Group.Verdicts[m.Name()].Message,
 	}
 	if err := render.CheckInstallModes(m.CSV.Spec.InstallModes, w.Namespace, w.Targets()); err != nil {
 		o.ModesError = err.Error()
@@ -83,13 +86,15 @@ func needsRequirements(p csv.Phase) bool {
 // so that a right that is granted is noticed (R-CSV-11).
 func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message string, forbidden bool, err error) {
 	x := w.Execution(m.Plan)
-	if x == nil || x.Status.Message == "" || m.Status.Phase != csv.PhaseInstallReady && m.Status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
+	if x == nil || x.Status.Message == "" || m.Status.Phase != csv.PhaseInstallReady &&
+		m.Status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
 		return "", false, nil
 	}
 	if x.Status.Phase == protocol.PlanFailed {
 		return x.Status.Message, false, nil
 	}
-	if x.Spec.Account == "" || x.Status.Reason != failure.ReasonForbidden && m.Status.Reason != csv.ReasonInstallComponentFailedNoRetry {
+	if x.Spec.Account == "" || x.Status.Reason != failure.ReasonForbidden &&
+		m.Status.Reason != csv.ReasonInstallComponentFailedNoRetry {
 		return "", false, nil
 	}
 	account, err := kube.ParseAccount(x.Spec.Account)
@@ -97,7 +102,10 @@ func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message 
 		return "", false, err
 	}
 	for _, verb := range []string{"create", "patch"} {
-		what := authorizationv1.ResourceAttributes{Namespace: w.Namespace, Verb: verb, Group: kube.GVKDeployment.Group, Resource: kube.Resource(kube.GVKDeployment).Resource}
+		what := authorizationv1.ResourceAttributes{
+			Namespace: w.Namespace, Verb: verb, Group: kube.GVKDeployment.Group,
+			Resource: kube.Resource(kube.GVKDeployment).Resource,
+		}
 		allowed, err := w.Client.Allowed(ctx, account, what)
 		if err != nil {
 			return "", false, err
@@ -113,7 +121,8 @@ func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message 
 func stuckAtDeployment(m *scope.Operator, x *kube.Execution) bool {
 	return slices.ContainsFunc(x.Status.Steps, func(s kube.Step) bool {
 		return s.State == kube.StepTaken && s.Kind == kube.GVKDeployment.Kind &&
-			slices.ContainsFunc(m.CSV.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == s.Name })
+			slices.ContainsFunc(m.CSV.Spec.Install.Spec.Deployments,
+				func(d bundle.Deployment) bool { return d.Name == s.Name })
 	})
 }
 
@@ -172,7 +181,8 @@ func ownedAPIs(m *scope.Operator) []string {
 // again.
 func (w worker) requirements(ctx context.Context, m *scope.Operator) ([]csv.Requirement, error) {
 	question := facts.Operator{
-		Namespace: w.Namespace, UID: string(m.Object.GetUID()), Generation: m.Object.GetGeneration(), Targets: facts.JoinTargets(w.served(m.Name())),
+		Namespace: w.Namespace, UID: string(m.Object.GetUID()), Generation: m.Object.GetGeneration(),
+		Targets: facts.JoinTargets(w.served(m.Name())),
 	}
 	if rows, ok := w.Facts.Met(question); ok {
 		return rows, nil
@@ -209,7 +219,9 @@ func (w worker) justGranted(m *scope.Operator, rows []csv.Requirement) bool {
 		!slices.ContainsFunc(unmet, func(r csv.Requirement) bool { return len(r.Dependents) == 0 })
 }
 
-func (w worker) checkRequirements(ctx context.Context, m *scope.Operator, of facts.Operator) ([]csv.Requirement, error) {
+func (w worker) checkRequirements(ctx context.Context, m *scope.Operator, of facts.Operator) (
+	[]csv.Requirement, error,
+) {
 	f, err := w.Facts.Collect(ctx, facts.Question{
 		Operator: of, Spec: m.CSV.Spec, Targets: w.served(m.Name()),
 		CameFirst: func(owner string) bool { return w.cameFirst(m, owner) },

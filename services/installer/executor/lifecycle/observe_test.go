@@ -14,7 +14,10 @@ import (
 )
 
 func operator(name, replaces string, phase csv.Phase, owns ...string) *scope.Operator {
-	m := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}, Plan: "p", Status: csv.Status{Phase: phase}}
+	m := &scope.Operator{
+		Object: &unstructured.Unstructured{Object: map[string]any{}}, Plan: "p",
+		Status: csv.Status{Phase: phase},
+	}
 	m.Object.SetName(name)
 	m.CSV.Spec.Replaces = replaces
 	for _, crd := range owns {
@@ -36,10 +39,12 @@ func TestNeighbours(t *testing.T) {
 	one, two := operator("tide.v1", "", csv.PhaseReplacing), operator("tide.v2", "tide.v1", csv.PhasePending)
 	w := of(one, two)
 	w.Live.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: false, Message: "not now"}}
-	if n := w.replacement(one); n == nil || n.Name != "tide.v2" || n.Phase != csv.PhasePending || n.NotUpgradeable != "" {
+	if n := w.replacement(one); n == nil || n.Name != "tide.v2" || n.Phase != csv.PhasePending ||
+		n.NotUpgradeable != "" {
 		t.Errorf("replacement: %+v", n)
 	}
-	if n := w.neighbour(w.Chain.Predecessor("tide.v2")); n == nil || n.Name != "tide.v1" || n.NotUpgradeable != "not now" {
+	if n := w.neighbour(w.Chain.Predecessor("tide.v2")); n == nil || n.Name != "tide.v1" ||
+		n.NotUpgradeable != "not now" {
 		t.Errorf("predecessor: %+v", n)
 	}
 	w = of(one, operator("wind.v1", "", csv.PhaseSucceeded))
@@ -58,7 +63,8 @@ func TestNeighbours(t *testing.T) {
 // TestOwnerConflict: R-CSV §6.5: of two operators that own one API neither is installed, unless one replaces the other.
 func TestOwnerConflict(t *testing.T) {
 	t.Parallel()
-	tide, other := operator("tide.v1", "", csv.PhaseSucceeded, "gauges.sea.test"), operator("wind.v1", "", csv.PhasePending, "vanes.sea.test", "gauges.sea.test")
+	tide, other := operator("tide.v1", "", csv.PhaseSucceeded, "gauges.sea.test"),
+		operator("wind.v1", "", csv.PhasePending, "vanes.sea.test", "gauges.sea.test")
 	if w := of(tide, other); w.ownerConflict(other) == "" || w.ownerConflict(tide) == "" {
 		t.Error("two operators own one API")
 	}
@@ -77,12 +83,30 @@ func TestInstallTrouble(t *testing.T) {
 		phase csv.Phase
 		want  string
 	}{
-		"its Deployment":              {kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken}, csv.PhaseInstallReady, "no"},
-		"its Deployment, in the end":  {kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken}, csv.PhaseFailed, "no"},
-		"one that was written":        {kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepDone}, csv.PhaseInstallReady, ""},
-		"another operator's":          {kube.Step{Kind: "Deployment", Name: "wind", State: kube.StepTaken}, csv.PhaseInstallReady, ""},
-		"another kind":                {kube.Step{Kind: "ConfigMap", Name: "tide", State: kube.StepTaken}, csv.PhaseInstallReady, ""},
-		"its phase is not so far yet": {kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken}, csv.PhasePending, ""},
+		"its Deployment": {
+			kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken},
+			csv.PhaseInstallReady, "no",
+		},
+		"its Deployment, in the end": {
+			kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken},
+			csv.PhaseFailed, "no",
+		},
+		"one that was written": {
+			kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepDone},
+			csv.PhaseInstallReady, "",
+		},
+		"another operator's": {
+			kube.Step{Kind: "Deployment", Name: "wind", State: kube.StepTaken},
+			csv.PhaseInstallReady, "",
+		},
+		"another kind": {
+			kube.Step{Kind: "ConfigMap", Name: "tide", State: kube.StepTaken},
+			csv.PhaseInstallReady, "",
+		},
+		"its phase is not so far yet": {
+			kube.Step{Kind: "Deployment", Name: "tide", State: kube.StepTaken},
+			csv.PhasePending, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,8 @@ func (w worker) keepReport(ctx context.Context, m *scope.Operator, report protoc
 		return nil
 	}
 	x := w.Execution(w.Operators[i].Plan)
-	if x == nil || slices.ContainsFunc(x.Status.Removed, func(c protocol.CSVReport) bool { return c.UID == report.UID }) {
+	if x == nil || slices.ContainsFunc(x.Status.Removed,
+		func(c protocol.CSVReport) bool { return c.UID == report.UID }) {
 		return nil
 	}
 	x.Status.Removed = append(x.Status.Removed, report)
@@ -66,7 +67,8 @@ func (w worker) findDeleted(ctx context.Context) error {
 			return err
 		}
 		if found != nil {
-			w.Log.WarnContext(ctx, "InstalledOperator is not followed: it lacks Chandler's label", "name", i.CSV, "namespace", w.Namespace)
+			w.Log.WarnContext(ctx, "InstalledOperator is not followed: it lacks Chandler's label", "name", i.CSV,
+				"namespace", w.Namespace)
 			continue
 		}
 		if w.Stopped() == nil {
@@ -78,7 +80,10 @@ func (w worker) findDeleted(ctx context.Context) error {
 			}
 			w.Pace.Succeeded(w.Item("", scope.PartRemains))
 		}
-		w.Deleted = append(w.Deleted, protocol.CSVReport{Name: i.CSV, Content: i.Content, Plan: i.Plan, Removed: true, RemovedReason: removedDeleted})
+		w.Deleted = append(w.Deleted, protocol.CSVReport{
+			Name: i.CSV, Content: i.Content, Plan: i.Plan, Removed: true,
+			RemovedReason: removedDeleted,
+		})
 	}
 	return nil
 }

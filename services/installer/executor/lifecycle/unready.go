@@ -45,7 +45,8 @@ func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.
 func (w worker) notReady(ctx context.Context, m *scope.Operator, d *appsv1.Deployment) protocol.NotReady {
 	cause, again, err := w.Stage.Unready.Cause(ctx, d)
 	if err != nil {
-		w.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.Name(), "namespace", w.Namespace, "error", err)
+		w.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.Name(),
+			"namespace", w.Namespace, "error", err)
 	}
 	w.Soon(again)
 	n := protocol.NotReady{Deployment: d.Name, Reason: cause.Reason, Message: cause.Message, Webhook: cause.Webhook}

@@ -104,7 +104,8 @@ func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
 		showing.Group = mirror.Group{Name: w.Wanted.OperatorGroup.Name, Targets: w.Targets()}
 	}
 	var known bool
-	if showing.Namespaces, known = w.Watcher.Labels(kube.GVKNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
+	if showing.Namespaces, known = w.Watcher.Labels(kube.GVKNamespace); !known &&
+		(copies == mirror.CopiesEnabled || showing.Group.Global()) {
 		return showing, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
 	}
 	return showing, nil
@@ -114,7 +115,8 @@ func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
 func (w worker) shownOperators(showing Showing) ([]Wanted, error) {
 	var out []Wanted
 	for _, m := range w.Everybody() {
-		list, wait, err := showing.Operator(InstalledOf(w.Scope, m), digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
+		list, wait, err := showing.Operator(InstalledOf(w.Scope, m),
+			digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +177,10 @@ func (w worker) shownBeside(ctx context.Context) ([]Wanted, error) {
 		return list, errors.Join(err, smallErr)
 	}
 	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Wanted.Subscriptions)...)
-	known := mirror.Known{Installed: installed, Plans: plans, FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward}
+	known := mirror.Known{
+		Installed: installed, Plans: plans,
+		FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward,
+	}
 	for _, s := range w.Wanted.Subscriptions {
 		objects = append(objects, mirror.Subscription(w.Namespace, s, known, now))
 	}
@@ -207,7 +212,8 @@ func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Objec
 		parts[s.Spec.Package] = nil
 		if !missing {
 			parts[s.Spec.Package] = []protocol.Component{{ObjectRef: protocol.ObjectRef{
-				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version, Kind: mirror.GVKSubscription.Kind, Namespace: w.Namespace, Name: s.Name,
+				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version,
+				Kind: mirror.GVKSubscription.Kind, Namespace: w.Namespace, Name: s.Name,
 			}}}
 		}
 	}

@@ -24,7 +24,10 @@ type conditionNote struct {
 // It does so once, and again after somebody else touched one of them; clean is notified of what was written.
 func (k *Keeper) KeepCondition(ctx context.Context, i Installed, clean func(*unstructured.Unstructured)) error {
 	key := Key{GVK: mirror.GVKOperatorCondition, Namespace: i.Namespace, Name: i.Name}
-	n := &conditionNote{uid: i.UID, marks: map[schema.GroupVersionKind]uint64{}, heard: map[schema.GroupVersionKind]uint64{}}
+	n := &conditionNote{
+		uid: i.UID, marks: map[schema.GroupVersionKind]uint64{},
+		heard: map[schema.GroupVersionKind]uint64{},
+	}
 	k.mu.Lock()
 	have := k.conditions[key]
 	kept := have != nil && have.kept && have.uid == i.UID
@@ -45,7 +48,9 @@ func (k *Keeper) KeepCondition(ctx context.Context, i Installed, clean func(*uns
 	return err
 }
 
-func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNote, clean func(*unstructured.Unstructured)) error {
+func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNote,
+	clean func(*unstructured.Unstructured),
+) error {
 	objects, err := mirror.Condition(i.Namespace, i.Package, i.CSV)
 	if err != nil {
 		return err

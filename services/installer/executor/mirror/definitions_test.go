@@ -10,7 +10,8 @@ import (
 func TestDefinitionGone(t *testing.T) {
 	t.Parallel()
 	k := New(Config{})
-	csv, condition := Key{GVK: mirror.GVKCSV, Namespace: "ops", Name: "tide.v1"}, Key{GVK: mirror.GVKOperatorCondition, Namespace: "ops", Name: "tide.v1"}
+	csv, condition := Key{GVK: mirror.GVKCSV, Namespace: "ops", Name: "tide.v1"},
+		Key{GVK: mirror.GVKOperatorCondition, Namespace: "ops", Name: "tide.v1"}
 	k.notes[csv], k.conditions[condition] = note{body: "x"}, &conditionNote{kept: true}
 	k.ensured = "csv"
 	if k.DefinitionGone("gauges.sea.test") {

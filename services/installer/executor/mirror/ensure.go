@@ -21,10 +21,16 @@ import (
 )
 
 var (
-	gvkCRD     = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	gvkPolicy  = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"}
-	gvkBinding = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"}
-	gvkRole    = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	gvkCRD    = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkPolicy = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingAdmissionPolicy",
+	}
+	gvkBinding = schema.GroupVersionKind{
+		Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingAdmissionPolicyBinding",
+	}
+	gvkRole = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 )
 
 // Ensure makes what a setting of mirror needs: definitions, none over one of somebody else's, and the admission
@@ -64,7 +70,8 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 // DefinitionGone takes the news that a definition was deleted, and reports whether mirrors or conditions need it: then
 // all of them are made again.
 func (k *Keeper) DefinitionGone(name string) bool {
-	if !slices.ContainsFunc(mirror.CRDs(events.MirrorAll), func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name }) {
+	if !slices.ContainsFunc(mirror.CRDs(events.MirrorAll),
+		func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name }) {
 		return false
 	}
 	k.mu.Lock()
@@ -93,7 +100,9 @@ func (k *Keeper) PolicyGone(name string) bool {
 	return true
 }
 
-func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (
+	*unstructured.Unstructured, error,
+) {
 	return k.Client.EnsureDefinition(ctx, kube.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
 }
 

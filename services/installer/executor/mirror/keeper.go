@@ -255,7 +255,9 @@ func sameStatus(live *unstructured.Unstructured, want mirror.Object) bool {
 
 // apply writes the body of an object. One that was there is taken back from whoever edited it; it must be the one that
 // was looked at. Where none was there, uid is "", and nothing is taken from whoever made one meanwhile.
-func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (*metav1.PartialObjectMetadata, error) {
+func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (
+	*metav1.PartialObjectMetadata, error,
+) {
 	force := uid != ""
 	if meta, ok := body["metadata"].(map[string]any); force && ok {
 		body, meta = maps.Clone(body), maps.Clone(meta)
@@ -269,9 +271,12 @@ func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[str
 }
 
 // setStatus replaces the status of exactly the object that was looked at, and returns the version that this makes.
-func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status map[string]any) (version string, err error) {
+func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status map[string]any) (
+	version string, err error,
+) {
 	patch := []any{
-		map[string]any{"op": "test", "path": "/metadata/uid", "value": uid}, map[string]any{"op": "add", "path": "/status", "value": status},
+		map[string]any{"op": "test", "path": "/metadata/uid", "value": uid},
+		map[string]any{"op": "add", "path": "/status", "value": status},
 	}
 	written, err := k.write(ctx, key, jsonPatch, patch, metav1.PatchOptions{FieldManager: manager}, "status")
 	if err != nil {
@@ -281,7 +286,9 @@ func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status m
 }
 
 // write sends one patch. The answer is metadata only: some mirrors are large.
-func (k *Keeper) write(ctx context.Context, key Key, kind types.PatchType, body any, how metav1.PatchOptions, subresources ...string) (*metav1.PartialObjectMetadata, error) {
+func (k *Keeper) write(ctx context.Context, key Key, kind types.PatchType, body any, how metav1.PatchOptions,
+	subresources ...string,
+) (*metav1.PartialObjectMetadata, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "encode %s", key)
@@ -325,7 +332,9 @@ func (k *Keeper) remove(ctx context.Context, key Key) error {
 		return foreignError{key}
 	}
 	if err == nil {
-		err = k.objects(key).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err = k.objects(key).Delete(ctx, key.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &uid},
+		})
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // gone, or another one by now
 		return err
@@ -401,7 +410,8 @@ func (k *Keeper) Listed(gvk schema.GroupVersionKind, there func(namespace, name 
 type foreignError struct{ Key }
 
 func (f foreignError) Error() string {
-	return "an object of somebody else has this name, or the label of a mirror; it stays as it is: remove it, or have it named otherwise"
+	return "an object of somebody else has this name, or the label of a mirror; it stays as it is: remove it, or " +
+		"have it named otherwise"
 }
 
 func isForeign(err error) bool {

@@ -43,7 +43,8 @@ func (s *shelf) keeper() *Keeper {
 		s.t.Fatal(err)
 	}
 	return New(Config{
-		Client: &kube.Epoch{Dynamic: objects, Metadata: meta}, Log: slog.New(slog.DiscardHandler), At: func(string) error { return nil },
+		Client: &kube.Epoch{Dynamic: objects, Metadata: meta}, Log: slog.New(slog.DiscardHandler),
+		At: func(string) error { return nil },
 	})
 }
 
@@ -71,9 +72,14 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := s.live
 	if answer == nil {
 		w.WriteHeader(http.StatusNotFound)
-		answer = &unstructured.Unstructured{Object: map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": int64(http.StatusNotFound)}}
+		answer = &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Status", "apiVersion": "v1",
+			"status": "Failure", "reason": "NotFound", "code": int64(http.StatusNotFound),
+		}}
 	} else if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
-		answer = &unstructured.Unstructured{Object: map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": s.live.Object["metadata"]}}
+		answer = &unstructured.Unstructured{Object: map[string]any{
+			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": s.live.Object["metadata"],
+		}}
 	}
 	if err := json.NewEncoder(w).Encode(answer.Object); err != nil {
 		s.t.Error(err)
@@ -97,7 +103,8 @@ func (s *shelf) patched(r *http.Request, patch []byte) string {
 		s.t.Error(err)
 	}
 	if about, ok := body.Object["involvedObject"].(map[string]any); ok {
-		return fmt.Sprint("Event ", body.Object["reason"], " of ", about["kind"], " ", about["name"], ", uid ", about["uid"])
+		return fmt.Sprint("Event ", body.Object["reason"], " of ", about["kind"], " ", about["name"], ", uid ",
+			about["uid"])
 	}
 	return fmt.Sprint("apply, force ", r.URL.Query().Get("force"), ", uid ", body.GetUID())
 }
@@ -118,7 +125,10 @@ func wanted() Wanted {
 	return Wanted{
 		Key: Key{GVK: mirror.GVKCSV, Namespace: "ops", Name: "tide.v1"}, Body: "b", Status: "s",
 		Build: func(context.Context) (mirror.Object, error) {
-			return mirror.Object{Body: map[string]any{"metadata": map[string]any{"name": "tide.v1"}, "spec": map[string]any{"version": "1"}}, Status: map[string]any{"phase": "Succeeded"}}, nil
+			return mirror.Object{Body: map[string]any{
+				"metadata": map[string]any{"name": "tide.v1"},
+				"spec":     map[string]any{"version": "1"},
+			}, Status: map[string]any{"phase": "Succeeded"}}, nil
 		},
 	}
 }
@@ -143,7 +153,8 @@ func TestKeepTouchesItsOwn(t *testing.T) {
 		if got := strings.Join(s.did, "; "); got != c.want {
 			t.Errorf("%s: did %q, want %q", name, got, c.want)
 		}
-		if (err != nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "ClusterServiceVersion ops/tide.v1: an object of somebody else") {
+		if (err != nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), "ClusterServiceVersion ops/tide.v1: an object of somebody else") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -186,7 +197,8 @@ func TestCopiesAreToldOfTheMirror(t *testing.T) {
 	s.live, s.did = nil, nil // there is no Event yet
 	tell()
 	tell()
-	if want := "Event DisabledCopiedCSVs of ClusterServiceVersion tide.v1, uid fresh"; strings.Join(s.did, "; ") != want {
+	if want := "Event DisabledCopiedCSVs of ClusterServiceVersion tide.v1, uid fresh"; strings.Join(
+		s.did, "; ") != want {
 		t.Errorf("did %q, want %q", s.did, want)
 	}
 }

@@ -34,9 +34,12 @@ const (
 
 // OLMCluster is what is asked of a cluster about OLM.
 type OLMCluster interface {
-	List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error)
-	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error)
-	Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error)
+	List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) (
+		[]unstructured.Unstructured, error)
+	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (
+		items []unstructured.Unstructured, next string, err error)
+	Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+		*metav1.PartialObjectMetadata, error)
 	Allowed(ctx context.Context, a kube.Account, what authorizationv1.ResourceAttributes) (bool, error)
 }
 
@@ -103,7 +106,8 @@ func (o *OLM) Running(ctx context.Context) (running string, changed bool, err er
 	}
 	if text := strings.Join(passed, "; "); text != o.passed {
 		o.passed = text
-		o.log.InfoContext(ctx, "what looks like OLM and may not write ClusterServiceVersions is passed over", "deployments", text)
+		o.log.InfoContext(ctx, "what looks like OLM and may not write ClusterServiceVersions is passed over",
+			"deployments", text)
 	}
 	return running, changed, nil
 }
@@ -120,7 +124,8 @@ func (o *OLM) find(ctx context.Context) (running, passed []string, err error) {
 		allowed, asked := may[account]
 		if !asked {
 			what := authorizationv1.ResourceAttributes{
-				Verb: "update", Group: mirror.GVKCSV.Group, Resource: kube.Resource(mirror.GVKCSV).Resource, Subresource: "status",
+				Verb: "update", Group: mirror.GVKCSV.Group, Resource: kube.Resource(mirror.GVKCSV).Resource,
+				Subresource: "status",
 			}
 			if allowed, err = o.cluster.Allowed(ctx, account, what); err != nil {
 				return nil, nil, err
@@ -186,5 +191,6 @@ func foreignDeployments(out []appsv1.Deployment, list []unstructured.Unstructure
 
 // Made reports an object that the mirrors' field manager has written.
 func Made(o metav1.Object) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+	return slices.ContainsFunc(o.GetManagedFields(),
+		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }

@@ -38,7 +38,9 @@ func (c *olmCluster) encoded(list []appsv1.Deployment) (out []unstructured.Unstr
 	return out
 }
 
-func (c *olmCluster) List(context.Context, schema.GroupVersionKind, string, string) ([]unstructured.Unstructured, error) {
+func (c *olmCluster) List(context.Context, schema.GroupVersionKind, string, string) (
+	[]unstructured.Unstructured, error,
+) {
 	var named []appsv1.Deployment
 	for _, d := range c.deployments {
 		if d.Labels["app"] == "olm-operator" || d.Labels["app"] == "catalog-operator" {
@@ -48,7 +50,9 @@ func (c *olmCluster) List(context.Context, schema.GroupVersionKind, string, stri
 	return c.encoded(named), nil
 }
 
-func (c *olmCluster) Page(_ context.Context, _ schema.GroupVersionResource, _ int64, from string) ([]unstructured.Unstructured, string, error) {
+func (c *olmCluster) Page(_ context.Context, _ schema.GroupVersionResource, _ int64, from string) (
+	[]unstructured.Unstructured, string, error,
+) {
 	c.pages++
 	half := len(c.deployments) / 2
 	if from == "" {
@@ -57,12 +61,15 @@ func (c *olmCluster) Page(_ context.Context, _ schema.GroupVersionResource, _ in
 	return c.encoded(c.deployments[half:]), "", nil
 }
 
-func (c *olmCluster) Foreign(context.Context, schema.GroupVersionKind, string, string) (*metav1.PartialObjectMetadata, error) {
+func (c *olmCluster) Foreign(context.Context, schema.GroupVersionKind, string, string) (
+	*metav1.PartialObjectMetadata, error,
+) {
 	return c.definition, nil
 }
 
 func (c *olmCluster) Allowed(_ context.Context, a kube.Account, what authorizationv1.ResourceAttributes) (bool, error) {
-	if what.Namespace != "" || what.Resource != "clusterserviceversions" || what.Subresource != "status" || what.Group != "operators.coreos.com" {
+	if what.Namespace != "" || what.Resource != "clusterserviceversions" || what.Subresource != "status" ||
+		what.Group != "operators.coreos.com" {
 		c.t.Errorf("asked for %+v, want a right over the whole cluster that OLM cannot do without", what)
 	}
 	return c.powerful[a], nil
@@ -72,7 +79,10 @@ func (c *olmCluster) Allowed(_ context.Context, a kube.Account, what authorizati
 func TestOLM(t *testing.T) {
 	t.Parallel()
 	deployment := func(namespace, name, account string, change func(*appsv1.Deployment)) appsv1.Deployment {
-		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}}
+		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name,
+			Labels: map[string]string{"app": name},
+		}}
 		d.Spec.Template.Spec.ServiceAccountName = account
 		change(&d)
 		return d
@@ -82,7 +92,9 @@ func TestOLM(t *testing.T) {
 		d.Labels, d.Spec.Template.Spec.Containers = nil, []corev1.Container{{Command: []string{"/bin/olm"}}}
 	}
 	of := func(manager string) *metav1.PartialObjectMetadata {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager}}}}
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager}},
+		}}
 	}
 	olm := kube.Account{Namespace: "olm", Name: "operator"}
 	for name, c := range map[string]struct {
@@ -92,25 +104,48 @@ func TestOLM(t *testing.T) {
 		later      bool // found when it is asked again, after the tenant's account got OLM's rights
 		pages      int
 	}{
-		"nothing":                             {},
-		"OLM":                                 {list: []appsv1.Deployment{deployment("olm", "olm-operator", "operator", plain)}, want: "olm/olm-operator, whose service account operator may", later: true},
-		"a tenant's Deployment of that name":  {list: []appsv1.Deployment{deployment("tenant", "olm-operator", "operator", plain)}, later: true},
-		"a tenant's with the default account": {list: []appsv1.Deployment{deployment("tenant", "olm-operator", "", plain)}},
-		"an operator of Chandler's": {list: []appsv1.Deployment{deployment("olm", "olm-operator", "operator", func(d *appsv1.Deployment) {
-			d.Labels["chandler-fleet.io/managed"], d.Labels["olm.owner"] = "true", "tide.v1"
-		})}},
+		"nothing": {},
+		"OLM": {
+			list: []appsv1.Deployment{
+				deployment("olm", "olm-operator", "operator", plain),
+			},
+			want: "olm/olm-operator, whose service account operator may", later: true,
+		},
+		"a tenant's Deployment of that name": {list: []appsv1.Deployment{
+			deployment("tenant", "olm-operator", "operator", plain),
+		}, later: true},
+		"a tenant's with the default account": {list: []appsv1.Deployment{
+			deployment("tenant", "olm-operator", "", plain),
+		}},
+		"an operator of Chandler's": {list: []appsv1.Deployment{
+			deployment("olm", "olm-operator", "operator", func(d *appsv1.Deployment) {
+				d.Labels["chandler-fleet.io/managed"], d.Labels["olm.owner"] = "true", "tide.v1"
+			}),
+		}},
 		"under another name": {
-			list:       []appsv1.Deployment{deployment("tenant", "web", "web", plain), deployment("olm", "lifecycle", "operator", program)},
+			list: []appsv1.Deployment{
+				deployment("tenant", "web", "web", plain),
+				deployment("olm", "lifecycle", "operator", program),
+			},
 			definition: of("kubectl"), want: "olm/lifecycle", later: true, pages: 2,
 		},
-		"its program without its rights": {list: []appsv1.Deployment{deployment("tenant", "lifecycle", "operator", program)}, definition: of("kubectl"), later: true, pages: 2},
-		"no definition but our own":      {list: []appsv1.Deployment{deployment("tenant", "web", "web", plain)}, definition: of(manager)},
+		"its program without its rights": {list: []appsv1.Deployment{
+			deployment("tenant", "lifecycle", "operator", program),
+		}, definition: of("kubectl"), later: true, pages: 2},
+		"no definition but our own": {
+			list:       []appsv1.Deployment{deployment("tenant", "web", "web", plain)},
+			definition: of(manager),
+		},
 	} {
 		at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
-		in := &olmCluster{t: t, deployments: c.list, powerful: map[kube.Account]bool{olm: true}, definition: c.definition}
+		in := &olmCluster{
+			t: t, deployments: c.list, powerful: map[kube.Account]bool{olm: true},
+			definition: c.definition,
+		}
 		o := NewOLM(in, slog.New(slog.DiscardHandler), func() time.Time { return at })
 		got, changed, err := o.Running(t.Context())
-		if err != nil || c.want == "" != (got == "") || !strings.HasPrefix(got, c.want) || changed != (got != "") || o.Known() != got || in.pages != c.pages {
+		if err != nil || c.want == "" != (got == "") || !strings.HasPrefix(got, c.want) || changed != (got != "") ||
+			o.Known() != got || in.pages != c.pages {
 			t.Errorf("%s: found %q, changed %v, %v, after %d pages", name, got, changed, err, in.pages)
 		}
 		// an administrator of the cluster gives it OLM's rights

@@ -82,7 +82,8 @@ func (c clock) Since(t time.Time) time.Duration { return c.now().Sub(t) }
 
 // spamKey is the object that an Event tells of.
 func spamKey(e *corev1.Event) string {
-	return e.InvolvedObject.Kind + "/" + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + "/" + e.Source.Component
+	return e.InvolvedObject.Kind + "/" + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name + "/" +
+		e.Source.Component
 }
 
 // sleep waits, or until the context ends.
@@ -111,7 +112,8 @@ func (t *recorder) record(about corev1.ObjectReference, list []mirror.Event) {
 		}
 		t.recorded[e.Name] = e.Time
 		if len(t.pending) >= eventQueue || t.spam.Filter(e.Object(about)) {
-			t.Log.Debug("an Event is left out: there are too many", "object", about.Kind+" "+about.Namespace+"/"+about.Name, "reason", e.Reason)
+			t.Log.Debug("an Event is left out: there are too many", "object", about.Kind+" "+about.Namespace+"/"+
+				about.Name, "reason", e.Reason)
 			continue
 		}
 		t.pending, added = append(t.pending, telling{e, about}), true
@@ -141,7 +143,8 @@ func (t *recorder) run(ctx context.Context) {
 			return
 		}
 		if err := t.write(ctx, next); err != nil && ctx.Err() == nil {
-			t.Log.WarnContext(ctx, "an Event is left out: it could not be written", "object", next.about.Kind+" "+next.about.Namespace+"/"+next.about.Name,
+			t.Log.WarnContext(ctx, "an Event is left out: it could not be written", "object",
+				next.about.Kind+" "+next.about.Namespace+"/"+next.about.Name,
 				"reason", next.Reason, "error", err)
 		}
 	}
@@ -189,14 +192,18 @@ func (t *recorder) create(ctx context.Context, n telling) error {
 		if err != nil || ns == nil {
 			return err
 		}
-		about = corev1.ObjectReference{APIVersion: "v1", Kind: gvkNamespace.Kind, Name: ns.GetName(), UID: ns.GetUID(), ResourceVersion: ns.GetResourceVersion()}
+		about = corev1.ObjectReference{
+			APIVersion: "v1", Kind: gvkNamespace.Kind, Name: ns.GetName(), UID: ns.GetUID(),
+			ResourceVersion: ns.GetResourceVersion(),
+		}
 	}
 	o := n.Object(about)
 	body, err := toObject(o)
 	if err != nil {
 		return err
 	}
-	_, err = t.Client.Dynamic.Resource(kube.Resource(gvkEvent)).Namespace(o.Namespace).Create(ctx, body, metav1.CreateOptions{FieldManager: manager})
+	_, err = t.Client.Dynamic.Resource(kube.Resource(gvkEvent)).Namespace(o.Namespace).Create(
+		ctx, body, metav1.CreateOptions{FieldManager: manager})
 	return err
 }
 
@@ -210,7 +217,8 @@ func (k *Keeper) record(w Wanted) {
 		return
 	}
 	k.recorder.record(corev1.ObjectReference{
-		APIVersion: w.GVK.GroupVersion().String(), Kind: w.GVK.Kind, Namespace: w.Namespace, Name: w.Name, UID: n.uid, ResourceVersion: n.version,
+		APIVersion: w.GVK.GroupVersion().String(), Kind: w.GVK.Kind, Namespace: w.Namespace, Name: w.Name, UID: n.uid,
+		ResourceVersion: n.version,
 	}, w.Events)
 }
 

@@ -33,11 +33,17 @@ func (b *box) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, b.answers = b.answers[0], b.answers[1:]
 	}
 	var e corev1.Event
-	var answer any = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reasons[status]}
+	var answer any = map[string]any{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status,
+		"reason": reasons[status],
+	}
 	switch r.Method {
 	case http.MethodGet:
 		status = http.StatusOK
-		answer = map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "ops", "uid": "uid-of-ops"}}
+		answer = map[string]any{
+			"kind": "Namespace", "apiVersion": "v1",
+			"metadata": map[string]any{"name": "ops", "uid": "uid-of-ops"},
+		}
 	default:
 		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 			b.t.Error(err)
@@ -53,7 +59,10 @@ func (b *box) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var reasons = map[int]string{http.StatusConflict: "AlreadyExists", http.StatusForbidden: "Forbidden", http.StatusInternalServerError: "InternalError"}
+var reasons = map[int]string{
+	http.StatusConflict: "AlreadyExists", http.StatusForbidden: "Forbidden",
+	http.StatusInternalServerError: "InternalError",
+}
 
 var eventTime = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 
@@ -68,7 +77,8 @@ func (b *box) tells(t *testing.T) *recorder {
 		t.Fatal(err)
 	}
 	out := newRecorder(Config{
-		Client: &kube.Epoch{Dynamic: objects}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return eventTime.Add(time.Minute) },
+		Client: &kube.Epoch{Dynamic: objects}, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return eventTime.Add(time.Minute) },
 	})
 	out.pause = func(context.Context, time.Duration) {}
 	return out
@@ -97,7 +107,10 @@ func happened(n int, at time.Time) []mirror.Event {
 	return mirror.CSVEvents("tide.v1", "uid", 0, list)
 }
 
-var tide = corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "ops", Name: "tide.v1", UID: "shown", ResourceVersion: "7"}
+var tide = corev1.ObjectReference{
+	APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion",
+	Namespace: "ops", Name: "tide.v1", UID: "shown", ResourceVersion: "7",
+}
 
 // TestTold: R-CSV-5: each thing that happened is reported once, of the object that shows it; what is old is not told.
 func TestTold(t *testing.T) {
@@ -118,7 +131,8 @@ func TestTold(t *testing.T) {
 	of := list[0]
 	of.Name, of.OfNamespace = "tide.of-namespace", true
 	recorder.record(tide, []mirror.Event{of})
-	if got := <-b.posted; got.Namespace != "default" || got.InvolvedObject.Kind != "Namespace" || got.InvolvedObject.UID != "uid-of-ops" {
+	if got := <-b.posted; got.Namespace != "default" || got.InvolvedObject.Kind != "Namespace" ||
+		got.InvolvedObject.UID != "uid-of-ops" {
 		t.Errorf("told of the namespace: %+v", got)
 	}
 }
@@ -131,10 +145,13 @@ func TestNotTold(t *testing.T) {
 		answers []int
 		tries   int
 	}{
-		"there already":  {[]int{http.StatusConflict}, 1},
-		"forbidden":      {[]int{http.StatusForbidden}, 1},
-		"failed once":    {[]int{http.StatusInternalServerError}, 2},
-		"fails for ever": {[]int{http.StatusInternalServerError, http.StatusInternalServerError, http.StatusInternalServerError}, tellTries},
+		"there already": {[]int{http.StatusConflict}, 1},
+		"forbidden":     {[]int{http.StatusForbidden}, 1},
+		"failed once":   {[]int{http.StatusInternalServerError}, 2},
+		"fails for ever": {[]int{
+			http.StatusInternalServerError, http.StatusInternalServerError,
+			http.StatusInternalServerError,
+		}, tellTries},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +182,8 @@ func TestToldWithinBounds(t *testing.T) {
 	}
 	other := tide
 	other.Name = "buoy.v1"
-	recorder.record(other, mirror.CSVEvents("buoy.v1", "uid", 0, []protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
+	recorder.record(other, mirror.CSVEvents("buoy.v1", "uid", 0,
+		[]protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
 	if got := len(recorder.pending); got != eventBurst+1 {
 		t.Error("another object is bounded by it, too")
 	}

@@ -55,7 +55,8 @@ type Showing struct {
 // showing; 0 is now.
 func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wait time.Duration, err error) {
 	body, err := digest.JSON(digestType, map[string]any{
-		"content": content, "package": i.Package, "replaces": i.Replaces, "group": s.Group.Name, "targets": s.Group.Targets, "uid": i.UID,
+		"content": content, "package": i.Package, "replaces": i.Replaces, "group": s.Group.Name,
+		"targets": s.Group.Targets, "uid": i.UID,
 	})
 	if err != nil {
 		return nil, 0, err
@@ -75,7 +76,10 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 	}
 	build := s.builder(i, content, status)
 	want := func(namespace string, build func(context.Context) (mirror.Object, error)) {
-		list = append(list, Wanted{Key: Key{GVK: mirror.GVKCSV, Namespace: namespace, Name: i.Name}, Body: string(body), Status: says, Build: build})
+		list = append(list, Wanted{
+			Key: Key{GVK: mirror.GVKCSV, Namespace: namespace, Name: i.Name}, Body: string(body),
+			Status: says, Build: build,
+		})
 	}
 	want(i.Namespace, build)
 	list[0].Events = mirror.CSVEvents(i.Name, i.UID, i.Status.ConditionsDropped, history(i.Status))
@@ -97,13 +101,17 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 func history(s csv.Status) []protocol.Transition {
 	out := make([]protocol.Transition, len(s.Conditions))
 	for i, c := range s.Conditions {
-		out[i] = protocol.Transition{Phase: string(c.Phase), Reason: string(c.Reason), Message: c.Message, Time: c.LastTransitionTime}
+		out[i] = protocol.Transition{
+			Phase: string(c.Phase), Reason: string(c.Reason), Message: c.Message,
+			Time: c.LastTransitionTime,
+		}
 	}
 	return out
 }
 
 // builder makes the ClusterServiceVersion, once for it and all copies.
-func (s Showing) builder(i Installed, content digest.Digest, status map[string]any) func(context.Context) (mirror.Object, error) {
+func (s Showing) builder(i Installed, content digest.Digest, status map[string]any) func(
+	context.Context) (mirror.Object, error) {
 	var made *mirror.Object
 	return func(ctx context.Context) (mirror.Object, error) {
 		if made != nil {
@@ -154,11 +162,16 @@ func Small(objects []mirror.Object) ([]Wanted, error) {
 // Plans are the plans whose executions are kept, those that began first first. bundles are those of the plans that the
 // hub still names, packages those of installed operators by name. Steps are shown at the end: each batch would be a
 // write of its own.
-func Plans(executions []*kube.Execution, bundles map[string][]events.PlannedBundle, packages map[string]string) []mirror.Plan {
+func Plans(executions []*kube.Execution, bundles map[string][]events.PlannedBundle,
+	packages map[string]string,
+) []mirror.Plan {
 	var out []mirror.Plan
 	for _, x := range executions {
 		s := x.Status
-		p := mirror.Plan{ID: x.Spec.Plan, Name: x.Spec.Name, Phase: s.Phase, Message: s.Message, Started: s.Started, Ended: s.Ended}
+		p := mirror.Plan{
+			ID: x.Spec.Plan, Name: x.Spec.Name, Phase: s.Phase, Message: s.Message, Started: s.Started,
+			Ended: s.Ended,
+		}
 		resolving := ""
 		for _, step := range s.Steps {
 			if step.Kind == kube.GVKCSV.Kind {
@@ -167,12 +180,14 @@ func Plans(executions []*kube.Execution, bundles map[string][]events.PlannedBund
 			}
 			if len(step.Warnings) > 0 && step.State == kube.StepDone { // those of others are Chandler's own notes
 				p.Warned = append(p.Warned, mirror.WarnedStep{
-					Index: step.Index - 1, Resolving: resolving, Kind: step.Kind, Name: step.Name, Texts: step.Warnings, Time: step.Time,
+					Index: step.Index - 1, Resolving: resolving, Kind: step.Kind, Name: step.Name, Texts: step.Warnings,
+					Time: step.Time,
 				})
 			}
 			if !s.Ended.IsZero() {
 				p.Steps = append(p.Steps, mirror.PlanStep{
-					Resolving: resolving, GVK: schema.GroupVersionKind{Group: step.Group, Kind: step.Kind}, Name: step.Name, Done: step.State == kube.StepDone,
+					Resolving: resolving, GVK: schema.GroupVersionKind{Group: step.Group, Kind: step.Kind},
+					Name: step.Name, Done: step.State == kube.StepDone,
 				})
 			}
 		}
@@ -181,6 +196,9 @@ func Plans(executions []*kube.Execution, bundles map[string][]events.PlannedBund
 		}
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b mirror.Plan) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b mirror.Plan) int {
+		return cmp.Or(
+			a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
+	})
 	return out
 }

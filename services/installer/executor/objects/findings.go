@@ -116,13 +116,17 @@ func (w Writer) try(ctx context.Context, r scope.Plan, group []render.Object) ([
 		}
 		made, err := w.Client.WouldMake(ctx, &unstructured.Unstructured{Object: o.Clone().Body})
 		switch {
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err),
+			apierrors.IsBadRequest(err):
 			return out, nil // its step says why
 		case err != nil:
 			return nil, err
 		}
 		wants := sharedobject.Normalize(made.Object)
-		in := sharedobject.Input{Writer: part.Owner, Holder: holder, Others: slices.Clone(others), Equal: holder == nil || reflect.DeepEqual(has, wants)}
+		in := sharedobject.Input{
+			Writer: part.Owner, Holder: holder, Others: slices.Clone(others),
+			Equal: holder == nil || reflect.DeepEqual(has, wants),
+		}
 		if sharedobject.Decide(in) == sharedobject.Ask {
 			f, err := asked(in, *part, has, wants)
 			if err != nil {
@@ -148,7 +152,10 @@ func (w Writer) try(ctx context.Context, r scope.Plan, group []render.Object) ([
 
 // asked is what a person is asked of an object that another operator of the plan makes in another form.
 func asked(in sharedobject.Input, part overlay.Share, has, wants map[string]any) (protocol.SharedObject, error) {
-	f := protocol.SharedObject{ObjectRef: part.Ref, Operator: part.Owner.String(), Holder: in.Holder.String(), Differences: compare.Fields(wants, has)}
+	f := protocol.SharedObject{
+		ObjectRef: part.Ref, Operator: part.Owner.String(), Holder: in.Holder.String(),
+		Differences: compare.Fields(wants, has),
+	}
 	for _, o := range in.Others {
 		f.Owners = append(f.Owners, o.String())
 	}

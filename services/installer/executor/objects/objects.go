@@ -29,7 +29,10 @@ type Objects struct {
 
 // New returns what writes objects for a new session.
 func New(overlays func(*scope.Scope) overlay.Set, wake func(string), all func() []protocol.ScopePlans) *Objects {
-	return &Objects{Overlays: overlays, Wake: wake, All: all, locks: locks{seed: maphash.MakeSeed()}, accounts: map[string]*kube.Epoch{}}
+	return &Objects{
+		Overlays: overlays, Wake: wake, All: all, locks: locks{seed: maphash.MakeSeed()},
+		accounts: map[string]*kube.Epoch{},
+	}
 }
 
 // Writer writes in one reconcile of one namespace.

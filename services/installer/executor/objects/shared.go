@@ -43,7 +43,9 @@ func Owned(live *unstructured.Unstructured) bool {
 }
 
 // weigh says who has an object and what writing it comes to; f is what approvers are or were asked, nil where nothing.
-func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (in sharedobject.Input, f *protocol.SharedObject, err error) {
+func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (
+	in sharedobject.Input, f *protocol.SharedObject, err error,
+) {
 	if in, err = (kube.Shares{Epoch: w.Client}).Sharers(ctx, live, part.Owner); err != nil || len(in.Others) == 0 {
 		return in, nil, err
 	}
@@ -62,7 +64,8 @@ func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured
 		return in, nil, err
 	}
 	f = &protocol.SharedObject{
-		ObjectRef: part.Ref, Operator: part.Owner.String(), Holder: in.Writer.String(), Differences: fields, Refused: refused, Finding: finding,
+		ObjectRef: part.Ref, Operator: part.Owner.String(), Holder: in.Writer.String(), Differences: fields,
+		Refused: refused, Finding: finding,
 	}
 	if in.Holder != nil {
 		f.Holder = in.Holder.String()
@@ -71,7 +74,8 @@ func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured
 		f.Owners = append(f.Owners, o.String())
 	}
 	slices.Sort(f.Owners)
-	if c := part.Grant.Chosen(part.Ref.ChoiceName(), finding); c != nil && (refused == "" || c.Choice == events.ChoiceKeep) {
+	if c := part.Grant.Chosen(part.Ref.ChoiceName(), finding); c != nil &&
+		(refused == "" || c.Choice == events.ChoiceKeep) {
 		in.Choice = c.Choice
 		if sharedobject.Decide(in) != sharedobject.Ask {
 			f.Choice, f.By = c.Choice, c.By
@@ -82,7 +86,9 @@ func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured
 
 // forms compares an object with what would become of it if a body took its place: have is the digest of the form that
 // it has, refused why the API server would not let it be replaced.
-func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured) (have string, fields []protocol.FieldDrift, refused string, err error) {
+func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured) (
+	have string, fields []protocol.FieldDrift, refused string, err error,
+) {
 	if have, err = sharedobject.Digest(live.Object); err != nil {
 		return "", nil, "", err
 	}
@@ -106,7 +112,9 @@ func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured
 }
 
 // PutShared writes an object in its step where other operators may have it.
-func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructured.Unstructured, part overlay.Share) (*unstructured.Unstructured, error) {
+func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructured.Unstructured, part overlay.Share) (
+	*unstructured.Unstructured, error,
+) {
 	unlock := w.locks.lock(part.Ref)
 	defer unlock()
 	live, err := w.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
@@ -145,7 +153,9 @@ func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructure
 }
 
 // elect notes before the write who holds an object, where a person chose it, or chose otherwise before.
-func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elected *sharedobject.Owner, in sharedobject.Input, part overlay.Share) error {
+func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elected *sharedobject.Owner,
+	in sharedobject.Input, part overlay.Share,
+) error {
 	if len(in.Others) == 0 || elected == nil {
 		return nil
 	}
@@ -156,7 +166,11 @@ func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elec
 		}
 	}
 	return w.Points.Between("elect", func() error {
-		return kube.Shares{Epoch: w.Client}.Elect(ctx, live, kube.Election{Object: part.Ref.String(), Namespace: elected.Namespace, Package: elected.Package, Plan: part.Plan})
+		return kube.Shares{Epoch: w.Client}.Elect(ctx, live,
+			kube.Election{
+				Object: part.Ref.String(), Namespace: elected.Namespace, Package: elected.Package,
+				Plan: part.Plan,
+			})
 	})
 }
 
@@ -168,7 +182,9 @@ func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elec
 //	otherwise                                 the operator
 //
 // nil is the operator itself.
-func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (*sharedobject.Owner, error) {
+func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (
+	*sharedobject.Owner, error,
+) {
 	if live != nil && (!Owned(live) || onlyOf(live, part.Owner)) {
 		return nil, nil //nolint:nilnil // it is nobody's, or the operator's
 	}
@@ -193,14 +209,18 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 		return nil, err
 	}
 	if chosen != nil {
-		if i := slices.IndexFunc(in.Others, func(o sharedobject.Owner) bool { return o.Namespace == chosen.Namespace && o.Package == chosen.Package }); i >= 0 {
+		if i := slices.IndexFunc(in.Others, func(o sharedobject.Owner) bool {
+			return o.Namespace == chosen.Namespace &&
+				o.Package == chosen.Package
+		}); i >= 0 {
 			return &in.Others[i], nil
 		}
 	}
 	if in.Holder == nil || in.Holder.Is(part.Owner) {
 		return nil, nil //nolint:nilnil // it is the operator's
 	}
-	if held := (kube.Operator{Namespace: in.Holder.Namespace, Name: in.Holder.CSV}).Label(); kube.OwnerOf(live) != held {
+	if held := (kube.Operator{Namespace: in.Holder.Namespace, Name: in.Holder.CSV}).Label(); kube.OwnerOf(
+		live) != held {
 		return nil, nil //nolint:nilnil // who held it is gone
 	}
 	return in.Holder, nil
@@ -216,7 +236,9 @@ func onlyOf(live *unstructured.Unstructured, owner sharedobject.Owner) bool {
 
 // keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is,
 // but for the note that the operator has it; nil is an object that its holder is to make again.
-func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, part overlay.Share) (*unstructured.Unstructured, error) {
+func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, part overlay.Share) (
+	*unstructured.Unstructured, error,
+) {
 	unlock := w.locks.lock(part.Ref)
 	defer unlock()
 	live, err := w.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())

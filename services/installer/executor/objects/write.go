@@ -16,7 +16,9 @@ import (
 
 // Reapply writes one object of an operator at rest as it is to be now. It is written as Chandler itself: what the
 // plan's account was allowed is put back, whatever that account may do today (R-OG-64).
-func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Object) (*unstructured.Unstructured, error) {
+func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Object) (
+	*unstructured.Unstructured, error,
+) {
 	body, err := w.Overlays(w.Scope).Decorate(w.Namespace, s, o)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,8 @@ func (w Writer) Applying(write func() (*unstructured.Unstructured, error)) (*uns
 // operator's rights in its name is nobody else's.
 func (w Writer) Adopt(ctx context.Context, body *unstructured.Unstructured) error {
 	gvk := body.GroupVersionKind()
-	if there, _ := w.Watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != kube.GVKCRD || gvk == kube.GVKInstalledOperator {
+	if there, _ := w.Watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != kube.GVKCRD ||
+		gvk == kube.GVKInstalledOperator {
 		return nil
 	}
 	if h := body.GetLabels()[render.LabelPermissionsHash]; h != "" && strings.HasSuffix(body.GetName(), h) {

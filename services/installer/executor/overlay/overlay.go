@@ -33,7 +33,9 @@ type Overlay struct {
 type Set []Overlay
 
 // Apply returns an object with its overlays, and the digest of that where an overlay is about it.
-func (s Set) Apply(t scope.RenderTarget, o render.Object) (body *unstructured.Unstructured, rendered string, err error) {
+func (s Set) Apply(t scope.RenderTarget, o render.Object) (
+	body *unstructured.Unstructured, rendered string, err error,
+) {
 	body = &unstructured.Unstructured{Object: o.Clone().Body}
 	if o.GVK.Kind == kube.GVKCSV.Kind {
 		kube.InstalledOperator(body)
@@ -109,7 +111,8 @@ func (s Set) Decorate(ns string, t scope.RenderTarget, o render.Object) (*unstru
 
 func annotate(body *unstructured.Unstructured, t scope.RenderTarget, step, rendered string) {
 	extra := map[string]string{
-		scope.AnnotationDigest: step, scope.AnnotationRendered: rendered, scope.AnnotationPlan: t.Plan, scope.AnnotationComponent: t.Component,
+		scope.AnnotationDigest: step, scope.AnnotationRendered: rendered, scope.AnnotationPlan: t.Plan,
+		scope.AnnotationComponent: t.Component,
 	}
 	if body.GetKind() == kube.GVKInstalledOperator.Kind {
 		extra[scope.AnnotationContent], extra[scope.AnnotationPackage] = t.Bundle.Content, t.Bundle.Package

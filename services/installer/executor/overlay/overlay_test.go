@@ -38,7 +38,10 @@ func adds(text string) overlay.Overlay {
 }
 
 func target() scope.RenderTarget {
-	return scope.RenderTarget{Plan: "p", Component: "c", UID: "u", Bundle: events.PlannedBundle{CSV: "tide.v1", Package: "tide", Content: "sha256:1"}}
+	return scope.RenderTarget{
+		Plan: "p", Component: "c", UID: "u",
+		Bundle: events.PlannedBundle{CSV: "tide.v1", Package: "tide", Content: "sha256:1"},
+	}
 }
 
 // TestApply: overlays are applied in their order, to what they are about alone, and never to what was rendered.
@@ -59,11 +62,15 @@ func TestApply(t *testing.T) {
 	if _, other, _ := (overlay.Set{adds("a"), adds("c")}).Apply(target(), o); other == digest {
 		t.Error("another input gives the same digest")
 	}
-	if body, digest, err := set.Apply(target(), object("ConfigMap", "ports")); err != nil || digest != "" || body.GetAnnotations() != nil {
+	if body, digest, err := set.Apply(target(), object("ConfigMap", "ports")); err != nil || digest != "" ||
+		body.GetAnnotations() != nil {
 		t.Errorf("an object that no overlay is about: %v, %q, %v", body, digest, err)
 	}
 	refused := errors.New("no")
-	fails := overlay.Overlay{About: adds("").About, Input: adds("").Input, Apply: func(scope.RenderTarget, *unstructured.Unstructured) error { return refused }}
+	fails := overlay.Overlay{
+		About: adds("").About, Input: adds("").Input,
+		Apply: func(scope.RenderTarget, *unstructured.Unstructured) error { return refused },
+	}
 	if _, _, err := (overlay.Set{fails}).Apply(target(), o); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
@@ -111,7 +118,8 @@ func TestDecorate(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := body.GetAnnotations()
-	if a[scope.AnnotationPlan] != "p" || a[scope.AnnotationComponent] != "c" || a[scope.AnnotationDigest] == "" || a[scope.AnnotationRendered] == "" || a["sea.test/order"] != "a" {
+	if a[scope.AnnotationPlan] != "p" || a[scope.AnnotationComponent] != "c" || a[scope.AnnotationDigest] == "" ||
+		a[scope.AnnotationRendered] == "" || a["sea.test/order"] != "a" {
 		t.Errorf("annotations %v", a)
 	}
 	if body.GetLabels()[kube.LabelManaged] != "true" {

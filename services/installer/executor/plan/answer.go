@@ -75,7 +75,9 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 
 // begunCheck says of a plan that has begun what keeps it from going on. What a person may settle came since it was
 // looked at, and is looked at as it is now.
-func (w worker) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Execution) (out protocol.PlanCheck, err error) {
+func (w worker) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Execution) (
+	out protocol.PlanCheck, err error,
+) {
 	out.Account = x.Spec.Account
 	s := x.Status
 	if s.Phase != protocol.PlanBlocked && s.Phase != protocol.PlanFailed {

@@ -124,7 +124,10 @@ func (w worker) open(ctx context.Context, r scope.Plan, x *kube.Execution) (*kub
 		return nil, err
 	}
 	p := r.Plan
-	spec := kube.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs, Grant: p.Grant}
+	spec := kube.ExecutionSpec{
+		Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs,
+		Grant: p.Grant,
+	}
 	spec.Steps, spec.Account = hubclient.CountSteps(p), w.GroupAccount().User()
 	for _, b := range r.Document.Bundles {
 		spec.Operators = append(spec.Operators, b.CSV)

@@ -29,7 +29,10 @@ func (w worker) checks() []func(context.Context, scope.Plan) (*failure.Failure, 
 	upgradeable := func(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 		return w.Conditions.CheckUpgradeable(ctx, w.Scope, r)
 	}
-	return []func(context.Context, scope.Plan) (*failure.Failure, error){w.checkBase, w.checkRemovals, upgradeable, w.checkAccount, w.checkOwners}
+	return []func(context.Context, scope.Plan) (*failure.Failure, error){
+		w.checkBase, w.checkRemovals, upgradeable,
+		w.checkAccount, w.checkOwners,
+	}
 }
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
@@ -54,7 +57,10 @@ func (w worker) checkBase(ctx context.Context, r scope.Plan) (*failure.Failure, 
 			return nil, err
 		}
 		if found == nil {
-			return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Message: b.CSV + " is to follow " + b.Replaces + ", which is not installed"}, nil
+			return &failure.Failure{
+				Class: failure.Conflict, Reason: failure.ReasonBase,
+				Message: b.CSV + " is to follow " + b.Replaces + ", which is not installed",
+			}, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // neither a failure nor an error: the base is as it was
@@ -72,7 +78,9 @@ func (w worker) checkAccount(ctx context.Context, r scope.Plan) (*failure.Failur
 	}
 	return &failure.Failure{
 		Class: failure.Conflict, Reason: reasonNoAccount, Quick: true,
-		Message: fmt.Sprintf("attenuated service account query failed - please make sure the service account exists. sa=%s operatorgroup=%s/%s",
+		Message: fmt.Sprintf(
+			"attenuated service account query failed - please make sure the service account exists. sa=%s "+
+				"operatorgroup=%s/%s",
 			a.Name, w.Namespace, w.Wanted.OperatorGroup.Name),
 	}, nil
 }
@@ -80,8 +88,8 @@ func (w worker) checkAccount(ctx context.Context, r scope.Plan) (*failure.Failur
 // question is a plan as the cluster is asked about it.
 func (w worker) question(r scope.Plan) (preflight.Question, error) {
 	q := preflight.Question{
-		Namespace: w.Namespace, Objects: slices.Concat(r.Objects, w.secrets(r)), Targets: w.Targets(), Managers: map[string]string{},
-		KubernetesVersion: w.Version, Grant: r.Grant,
+		Namespace: w.Namespace, Objects: slices.Concat(r.Objects, w.secrets(r)), Targets: w.Targets(),
+		Managers: map[string]string{}, KubernetesVersion: w.Version, Grant: r.Grant,
 	}
 	for _, b := range r.Document.Bundles {
 		q.Managers[b.CSV] = w.Manager(b.Package)
@@ -100,7 +108,10 @@ func (w worker) secrets(r scope.Plan) []render.Object {
 	var out []render.Object
 	for _, name := range slices.Sorted(maps.Keys(r.CSVs)) {
 		for _, c := range w.Called(r.CSVs[name]) {
-			out = append(out, render.Object{GVK: certs.GVKSecret, Namespace: w.Namespace, Name: c.Secret, Resolving: name, Body: map[string]any{}})
+			out = append(out, render.Object{
+				GVK: certs.GVKSecret, Namespace: w.Namespace, Name: c.Secret,
+				Resolving: name, Body: map[string]any{},
+			})
 		}
 	}
 	return out
@@ -143,7 +154,10 @@ func (w worker) checkRights(ctx context.Context, r scope.Plan) (*failure.Failure
 	if len(missing.Missing) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden, Message: permissions.ForbiddenMessage(missing)}, nil
+	return &failure.Failure{
+		Class: failure.Transient, Reason: failure.ReasonForbidden,
+		Message: permissions.ForbiddenMessage(missing),
+	}, nil
 }
 
 // checkCRDs wants every definition to be safe to change (R-CRD). It is asked again with back-off, and at once when a
@@ -281,7 +295,8 @@ func (w worker) checkRemovals(_ context.Context, r scope.Plan) (*failure.Failure
 			if x := w.Removing(name); x != nil {
 				return &failure.Failure{
 					Class: failure.Conflict, Reason: failure.ReasonUninstalling, Quick: true,
-					Message: name + " is being uninstalled (removal " + x.Spec.Plan + "): the plan goes on when that has ended",
+					Message: name + " is being uninstalled (removal " + x.Spec.Plan +
+						"): the plan goes on when that has ended",
 				}, nil
 			}
 		}

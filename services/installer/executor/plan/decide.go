@@ -28,7 +28,8 @@ func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 	if w.RecordBehind {
 		return &failure.Failure{
 			Class: failure.Stopped, Reason: failure.ReasonBehind, Quick: true,
-			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.Wanted.Position, w.Seen(w.Namespace)),
+			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.Wanted.Position,
+				w.Seen(w.Namespace)),
 		}
 	}
 	if f := w.Stopped(); f != nil {
@@ -39,7 +40,10 @@ func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: err.Error()}
 	}
 	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.Logs.ClusterID || g.Namespace != w.Namespace {
-		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another plan, digest, cluster or namespace"}
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true,
+			Message: "the grant is for another plan, digest, cluster or namespace",
+		}
 	}
 	if !begun && g.Expired(w.Now()) {
 		return failure.GrantExpired(g)
@@ -48,7 +52,10 @@ func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 		return f
 	}
 	if g.Account != w.GroupAccount().Name {
-		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another service account than the operator group names"}
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true,
+			Message: "the grant is for another service account than the operator group names",
+		}
 	}
 	return nil
 }
@@ -57,7 +64,8 @@ func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 // ClusterServiceVersion.
 func following(objects []render.Object, i int) int {
 	n := i
-	for n < len(objects) && n-i < maxBatch && objects[n].Resolving == objects[i].Resolving && scope.SortOf(objects[n]) == scope.SortOf(objects[i]) {
+	for n < len(objects) && n-i < maxBatch && objects[n].Resolving == objects[i].Resolving &&
+		scope.SortOf(objects[n]) == scope.SortOf(objects[i]) {
 		n++
 		if objects[i].GVK.Kind == kube.GVKCSV.Kind {
 			break
@@ -72,5 +80,7 @@ func binds(o render.Object) bool {
 
 // sameOrigin reports an object that was written by the step that would write it, under the same overlays.
 func sameOrigin(live, want map[string]string) bool {
-	return live[scope.AnnotationDigest] == want[scope.AnnotationDigest] && live[scope.AnnotationRendered] == want[scope.AnnotationRendered] && live[scope.AnnotationPlan] == want[scope.AnnotationPlan]
+	return live[scope.AnnotationDigest] == want[scope.AnnotationDigest] &&
+		live[scope.AnnotationRendered] == want[scope.AnnotationRendered] &&
+		live[scope.AnnotationPlan] == want[scope.AnnotationPlan]
 }

@@ -28,25 +28,61 @@ func TestAdmit(t *testing.T) {
 		begun   bool
 		want    string
 	}{
-		"as granted":                          {},
-		"a record that has gone back":         {scope: func(s *scope.Scope) { s.RecordBehind = true }, begun: true, want: failure.ReasonBehind},
-		"the stop switch":                     {stopped: true, begun: true, want: failure.ReasonStopped},
-		"another plan":                        {grant: func(g *protocol.Grant) { g.Plan = "q" }, want: failure.ReasonGrant},
-		"another namespace":                   {grant: func(g *protocol.Grant) { g.Namespace = "quays" }, want: failure.ReasonGrant},
-		"another cluster":                     {grant: func(g *protocol.Grant) { g.Cluster = "d" }, want: failure.ReasonGrant},
-		"expired":                             {grant: func(g *protocol.Grant) { g.Expires = now }, want: failure.ReasonExpired},
-		"expired, but begun":                  {grant: func(g *protocol.Grant) { g.Expires = now }, begun: true},
-		"no operator group":                   {scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 }, want: failure.ReasonNoGroup},
-		"no operator group any more":          {scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 }, begun: true, want: failure.ReasonNoGroup},
-		"several operator groups":             {scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 2 }, want: failure.ReasonManyGroups},
-		"another account":                     {grant: func(g *protocol.Grant) { g.Account = "deployer" }, want: failure.ReasonGrant},
+		"as granted": {},
+		"a record that has gone back": {
+			scope: func(s *scope.Scope) { s.RecordBehind = true }, begun: true,
+			want: failure.ReasonBehind,
+		},
+		"the stop switch": {stopped: true, begun: true, want: failure.ReasonStopped},
+		"another plan": {
+			grant: func(g *protocol.Grant) { g.Plan = "q" },
+			want:  failure.ReasonGrant,
+		},
+		"another namespace": {
+			grant: func(g *protocol.Grant) { g.Namespace = "quays" },
+			want:  failure.ReasonGrant,
+		},
+		"another cluster": {
+			grant: func(g *protocol.Grant) { g.Cluster = "d" },
+			want:  failure.ReasonGrant,
+		},
+		"expired": {
+			grant: func(g *protocol.Grant) { g.Expires = now },
+			want:  failure.ReasonExpired,
+		},
+		"expired, but begun": {grant: func(g *protocol.Grant) { g.Expires = now }, begun: true},
+		"no operator group": {
+			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 },
+			want:  failure.ReasonNoGroup,
+		},
+		"no operator group any more": {
+			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 },
+			begun: true, want: failure.ReasonNoGroup,
+		},
+		"several operator groups": {
+			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 2 },
+			want:  failure.ReasonManyGroups,
+		},
+		"another account": {
+			grant: func(g *protocol.Grant) { g.Account = "deployer" },
+			want:  failure.ReasonGrant,
+		},
 		"another account, for what has begun": {grant: func(g *protocol.Grant) { g.Account = "deployer" }, begun: true},
-		"the account that the group names":    {grant: func(g *protocol.Grant) { g.Account = "deployer" }, scope: func(s *scope.Scope) { s.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" }},
-		"Chandler's own namespace":            {grant: func(g *protocol.Grant) { g.Namespace = kube.SystemNamespace }, scope: func(s *scope.Scope) { s.Namespace = kube.SystemNamespace }, want: failure.ReasonReserved},
+		"the account that the group names": {
+			grant: func(g *protocol.Grant) { g.Account = "deployer" },
+			scope: func(s *scope.Scope) { s.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" },
+		},
+		"Chandler's own namespace": {
+			grant: func(g *protocol.Grant) { g.Namespace = kube.SystemNamespace },
+			scope: func(s *scope.Scope) { s.Namespace = kube.SystemNamespace }, want: failure.ReasonReserved,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			grant := protocol.Grant{Plan: "p", Digest: "d", Cluster: "c", Namespace: "ports", Expires: now.Add(time.Hour)}
+			grant := protocol.Grant{
+				Plan: "p", Digest: "d", Cluster: "c", Namespace: "ports",
+				Expires: now.Add(time.Hour),
+			}
 			if c.grant != nil {
 				c.grant(&grant)
 			}
@@ -63,7 +99,8 @@ func TestAdmit(t *testing.T) {
 					return nil
 				},
 			}
-			sc := scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, OperatorGroups: 1}, nil, time.Hour)
+			sc := scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, OperatorGroups: 1}, nil,
+				time.Hour)
 			if c.scope != nil {
 				c.scope(sc)
 			}
@@ -116,7 +153,10 @@ func TestSameOrigin(t *testing.T) {
 		t.Error("the same step")
 	}
 	for key := range step {
-		other := map[string]string{scope.AnnotationDigest: "d", scope.AnnotationRendered: "r", scope.AnnotationPlan: "p"}
+		other := map[string]string{
+			scope.AnnotationDigest: "d", scope.AnnotationRendered: "r",
+			scope.AnnotationPlan: "p",
+		}
 		other[key] = "x"
 		if sameOrigin(other, step) {
 			t.Errorf("another %s counts as the same", key)

@@ -68,12 +68,16 @@ func (w worker) passDeployments(ctx context.Context, r *run, name string) (*fail
 
 // notYet is why the Deployments of an operator are not written in its phase.
 func notYet(m *scope.Operator) *failure.Failure {
-	f := &failure.Failure{Class: failure.Transient, Reason: string(m.Status.Reason), Message: m.Status.Message, Quick: true}
+	f := &failure.Failure{
+		Class: failure.Transient, Reason: string(m.Status.Reason), Message: m.Status.Message,
+		Quick: true,
+	}
 	if m.Status.Phase == csv.PhaseFailed { // nothing but a change by somebody ends it
 		f.Class = failure.Conflict
 	}
 	if m.Status.Phase == csv.PhasePending && m.Status.Reason == csv.ReasonRequirementsUnknown {
-		f.Reason, f.Message = failure.ReasonPredecessor, m.Name()+" waits for the ClusterServiceVersion that it replaces"
+		f.Reason, f.Message = failure.ReasonPredecessor, m.Name()+
+			" waits for the ClusterServiceVersion that it replaces"
 	}
 	return f
 }
@@ -96,11 +100,15 @@ func (w worker) passCallers(ctx context.Context, r *run, name string) (*failure.
 	case c.Healthy:
 		return nil, nil //nolint:nilnil // the way is free
 	case m.Status.Phase != csv.PhaseFailed:
-		return &failure.Failure{Class: failure.Transient, Reason: reasonNotServing, Message: c.Message, Quick: true}, nil
+		return &failure.Failure{Class: failure.Transient, Reason: reasonNotServing, Message: c.Message, Quick: true},
+			nil
 	}
 	for n := range r.log.Status.Steps {
-		if s := &r.log.Status.Steps[n]; s.State == kube.StepTaken && r.Objects[n].Resolving == name && render.Calls(r.Objects[n].GVK) {
-			s.State, s.Operator, s.Warnings = kube.StepLeft, name, []string{"not written: what it has the API server call does not answer (" + c.Message + "); it is written when that does"}
+		if s := &r.log.Status.Steps[n]; s.State == kube.StepTaken && r.Objects[n].Resolving == name &&
+			render.Calls(r.Objects[n].GVK) {
+			s.State, s.Operator, s.Warnings = kube.StepLeft, name,
+				[]string{"not written: what it has the API server call does not answer (" + c.Message +
+					"); it is written when that does"}
 		}
 	}
 	return nil, nil //nolint:nilnil // it had its time
@@ -114,7 +122,9 @@ func (w worker) lost(ctx context.Context, name string) (*failure.Failure, error)
 	case err != nil:
 		return nil, err
 	case found != nil:
-		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " + name + " was changed and cannot be followed any more"}, nil
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " +
+			name + " was changed and cannot be followed any more"}, nil
 	}
-	return &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " + name + " was removed while its plan ran"}, nil
+	return &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " +
+		name + " was removed while its plan ran"}, nil
 }

@@ -27,7 +27,9 @@ func (c *certified) Certify(_ context.Context, _ *scope.Scope, t scope.RenderTar
 	return true, nil, nil
 }
 
-func (c *certified) CertifyConversion(_ context.Context, _ *scope.Scope, t scope.RenderTarget) (*failure.Failure, error) {
+func (c *certified) CertifyConversion(_ context.Context, _ *scope.Scope, t scope.RenderTarget) (
+	*failure.Failure, error,
+) {
 	*c = append(*c, t.Bundle.CSV+" conversion")
 	return nil, nil
 }
@@ -41,15 +43,26 @@ func TestDeploymentsWaitForThePhase(t *testing.T) {
 		class  string
 		reason string
 	}{
-		"ready":                {csv.Status{Phase: csv.PhaseInstallReady}, "", ""},
-		"installing":           {csv.Status{Phase: csv.PhaseInstalling}, "", ""},
-		"requirements not met": {csv.Status{Phase: csv.PhasePending, Reason: csv.ReasonRequirementsNotMet}, failure.Transient, string(csv.ReasonRequirementsNotMet)},
-		"the former one stays": {csv.Status{Phase: csv.PhasePending, Reason: csv.ReasonRequirementsUnknown}, failure.Transient, failure.ReasonPredecessor},
-		"failed":               {csv.Status{Phase: csv.PhaseFailed, Reason: csv.ReasonRequirementsNotMet}, failure.Conflict, string(csv.ReasonRequirementsNotMet)},
+		"ready":      {csv.Status{Phase: csv.PhaseInstallReady}, "", ""},
+		"installing": {csv.Status{Phase: csv.PhaseInstalling}, "", ""},
+		"requirements not met": {
+			csv.Status{Phase: csv.PhasePending, Reason: csv.ReasonRequirementsNotMet},
+			failure.Transient, string(csv.ReasonRequirementsNotMet),
+		},
+		"the former one stays": {
+			csv.Status{Phase: csv.PhasePending, Reason: csv.ReasonRequirementsUnknown},
+			failure.Transient, failure.ReasonPredecessor,
+		},
+		"failed": {
+			csv.Status{Phase: csv.PhaseFailed, Reason: csv.ReasonRequirementsNotMet},
+			failure.Conflict,
+			string(csv.ReasonRequirementsNotMet),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sc := scope.New(&scope.Env{}, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}}, nil, time.Hour)
+			sc := scope.New(&scope.Env{}, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}}, nil,
+				time.Hour)
 			m := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}, Status: c.status}
 			m.Object.SetName("tide.v1")
 			sc.Follow([]*scope.Operator{m})
@@ -57,10 +70,12 @@ func TestDeploymentsWaitForThePhase(t *testing.T) {
 			waits := map[string]bool{}
 			none := func(*scope.Scope) overlay.Set { return nil }
 			w := worker{Stage: New(Deps{
-				Objects: objects.New(none, nil, nil), Serving: &certificates, Await: func(ns string, waiting bool) { waits[ns] = waiting },
+				Objects: objects.New(none, nil, nil), Serving: &certificates,
+				Await: func(ns string, waiting bool) { waits[ns] = waiting },
 			}), Scope: sc}
 			r := &run{
-				Plan: scope.Plan{Document: installplan.Document{Bundles: []events.PlannedBundle{{CSV: "tide.v1"}}}}, log: &kube.Execution{}, passed: map[string]bool{},
+				Plan: scope.Plan{Document: installplan.Document{Bundles: []events.PlannedBundle{{CSV: "tide.v1"}}}},
+				log:  &kube.Execution{}, passed: map[string]bool{},
 			}
 			deployment := render.Object{GVK: kube.GVKDeployment, Name: "tide", Resolving: "tide.v1"}
 			wait, f, err := w.pass(t.Context(), r, deployment)
@@ -73,13 +88,15 @@ func TestDeploymentsWaitForThePhase(t *testing.T) {
 				t.Fatalf("after phases were reconciled: %v, %v", wait, err)
 			case c.reason == "" && (f != nil || len(certificates) != 1 || waits["ports"]):
 				t.Errorf("it does not go on: %+v, certificates of %v, waits %v", f, certificates, waits)
-			case c.reason != "" && (f == nil || f.Class != c.class || f.Reason != c.reason || len(certificates) > 0 || !waits["ports"]):
+			case c.reason != "" && (f == nil || f.Class != c.class || f.Reason != c.reason || len(certificates) > 0 ||
+				!waits["ports"]):
 				t.Errorf("got %+v, certificates of %v, waits %v", f, certificates, waits)
 			}
 			if c.reason != "" {
 				return
 			}
-			if wait, f, err = w.pass(t.Context(), r, deployment); wait || f != nil || err != nil || len(certificates) != 1 {
+			if wait, f, err = w.pass(t.Context(), r, deployment); wait || f != nil || err != nil ||
+				len(certificates) != 1 {
 				t.Errorf("the gate is asked twice: %v, %v, %v, certificates of %v", wait, f, err, certificates)
 			}
 		})
@@ -91,9 +108,15 @@ func TestConversionNeedsACertificate(t *testing.T) {
 	t.Parallel()
 	var certificates certified
 	w := worker{Stage: New(Deps{Serving: &certificates}), Scope: &scope.Scope{}}
-	r := &run{Plan: scope.Plan{Document: installplan.Document{Bundles: []events.PlannedBundle{{CSV: "tide.v1"}}}}, log: &kube.Execution{}, passed: map[string]bool{}}
+	r := &run{
+		Plan: scope.Plan{Document: installplan.Document{Bundles: []events.PlannedBundle{{CSV: "tide.v1"}}}},
+		log:  &kube.Execution{}, passed: map[string]bool{},
+	}
 	for range 2 {
-		wait, f, err := w.pass(t.Context(), r, render.Object{GVK: kube.GVKCRD, Name: "gauges.sea.test", Resolving: "tide.v1"})
+		wait, f, err := w.pass(t.Context(), r, render.Object{
+			GVK: kube.GVKCRD, Name: "gauges.sea.test",
+			Resolving: "tide.v1",
+		})
 		if wait || f != nil || err != nil {
 			t.Errorf("got %v, %v, %v", wait, f, err)
 		}

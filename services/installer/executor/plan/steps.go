@@ -63,7 +63,9 @@ func (w worker) steps(ctx context.Context, r *run) (wait bool, f *failure.Failur
 // says so. Of several failures the worst is returned: an error, then what is permanent, then the first.
 //
 // An account that may not bind just any role binds those that exist: under one, bindings wait for the roles (R-OG-60).
-func (w worker) batch(ctx context.Context, r scope.Plan, x *kube.Execution, batch []int, resumed bool) (*failure.Failure, error) {
+func (w worker) batch(ctx context.Context, r scope.Plan, x *kube.Execution, batch []int, resumed bool) (
+	*failure.Failure, error,
+) {
 	type result struct {
 		entry   kube.Step
 		failure *failure.Failure
@@ -133,7 +135,9 @@ func (w worker) take(ctx context.Context, r *run) error {
 }
 
 // step applies one object in its turn and returns its entry of the log as done.
-func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int, resumed bool) (kube.Step, *failure.Failure, error) {
+func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int, resumed bool) (
+	kube.Step, *failure.Failure, error,
+) {
 	o, entry := r.Objects[i], x.Status.Steps[i]
 	s, err := r.Target(x, o.Resolving)
 	if err != nil {
@@ -185,7 +189,8 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 		return entry, f, err
 	}
 	entry.Warnings = warnings.List()
-	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = kube.StepDone, string(applied.GetUID()), found, w.Client.Number, w.Now().UTC()
+	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = kube.StepDone, string(applied.GetUID()), found,
+		w.Client.Number, w.Now().UTC()
 	return entry, nil, nil
 }
 
@@ -199,7 +204,9 @@ type writing struct {
 }
 
 // turn waits for the step's turn, honours the stop switch, and puts the object.
-func (w worker) turn(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, f *failure.Failure, err error) {
+func (w worker) turn(ctx context.Context, o writing) (
+	applied *unstructured.Unstructured, found bool, f *failure.Failure, err error,
+) {
 	w.turns <- struct{}{}
 	defer func() { <-w.turns }()
 	if f := w.Stopped(); f != nil {
@@ -228,7 +235,8 @@ func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstr
 	vacant := !o.resumed && w.Vacant.Has(scope.RefOf(body))
 	switch {
 	case vacant:
-		applied, err = w.Objects.In(w.Scope).Applying(func() (*unstructured.Unstructured, error) { return o.as.Make(ctx, body, o.manager) })
+		applied, err = w.Objects.In(w.Scope).Applying(
+			func() (*unstructured.Unstructured, error) { return o.as.Make(ctx, body, o.manager) })
 		if err == nil {
 			err = w.Objects.In(w.Scope).AdoptLate(ctx, applied, o.manager)
 		}
@@ -236,7 +244,8 @@ func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstr
 		applied, err = w.Objects.In(w.Scope).PutShared(ctx, o.as, body, *o.part)
 	default:
 		if err = w.Objects.In(w.Scope).Adopt(ctx, body); err == nil {
-			applied, err = w.Objects.In(w.Scope).Applying(func() (*unstructured.Unstructured, error) { return o.as.Apply(ctx, body, o.manager) })
+			applied, err = w.Objects.In(w.Scope).Applying(
+				func() (*unstructured.Unstructured, error) { return o.as.Apply(ctx, body, o.manager) })
 		}
 	}
 	if err != nil {
@@ -252,6 +261,7 @@ func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstr
 // leave notes a step whose kind the cluster does not serve and that no operator needs: it is done when the kind appears
 // (package deferred).
 func leave(entry kube.Step, o render.Object) kube.Step {
-	entry.State, entry.Operator, entry.Warnings = kube.StepLeft, o.Resolving, []string{scope.WaitsFor(o.GVK.Kind, o.GVK.Group) + ": it is written when the cluster serves that"}
+	entry.State, entry.Operator, entry.Warnings = kube.StepLeft, o.Resolving,
+		[]string{scope.WaitsFor(o.GVK.Kind, o.GVK.Group) + ": it is written when the cluster serves that"}
 	return entry
 }

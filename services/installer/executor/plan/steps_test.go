@@ -18,7 +18,10 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)
 	written := errors.New("the log is written")
-	env := &scope.Env{Stop: func(string) *failure.Failure { return nil }, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }, Client: &kube.Epoch{}, Points: func(string) error { return written }}
+	env := &scope.Env{
+		Stop: func(string) *failure.Failure { return nil }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return now }, Client: &kube.Epoch{}, Points: func(string) error { return written },
+	}
 	w := worker{Stage: New(Deps{}), Scope: scope.New(env, protocol.ScopePlans{}, nil, time.Hour)}
 	for name, c := range map[string]struct {
 		expires time.Time

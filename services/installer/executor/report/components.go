@@ -52,7 +52,8 @@ func (w worker) component(ctx context.Context, m *scope.Operator, ref protocol.O
 	if there, leaving := w.Watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != kube.GVKDeployment {
 		return csv.ComponentOfRow(ref, leaving, m.Status.RequirementStatus), nil
 	}
-	if x := w.Execution(m.Plan); x != nil && !scope.Ended(x) && !x.Status.Wrote(gvk.Group, gvk.Kind, ref.Namespace, ref.Name) {
+	if x := w.Execution(m.Plan); x != nil && !scope.Ended(x) &&
+		!x.Status.Wrote(gvk.Group, gvk.Kind, ref.Namespace, ref.Name) {
 		return csv.ComponentOf(ref, nil), nil // its step is still to come
 	}
 	o, err := w.Client.Get(ctx, gvk, ref.Namespace, ref.Name)

@@ -38,7 +38,8 @@ func stage(to *sent) *report.Stage {
 func namespace(plans ...protocol.Plan) *scope.Scope {
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)
 	env := &scope.Env{
-		Client: &kube.Epoch{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }, Seen: func(string) kube.Seen { return kube.Seen{} },
+		Client: &kube.Epoch{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Seen: func(string) kube.Seen { return kube.Seen{} },
 	}
 	return scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, Plans: plans}, nil, time.Hour)
 }
@@ -50,11 +51,16 @@ func TestSend(t *testing.T) {
 	var to sent
 	sc := namespace(protocol.Plan{ID: "q"}, protocol.Plan{ID: "p"}, protocol.Plan{ID: "young"})
 	sc.Outcomes["p"], sc.Outcomes["q"] = protocol.PlanReport{ID: "p"}, protocol.PlanReport{ID: "q"}
-	m := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}, Status: csv.Status{Phase: csv.PhaseSucceeded, Message: "well"}}
+	m := &scope.Operator{
+		Object: &unstructured.Unstructured{Object: map[string]any{}},
+		Status: csv.Status{Phase: csv.PhaseSucceeded, Message: "well"},
+	}
 	m.Object.SetName("tide.v1")
 	sc.Follow([]*scope.Operator{m})
 	sc.Live.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: true}}
-	sc.Live.Unready = map[string]map[string]protocol.NotReady{"tide.v1": {"b": {Deployment: "b"}, "a": {Deployment: "a"}}}
+	sc.Live.Unready = map[string]map[string]protocol.NotReady{
+		"tide.v1": {"b": {Deployment: "b"}, "a": {Deployment: "a"}},
+	}
 	sc.Deleted = []protocol.CSVReport{{Name: "wind.v1", Removed: true}}
 	stage(&to).Send(sc)
 	if len(to.whole) != 1 || len(to.begun) != 0 {
@@ -71,7 +77,8 @@ func TestSend(t *testing.T) {
 		t.Fatalf("operators %+v", r.CSVs)
 	}
 	c := r.CSVs[1]
-	if c.Message != "well" || c.Condition == nil || len(c.Drift) != 1 || len(c.NotReady) != 2 || c.NotReady[0].Deployment != "a" {
+	if c.Message != "well" || c.Condition == nil || len(c.Drift) != 1 || len(c.NotReady) != 2 ||
+		c.NotReady[0].Deployment != "a" {
 		t.Errorf("operator %+v", c)
 	}
 }

@@ -74,10 +74,13 @@ func (w worker) one(ctx context.Context, m *scope.Operator) error {
 
 // rerender renders an operator's objects anew and writes those that are to change at once; nil while its bundle is not
 // to be had: then it stays as it is.
-func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderTarget, inputs string) (*scope.RenderedState, error) {
+func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderTarget, inputs string) (
+	*scope.RenderedState, error,
+) {
 	objects, f := w.ObjectsOf(ctx, s)
 	if f != nil {
-		w.Log.WarnContext(ctx, "the objects of an operator cannot be rendered", "csv", s.Bundle.CSV, "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Log.WarnContext(ctx, "the objects of an operator cannot be rendered", "csv", s.Bundle.CSV, "namespace",
+			w.Namespace, "reason", f.Reason, "message", f.Message)
 		w.Soon(w.Pause)
 		return nil, nil //nolint:nilnil // not known now is an answer here
 	}
@@ -115,7 +118,9 @@ func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderT
 }
 
 // reapplyIfChanged writes an object where it does not look as it is to look, and where it is not a successor's by now.
-func (w worker) reapplyIfChanged(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object, rendered string) error {
+func (w worker) reapplyIfChanged(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object,
+	rendered string,
+) error {
 	if o.GVK == kube.GVKCSV {
 		if m.Object.GetAnnotations()[scope.AnnotationRendered] == rendered {
 			return nil
@@ -131,7 +136,8 @@ func (w worker) reapplyIfChanged(ctx context.Context, m *scope.Operator, s scope
 	}
 	live, err := w.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
 	own := kube.Operator{Namespace: w.Namespace, Name: m.Name()}.Label()
-	if err != nil || live != nil && live.GetAnnotations()[scope.AnnotationRendered] == rendered || w.ServesOn(m) && (live == nil || kube.OwnerOf(live) != own) {
+	if err != nil || live != nil && live.GetAnnotations()[scope.AnnotationRendered] == rendered || w.ServesOn(m) &&
+		(live == nil || kube.OwnerOf(live) != own) {
 		return err
 	}
 	_, err = w.Objects.In(w.Scope).Reapply(ctx, s, o)

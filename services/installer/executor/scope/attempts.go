@@ -64,7 +64,8 @@ func (a *Attempts) Alone(ctx context.Context, operator, what string, err error) 
 	if failure.Final(ctx, err) {
 		return err
 	}
-	a.log.WarnContext(ctx, "operator is not as it should be; it is tried again", "csv", operator, "namespace", a.namespace, "part", what, "error", err)
+	a.log.WarnContext(ctx, "operator is not as it should be; it is tried again", "csv", operator, "namespace",
+		a.namespace, "part", what, "error", err)
 	a.Soon(a.pace.Failed(i, strings.TrimPrefix(operator+": ", ": ")+what+": "+err.Error(), a.now()))
 	return nil
 }
@@ -82,7 +83,8 @@ func (a *Attempts) Later(ctx context.Context, what string, err error) error {
 	if err == nil || failure.Final(ctx, err) {
 		return err
 	}
-	a.log.WarnContext(ctx, "what an operator group comes to is not as it should be", "part", what, "namespace", a.namespace, "error", err)
+	a.log.WarnContext(ctx, "what an operator group comes to is not as it should be", "part", what, "namespace",
+		a.namespace, "error", err)
 	a.Soon(a.pause)
 	return nil
 }

@@ -63,7 +63,8 @@ func (sc *Scope) Running(m *Operator, deployments []appsv1.Deployment) csv.Compo
 	for _, c := range sc.Called(m.CSV) {
 		names[c.Deployment] = true
 	}
-	declared := slices.DeleteFunc(slices.Clone(m.CSV.Spec.Install.Spec.Deployments), func(d bundle.Deployment) bool { return !names[d.Name] })
+	declared := slices.DeleteFunc(slices.Clone(m.CSV.Spec.Install.Spec.Deployments),
+		func(d bundle.Deployment) bool { return !names[d.Name] })
 	return csv.Observe(declared, sc.OwnDeployments(m, deployments), sc.UnreadyTexts(m))
 }
 

@@ -61,13 +61,17 @@ func (e Executions) Leaving(csvName string) bool {
 // HasFinalReport reports one that was replaced, and not deleted by somebody.
 func (e Executions) HasFinalReport(i protocol.Installed) bool {
 	return slices.ContainsFunc(e, func(x *kube.Execution) bool {
-		return slices.ContainsFunc(x.Status.Removed, func(c protocol.CSVReport) bool { return c.Name == i.CSV && c.Plan == i.Plan })
+		return slices.ContainsFunc(x.Status.Removed, func(c protocol.CSVReport) bool {
+			return c.Name == i.CSV &&
+				c.Plan == i.Plan
+		})
 	})
 }
 
 // Ended reports a plan or removal that has ended.
 func Ended(x *kube.Execution) bool {
-	return slices.Contains([]string{protocol.PlanFinished, protocol.PlanFailed, protocol.RemovalRefused}, x.Status.Phase)
+	return slices.Contains([]string{protocol.PlanFinished, protocol.PlanFailed, protocol.RemovalRefused},
+		x.Status.Phase)
 }
 
 // DeferredSteps are the steps of an operator's plan, which has ended, that were left until its Deployments answer.

@@ -49,7 +49,8 @@ func chainOf(members []*Operator) Chain {
 	for i, m := range members {
 		chain[i] = Link{
 			Name: m.Name(), Replaces: m.CSV.Spec.Replaces,
-			Back: m.Object.GetAnnotations()[AnnotationReason] == ReasonRollback, Created: m.Object.GetCreationTimestamp().Time,
+			Back:    m.Object.GetAnnotations()[AnnotationReason] == ReasonRollback,
+			Created: m.Object.GetCreationTimestamp().Time,
 		}
 	}
 	return chain

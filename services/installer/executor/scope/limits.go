@@ -25,5 +25,8 @@ func (l *Limits) Of(operator, target string) bool { return slices.Contains(l.Den
 // it may not be given. Where it may not have the whole cluster it is told so all the same, and does not come to it: it
 // waits for its rights and stays as it was.
 func (l *Limits) Targets(operator string, targets []string) []string {
-	return slices.DeleteFunc(slices.Clone(targets), func(t string) bool { return t != metav1.NamespaceAll && l.Of(operator, t) })
+	return slices.DeleteFunc(slices.Clone(targets), func(t string) bool {
+		return t != metav1.NamespaceAll &&
+			l.Of(operator, t)
+	})
 }

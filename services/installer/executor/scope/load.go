@@ -32,7 +32,8 @@ func (sc *Scope) Load(ctx context.Context) error {
 		m, err := ParseOperator(o)
 		if err != nil {
 			sc.Unreadable[list[i].GetName()] = list[i].GetAnnotations()[AnnotationPlan]
-			sc.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", sc.Namespace, "error", err)
+			sc.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace",
+				sc.Namespace, "error", err)
 			continue
 		}
 		sc.Found(o, m.CSV)
@@ -51,7 +52,8 @@ func (sc *Scope) Load(ctx context.Context) error {
 // and it is not gone either; nil says so. One that neither a plan nor the record knows is nobody's.
 func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	plan := o.GetAnnotations()[AnnotationPlan]
-	if sc.Execution(plan) == nil && !slices.ContainsFunc(sc.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == o.GetName() }) {
+	if sc.Execution(plan) == nil && !slices.ContainsFunc(sc.Wanted.Installed,
+		func(i protocol.Installed) bool { return i.CSV == o.GetName() }) {
 		return nil, nil //nolint:nilnil // it is not followed
 	}
 	sc.Unreadable[o.GetName()] = plan
@@ -67,7 +69,8 @@ func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*un
 		return nil, sc.Alone(ctx, o.GetName(), PartLabel, err)
 	}
 	delete(sc.Unreadable, o.GetName())
-	sc.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace", sc.Namespace)
+	sc.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace",
+		sc.Namespace)
 	return labelled, sc.Alone(ctx, o.GetName(), PartLabel, sc.Points.At("label put back"))
 }
 
@@ -79,7 +82,8 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	claim := provenance.Claim{
 		Plan: m.Plan, Execution: sc.Execution, Plans: sc.Wanted.Plans, Installed: sc.Wanted.Installed,
 		GrantedOperator: protocol.GrantedOperator{
-			CSV: m.Name(), Package: a[AnnotationPackage], Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces, Reason: a[AnnotationReason],
+			CSV: m.Name(), Package: a[AnnotationPackage], Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces,
+			Reason: a[AnnotationReason],
 		},
 	}
 	plan, granted, err := claim.Verify()
@@ -99,11 +103,13 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 		m.CSV = *of
 	}
 	m.granted, m.Plan = map[string]string{
-		AnnotationPlan: plan, AnnotationPackage: granted.Package, AnnotationContent: granted.Content, AnnotationReason: granted.Reason,
+		AnnotationPlan: plan, AnnotationPackage: granted.Package, AnnotationContent: granted.Content,
+		AnnotationReason: granted.Reason,
 	}, plan
 	other := m.Take(m.Object)
 	if first || len(other) > 0 {
-		sc.Log.WarnContext(ctx, "an InstalledOperator does not say what was granted; what was granted counts", "name", m.Name(), "namespace", sc.Namespace, "annotations", other)
+		sc.Log.WarnContext(ctx, "an InstalledOperator does not say what was granted; what was granted counts", "name",
+			m.Name(), "namespace", sc.Namespace, "annotations", other)
 	}
 	return nil
 }

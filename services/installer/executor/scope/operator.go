@@ -72,8 +72,9 @@ func (m *Operator) Name() string { return m.Object.GetName() }
 func (m *Operator) Report() protocol.CSVReport {
 	a := m.Object.GetAnnotations()
 	r := protocol.CSVReport{
-		Name: m.Name(), Package: a[AnnotationPackage], Version: m.CSV.Spec.Version, Content: a[AnnotationContent], Plan: m.Plan,
-		UID: string(m.Object.GetUID()), Dropped: m.Status.ConditionsDropped, TraceParent: a[AnnotationTraceParent],
+		Name: m.Name(), Package: a[AnnotationPackage], Version: m.CSV.Spec.Version, Content: a[AnnotationContent],
+		Plan: m.Plan, UID: string(m.Object.GetUID()), Dropped: m.Status.ConditionsDropped,
+		TraceParent: a[AnnotationTraceParent],
 	}
 	for _, c := range m.Status.Conditions {
 		r.History = append(r.History, protocol.Transition{
@@ -91,7 +92,8 @@ func (m *Operator) Take(o *unstructured.Unstructured) (other []string) {
 
 // Halted reports an operator whose phase says that its APIs are another group's.
 func Halted(m *Operator) bool {
-	return m.Status.Phase == csv.PhaseFailed && (m.Status.Reason == operatorgroup.ReasonOwnerConflict || m.Status.Reason == operatorgroup.ReasonStatic)
+	return m.Status.Phase == csv.PhaseFailed && (m.Status.Reason == operatorgroup.ReasonOwnerConflict ||
+		m.Status.Reason == operatorgroup.ReasonStatic)
 }
 
 // MayDeploy reports phases in which a Deployment of the ClusterServiceVersion may be written (R-CSV-20).

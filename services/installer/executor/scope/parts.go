@@ -28,7 +28,9 @@ func (p *Parts) Of(ctx context.Context, sc *Scope, m *Operator) ([]protocol.Obje
 	if known {
 		return refs, nil
 	}
-	t := RenderTarget{Plan: m.Plan, Bundle: events.PlannedBundle{CSV: m.Name(), Content: m.Object.GetAnnotations()[AnnotationContent]}}
+	t := RenderTarget{Plan: m.Plan, Bundle: events.PlannedBundle{
+		CSV: m.Name(), Content: m.Object.GetAnnotations()[AnnotationContent],
+	}}
 	objects, f := sc.ObjectsOf(ctx, t)
 	if f != nil {
 		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.Name(), f.Message)

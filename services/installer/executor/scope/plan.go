@@ -43,7 +43,10 @@ func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (
 	case x != nil && x.Status.Begun:
 		r.Configs = x.Spec.Configs
 	case !sc.standsOn(r.Document.Base.OperatorGroup):
-		return r, &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Quick: true, Message: "the operator group is another one than the plan was made for"}
+		return r, &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonBase, Quick: true,
+			Message: "the operator group is another one than the plan was made for",
+		}
 	}
 	for _, b := range r.Document.Bundles {
 		objects, f := sc.Render(ctx, b, r.Configs[b.CSV])
@@ -84,7 +87,10 @@ func (sc *Scope) parse(p protocol.Plan) (Plan, *failure.Failure) {
 	r := Plan{Plan: p, CSVs: map[string]bundle.CSV{}}
 	got, err := digest.JSON(installplan.DocumentType, p.Document)
 	if err != nil || string(got) != p.Digest {
-		return r, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: "the plan's document has digest " + string(got) + ", not " + p.Digest}
+		return r, &failure.Failure{
+			Class: failure.Permanent, Reason: failure.ReasonDigest,
+			Message: "the plan's document has digest " + string(got) + ", not " + p.Digest,
+		}
 	}
 	if err := json.Unmarshal(p.Document, &r.Document); err != nil {
 		return r, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: err.Error()}
@@ -93,7 +99,9 @@ func (sc *Scope) parse(p protocol.Plan) (Plan, *failure.Failure) {
 }
 
 // Render renders a bundle.
-func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) ([]render.Object, *failure.Failure) {
+func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) (
+	[]render.Object, *failure.Failure,
+) {
 	var objects []render.Object
 	err := failure.Guard(ctx, sc.Log, "render of "+b.CSV, func() error {
 		content, err := sc.Contents.Get(ctx, digest.Digest(b.Content))
@@ -135,7 +143,9 @@ func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object
 
 // RenderedObjects are the objects of an operator that its plan has written, under way or ended; false while they are
 // not known.
-func (sc *Scope) RenderedObjects(ctx context.Context, m *Operator) (s RenderTarget, objects []render.Object, known bool) {
+func (sc *Scope) RenderedObjects(ctx context.Context, m *Operator) (
+	s RenderTarget, objects []render.Object, known bool,
+) {
 	x := sc.UnderWay(m.Name())
 	if x == nil {
 		s, known = sc.Target(m)
@@ -169,8 +179,10 @@ func (r Plan) compare() *failure.Failure {
 		if err != nil {
 			return mismatch(err.Error())
 		}
-		if s.Group != o.GVK.Group || s.Version != o.GVK.Version || s.Kind != o.GVK.Kind || s.Namespace != o.Namespace || s.Name != o.Name || s.Digest != d {
-			return mismatch("step " + s.Kind + " " + s.Name + " is not what its bundle gives: " + o.String() + " with digest " + string(d))
+		if s.Group != o.GVK.Group || s.Version != o.GVK.Version || s.Kind != o.GVK.Kind || s.Namespace != o.Namespace ||
+			s.Name != o.Name || s.Digest != d {
+			return mismatch("step " + s.Kind + " " + s.Name + " is not what its bundle gives: " + o.String() +
+				" with digest " + string(d))
 		}
 	}
 	return nil

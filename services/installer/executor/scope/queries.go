@@ -27,7 +27,8 @@ func (sc *Scope) Resting() bool {
 
 // Moving reports whether operators of the namespace are on their way, and not held up.
 func (sc *Scope) Moving() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(sc.Outcomes)), func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanStarted }) ||
+	return slices.ContainsFunc(slices.Collect(maps.Values(sc.Outcomes)),
+		func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanStarted }) ||
 		slices.ContainsFunc(sc.Operators, func(m *Operator) bool {
 			return m.Status.Phase == csv.PhaseInstallReady || m.Status.Phase == csv.PhaseInstalling
 		})
@@ -35,7 +36,8 @@ func (sc *Scope) Moving() bool {
 
 // AtRest reports an operator that no plan is about to change and that is installed, as far as it can be.
 func (sc *Scope) AtRest(m *Operator) bool {
-	return !sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == "" && !Halted(m) && (MayDeploy(m.Status.Phase) || m.Status.Phase == csv.PhaseFailed)
+	return !sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == "" && !Halted(m) &&
+		(MayDeploy(m.Status.Phase) || m.Status.Phase == csv.PhaseFailed)
 }
 
 // ServesOn reports an operator that goes on serving while the one that is to replace it does not yet, or not at all.
@@ -48,7 +50,8 @@ func (sc *Scope) ServesOn(m *Operator) bool {
 // LacksRequirements reports an operator that was installed and now lacks what it requires, perhaps an object of its
 // own.
 func (sc *Scope) LacksRequirements(m *Operator) bool {
-	return m.Status.Phase == csv.PhasePending && m.Status.Reason == csv.ReasonRequirementsNotMet && !sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == ""
+	return m.Status.Phase == csv.PhasePending && m.Status.Reason == csv.ReasonRequirementsNotMet &&
+		!sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == ""
 }
 
 // Frozen reports an operator whose plan is under way and cannot be read in this reconcile: what is still to come for it
@@ -69,7 +72,8 @@ func (sc *Scope) ToCall(m *Operator) bool {
 		return len(sc.DeferredSteps(m)) > 0
 	}
 	for i, o := range sc.Opened[x.Spec.Plan].Objects {
-		if o.Resolving == m.Name() && render.Calls(o.GVK) && (i >= len(x.Status.Steps) || x.Status.Steps[i].State != kube.StepDone) {
+		if o.Resolving == m.Name() && render.Calls(o.GVK) &&
+			(i >= len(x.Status.Steps) || x.Status.Steps[i].State != kube.StepDone) {
 			return true
 		}
 	}
@@ -90,7 +94,8 @@ func (sc *Scope) CheckGroup() *failure.Failure {
 	case sc.Namespace == kube.SystemNamespace:
 		return &failure.Failure{
 			Class: failure.Conflict, Reason: failure.ReasonReserved, Quick: true,
-			Message: "namespace " + sc.Namespace + " is Chandler's own: no operator is installed there; choose another namespace",
+			Message: "namespace " + sc.Namespace +
+				" is Chandler's own: no operator is installed there; choose another namespace",
 		}
 	case sc.Wanted.OperatorGroups == 0:
 		return &failure.Failure{
@@ -100,7 +105,9 @@ func (sc *Scope) CheckGroup() *failure.Failure {
 	case sc.Wanted.OperatorGroups > 1:
 		return &failure.Failure{
 			Class: failure.Conflict, Reason: failure.ReasonManyGroups, Quick: true,
-			Message: fmt.Sprintf("attenuated service account query failed - more than one operator group(s) are managing this namespace count=%d", sc.Wanted.OperatorGroups),
+			Message: fmt.Sprintf(
+				"attenuated service account query failed - more than one operator group(s) are managing this "+
+					"namespace count=%d", sc.Wanted.OperatorGroups),
 		}
 	}
 	return nil
@@ -154,8 +161,10 @@ func (sc *Scope) FinalReports() []protocol.CSVReport {
 			continue // the report is kept, and the operator is still there
 		}
 		for _, c := range x.Status.Removed {
-			listed := slices.ContainsFunc(sc.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name && (c.UID != "" || i.Plan == c.Plan) })
-			alive := slices.ContainsFunc(sc.Operators, func(m *Operator) bool { return string(m.Object.GetUID()) == c.UID })
+			listed := slices.ContainsFunc(sc.Wanted.Installed,
+				func(i protocol.Installed) bool { return i.CSV == c.Name && (c.UID != "" || i.Plan == c.Plan) })
+			alive := slices.ContainsFunc(sc.Operators,
+				func(m *Operator) bool { return string(m.Object.GetUID()) == c.UID })
 			fresh := len(c.History) > 0 && sc.Now().Sub(c.History[len(c.History)-1].Time) < removedFor
 			if !alive && (listed || fresh) {
 				out = append(out, c)
@@ -169,7 +178,10 @@ func (sc *Scope) FinalReports() []protocol.CSVReport {
 // RefOf names an object of the cluster.
 func RefOf(o *unstructured.Unstructured) protocol.ObjectRef {
 	gvk := o.GroupVersionKind()
-	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+	return protocol.ObjectRef{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(),
+		Name: o.GetName(),
+	}
 }
 
 // RefIn names the object of the cluster that a rendered object becomes.
@@ -178,7 +190,10 @@ func RefIn(o render.Object) protocol.ObjectRef {
 	if gvk == kube.GVKCSV {
 		gvk = kube.GVKInstalledOperator
 	}
-	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.Namespace, Name: o.Name}
+	return protocol.ObjectRef{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.Namespace,
+		Name: o.Name,
+	}
 }
 
 // SortOf tells apart what must not be set about together (R-IP-20): the ClusterServiceVersion goes alone, since

@@ -122,7 +122,10 @@ type Group struct {
 func New(env *Env, wanted protocol.ScopePlans, slot *renderlimit.Slot, resync time.Duration) *Scope {
 	ns := wanted.Scope.Namespace
 	return &Scope{
-		Env: env, Attempts: &Attempts{namespace: ns, pace: env.Pace, log: env.Log, now: env.Now, pause: env.Pause, again: resync},
+		Env: env, Attempts: &Attempts{
+			namespace: ns, pace: env.Pace, log: env.Log, now: env.Now, pause: env.Pause,
+			again: resync,
+		},
 		Namespace: ns, Wanted: wanted, Opened: map[string]Plan{}, Outcomes: map[string]protocol.PlanReport{},
 		Expected: map[string]map[string]string{}, Slot: slot,
 	}

@@ -59,11 +59,17 @@ func TestWritten(t *testing.T) {
 		o.GVK.Kind = kind
 		return o
 	}
-	objects := []render.Object{object("ConfigMap", "tide"), object("Deployment", "tide"), object("ValidatingWebhookConfiguration", "tide")}
+	objects := []render.Object{
+		object("ConfigMap", "tide"), object("Deployment", "tide"),
+		object("ValidatingWebhookConfiguration", "tide"),
+	}
 	step := func(kind, state string) kube.Step {
 		return kube.Step{Kind: kind, Namespace: "ops", Name: "tide", State: state}
 	}
-	log := &kube.ExecutionStatus{Phase: protocol.PlanFailed, Steps: []kube.Step{step("ConfigMap", kube.StepDone), step("Deployment", kube.StepTaken)}}
+	log := &kube.ExecutionStatus{
+		Phase: protocol.PlanFailed,
+		Steps: []kube.Step{step("ConfigMap", kube.StepDone), step("Deployment", kube.StepTaken)},
+	}
 	for name, c := range map[string]struct {
 		log  *kube.ExecutionStatus
 		want []string
@@ -72,7 +78,10 @@ func TestWritten(t *testing.T) {
 		"all parts of a bundle":         {nil, []string{"ConfigMap", "Deployment", "ValidatingWebhookConfiguration"}},
 	} {
 		w := &Scope{Opened: map[string]Plan{"p": {Objects: objects}}}
-		got, f := w.ObjectsOf(t.Context(), RenderTarget{Plan: "p", Bundle: events.PlannedBundle{CSV: "tide.v1"}, Log: c.log})
+		got, f := w.ObjectsOf(t.Context(), RenderTarget{
+			Plan: "p", Bundle: events.PlannedBundle{CSV: "tide.v1"},
+			Log: c.log,
+		})
 		if f != nil || len(got) != len(c.want) {
 			t.Errorf("%s: %v, %v", name, got, f)
 			continue
@@ -89,7 +98,9 @@ func TestWritten(t *testing.T) {
 // operators, and no removal begins beside it unless it is stuck (R-IP-11, R-CSV-50, R-UNI-1).
 func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 	t.Parallel()
-	two := &Operator{Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "tide.v2"}}}, Plan: "p"}
+	two := &Operator{Object: &unstructured.Unstructured{
+		Object: map[string]any{"metadata": map[string]any{"name": "tide.v2"}},
+	}, Plan: "p"}
 	left := func(gvk schema.GroupVersionKind) []kube.Step {
 		return []kube.Step{{State: kube.StepLeft, Operator: "tide.v2", Group: gvk.Group, Kind: gvk.Kind}}
 	}
@@ -99,15 +110,45 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 		listed, opened                  bool
 		planned, frozen, toCall, aborts bool
 	}{
-		"opened, not begun":  {kube.ExecutionStatus{}, true, true, false, false, false, false},
-		"begun":              {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, true, true, false, true, false},
-		"begun, not opened":  {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, false, true, true, false, false},
-		"begun, withheld":    {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, false, false, true, true, false, true},
-		"begun and blocked":  {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked}, true, true, true, false, true, true},
-		"finished":           {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished}, true, false, false, false, false, false},
-		"failed":             {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed}, true, false, false, false, false, false},
-		"finished, one left": {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(render.GVKValidatingWebhook)}, true, false, false, false, true, false},
-		"one for its kind":   {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(monitor)}, true, false, false, false, false, false},
+		"opened, not begun": {kube.ExecutionStatus{}, true, true, false, false, false, false},
+		"begun": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted},
+			true, true, true, false,
+			true, false,
+		},
+		"begun, not opened": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted},
+			true, false, true, true,
+			false, false,
+		},
+		"begun, withheld": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted},
+			false, false, true, true,
+			false, true,
+		},
+		"begun and blocked": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked},
+			true, true, true, false,
+			true, true,
+		},
+		"finished": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished},
+			true, false, false,
+			false, false, false,
+		},
+		"failed": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed},
+			true, false, false, false,
+			false, false,
+		},
+		"finished, one left": {kube.ExecutionStatus{
+			Begun: true, Phase: protocol.PlanFinished,
+			Steps: left(render.GVKValidatingWebhook),
+		}, true, false, false, false, true, false},
+		"one for its kind": {
+			kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(monitor)},
+			true, false, false, false, false, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +158,9 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 				w.Wanted.Plans = []protocol.Plan{{ID: "p"}}
 			}
 			if c.opened {
-				w.Opened["p"] = Plan{Objects: []render.Object{{GVK: render.GVKValidatingWebhook, Name: "hook", Resolving: "tide.v2"}}}
+				w.Opened["p"] = Plan{Objects: []render.Object{
+					{GVK: render.GVKValidatingWebhook, Name: "hook", Resolving: "tide.v2"},
+				}}
 			}
 			if got := w.Planned("tide.v2"); got != c.planned || w.Planned("tide.v1") {
 				t.Errorf("planned: %v, want %v; of another one %v", got, c.planned, w.Planned("tide.v1"))

@@ -28,7 +28,10 @@ func (r Plan) Target(x *kube.Execution, name string) (RenderTarget, error) {
 	if i < 0 {
 		return RenderTarget{}, fmt.Errorf("plan %s has no bundle %s", r.Name, name)
 	}
-	s := RenderTarget{Plan: r.ID, Component: r.Component, TraceParent: r.TraceParent, Bundle: r.Document.Bundles[i], CSV: r.CSVs[name], Config: r.Configs[name]}
+	s := RenderTarget{
+		Plan: r.ID, Component: r.Component, TraceParent: r.TraceParent, Bundle: r.Document.Bundles[i],
+		CSV: r.CSVs[name], Config: r.Configs[name],
+	}
 	if x == nil {
 		return s, nil
 	}
@@ -47,7 +50,10 @@ func (sc *Scope) Target(m *Operator) (RenderTarget, bool) {
 		return RenderTarget{}, false
 	}
 	a := m.Object.GetAnnotations()
-	b := events.PlannedBundle{CSV: m.Name(), Package: a[AnnotationPackage], Version: m.CSV.Spec.Version, Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces, Reason: a[AnnotationReason]}
+	b := events.PlannedBundle{
+		CSV: m.Name(), Package: a[AnnotationPackage], Version: m.CSV.Spec.Version,
+		Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces, Reason: a[AnnotationReason],
+	}
 	return RenderTarget{
 		Plan: m.Plan, Component: x.Spec.Component, TraceParent: a[AnnotationTraceParent], Bundle: b, CSV: m.CSV,
 		Config: sc.configNow(m.Name(), x.Spec.Configs[m.Name()]), UID: string(m.Object.GetUID()), Log: &x.Status,

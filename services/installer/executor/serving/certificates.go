@@ -18,7 +18,8 @@ func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool
 	for _, c := range w.Called(s.CSV) {
 		have := w.Live.Certificates[c.Secret]
 		now, owner := w.Now(), w.keeper(s, have)
-		bad := have.Gone || have.Problem(now, c.Hosts) != "" || have.Overdue(now) || have.Due(now) && !w.Planned(owner.Bundle.CSV)
+		bad := have.Gone || have.Problem(now, c.Hosts) != "" || have.Overdue(now) || have.Due(now) &&
+			!w.Planned(owner.Bundle.CSV)
 		if !bad && have.Owner == owner.UID {
 			continue
 		}
@@ -42,7 +43,10 @@ func (w worker) keeper(s scope.RenderTarget, have certs.Kept) scope.RenderTarget
 	name := s.Bundle.CSV
 	for range w.Chain {
 		name = w.Chain.Successor(name)
-		if slices.ContainsFunc(w.Operators, func(m *scope.Operator) bool { return m.Name() == name && string(m.Object.GetUID()) == have.Owner }) {
+		if slices.ContainsFunc(w.Operators, func(m *scope.Operator) bool {
+			return m.Name() == name &&
+				string(m.Object.GetUID()) == have.Owner
+		}) {
 			s.Bundle.CSV, s.UID = name, have.Owner
 			break
 		}
@@ -51,7 +55,9 @@ func (w worker) keeper(s scope.RenderTarget, have certs.Kept) scope.RenderTarget
 }
 
 // certificate writes the Secret of one Deployment: with a new certificate, or the same one for its new owner.
-func (w worker) certificate(ctx context.Context, s scope.RenderTarget, c render.Serving, have certs.Kept, renew bool) (certs.Kept, error) {
+func (w worker) certificate(ctx context.Context, s scope.RenderTarget, c render.Serving, have certs.Kept, renew bool) (
+	certs.Kept, error,
+) {
 	next := certs.Kept{Certificate: have.Certificate, Owner: s.UID}
 	if renew {
 		keys, err := certs.Draw()
@@ -78,7 +84,8 @@ func (w worker) certificate(ctx context.Context, s scope.RenderTarget, c render.
 		return next, err
 	}
 	w.Store.Forget(w.Namespace)
-	w.Log.InfoContext(ctx, "serving certificate written", "csv", s.Bundle.CSV, "namespace", w.Namespace, "secret", c.Secret, "renewed", renew)
+	w.Log.InfoContext(ctx, "serving certificate written", "csv", s.Bundle.CSV, "namespace", w.Namespace, "secret",
+		c.Secret, "renewed", renew)
 	return next, w.Points.At("certificate")
 }
 
@@ -105,7 +112,8 @@ func (w worker) serveOn(ctx context.Context, m *scope.Operator) error {
 		return err
 	}
 	if f != nil {
-		w.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.Name(), "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.Name(), "namespace", w.Namespace, "reason",
+			f.Reason, "message", f.Message)
 		w.Soon(w.Pause)
 		return nil
 	}

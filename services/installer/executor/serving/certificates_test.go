@@ -29,8 +29,15 @@ func follower(name, replaces string, phase csv.Phase, back bool) *scope.Operator
 // newer version, one that a rollback brings included, takes over what is the former one's.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
-	up := []*scope.Operator{follower("tide.v1", "", csv.PhaseReplacing, false), follower("tide.v2", "tide.v1", csv.PhaseReplacing, false), follower("tide.v3", "tide.v2", csv.PhaseFailed, false)}
-	back := []*scope.Operator{follower("tide.v1", "tide.v2", csv.PhaseInstalling, true), follower("tide.v2", "tide.v1", csv.PhaseReplacing, false)}
+	up := []*scope.Operator{
+		follower("tide.v1", "", csv.PhaseReplacing, false),
+		follower("tide.v2", "tide.v1", csv.PhaseReplacing, false),
+		follower("tide.v3", "tide.v2", csv.PhaseFailed, false),
+	}
+	back := []*scope.Operator{
+		follower("tide.v1", "tide.v2", csv.PhaseInstalling, true),
+		follower("tide.v2", "tide.v1", csv.PhaseReplacing, false),
+	}
 	for name, c := range map[string]struct {
 		members        []*scope.Operator
 		operator, owns string
@@ -48,7 +55,8 @@ func TestKeeper(t *testing.T) {
 			t.Parallel()
 			w := worker{Scope: &scope.Scope{}}
 			w.Follow(slices.Clone(c.members))
-			got := w.keeper(scope.RenderTarget{Bundle: events.PlannedBundle{CSV: c.operator}, UID: "uid-" + c.operator}, certs.Kept{Owner: "uid-" + c.owns})
+			got := w.keeper(scope.RenderTarget{Bundle: events.PlannedBundle{CSV: c.operator}, UID: "uid-" + c.operator},
+				certs.Kept{Owner: "uid-" + c.owns})
 			if got.Bundle.CSV != c.want || got.UID != "uid-"+c.want {
 				t.Errorf("it is kept for %s (%s), want %s", got.Bundle.CSV, got.UID, c.want)
 			}

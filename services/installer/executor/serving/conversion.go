@@ -52,7 +52,9 @@ func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 
 // unconverted are the CRDs of an operator that answers whose new form is not whole: they are converted as before it.
 // known is false where that cannot be reported now.
-func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (s scope.RenderTarget, out []render.Object, known bool, err error) {
+func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (
+	s scope.RenderTarget, out []render.Object, known bool, err error,
+) {
 	own := certs.Converted(m.CSV)
 	names := w.passing(m.Name(), own)
 	answers := w.Running(m, deployments)
@@ -100,7 +102,8 @@ func (w worker) takeOver(ctx context.Context, m *scope.Operator) (bool, error) {
 			return false, err
 		}
 		w.Facts.ForgetCRD(o.Name)
-		w.Log.InfoContext(ctx, "the new version of an operator converts a CustomResourceDefinition", "crd", o.Name, "csv", m.Name(), "namespace", w.Namespace)
+		w.Log.InfoContext(ctx, "the new version of an operator converts a CustomResourceDefinition", "crd", o.Name,
+			"csv", m.Name(), "namespace", w.Namespace)
 	}
 	return len(left) > 0, nil
 }
@@ -114,7 +117,10 @@ func (w worker) trust(ctx context.Context, s scope.RenderTarget, name string) er
 	if err != nil || !distrusts {
 		return err
 	}
-	return w.Points.Between("trust", func() error { return w.Client.Convert(ctx, live, conversion, w.Manager(s.Bundle.Package)) })
+	return w.Points.Between("trust", func() error {
+		return w.Client.Convert(
+			ctx, live, conversion, w.Manager(s.Bundle.Package))
+	})
 }
 
 func (w worker) resetConversion(ctx context.Context, name string) error {
@@ -130,11 +136,14 @@ func (w worker) resetConversion(ctx context.Context, name string) error {
 		switch {
 		case len(heirs) > 0:
 			err = w.handConversionBack(ctx, &crds[i], heirs)
-		case slices.ContainsFunc(w.Uninstalling, converts), len(w.Unreadable) > 0 && !certs.InstalledBy(&crds[i], w.Namespace+"/"+name):
+		case slices.ContainsFunc(w.Uninstalling, converts), len(w.Unreadable) > 0 &&
+			!certs.InstalledBy(&crds[i], w.Namespace+"/"+name):
 			continue // they do so as long as they are there
 		default:
-			w.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd", crds[i].GetName(), "csv", name, "namespace", w.Namespace)
-			err = w.Points.Between("conversion", func() error { return w.Client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
+			w.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd",
+				crds[i].GetName(), "csv", name, "namespace", w.Namespace)
+			err = w.Points.Between("conversion",
+				func() error { return w.Client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
 		}
 		if err != nil {
 			return err
@@ -153,7 +162,10 @@ func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstru
 	}
 	heir := heirs[0]
 	for _, m := range heirs {
-		if slices.ContainsFunc(w.Called(m.CSV), func(c render.Serving) bool { return c.Service == certs.ConvertedAt(crd, w.Namespace) }) {
+		if slices.ContainsFunc(w.Called(m.CSV), func(c render.Serving) bool {
+			return c.Service == certs.ConvertedAt(
+				crd, w.Namespace)
+		}) {
 			return nil
 		}
 		if !w.Running(heir, deployments).Healthy && w.Running(m, deployments).Healthy {
@@ -161,9 +173,14 @@ func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstru
 		}
 	}
 	s, objects, _ := w.RenderedObjects(ctx, heir)
-	i := slices.IndexFunc(objects, func(o render.Object) bool { return o.GVK == kube.GVKCRD && o.Name == crd.GetName() })
+	i := slices.IndexFunc(objects, func(o render.Object) bool {
+		return o.GVK == kube.GVKCRD &&
+			o.Name == crd.GetName()
+	})
 	if i < 0 {
-		return errs.New(errs.Unavailable, "CustomResourceDefinition %s cannot be handed back to %s now: see why its bundle is not to be had", crd.GetName(), heir.Name())
+		return errs.New(errs.Unavailable,
+			"CustomResourceDefinition %s cannot be handed back to %s now: see why its bundle is not to be had",
+			crd.GetName(), heir.Name())
 	}
 	body := &unstructured.Unstructured{Object: objects[i].Clone().Body}
 	if err := certs.Trust(body, w.Live.Certificates, nil); err != nil {
@@ -173,5 +190,8 @@ func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstru
 	if err != nil {
 		return err
 	}
-	return w.Points.Between("conversion", func() error { return w.Client.Convert(ctx, crd, conversion, w.Manager(s.Bundle.Package)) })
+	return w.Points.Between("conversion", func() error {
+		return w.Client.Convert(
+			ctx, crd, conversion, w.Manager(s.Bundle.Package))
+	})
 }

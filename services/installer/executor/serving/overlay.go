@@ -29,7 +29,10 @@ func (w worker) overlay() overlay.Overlay {
 			case kind == kube.GVKDeployment.Kind:
 				return slices.ContainsFunc(w.Called(s.CSV), func(c render.Serving) bool { return c.Deployment == name })
 			}
-			return slices.ContainsFunc([]schema.GroupVersionKind{render.GVKAPIService, render.GVKValidatingWebhook, render.GVKMutatingWebhook},
+			return slices.ContainsFunc([]schema.GroupVersionKind{
+				render.GVKAPIService, render.GVKValidatingWebhook,
+				render.GVKMutatingWebhook,
+			},
 				func(gvk schema.GroupVersionKind) bool { return gvk.Kind == kind })
 		},
 		Input: func(s scope.RenderTarget) any {

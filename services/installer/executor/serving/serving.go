@@ -68,13 +68,17 @@ func (s *Stage) Overlay(sc *scope.Scope) overlay.Overlay { return worker{s, sc}.
 // server trusts their CA. One that is due is renewed where its operator is at rest; in an upgrade it is good enough,
 // and is renewed after, unless that takes too long. Where one was renewed the API server has to trust the new CA before
 // the first pod serves under it.
-func (s *Stage) Certify(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (renewed bool, f *failure.Failure, err error) {
+func (s *Stage) Certify(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (
+	renewed bool, f *failure.Failure, err error,
+) {
 	return worker{s, sc}.certify(ctx, t)
 }
 
 // CertifyConversion makes the certificates of a plan's operator before its first CRD where it converts: the API server
 // is never told to call somebody whom it cannot trust. What the CRDs keep of their former form is found here, too.
-func (s *Stage) CertifyConversion(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (*failure.Failure, error) {
+func (s *Stage) CertifyConversion(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (
+	*failure.Failure, error,
+) {
 	w := worker{s, sc}
 	if t.Bundle.Replaces != "" && !sc.Loaded {
 		if err := sc.Load(ctx); err != nil {
@@ -94,7 +98,9 @@ func (s *Stage) Times(sc *scope.Scope, m *scope.Operator) (updated, rotateAt tim
 }
 
 // State is the part of an observation that is about webhooks and API services.
-func (s *Stage) State(ctx context.Context, sc *scope.Scope, m *scope.Operator, deployments []appsv1.Deployment) (csv.Serving, error) {
+func (s *Stage) State(ctx context.Context, sc *scope.Scope, m *scope.Operator, deployments []appsv1.Deployment) (
+	csv.Serving, error,
+) {
 	return worker{s, sc}.state(ctx, m, deployments)
 }
 

@@ -37,8 +37,12 @@ func (w worker) state(ctx context.Context, m *scope.Operator, deployments []apps
 		out.Waiting = "webhooks and API services are not in place yet"
 		return out, nil
 	}
-	if m.Status.Phase == csv.PhaseInstalling || m.Status.Phase == csv.PhaseSucceeded || m.Status.Phase == csv.PhaseFailed {
-		q := certs.APIs{Client: w.Client, Namespace: w.Namespace, Certificates: w.Live.Certificates, Now: w.Now(), Running: w.Running(m, deployments).Healthy}
+	if m.Status.Phase == csv.PhaseInstalling || m.Status.Phase == csv.PhaseSucceeded ||
+		m.Status.Phase == csv.PhaseFailed {
+		q := certs.APIs{
+			Client: w.Client, Namespace: w.Namespace, Certificates: w.Live.Certificates, Now: w.Now(),
+			Running: w.Running(m, deployments).Healthy,
+		}
 		if err := q.Judge(ctx, m.CSV, &out); err != nil {
 			return out, err
 		}

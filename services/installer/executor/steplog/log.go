@@ -85,12 +85,14 @@ func (w Writer) logWait(ctx context.Context, p protocol.Plan, f *failure.Failure
 	if news {
 		level = slog.LevelInfo
 	}
-	w.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.Namespace, "class", f.Class, "reason", f.Reason, "message", f.Message)
+	w.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.Namespace, "class", f.Class, "reason", f.Reason,
+		"message", f.Message)
 }
 
 // Fail ends a plan for good.
 func (w Writer) Fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
-	w.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+	w.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message",
+		f.Message)
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.Now().UTC()
 	if err := (kube.StepLogs{Epoch: w.Client}).Save(ctx, x); err != nil {

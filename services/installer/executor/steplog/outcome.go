@@ -82,7 +82,10 @@ func (w Writer) young(id, class string, x *kube.Execution) bool {
 
 // stepLog is the log as canonical JSON.
 func (w Writer) stepLog(x *kube.Execution) []byte {
-	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
+	log, err := digest.Canonical(map[string]any{
+		"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest,
+		"steps": x.Status.Steps,
+	})
 	if err != nil {
 		w.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
 		return nil
@@ -97,7 +100,8 @@ func (w Writer) Unlisted() []protocol.PlanReport {
 	var out []protocol.PlanReport
 	logs := 0
 	for _, x := range newestFirst(w.Executions) {
-		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(w.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
+		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(
+			w.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
 			continue
 		}
 		r := protocol.PlanReport{ID: x.Spec.Plan, Steps: x.Spec.Steps}
@@ -121,7 +125,8 @@ func newestFirst(all []*kube.Execution) []*kube.Execution {
 			}
 			return 0
 		}
-		return cmp.Or(under(a)-under(b), b.Status.Ended.Compare(a.Status.Ended), strings.Compare(a.Spec.Plan, b.Spec.Plan))
+		return cmp.Or(under(a)-under(b), b.Status.Ended.Compare(a.Status.Ended),
+			strings.Compare(a.Spec.Plan, b.Spec.Plan))
 	})
 }
 
@@ -132,7 +137,8 @@ func (w Writer) Stored(ctx context.Context) []protocol.PlanReport {
 	for _, x := range w.Executions {
 		s, err := x.Stored()
 		if err != nil {
-			w.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.Namespace, "error", err)
+			w.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.Namespace, "error",
+				err)
 			continue
 		}
 		stored.Executions = append(stored.Executions, s)

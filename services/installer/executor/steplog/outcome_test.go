@@ -31,7 +31,8 @@ func TestUnlisted(t *testing.T) {
 		x.Status.Steps = []kube.Step{{Index: 1, Name: strings.Repeat("x", bytes), State: kube.StepDone}}
 		return x
 	}
-	w := New(Config{Grace: time.Second}).In(scope.New(env, protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}}, nil, time.Hour))
+	w := New(Config{Grace: time.Second}).In(scope.New(env, protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}},
+		nil, time.Hour))
 	w.Executions = scope.Executions{
 		run("old", protocol.PlanFinished, true, 3*time.Hour, maxUnlistedLogs/2),
 		run("new", protocol.PlanFailed, true, time.Hour, 1),

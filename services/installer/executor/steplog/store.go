@@ -42,7 +42,8 @@ type Config struct {
 // New returns what a new session knows: nothing.
 func New(c Config) *Store {
 	return &Store{
-		Config: c, retry: map[string]retryNote{}, unsafe: map[string]string{}, chosen: map[string]string{}, plans: map[string][]string{},
+		Config: c, retry: map[string]retryNote{}, unsafe: map[string]string{}, chosen: map[string]string{},
+		plans: map[string][]string{},
 	}
 }
 

@@ -33,7 +33,8 @@ func TestNotesOfAPlanEndWithIt(t *testing.T) {
 	noted := func(want ...string) {
 		t.Helper()
 		for what, got := range map[string][]string{
-			"back-off": slices.Sorted(maps.Keys(s.retry)), "wait": slices.Sorted(maps.Keys(s.unsafe)), "choices": slices.Sorted(maps.Keys(s.chosen)),
+			"back-off": slices.Sorted(maps.Keys(s.retry)), "wait": slices.Sorted(maps.Keys(s.unsafe)),
+			"choices": slices.Sorted(maps.Keys(s.chosen)),
 		} {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s of %v, want %v", what, got, want)

@@ -26,8 +26,8 @@ func (f Found) Log(epoch int64, now time.Time) []kube.Step {
 	for i, s := range f.Plan.Steps {
 		for _, o := range s.Objects {
 			out = append(out, kube.Step{
-				Index: i + 1, Action: s.Action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-				UID: f.UIDs[o], Epoch: epoch, Time: now,
+				Index: i + 1, Action: s.Action, Group: o.Group, Version: o.Version, Kind: o.Kind,
+				Namespace: o.Namespace, Name: o.Name, UID: f.UIDs[o], Epoch: epoch, Time: now,
 			})
 		}
 	}
@@ -191,13 +191,21 @@ func (h Remover) forgo(ctx context.Context, q Question, own kube.Operator) error
 }
 
 // Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
-func (h Remover) Spare(ctx context.Context, q Question, steps []kube.Step) (doomed []kube.Step, spared []protocol.Leftover, err error) {
-	now, err := Find(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}, Operators: q.Operators})
+func (h Remover) Spare(ctx context.Context, q Question, steps []kube.Step) (
+	doomed []kube.Step, spared []protocol.Leftover, err error,
+) {
+	now, err := Find(ctx, h.Client, Question{
+		Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All},
+		Operators: q.Operators,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, s := range steps {
-		i := slices.IndexFunc(now.Plan.Stays, func(l protocol.Leftover) bool { return l.Kind == s.Kind && l.Name == s.Name })
+		i := slices.IndexFunc(now.Plan.Stays, func(l protocol.Leftover) bool {
+			return l.Kind == s.Kind &&
+				l.Name == s.Name
+		})
 		if i < 0 {
 			doomed = append(doomed, s)
 			continue

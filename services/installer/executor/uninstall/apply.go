@@ -43,7 +43,8 @@ func (w worker) removals() []protocol.Removal {
 	out := slices.Clone(w.Wanted.Removals)
 	for _, x := range w.Executions {
 		r := x.Spec.Removal
-		if r != nil && !scope.Ended(x) && !slices.ContainsFunc(out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
+		if r != nil && !scope.Ended(x) && !slices.ContainsFunc(
+			out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
 			out = append(out, *r)
 		}
 	}
@@ -127,7 +128,9 @@ func (w worker) removalError(ctx context.Context, err error) failure.Failure {
 }
 
 // beginRemoval decides whether a removal is carried out, and writes down what it is to do.
-func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Execution) (*kube.Execution, *failure.Failure, error) {
+func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Execution) (
+	*kube.Execution, *failure.Failure, error,
+) {
 	if f := w.busy(r); f != nil {
 		return x, f, nil
 	}
@@ -155,13 +158,17 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 	now := w.Now().UTC()
 	if reason != "" {
 		x.Status = kube.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
-		w.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.Namespace, "reason", reason, "message", message)
+		w.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.Namespace, "reason", reason, "message",
+			message)
 		return x, nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal refused")
 	}
 	if err := w.abortPlan(ctx, r); err != nil {
 		return x, nil, err
 	}
-	x.Status = kube.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.Client.Number, now)}
+	x.Status = kube.ExecutionStatus{
+		Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays,
+		Steps: found.Log(w.Client.Number, now),
+	}
 	w.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.Namespace, "steps", len(x.Status.Steps))
 	return x, nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal begun")
 }
@@ -169,11 +176,19 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 // busy: an operator that is on its way in, or out already, is not removed beside that.
 func (w worker) busy(r protocol.Removal) *failure.Failure {
 	if x := w.UnderWay(r.CSV); x != nil && !w.Stuck(x) {
-		return &failure.Failure{Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true, Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true,
+			Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended",
+		}
 	}
-	if i := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool { return m.CSV.Spec.Replaces == r.CSV }); i >= 0 {
+	if i := slices.IndexFunc(w.Operators,
+		func(m *scope.Operator) bool { return m.CSV.Spec.Replaces == r.CSV }); i >= 0 {
 		next := w.Operators[i].Name()
-		return &failure.Failure{Class: failure.Conflict, Reason: reasonReplacing, Quick: true, Message: next + " takes the place of " + r.CSV + ", which goes when that has succeeded: to have neither, uninstall " + next}
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: reasonReplacing, Quick: true,
+			Message: next + " takes the place of " + r.CSV +
+				", which goes when that has succeeded: to have neither, uninstall " + next,
+		}
 	}
 	return nil
 }
@@ -226,7 +241,8 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 // done.
 func (w worker) finalizers(left Waiting) *failure.Failure {
 	w.Soon(finalizersPause)
-	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " + left.String() + finalizersNextSteps}
+	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " +
+		left.String() + finalizersNextSteps}
 }
 
 func (w worker) takeBatch(ctx context.Context, x *kube.Execution, batch []kube.Step) error {
@@ -242,7 +258,9 @@ func (w worker) takeBatch(ctx context.Context, x *kube.Execution, batch []kube.S
 }
 
 // batch does what one batch says, and returns what is still there. Doing it again is right.
-func (w worker) batch(ctx context.Context, r protocol.Removal, x *kube.Execution, steps []kube.Step) (left Waiting, err error) {
+func (w worker) batch(ctx context.Context, r protocol.Removal, x *kube.Execution, steps []kube.Step) (
+	left Waiting, err error,
+) {
 	action := steps[0].Action
 	switch {
 	case action == protocol.RemovalConversion:
@@ -277,7 +295,10 @@ func (w worker) batch(ctx context.Context, r protocol.Removal, x *kube.Execution
 }
 
 func (w worker) question(r protocol.Removal) Question {
-	return Question{Kinds: removableKinds(), Namespace: w.Namespace, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants, Named: true, Operators: w.Known}
+	return Question{
+		Kinds: removableKinds(), Namespace: w.Namespace, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants,
+		Named: true, Operators: w.Known,
+	}
 }
 
 // finalReport removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.
@@ -334,7 +355,9 @@ func (w worker) handBack(ctx context.Context, r protocol.Removal) error {
 	}
 	back, err := w.Lifecycle.Restore(ctx, w.Scope, w.Operators[j])
 	if err == nil && !back {
-		err = errs.New(errs.Unavailable, "%s cannot be put back in the place of %s now: see why its bundle is not to be had", w.Operators[j].Name(), r.CSV)
+		err = errs.New(errs.Unavailable,
+			"%s cannot be put back in the place of %s now: see why its bundle is not to be had", w.Operators[j].Name(),
+			r.CSV)
 	}
 	return err
 }
@@ -357,7 +380,9 @@ func (w worker) abortPlan(ctx context.Context, r protocol.Removal) error {
 	if x.Status.Message != "" {
 		message += "; it waited: " + x.Status.Message
 	}
-	if err := w.Logs.In(w.Scope).Fail(ctx, p, x, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonAborted, Message: message}); err != nil {
+	if err := w.Logs.In(w.Scope).Fail(ctx, p, x, &failure.Failure{
+		Class: failure.Permanent, Reason: failure.ReasonAborted, Message: message,
+	}); err != nil {
 		return err
 	}
 	return w.Points.At("aborted")
@@ -371,7 +396,8 @@ func (w worker) checkSame(ctx context.Context, r protocol.Removal, x *kube.Execu
 		return err
 	}
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother, removal.ChangedMessage(r.CSV), w.Now().UTC()
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother,
+		removal.ChangedMessage(r.CSV), w.Now().UTC()
 	w.Loaded = false
 	w.Soon(time.Millisecond)
 	return w.Objects.In(w.Scope).SaveLog(ctx, x, "removal refused")

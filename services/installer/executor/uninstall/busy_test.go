@@ -12,7 +12,10 @@ import (
 )
 
 func namespace(executions ...*kube.Execution) worker {
-	sc := scope.New(&scope.Env{}, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, Plans: []protocol.Plan{{ID: "p"}}}, nil, time.Hour)
+	sc := scope.New(&scope.Env{}, protocol.ScopePlans{
+		Scope: protocol.Scope{Namespace: "ports"},
+		Plans: []protocol.Plan{{ID: "p"}},
+	}, nil, time.Hour)
 	sc.Executions = executions
 	return worker{Stage: &Stage{}, Scope: sc}
 }
@@ -22,7 +25,10 @@ func namespace(executions ...*kube.Execution) worker {
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	bringing := func(phase string) *kube.Execution {
-		return &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p", Operators: []string{"tide.v1"}}, Status: kube.ExecutionStatus{Begun: true, Phase: phase}}
+		return &kube.Execution{
+			Spec:   kube.ExecutionSpec{Plan: "p", Operators: []string{"tide.v1"}},
+			Status: kube.ExecutionStatus{Begun: true, Phase: phase},
+		}
 	}
 	for name, c := range map[string]struct {
 		log      *kube.Execution
@@ -60,9 +66,13 @@ func TestBusy(t *testing.T) {
 func TestRemovals(t *testing.T) {
 	t.Parallel()
 	log := func(id, phase string) *kube.Execution {
-		return &kube.Execution{Spec: kube.ExecutionSpec{Plan: id, Removal: &protocol.Removal{ID: id}}, Status: kube.ExecutionStatus{Begun: true, Phase: phase}}
+		return &kube.Execution{
+			Spec:   kube.ExecutionSpec{Plan: id, Removal: &protocol.Removal{ID: id}},
+			Status: kube.ExecutionStatus{Begun: true, Phase: phase},
+		}
 	}
-	w := namespace(log("asked", protocol.PlanStarted), log("begun", protocol.PlanBlocked), log("ended", protocol.PlanFinished), &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p"}})
+	w := namespace(log("asked", protocol.PlanStarted), log("begun", protocol.PlanBlocked),
+		log("ended", protocol.PlanFinished), &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p"}})
 	w.Wanted.Removals = []protocol.Removal{{ID: "asked"}, {ID: "new"}}
 	got := ""
 	for _, r := range w.removals() {

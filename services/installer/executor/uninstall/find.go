@@ -57,7 +57,10 @@ type Question struct {
 // Find says what removing an operator would do now.
 func Find(ctx context.Context, c *kube.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
-	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs, Dependants: q.Dependants}
+	in := removal.Input{
+		Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs,
+		Dependants: q.Dependants,
+	}
 	packageName := ""
 	operators, err := q.Operators.all(ctx, c)
 	if err != nil {
@@ -99,7 +102,10 @@ func Find(ctx context.Context, c *kube.Epoch, q Question) (Found, error) {
 }
 
 func refOf(gvk schema.GroupVersionKind, o metav1.Object) protocol.ObjectRef {
-	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+	return protocol.ObjectRef{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(),
+		Name: o.GetName(),
+	}
 }
 
 // object is one object that an operator owns.
@@ -128,7 +134,8 @@ func (o object) whole() *unstructured.Unstructured {
 // owned are the objects that name an operator as their owner, in all namespaces.
 func owned(ctx context.Context, c *kube.Epoch, q Question) ([]object, error) {
 	selector := strings.Join([]string{
-		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" + q.Namespace,
+		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" +
+			q.Namespace,
 		render.LabelOwnerKind + "=" + kube.GVKCSV.Kind,
 	}, ",")
 	return chosen(ctx, c, q.Kinds, selector)
@@ -168,16 +175,20 @@ func joined(ctx context.Context, c *kube.Epoch, q Question, packageName string) 
 	if packageName != "" {
 		selector += "," + mirror.ComponentLabel(packageName, q.Namespace)
 	}
-	kinds := slices.DeleteFunc(slices.Clone(q.Kinds), func(gvk schema.GroupVersionKind) bool { return !render.Shared(gvk) })
+	kinds := slices.DeleteFunc(slices.Clone(q.Kinds),
+		func(gvk schema.GroupVersionKind) bool { return !render.Shared(gvk) })
 	list, err := chosen(ctx, c, kinds, selector)
 	own := kube.Operator{Namespace: q.Namespace, Name: q.CSV}
 	return slices.DeleteFunc(list, func(o object) bool {
-		return !slices.Contains(kube.Alongside(o.meta), own.String()) || kube.OwnerOf(o.meta) == own.Label() || o.meta.DeletionTimestamp != nil
+		return !slices.Contains(kube.Alongside(o.meta), own.String()) || kube.OwnerOf(o.meta) == own.Label() ||
+			o.meta.DeletionTimestamp != nil
 	}), err
 }
 
 // metadata lists metadata of all namespaces; an API that is not served has none.
-func metadata(ctx context.Context, c *kube.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func metadata(ctx context.Context, c *kube.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (
+	*metav1.PartialObjectMetadataList, error,
+) {
 	ctx, cancel := c.Limit(ctx)
 	defer cancel()
 	list, err := c.Metadata.Resource(of).List(ctx, o)
@@ -195,7 +206,9 @@ type search struct {
 }
 
 // definitions are the custom resource definitions that an operator owns, or that it or a version before it has brought.
-func definitions(ctx context.Context, c *kube.Epoch, in search, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
+func definitions(ctx context.Context, c *kube.Epoch, in search, uids map[protocol.ObjectRef]string) (
+	[]removal.Definition, error,
+) {
 	list, err := metadata(ctx, c, kube.Resource(GVKCRD), metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -208,7 +221,8 @@ func definitions(ctx context.Context, c *kube.Epoch, in search, uids map[protoco
 	for i := range list.Items {
 		o := &list.Items[i]
 		earlier := broughtEarlier(o, in.Operator.Namespace, in.packageName)
-		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[kube.LabelManaged] == "true" && !kube.Adopted(o), Alongside: kube.Alongside(o)}
+		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[kube.LabelManaged] == "true" &&
+			!kube.Adopted(o), Alongside: kube.Alongside(o)}
 		brought := slices.Contains(d.Alongside, in.Operator.String())
 		if !brought && !owned[o.Name] && !earlier {
 			continue
@@ -281,7 +295,8 @@ func resource(ctx context.Context, c *kube.Epoch, crd string) (of schema.GroupVe
 	}
 	for _, v := range d.Spec.Versions {
 		if v.Served {
-			return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}, true, nil
+			return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural},
+				true, nil
 		}
 	}
 	return of, false, nil

@@ -22,5 +22,6 @@ func Last(steps []kube.Step) []kube.Step {
 // Another reports an InstalledOperator that is not the one which a removal with this log began with. nil is none at
 // all: what is left of that one goes.
 func Another(live *unstructured.Unstructured, steps []kube.Step) bool {
-	return live != nil && !slices.ContainsFunc(Last(steps), func(s kube.Step) bool { return s.UID == string(live.GetUID()) })
+	return live != nil && !slices.ContainsFunc(Last(steps),
+		func(s kube.Step) bool { return s.UID == string(live.GetUID()) })
 }

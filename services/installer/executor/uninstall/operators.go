@@ -82,7 +82,8 @@ type installed struct {
 // all are the installed operators of the cluster: one question for which there are, and further ones only where it is
 // not known what one brings and needs.
 func (k *Operators) all(ctx context.Context, c *kube.Epoch) ([]installed, error) {
-	list, err := metadata(ctx, c, kube.Resource(kube.GVKInstalledOperator), metav1.ListOptions{LabelSelector: selectManaged})
+	list, err := metadata(ctx, c, kube.Resource(kube.GVKInstalledOperator),
+		metav1.ListOptions{LabelSelector: selectManaged})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,10 @@ func OwnedKinds() []schema.GroupVersionKind {
 // haltedKinds are what calls an operator and what runs of it, in this order: routing stops first,
 // so that no call reaches a missing backend.
 func haltedKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{render.GVKMutatingWebhook, render.GVKValidatingWebhook, render.GVKAPIService, kube.GVKDeployment}
+	return []schema.GroupVersionKind{
+		render.GVKMutatingWebhook, render.GVKValidatingWebhook, render.GVKAPIService,
+		kube.GVKDeployment,
+	}
 }
 
 // removableKinds are the kinds of which an operator may own objects, its condition included.

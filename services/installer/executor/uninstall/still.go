@@ -37,7 +37,8 @@ func (f Found) of(steps []kube.Step, crds []string) []kube.Step {
 	}
 	return slices.DeleteFunc(slices.Clone(steps), func(s kube.Step) bool {
 		o := protocol.ObjectRef{Group: s.Group, Version: s.Version, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}
-		unasked := s.Action != protocol.RemovalObjects && !slices.Contains(crds, s.Name) && !slices.Contains(crds, removal.All)
+		unasked := s.Action != protocol.RemovalObjects && !slices.Contains(crds, s.Name) &&
+			!slices.Contains(crds, removal.All)
 		return s.UID == "" || unasked || !goes[part{s.Action, s.UID, o}]
 	})
 }

@@ -15,7 +15,10 @@ import (
 func TestOf(t *testing.T) {
 	t.Parallel()
 	deployment := protocol.ObjectRef{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops", Name: "tide"}
-	crd := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "gauges.sea.test"}
+	crd := protocol.ObjectRef{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		Name: "gauges.sea.test",
+	}
 	f := Found{
 		Plan: protocol.RemovalPlan{Steps: []protocol.RemovalStep{
 			{Action: protocol.RemovalObjects, Objects: []protocol.ObjectRef{deployment}},
@@ -24,9 +27,15 @@ func TestOf(t *testing.T) {
 		UIDs: map[protocol.ObjectRef]string{deployment: "1", crd: "2"},
 	}
 	step := func(action string, o protocol.ObjectRef, uid string) kube.Step {
-		return kube.Step{Action: action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: uid}
+		return kube.Step{
+			Action: action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace,
+			Name: o.Name, UID: uid,
+		}
 	}
-	foreign := protocol.ObjectRef{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding", Name: "admins"}
+	foreign := protocol.ObjectRef{
+		Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding",
+		Name: "admins",
+	}
 	for name, c := range map[string]struct {
 		step kube.Step
 		crds []string
@@ -55,9 +64,11 @@ func TestOf(t *testing.T) {
 // (R-UNI-2): nobody else would ever name it.
 func TestBroughtEarlier(t *testing.T) {
 	t.Parallel()
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "gauges.sea.test", ManagedFields: []metav1.ManagedFieldsEntry{
-		{Manager: "kube-apiserver"}, {Manager: kube.Manager("ops", "tide")},
-	}}}
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "gauges.sea.test", ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "kube-apiserver"}, {Manager: kube.Manager("ops", "tide")},
+		},
+	}}
 	for name, c := range map[string]struct {
 		namespace, packageName string
 		want                   bool

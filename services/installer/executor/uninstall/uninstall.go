@@ -73,7 +73,10 @@ func (s *Stage) Reports(sc *scope.Scope) []protocol.RemovalReport {
 		if !ok {
 			continue
 		}
-		t := protocol.RemovalReport{ID: asked.ID, CSV: asked.CSV, Phase: o.Phase, Class: o.Class, Reason: o.Reason, Message: o.Message}
+		t := protocol.RemovalReport{
+			ID: asked.ID, CSV: asked.CSV, Phase: o.Phase, Class: o.Class, Reason: o.Reason,
+			Message: o.Message,
+		}
 		if x := sc.Execution(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
 			t.Left = x.Status.Left
 		}

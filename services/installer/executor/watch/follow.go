@@ -83,7 +83,10 @@ func (f *follower) round(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seconds := int64(kwait.Jitter(streamFor, 1).Seconds())
-	o := metav1.ListOptions{LabelSelector: f.store.kind.Selector, Watch: true, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
+	o := metav1.ListOptions{
+		LabelSelector: f.store.kind.Selector, Watch: true, AllowWatchBookmarks: true,
+		TimeoutSeconds: &seconds,
+	}
 	f.listing = nil
 	if f.version == "" && f.paged {
 		if err := f.list(ctx); err != nil {

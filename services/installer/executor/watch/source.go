@@ -96,14 +96,16 @@ func (c client) request(k Kind, o metav1.ListOptions, as string) *rest.Request {
 	r := c.rest.Get().AbsPath(append(path, k.Resource)...).
 		SetHeader("Accept", runtime.ContentTypeProtobuf+metadataOnly+as+","+runtime.ContentTypeJSON+metadataOnly+as)
 	for name, value := range map[string]string{
-		"labelSelector": o.LabelSelector, "resourceVersion": o.ResourceVersion, "resourceVersionMatch": string(o.ResourceVersionMatch), "continue": o.Continue,
+		"labelSelector": o.LabelSelector, "resourceVersion": o.ResourceVersion,
+		"resourceVersionMatch": string(o.ResourceVersionMatch), "continue": o.Continue,
 	} {
 		if value != "" {
 			r = r.Param(name, value)
 		}
 	}
 	for name, set := range map[string]bool{
-		"watch": o.Watch, "allowWatchBookmarks": o.AllowWatchBookmarks, "sendInitialEvents": o.SendInitialEvents != nil && *o.SendInitialEvents,
+		"watch": o.Watch, "allowWatchBookmarks": o.AllowWatchBookmarks,
+		"sendInitialEvents": o.SendInitialEvents != nil && *o.SendInitialEvents,
 	} {
 		if set {
 			r = r.Param(name, "true")

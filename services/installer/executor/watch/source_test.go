@@ -26,7 +26,9 @@ import (
 // listed is the fake client as a source of an API server that does not tell in a stream what exists.
 type listed struct{ *fake.FakeMetadataClient }
 
-func (l listed) List(ctx context.Context, k watch.Kind, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func (l listed) List(ctx context.Context, k watch.Kind, o metav1.ListOptions) (
+	*metav1.PartialObjectMetadataList, error,
+) {
 	return l.Resource(k.GVK.GroupVersion().WithResource(k.Resource)).Namespace(k.Namespace).List(ctx, o)
 }
 
@@ -61,11 +63,13 @@ func (c channel) Close() error { c.events.Stop(); return nil }
 func refusal(code int, reason metav1.StatusReason) *apierrors.StatusError {
 	if reason == "" {
 		reason = map[int]metav1.StatusReason{
-			http.StatusGone: metav1.StatusReasonExpired, http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
+			http.StatusGone: metav1.StatusReasonExpired, http.StatusForbidden: metav1.StatusReasonForbidden,
+			http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
 		}[code]
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reason,
 	}}
 }
 
@@ -91,7 +95,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	a := s.answers[min(len(s.asked), len(s.answers)-1)]
 	q := r.URL.Query()
-	s.asked = append(s.asked, r.URL.Path+" watch="+q.Get("watch")+" initial="+q.Get("sendInitialEvents")+" from="+q.Get("resourceVersion")+" labels="+q.Get("labelSelector")+" continue="+q.Get("continue"))
+	s.asked = append(s.asked, r.URL.Path+" watch="+q.Get("watch")+" initial="+q.Get("sendInitialEvents")+" from="+
+		q.Get("resourceVersion")+" labels="+q.Get("labelSelector")+" continue="+q.Get("continue"))
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	switch {
@@ -104,7 +109,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, o := range a.list {
 			items = append(items, o)
 		}
-		s.write(w, mustJSON(s.t, map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]any{"resourceVersion": "10"}, "items": items}))
+		s.write(w, mustJSON(s.t, map[string]any{
+			"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+			"metadata": map[string]any{"resourceVersion": "10"}, "items": items,
+		}))
 		return
 	}
 	for _, e := range a.events {
@@ -170,7 +178,8 @@ func all(version int) kubewatch.Event {
 // expired is what an API server says that has forgotten what came since.
 func expired() kubewatch.Event {
 	return kubewatch.Event{Type: kubewatch.Error, Object: &metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 	}}
 }
 
@@ -204,7 +213,10 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{protobuf: protobuf, answers: []answer{
-				{events: []kubewatch.Event{said(kubewatch.Added, 7, "a"), said(kubewatch.Added, 3, "b"), all(8), said(kubewatch.Deleted, 9, "b")}},
+				{events: []kubewatch.Event{
+					said(kubewatch.Added, 7, "a"), said(kubewatch.Added, 3, "b"), all(8),
+					said(kubewatch.Deleted, 9, "b"),
+				}},
 				{events: []kubewatch.Event{said(kubewatch.Added, 12, "c")}, hold: true},
 			}}
 			r := follow(t, s)
@@ -228,13 +240,19 @@ func TestStream(t *testing.T) {
 // gone.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	for name, forgot := range map[string]answer{"in the stream": {events: []kubewatch.Event{expired()}}, "at once": {fails: http.StatusGone}} {
+	for name, forgot := range map[string]answer{
+		"in the stream": {events: []kubewatch.Event{expired()}},
+		"at once":       {fails: http.StatusGone},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: []answer{
 				{events: []kubewatch.Event{said(kubewatch.Added, 1, "a"), said(kubewatch.Added, 2, "b"), all(5)}},
 				forgot,
-				{events: []kubewatch.Event{said(kubewatch.Added, 2, "b"), said(kubewatch.Added, 8, "c"), all(9)}, hold: true},
+				{
+					events: []kubewatch.Event{said(kubewatch.Added, 2, "b"), said(kubewatch.Added, 8, "c"), all(9)},
+					hold:   true,
+				},
 			}}
 			r := follow(t, s)
 			r.await(t, "what went while nobody listened", gone("a"))
@@ -252,7 +270,10 @@ func TestBroken(t *testing.T) {
 		{events: []kubewatch.Event{said(kubewatch.Added, 1, "a"), said(kubewatch.Added, 2, "b"), all(5), expired()}},
 		{events: []kubewatch.Event{said(kubewatch.Added, 1, "a")}},
 		{fails: http.StatusForbidden},
-		{events: []kubewatch.Event{said(kubewatch.Added, 1, "a"), said(kubewatch.Added, 2, "b"), said(kubewatch.Added, 6, "c"), all(7)}, hold: true},
+		{events: []kubewatch.Event{
+			said(kubewatch.Added, 1, "a"), said(kubewatch.Added, 2, "b"),
+			said(kubewatch.Added, 6, "c"), all(7),
+		}, hold: true},
 	}}
 	r := follow(t, s)
 	r.await(t, "what came meanwhile", there("c"))
@@ -302,7 +323,8 @@ func TestNoEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := source.Watch(t.Context(), watch.Kind{GVK: namespaces, Resource: "namespaces"}, metav1.ListOptions{Watch: true})
+	s, err := source.Watch(t.Context(), watch.Kind{GVK: namespaces, Resource: "namespaces"},
+		metav1.ListOptions{Watch: true})
 	if err != nil {
 		t.Fatal(err)
 	}

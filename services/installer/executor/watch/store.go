@@ -60,7 +60,10 @@ func (s *store) whole(there map[key]bool) {
 
 func (s *store) put(m metav1.Object) {
 	mark := Mark(m)
-	next := entry{uid: string(m.GetUID()), mark: mark, owner: m.GetLabels()[s.kind.Owner], leaving: m.GetDeletionTimestamp() != nil}
+	next := entry{
+		uid: string(m.GetUID()), mark: mark, owner: m.GetLabels()[s.kind.Owner],
+		leaving: m.GetDeletionTimestamp() != nil,
+	}
 	if s.kind.Labels {
 		next.labels = m.GetLabels()
 	}
@@ -89,7 +92,8 @@ func (s *store) missing(there map[key]bool) map[key]entry {
 
 func (s *store) notify(k key, e entry, moved, gone bool, version string) {
 	s.changed(Change{
-		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Mark: e.mark, Moved: moved, Gone: gone, Version: version,
+		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Mark: e.mark, Moved: moved,
+		Gone: gone, Version: version,
 	})
 }
 

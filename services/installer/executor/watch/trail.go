@@ -22,7 +22,10 @@ func NewTrail() *Trail {
 
 // Ref names the object of a change.
 func (c Change) Ref() protocol.ObjectRef {
-	return protocol.ObjectRef{Group: c.GVK.Group, Version: c.GVK.Version, Kind: c.GVK.Kind, Namespace: c.Namespace, Name: c.Name}
+	return protocol.ObjectRef{
+		Group: c.GVK.Group, Version: c.GVK.Version, Kind: c.GVK.Kind, Namespace: c.Namespace,
+		Name: c.Name,
+	}
 }
 
 // Seen takes a change of an object of a namespace's operators and reports whether it is somebody else's.

@@ -22,7 +22,10 @@ const turn = 2 * time.Second
 const KubernetesManager = "kube-controller-manager"
 
 // definitions is the kind that says which other kinds are served.
-var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var definitions = schema.GroupVersionKind{
+	Group: "apiextensions.k8s.io", Version: "v1",
+	Kind: "CustomResourceDefinition",
+}
 
 // Kind is a kind to watch.
 type Kind struct {

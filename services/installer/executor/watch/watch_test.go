@@ -21,13 +21,21 @@ import (
 )
 
 var (
-	definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	monitors    = schema.GroupVersionKind{Group: "monitoring.sea.test", Version: "v1", Kind: "Monitor"}
-	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	definitions = schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition",
+	}
+	monitors   = schema.GroupVersionKind{Group: "monitoring.sea.test", Version: "v1", Kind: "Monitor"}
+	namespaces = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )
 
-func object(gvk schema.GroupVersionKind, namespace, name string, labels map[string]string) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u-1", ResourceVersion: "1", Labels: labels}}
+func object(gvk schema.GroupVersionKind, namespace, name string,
+	labels map[string]string,
+) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: "u-1",
+		ResourceVersion: "1", Labels: labels,
+	}}
 	o.SetGroupVersionKind(gvk)
 	return o
 }
@@ -114,7 +122,8 @@ func TestOptionalKinds(t *testing.T) {
 	if !ok {
 		t.Fatal("the fake cannot create")
 	}
-	if _, err := creator.CreateFake(object(definitions, "", "monitors.monitoring.sea.test", nil), metav1.CreateOptions{}); err != nil {
+	if _, err := creator.CreateFake(object(definitions, "", "monitors.monitoring.sea.test", nil),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r.await(t, "the object of the kind", func(c watch.Change) bool {
@@ -129,7 +138,9 @@ func TestStandby(t *testing.T) {
 	c := client(t, object(monitors, "ops", "m", nil))
 	r := newTold()
 	kinds := watch.Standby([]watch.Kind{
-		{GVK: monitors, Resource: "monitors"}, {GVK: definitions, Resource: "customresourcedefinitions"}, {GVK: namespaces, Resource: "namespaces"},
+		{GVK: monitors, Resource: "monitors"},
+		{GVK: definitions, Resource: "customresourcedefinitions"},
+		{GVK: namespaces, Resource: "namespaces"},
 	}, definitions, namespaces)
 	w := watch.New(listed{c}, kinds, r.change)
 	whole := make(chan schema.GroupVersionKind, 100)
@@ -143,7 +154,8 @@ func TestStandby(t *testing.T) {
 	w.Demand()
 	w.Await(t.Context(), monitors)
 	r.await(t, "the object of the kind", func(c watch.Change) bool { return c.GVK == monitors && c.Name == "m" })
-	if first, second, third := <-whole, <-whole, <-whole; first != definitions || second != namespaces || third != monitors {
+	if first, second, third := <-whole, <-whole, <-whole; first != definitions || second != namespaces ||
+		third != monitors {
 		t.Errorf("listed %s, %s, %s", first, second, third)
 	}
 }
@@ -207,9 +219,15 @@ func TestMark(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewTime(time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC))
 	deployment := func(change func(*metav1.ObjectMeta)) uint64 {
-		m := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7", Generation: 2, ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "chandler", Operation: metav1.ManagedFieldsOperationApply, Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
-		}}
+		m := &metav1.ObjectMeta{
+			UID: "u", ResourceVersion: "7", Generation: 2,
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{
+					Manager: "chandler", Operation: metav1.ManagedFieldsOperationApply, Time: &at,
+					FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+				},
+			},
+		}
 		change(m)
 		return watch.Mark(m)
 	}
@@ -279,7 +297,8 @@ func TestTrail(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	s := watch.NewSignals()
-	a, b := protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "a"}, protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "b"}
+	a, b := protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "a"},
+		protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "b"}
 	first, stopFirst := s.Listen(a)
 	second, stopSecond := s.Listen(a)
 	defer stopSecond()
@@ -304,7 +323,8 @@ func TestThere(t *testing.T) {
 	leaving := object(namespaces, "", "leaving", nil)
 	now := metav1.Now()
 	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"sea.test/wait"}
-	w := watch.New(listed{client(t, object(namespaces, "", "stays", nil), leaving)}, []watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
+	w := watch.New(listed{client(t, object(namespaces, "", "stays", nil), leaving)},
+		[]watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
 	run(t, w)
 	w.Await(t.Context(), namespaces)
 	for _, c := range []struct {
@@ -312,7 +332,10 @@ func TestThere(t *testing.T) {
 		name           string
 		there, leaving bool
 	}{
-		{namespaces, "stays", true, false}, {namespaces, "leaving", true, true}, {namespaces, "absent", false, false}, {monitors, "stays", false, false},
+		{namespaces, "stays", true, false},
+		{namespaces, "leaving", true, true},
+		{namespaces, "absent", false, false},
+		{monitors, "stays", false, false},
 	} {
 		if there, leaving := w.There(c.gvk, "", c.name); there != c.there || leaving != c.leaving {
 			t.Errorf("%s %s: there %v, leaving %v", c.gvk.Kind, c.name, there, leaving)
@@ -345,7 +368,13 @@ func TestAbsent(t *testing.T) {
 		gvk    schema.GroupVersionKind
 		name   string
 		absent bool
-	}{{definitions, "there", false}, {definitions, "other", true}, {services, "other", false}, {namespaces, "other", false}, {monitors, "other", false}} {
+	}{
+		{definitions, "there", false},
+		{definitions, "other", true},
+		{services, "other", false},
+		{namespaces, "other", false},
+		{monitors, "other", false},
+	} {
 		if got := w.Absent(a.gvk, "", a.name); got != a.absent {
 			t.Errorf("%s %s: absent %v", a.gvk.Kind, a.name, got)
 		}

@@ -134,7 +134,8 @@ type stored struct {
 }
 
 func (h *Host) registered(ctx context.Context) ([]stored, error) {
-	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case when k.commitment = c.credential then k.ciphertext end
+	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case
+		when k.commitment = c.credential then k.ciphertext end
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
 	if err != nil {
@@ -187,8 +188,8 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored) {
 	}
 }
 
-// release gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by hand
-// (docs/deploy.md), and so is what a crash keeps from being done.
+// release gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by
+// hand (docs/deploy.md), and so is what a crash keeps from being done.
 func (h *Host) release(ctx context.Context, t Target) {
 	if h.c.Release == nil {
 		return
@@ -205,7 +206,9 @@ func (h *Host) release(ctx context.Context, t Target) {
 		err = h.c.Release(ctx, t)
 	}()
 	if err != nil {
-		h.c.Log.WarnContext(ctx, "a removed cluster keeps Chandler's admission policies: its administrator has to delete them", "cluster", t.Cluster, "error", err)
+		h.c.Log.WarnContext(
+			ctx, "a removed cluster keeps Chandler's admission policies: its administrator has to delete them",
+			"cluster", t.Cluster, "error", err)
 		return
 	}
 	h.c.Log.InfoContext(ctx, "a removed cluster was released", "cluster", t.Cluster)
@@ -221,7 +224,10 @@ func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
 	defer h.mu.Unlock()
 	delete(h.unusable, s.id)
 	own, cancel := context.WithCancel(ctx)
-	r := &hosted{target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: key, cancel: cancel, done: make(chan struct{})}
+	r := &hosted{
+		target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: key,
+		cancel: cancel, done: make(chan struct{}),
+	}
 	h.running[s.id] = r
 	go func() {
 		defer close(r.done)

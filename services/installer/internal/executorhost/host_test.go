@@ -41,7 +41,10 @@ func setup(t *testing.T) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id, told: make(chan string, 100), letGo: make(chan string, 100)}
+	e := &env{
+		t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id,
+		told: make(chan string, 100), letGo: make(chan string, 100),
+	}
 	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
 		Execute: func(ctx context.Context, tg executorhost.Target) error {
@@ -83,7 +86,9 @@ func (e *env) next(want string) {
 }
 
 func kubeconfig(token, extra string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+	return fmt.Appendf(
+		nil,
+		`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 		"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":%q%s}}]}`, token, extra)
 }
 
@@ -106,9 +111,13 @@ func (e *env) seal(to age.Recipient, plain []byte) []byte {
 // register puts a cluster where the hub's consumer puts it.
 func (e *env) register(name string) (id string) {
 	e.t.Helper()
-	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, name), Incarnation: 1}
+	stream := events.StreamID{
+		Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, name),
+		Incarnation: 1,
+	}
 	id = stream.UUID().String()
-	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, $2, $3, $4, '')`, events.DefaultTenant, name, id, stream.String())
+	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, $2, $3, $4, '')`, events.DefaultTenant, name, id, stream.String())
 	return id
 }
 
@@ -124,8 +133,10 @@ func (e *env) credential(name string, ciphertext []byte) {
 func (e *env) stored(name string, ciphertext []byte) (commitment string) {
 	e.t.Helper()
 	commitment = uuid.NewString()
-	e.exec(e.gateway, `insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext) values ($1, $2, $3, $4, '', $5)
-		on conflict (tenant, cluster_key) do update set ciphertext = excluded.ciphertext, commitment = excluded.commitment`,
+	e.exec(e.gateway, `insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext)
+		values ($1, $2, $3, $4, '', $5)
+		on conflict (tenant, cluster_key) do update set ciphertext = excluded.ciphertext,
+		commitment = excluded.commitment`,
 		events.DefaultTenant, events.Key(events.DefaultTenant, events.KindCluster, name), name, commitment, ciphertext)
 	e.host.Wake()
 	return commitment
@@ -186,7 +197,8 @@ func TestKubeconfigBelongsToARegistration(t *testing.T) {
 	e.credential("west", e.seal(e.identity.Recipient(), kubeconfig("three", "")))
 	e.next("begin west three")
 	e.exec(e.own, `update installer.clusters set removed = true where cluster_id = $1`, old)
-	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', $3)`,
+	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, 'east', $2, '', $3)`,
 		events.DefaultTenant, uuid.NewString(), commitment)
 	e.host.Wake()
 	told := map[string]bool{}
@@ -215,7 +227,9 @@ func TestUnusableKubeconfigIsReported(t *testing.T) {
 		"garbage":     func(*env) []byte { return []byte("secret") },
 		"no config":   func(e *env) []byte { return e.seal(e.identity.Recipient(), []byte("secret: [")) },
 		"exec": func(e *env) []byte {
-			return e.seal(e.identity.Recipient(), kubeconfig("secret", `,"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/secret","interactiveMode":"Never"}`))
+			return e.seal(e.identity.Recipient(), kubeconfig(
+				"secret",
+				`,"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/secret","interactiveMode":"Never"}`))
 		},
 		"file": func(e *env) []byte {
 			return e.seal(e.identity.Recipient(), kubeconfig("secret", `,"tokenFile":"/etc/secret"`))

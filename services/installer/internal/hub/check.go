@@ -12,14 +12,17 @@ import (
 )
 
 // PlanQuestion makes the question to an executor what stands in the way of a plan, as it would be handed over now: with
-// the operator group of today, its configurations, and its content where the executor finds it. A plan that has ended, or
-// that there is not, is errs.NotFound.
-func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (cluster string, q protocol.PlanQuestion, err error) {
+// the operator group of today, its configurations, and its content where the executor finds it. A plan that has ended,
+// or that there is not, is errs.NotFound.
+func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (
+	cluster string, q protocol.PlanQuestion, err error,
+) {
 	var w wanted
 	w.message.Scope.Tenant = tenant
 	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		s := &w.message.Scope
-		err := tx.QueryRow(ctx, `select cluster, namespace from installer.plans where tenant = $1 and plan = $2 and phase in ('RequiresApproval', 'Installing')`,
+		err := tx.QueryRow(ctx, `select cluster, namespace from installer.plans where tenant = $1 and plan = $2
+			and phase in ('RequiresApproval', 'Installing')`,
 			tenant, plan).Scan(&s.Cluster, &s.Namespace)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return errs.New(errs.NotFound, "there is no install plan %s that has not ended", plan).At("plan", "R-IP-1")
@@ -36,7 +39,8 @@ func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (cluster st
 	if err != nil {
 		return "", q, pg.Err(err)
 	}
-	q.Namespace, q.OperatorGroups, q.OperatorGroup = w.message.Scope.Namespace, w.message.OperatorGroups, w.message.OperatorGroup
+	q.Namespace, q.OperatorGroups, q.OperatorGroup = w.message.Scope.Namespace, w.message.OperatorGroups,
+		w.message.OperatorGroup
 	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
@@ -51,7 +55,8 @@ func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Pl
 	}
 	p, why, err := w.plan(ctx, tx, row)
 	if why != "" {
-		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name, why).At("plan", "R-IP-1")
+		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name,
+			why).At("plan", "R-IP-1")
 	}
 	p.Grant.Choices = choices(row.state)
 	return p, err

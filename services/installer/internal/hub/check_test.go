@@ -13,33 +13,40 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// TestPlanQuestion: an executor is asked about a plan before it is approved, with the group of today, without a grant; what has
-// ended is not asked about.
+// TestPlanQuestion: an executor is asked about a plan before it is approved, with the group of today, without a grant;
+// what has ended is not asked about.
 func TestPlanQuestion(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
 	d.publishPlan(events.InstallPlanProposed{
-		Plan: windowedPlan, Cluster: "east", Namespace: "ns", Name: "install-7x2kq", Component: "tides", Approval: "Manual", Digest: "sha256:d", Steps: 1,
+		Plan: windowedPlan, Cluster: "east", Namespace: "ns", Name: "install-7x2kq", Component: "tides",
+		Approval: "Manual", Digest: "sha256:d", Steps: 1,
 	})
-	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
+	d.group(events.OperatorGroupCreated{
+		Cluster: "east", Namespace: "ns", Name: "group",
+		Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"},
+	})
 	cluster, q, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cluster != "east" || q.Namespace != "ns" || q.Plan.ID != windowedPlan || q.Plan.Digest != "sha256:d" || q.Plan.Component != "tides" || string(q.Plan.Document) != "{}" {
+	if cluster != "east" || q.Namespace != "ns" || q.Plan.ID != windowedPlan || q.Plan.Digest != "sha256:d" ||
+		q.Plan.Component != "tides" || string(q.Plan.Document) != "{}" {
 		t.Errorf("asked %s about %+v", cluster, q)
 	}
 	if len(q.Plan.Grant.Signature) > 0 {
 		t.Error("a question carries a grant")
 	}
-	if q.OperatorGroups != 1 || q.OperatorGroup.Name != "group" || q.OperatorGroup.Spec.ServiceAccountName != "installer" {
+	if q.OperatorGroups != 1 || q.OperatorGroup.Name != "group" ||
+		q.OperatorGroup.Spec.ServiceAccountName != "installer" {
 		t.Errorf("asked with the group %+v of %d", q.OperatorGroup, q.OperatorGroups)
 	}
 	if _, _, err := d.h.PlanQuestion(t.Context(), "another", windowedPlan); !errs.Is(err, errs.NotFound) {
 		t.Errorf("of another tenant: %v", err)
 	}
 	d.publishPlan(events.InstallPlanRejected{Digest: "sha256:d"})
-	if _, _, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) || !strings.Contains(err.Error(), windowedPlan) {
+	if _, _, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) ||
+		!strings.Contains(err.Error(), windowedPlan) {
 		t.Errorf("of a plan that has ended: %v", err)
 	}
 }
@@ -50,11 +57,20 @@ func (d *fixture) group(p events.Payload) {
 	d.n++
 	const subject = "east/ns/group"
 	e := eventlog.Recorded{
-		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-		StreamID: events.StreamID{Kind: events.KindOperatorGroup, Key: events.Key(events.DefaultTenant, events.KindOperatorGroup, subject), Incarnation: 1},
+		Envelope: events.Envelope{
+			ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+			Subject: subject,
+		},
+		StreamID: events.StreamID{
+			Kind: events.KindOperatorGroup,
+			Key:  events.Key(events.DefaultTenant, events.KindOperatorGroup, subject), Incarnation: 1,
+		},
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+		return d.h.folder.handle(
+			d.t.Context(), tx, e)
+	}); err != nil {
 		d.t.Fatal(err)
 	}
 }

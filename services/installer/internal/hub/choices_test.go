@@ -6,8 +6,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// TestGrantsCarryChoices: what approvers say of obstacles reaches the executor at once, signed, also of a plan that needs no
-// approval or has begun (DESIGN D6).
+// TestGrantsCarryChoices: what approvers say of obstacles reaches the executor at once, signed, also of a plan that
+// needs no approval or has begun (DESIGN D6).
 func TestGrantsCarryChoices(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, friday)
@@ -19,7 +19,8 @@ func TestGrantsCarryChoices(t *testing.T) {
 	settled := events.InstallPlanObstaclesSettled{Digest: "d", By: "anna", Choices: []events.PlanChoice{keep}}
 	d.publishPlan(settled)
 	g, ok := d.grant()
-	if !ok || len(g.Choices) != 1 || g.Choices[0].By[0] != "anna" || g.Chosen(keep.Object, keep.Finding) == nil || g.Chosen(keep.Object, "sha256:other") != nil {
+	if !ok || len(g.Choices) != 1 || g.Choices[0].By[0] != "anna" || g.Chosen(keep.Object, keep.Finding) == nil ||
+		g.Chosen(keep.Object, "sha256:other") != nil {
 		t.Fatalf("the grant is %+v, %v", g, ok)
 	}
 	g.Choices[0].Finding = "sha256:other"

@@ -18,11 +18,20 @@ func (d *fixture) aboutSubscription(p events.Payload) bool {
 	d.n++
 	subject := "east/ns/gauge"
 	e := eventlog.Recorded{
-		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-		StreamID: events.StreamID{Kind: events.KindSubscription, Key: events.Key(events.DefaultTenant, events.KindSubscription, subject), Incarnation: 1},
+		Envelope: events.Envelope{
+			ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+			Subject: subject,
+		},
+		StreamID: events.StreamID{
+			Kind: events.KindSubscription,
+			Key:  events.Key(events.DefaultTenant, events.KindSubscription, subject), Incarnation: 1,
+		},
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+		return d.h.folder.handle(
+			d.t.Context(), tx, e)
+	}); err != nil {
 		d.t.Fatal(err)
 	}
 	tag, err := d.h.c.Pool.Exec(d.t.Context(), `delete from installer.dirty`)
@@ -48,7 +57,8 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	// the bodies of configurations lie in the gateway's store
 	body := func(commitment, text string) string {
 		t.Helper()
-		if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'subscription-config', '\x00', $3)`,
+		if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind,
+			salt, body) values ($1, $2, 'subscription-config', '\x00', $3)`,
 			events.DefaultTenant, commitment, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +70,8 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	}
 	d.publishPlan(windowed("Automatic"))
 	d.aboutCSV("tidegauge.v1", events.CSVPhaseChanged{
-		Cluster: "east", Namespace: "ns", Name: "tidegauge.v1", Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan,
+		Cluster: "east", Namespace: "ns", Name: "tidegauge.v1", Package: "tidegauge", Phase: "Succeeded",
+		Plan: windowedPlan,
 	})
 	if got := config(); got != "null" {
 		t.Errorf("without a configuration it is told %q", got)

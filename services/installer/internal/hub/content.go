@@ -40,7 +40,10 @@ type contents struct {
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
-	return &contents{pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, deprecated: map[string][]catalog.Deprecation{}}
+	return &contents{
+		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{},
+		deprecated: map[string][]catalog.Deprecation{},
+	}
 }
 
 // filling is how often CONTENT was to be filled again until now, by whichever replica noticed.
@@ -94,7 +97,9 @@ func (c *contents) ensure(ctx context.Context, fill int64, tenant string, d dige
 // do not have.
 func (c *contents) pack(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
 	var s content.Stored
-	err := c.pool.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, string(d)).
+	err := c.pool.QueryRow(
+		ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant,
+		string(d)).
 		Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errs.New(errs.NotFound, "content %s is not stored", d)

@@ -13,9 +13,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
-// deprecations are those of a package document. Documents never change, and are large beside what is wanted of them here: that
-// is kept, up to knownLimit documents.
-func (c *contents) deprecations(ctx context.Context, tx pgx.Tx, tenant string, d digest.Digest) ([]catalog.Deprecation, error) {
+// deprecations are those of a package document. Documents never change, and are large beside what is wanted of them
+// here: that is kept, up to knownLimit documents.
+func (c *contents) deprecations(ctx context.Context, tx pgx.Tx, tenant string, d digest.Digest) (
+	[]catalog.Deprecation, error,
+) {
 	key := tenant + " " + string(d)
 	c.mu.Lock()
 	list, known := c.deprecated[key]
@@ -24,7 +26,9 @@ func (c *contents) deprecations(ctx context.Context, tx pgx.Tx, tenant string, d
 		return list, nil
 	}
 	var s content.Stored
-	err := tx.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant, string(d)).
+	err := tx.QueryRow(
+		ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant,
+		string(d)).
 		Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if err != nil {
 		return nil, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read package document %s", d)

@@ -64,7 +64,9 @@ func parseSubject(s string) (subject, error) {
 	return subject{p[0], p[1], p[2]}, nil
 }
 
-func (f folder) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.Recorded, cluster, namespace string) error {
+func (f folder) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.Recorded, cluster,
+	namespace string,
+) error {
 	return f.lanes.Mark(ctx, tx, lane, bus.Scope{
 		Tenant: e.Tenant, Cluster: cluster, Namespace: namespace, Cause: e.ID, TraceParent: e.TraceParent,
 	})
@@ -74,25 +76,31 @@ func (f folder) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded)
 	id := e.StreamID.UUID()
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
-		if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, $2, $3, $4, $5)`,
+		if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+			values ($1, $2, $3, $4, $5)`,
 			e.Tenant, p.Name, id, e.StreamID.String(), p.Credential); err != nil {
 			return err
 		}
 		return f.markCluster(ctx, tx, e, p.Name)
 	case events.ClusterCredentialReplaced:
-		if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential); err != nil {
+		if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`,
+			e.Tenant, id, p.Credential); err != nil {
 			return err
 		}
-		// What was heard of the holder was heard with the credential before: that the new one does not work shows at once.
-		_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`, e.Tenant, id)
+		// What was heard of the holder was heard with the credential before: that the new one does not work shows at
+		// once.
+		_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`,
+			e.Tenant, id)
 		return err
 	case events.ClusterConfigured:
-		if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Settings); err != nil {
+		if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`,
+			e.Tenant, id, p.Settings); err != nil {
 			return err
 		}
 		return f.markCluster(ctx, tx, e, e.Envelope.Subject)
 	case events.ClusterRemoved:
-		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`, e.Tenant, id); err != nil {
+		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`,
+			e.Tenant, id); err != nil {
 			return err
 		}
 		return f.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
@@ -103,7 +111,8 @@ func (f folder) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded)
 // markCluster marks all scopes that the tables know of a cluster: one that is registered again has them
 // from before.
 func (f folder) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
-	rows, err := tx.Query(ctx, `select namespace from installer.plans where tenant = $1 and cluster = $2 and phase = 'Installing'
+	rows, err := tx.Query(ctx, `select namespace from installer.plans where tenant = $1 and cluster = $2
+		and phase = 'Installing'
 		union select namespace from installer.csvs where tenant = $1 and cluster = $2
 		union select namespace from installer.operatorgroups where tenant = $1 and cluster = $2
 		union select namespace from installer.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, cluster)
@@ -134,7 +143,8 @@ func (f folder) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		spec = p.Spec
 	}
 	if spec == nil {
-		_, err = tx.Exec(ctx, `delete from installer.operatorgroups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		_, err = tx.Exec(ctx, `delete from installer.operatorgroups where tenant = $1 and cluster = $2
+			and namespace = $3 and name = $4`,
 			e.Tenant, s.cluster, s.namespace, s.name)
 	} else {
 		_, err = tx.Exec(ctx, `insert into installer.operatorgroups values ($1, $2, $3, $4, $5)
@@ -164,14 +174,17 @@ func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 		spec = p.Spec
 	case events.SubscriptionDeleted:
 		// The operator stays as it was configured last (R-SUB-32): its plan takes that over.
-		if _, err := tx.Exec(ctx, `update installer.plans p set configs = p.configs || jsonb_build_object(c.name, s.config)
+		if _, err := tx.Exec(ctx, `update installer.plans p set configs = p.configs || jsonb_build_object(c.name,
+			s.config)
 			from installer.subscriptions s, installer.csvs c
 			where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4 and s.config <> ''
-			and c.tenant = s.tenant and c.cluster = s.cluster and c.namespace = s.namespace and c.package = s.spec ->> 'package'
+			and c.tenant = s.tenant and c.cluster = s.cluster and c.namespace = s.namespace
+			and c.package = s.spec ->> 'package'
 			and p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end`, e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		if _, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2
+			and namespace = $3 and name = $4`,
 			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
@@ -183,7 +196,8 @@ func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 	default:
 		return nil
 	}
-	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec) values ($1, $2, $3, $4, $5, $6)
+	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec)
+		values ($1, $2, $3, $4, $5, $6)
 		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config, spec = excluded.spec`,
 		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
 		return err
@@ -191,11 +205,12 @@ func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 	return f.markDisplayed(ctx, tx, e, s, spec.Package)
 }
 
-// markDisplayed marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of its
-// package is installed.
+// markDisplayed marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of
+// its package is installed.
 func (f folder) markDisplayed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
 	var shown bool
-	if err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)
+	if err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2
+		and not removed and settings ->> 'mirror' = $3)
 		or exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $4 and package = $5)`,
 		e.Tenant, s.cluster, events.MirrorAll, s.namespace, pkg).Scan(&shown); err != nil || !shown {
 		return err
@@ -212,7 +227,8 @@ func (f folder) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 		raw                      []byte
 		before                   installplan.State
 	)
-	err := tx.QueryRow(ctx, `select plan, cluster, namespace, state from installer.plans where tenant = $1 and stream = $2`,
+	err := tx.QueryRow(ctx, `select plan, cluster, namespace, state from installer.plans
+		where tenant = $1 and stream = $2`,
 		e.Tenant, e.StreamID.String()).Scan(&plan, &cluster, &namespace, &raw)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errs.New(errs.Internal, "%s of plan stream %s that was never proposed", e.Type, e.StreamID)
@@ -266,7 +282,8 @@ func (f folder) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `insert into installer.plans (tenant, plan, stream, cluster, namespace, name, phase, state, configs, epoch, position, traceparent)
+	if _, err := tx.Exec(ctx, `insert into installer.plans (tenant, plan, stream, cluster, namespace, name, phase,
+		state, configs, epoch, position, traceparent)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		e.Tenant, id, e.StreamID.String(), p.Cluster, p.Namespace, p.Name, string(s.Phase), state, configs,
 		e.Position.Epoch, e.Position.N, e.TraceParent); err != nil {
@@ -295,7 +312,8 @@ func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPl
 	for _, b := range p.Bundles {
 		for _, name := range b.Subscriptions {
 			var config string
-			err := tx.QueryRow(ctx, `select config from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			err := tx.QueryRow(ctx, `select config from installer.subscriptions where tenant = $1 and cluster = $2
+				and namespace = $3 and name = $4`,
 				tenant, p.Cluster, p.Namespace, name).Scan(&config)
 			if errors.Is(err, pgx.ErrNoRows) {
 				continue
@@ -320,22 +338,26 @@ func (f folder) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) err
 	switch p := e.Payload.(type) {
 	case events.CSVPhaseChanged:
 		var followed bool
-		err := tx.QueryRow(ctx, `select exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
+		err := tx.QueryRow(ctx, `select exists (select from installer.csvs where tenant = $1 and cluster = $2
+			and namespace = $3 and name = $4
 			and content = $5 and plan = $6)`, e.Tenant, s.cluster, s.namespace, s.name, p.Content, p.Plan).Scan(&followed)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `insert into installer.csvs values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			on conflict (tenant, cluster, namespace, name) do update set stream = excluded.stream, phase = excluded.phase, reason = excluded.reason,
+			on conflict (tenant, cluster, namespace, name) do update set stream = excluded.stream,
+			phase = excluded.phase, reason = excluded.reason,
 			  package = excluded.package, version = excluded.version, content = excluded.content, plan = excluded.plan`,
-			e.Tenant, s.cluster, s.namespace, s.name, e.StreamID.String(), p.Phase, p.Reason, p.Package, p.Version, p.Content, p.Plan); err != nil {
+			e.Tenant, s.cluster, s.namespace, s.name, e.StreamID.String(), p.Phase, p.Reason, p.Package, p.Version,
+			p.Content, p.Plan); err != nil {
 			return err
 		}
 		if followed { // only what is to be followed travels to the executor, not how it is
 			return nil
 		}
 	case events.CSVRemoved:
-		if _, err := tx.Exec(ctx, `delete from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		if _, err := tx.Exec(ctx, `delete from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3
+			and name = $4`,
 			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
@@ -360,10 +382,12 @@ func (f folder) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 	var err error
 	switch p := e.Payload.(type) {
 	case events.EffectsStopped:
-		_, err = tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3) on conflict (tenant, subject) do update set reason = excluded.reason`,
+		_, err = tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)
+			on conflict (tenant, subject) do update set reason = excluded.reason`,
 			e.Tenant, e.Envelope.Subject, p.Reason)
 	case events.EffectsResumed:
-		_, err = tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant, e.Envelope.Subject)
+		_, err = tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant,
+			e.Envelope.Subject)
 	}
 	if err != nil {
 		return err
@@ -371,7 +395,8 @@ func (f folder) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 	_, err = tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
 		select tenant, cluster, namespace, 0, $3 from installer.published
 		where tenant = $1 and ($2 = 'fleet' or $2 = 'cluster/' || cluster) order by tenant, cluster, namespace
-		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, lane = 0, not_before = now(), attempts = 0`,
+		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, lane = 0,
+		not_before = now(), attempts = 0`,
 		e.Tenant, e.Envelope.Subject, e.ID)
 	return err
 }

@@ -100,7 +100,8 @@ type incarnation struct {
 
 // filled is what is known of the streams that were filled, by name.
 func (h *Hub) filled(ctx context.Context) (map[string]incarnation, error) {
-	rows, err := h.c.Pool.Query(ctx, `select name, created, messages from installer.streams where tenant = $1`, events.AllTenants)
+	rows, err := h.c.Pool.Query(ctx, `select name, created, messages from installer.streams where tenant = $1`,
+		events.AllTenants)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -119,7 +120,8 @@ func (h *Hub) filled(ctx context.Context) (map[string]incarnation, error) {
 func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos map[string]*jetstream.StreamInfo) error {
 	plans, content := infos[protocol.StreamPlans], infos[protocol.StreamContent]
 	var published uint64
-	if err := h.c.Pool.QueryRow(ctx, `select count(*) from installer.published where digest <> ''`).Scan(&published); err != nil {
+	if err := h.c.Pool.QueryRow(ctx, `select count(*) from installer.published where digest <> ''`).Scan(
+		&published); err != nil {
 		return pg.Err(err)
 	}
 	lost := plans.State.Msgs < published || content.State.Msgs < known[protocol.StreamContent].messages
@@ -138,7 +140,8 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 			return err
 		}
 		for _, info := range []*jetstream.StreamInfo{plans, content} {
-			if _, err := tx.Exec(ctx, `insert into installer.streams as s (tenant, name, created, fills) values ($1, $2, $3, 1)
+			if _, err := tx.Exec(ctx, `insert into installer.streams as s (tenant, name, created, fills)
+				values ($1, $2, $3, 1)
 				on conflict (tenant, name) do update set created = excluded.created, messages = 0, fills = s.fills + 1`,
 				events.AllTenants, info.Config.Name, stamp(info)); err != nil {
 				return err
@@ -153,7 +156,8 @@ func (h *Hub) saveStreamSize(ctx context.Context, known incarnation, info *jetst
 	if info.State.Msgs <= known.messages {
 		return nil
 	}
-	_, err := h.c.Pool.Exec(ctx, `update installer.streams set messages = greatest(messages, $4) where tenant = $1 and name = $2 and created = $3`,
+	_, err := h.c.Pool.Exec(ctx, `update installer.streams set messages = greatest(messages, $4)
+		where tenant = $1 and name = $2 and created = $3`,
 		events.AllTenants, info.Config.Name, stamp(info), info.State.Msgs)
 	return pg.Err(err)
 }
@@ -165,7 +169,10 @@ func stamp(info *jetstream.StreamInfo) time.Time {
 
 // markExpiringGrants marks scopes whose grants, approvals or windows need another look.
 func (h *Hub) markExpiringGrants(ctx context.Context) error {
-	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`, h.c.Now()) })
+	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`,
+			h.c.Now())
+	})
 }
 
 // markStopSwitches marks scopes whose message does not say what a loss of commits, or its end, now demands.

@@ -28,15 +28,18 @@ func filledHub(t *testing.T, created time.Time) (*Hub, *pg.Pool) {
 	pool := pgtest.DB(t).Pool(t, "installer")
 	for _, sql := range []string{
 		`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', '')`,
-		`insert into installer.published (tenant, cluster_id, namespace, cluster, digest, stopped, published) values ($1, $2, 'ns', 'east', 'sha256:x', false, now())`,
-		`insert into installer.dirty (tenant, cluster, namespace, lane, owner, until, cause) values ($1, 'east', 'ns', 0, 'worker', now() + interval '1 hour', $2)`,
+		`insert into installer.published (tenant, cluster_id, namespace, cluster, digest, stopped, published)
+			values ($1, $2, 'ns', 'east', 'sha256:x', false, now())`,
+		`insert into installer.dirty (tenant, cluster, namespace, lane, owner, until, cause)
+			values ($1, 'east', 'ns', 0, 'worker', now() + interval '1 hour', $2)`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql, events.DefaultTenant, registration); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{protocol.StreamPlans, protocol.StreamContent} {
-		if _, err := pool.Exec(t.Context(), `insert into installer.streams (tenant, name, created, messages, fills) values ($1, $2, $3, 7, 1)`,
+		if _, err := pool.Exec(t.Context(), `insert into installer.streams (tenant, name, created, messages, fills)
+			values ($1, $2, $3, 7, 1)`,
 			events.AllTenants, name, created); err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +56,19 @@ func TestRefill(t *testing.T) {
 		plans, content *jetstream.StreamInfo
 		lost           bool
 	}{
-		"nothing lost":      {stream(protocol.StreamPlans, created, 1), stream(protocol.StreamContent, created, 9), false},
-		"PLANS emptied":     {stream(protocol.StreamPlans, created, 0), stream(protocol.StreamContent, created, 7), true},
-		"PLANS made anew":   {stream(protocol.StreamPlans, later, 1), stream(protocol.StreamContent, created, 7), true},
-		"CONTENT emptied":   {stream(protocol.StreamPlans, created, 1), stream(protocol.StreamContent, created, 6), true},
+		"nothing lost": {
+			stream(protocol.StreamPlans, created, 1), stream(protocol.StreamContent, created, 9),
+			false,
+		},
+		"PLANS emptied": {
+			stream(protocol.StreamPlans, created, 0), stream(protocol.StreamContent, created, 7),
+			true,
+		},
+		"PLANS made anew": {stream(protocol.StreamPlans, later, 1), stream(protocol.StreamContent, created, 7), true},
+		"CONTENT emptied": {
+			stream(protocol.StreamPlans, created, 1), stream(protocol.StreamContent, created, 6),
+			true,
+		},
 		"CONTENT made anew": {stream(protocol.StreamPlans, created, 1), stream(protocol.StreamContent, later, 7), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,11 +78,14 @@ func TestRefill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := h.refill(t.Context(), known, map[string]*jetstream.StreamInfo{protocol.StreamPlans: c.plans, protocol.StreamContent: c.content}); err != nil {
+			if err := h.refill(t.Context(), known, map[string]*jetstream.StreamInfo{
+				protocol.StreamPlans: c.plans, protocol.StreamContent: c.content,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			var generation, fills, messages int64
-			if err := pool.QueryRow(t.Context(), `select d.generation, s.fills, s.messages from installer.dirty d, installer.streams s where s.name = $1`,
+			if err := pool.QueryRow(t.Context(), `select d.generation, s.fills, s.messages
+				from installer.dirty d, installer.streams s where s.name = $1`,
 				protocol.StreamContent).Scan(&generation, &fills, &messages); err != nil {
 				t.Fatal(err)
 			}

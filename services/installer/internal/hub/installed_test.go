@@ -11,13 +11,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestInstalledAsPlanned: what a cluster is told of its operators is what their plans brought, whatever it reported: who
-// edits an object there does not have it signed by the hub (DESIGN D6). The grant says it, too.
+// TestInstalledAsPlanned: what a cluster is told of its operators is what their plans brought, whatever it reported:
+// who edits an object there does not have it signed by the hub (DESIGN D6). The grant says it, too.
 func TestInstalledAsPlanned(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
 	p := windowed("Automatic")
-	p.Bundles = []events.PlannedBundle{{CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned", Replaces: "tidegauge.v0", Reason: "Subscribed"}}
+	p.Bundles = []events.PlannedBundle{{
+		CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned",
+		Replaces: "tidegauge.v0", Reason: "Subscribed",
+	}}
 	d.foldPlan(p)
 	read := func() wanted {
 		t.Helper()
@@ -29,7 +32,8 @@ func TestInstalledAsPlanned(t *testing.T) {
 	}
 	for _, name := range []string{"tidegauge.v1", "forged.v1"} {
 		d.aboutCSV(name, events.CSVPhaseChanged{
-			Cluster: "east", Namespace: "ns", Name: name, Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan, Content: "sha256:reported",
+			Cluster: "east", Namespace: "ns", Name: name, Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan,
+			Content: "sha256:reported",
 		})
 	}
 	w := read()
@@ -45,7 +49,10 @@ func TestInstalledAsPlanned(t *testing.T) {
 			t.Errorf("content %q is to be published", c)
 		}
 	}
-	want := []protocol.GrantedOperator{{CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned", Replaces: "tidegauge.v0", Reason: "Subscribed"}}
+	want := []protocol.GrantedOperator{{
+		CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned",
+		Replaces: "tidegauge.v0", Reason: "Subscribed",
+	}}
 	if len(w.message.Plans) != 1 || !cmp.Equal(w.message.Plans[0].Grant.Operators, want) {
 		t.Errorf("granted %+v", w.message.Plans)
 	}

@@ -30,7 +30,8 @@ func foldMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (noted bo
 		return false, nil
 	}
 	if m.Equal(events.Metadata{}) {
-		_, err = tx.Exec(ctx, `delete from installer.metadata where tenant = $1 and kind = $2 and subject = $3`, e.Tenant, e.StreamID.Kind, e.Envelope.Subject)
+		_, err = tx.Exec(ctx, `delete from installer.metadata where tenant = $1 and kind = $2 and subject = $3`,
+			e.Tenant, e.StreamID.Kind, e.Envelope.Subject)
 	} else {
 		_, err = tx.Exec(ctx, `insert into installer.metadata (tenant, kind, subject, metadata) values ($1, $2, $3, $4)
 			on conflict (tenant, kind, subject) do update set metadata = excluded.metadata`, e.Tenant, e.StreamID.Kind, e.Envelope.Subject, m)
@@ -56,7 +57,8 @@ func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 		return nil
 	}
 	at := m.Scope.Cluster + "/" + m.Scope.Namespace + "/"
-	if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name, &m.OperatorGroup.Metadata); err != nil {
+	if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name,
+		&m.OperatorGroup.Metadata); err != nil {
 		return err
 	}
 	for i := range m.Subscriptions {
@@ -67,7 +69,8 @@ func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 		if s.Catalog == nil {
 			continue
 		}
-		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject, &s.Catalog.Metadata); err != nil {
+		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject,
+			&s.Catalog.Metadata); err != nil {
 			return err
 		}
 	}
@@ -75,7 +78,9 @@ func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 }
 
 // readMetadata reads what is noted on one intent. Annotations that were erased are none.
-func readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string, into *protocol.Metadata) error {
+func readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string,
+	into *protocol.Metadata,
+) error {
 	rows, err := tx.Query(ctx, `select m.metadata, b.body from installer.metadata m
 		left join gateway_api.bodies b on b.tenant = m.tenant and b.commitment = m.metadata ->> 'annotations'
 		where m.tenant = $1 and m.kind = $2 and m.subject = $3`, tenant, kind, subject)
@@ -89,7 +94,8 @@ func readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kin
 		if body == nil {
 			return nil
 		}
-		return errs.Wrap(errs.Internal, json.Unmarshal(body, &into.Annotations), "read the annotations of %s %s", kind, subject)
+		return errs.Wrap(errs.Internal, json.Unmarshal(body, &into.Annotations), "read the annotations of %s %s", kind,
+			subject)
 	})
 	return err
 }

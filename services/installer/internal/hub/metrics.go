@@ -26,9 +26,15 @@ const (
 // Every replica tells the same, since all read the same tables.
 func Metrics() []telemetry.Metric {
 	return []telemetry.Metric{
-		{Name: metricAbnormal, Doc: "present while a ClusterServiceVersion is in any phase but Succeeded", Labels: []string{"tenant", "cluster", "namespace", "name", "version", "phase", "reason"}},
+		{
+			Name: metricAbnormal, Doc: "present while a ClusterServiceVersion is in any phase but Succeeded",
+			Labels: []string{"tenant", "cluster", "namespace", "name", "version", "phase", "reason"},
+		},
 		{Name: metricCSVs, Doc: "ClusterServiceVersions"},
-		{Name: metricSucceeded, Doc: "1 where a ClusterServiceVersion is Succeeded, else 0", Labels: []string{"tenant", "cluster", "namespace", "name", "version"}},
+		{
+			Name: metricSucceeded, Doc: "1 where a ClusterServiceVersion is Succeeded, else 0",
+			Labels: []string{"tenant", "cluster", "namespace", "name", "version"},
+		},
 		{Name: metricUpgrades, Doc: "ClusterServiceVersions that were replaced by another one", Counter: true},
 		{Name: metricPlans, Doc: "install plans"},
 		{Name: metricWarnings, Doc: "warnings of API servers about objects of install plans", Counter: true},
@@ -50,7 +56,8 @@ func count(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 		return nil
 	}
 	_, err := tx.Exec(ctx, `insert into installer.totals as t values ($1, $2, $3)
-		on conflict (tenant) do update set upgrades = t.upgrades + excluded.upgrades, warnings = t.warnings + excluded.warnings`, e.Tenant, upgrades, warnings)
+		on conflict (tenant) do update set upgrades = t.upgrades + excluded.upgrades,
+		warnings = t.warnings + excluded.warnings`, e.Tenant, upgrades, warnings)
 	return err
 }
 
@@ -71,7 +78,8 @@ func Samples(ctx context.Context, pool *pg.Pool) ([]telemetry.Sample, error) {
 }
 
 func csvSamples(ctx context.Context, pool *pg.Pool) ([]telemetry.Sample, error) {
-	rows, err := pool.Query(ctx, `select v.tenant, v.cluster, v.namespace, v.name, v.version, v.phase, v.reason from installer.csvs v
+	rows, err := pool.Query(ctx, `select v.tenant, v.cluster, v.namespace, v.name, v.version, v.phase, v.reason
+		from installer.csvs v
 		join installer.clusters c on c.tenant = v.tenant and c.name = v.cluster and not c.removed
 		order by v.tenant, v.cluster, v.namespace, v.name`)
 	if err != nil {
@@ -85,9 +93,15 @@ func csvSamples(ctx context.Context, pool *pg.Pool) ([]telemetry.Sample, error) 
 		value := 1.0
 		if phase != string(csv.PhaseSucceeded) {
 			value = 0
-			samples = append(samples, telemetry.Sample{Metric: metricAbnormal, Value: 1, Labels: []string{tenant, cluster, namespace, name, version, phase, reason}})
+			samples = append(samples, telemetry.Sample{
+				Metric: metricAbnormal, Value: 1,
+				Labels: []string{tenant, cluster, namespace, name, version, phase, reason},
+			})
 		}
-		samples = append(samples, telemetry.Sample{Metric: metricSucceeded, Value: value, Labels: []string{tenant, cluster, namespace, name, version}})
+		samples = append(samples, telemetry.Sample{
+			Metric: metricSucceeded, Value: value,
+			Labels: []string{tenant, cluster, namespace, name, version},
+		})
 		return nil
 	})
 	return append(samples, telemetry.Sample{Metric: metricCSVs, Value: float64(n)}), err

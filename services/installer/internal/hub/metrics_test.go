@@ -19,10 +19,19 @@ func (d *fixture) foldCSV(csvName string, p events.Payload) {
 	d.t.Helper()
 	subject := "east/ns/" + csvName
 	e := eventlog.Recorded{
-		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-		StreamID: events.StreamID{Kind: events.KindCSV, Key: events.Key(events.DefaultTenant, events.KindCSV, subject), Incarnation: 1}, Payload: p,
+		Envelope: events.Envelope{
+			ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+			Subject: subject,
+		},
+		StreamID: events.StreamID{
+			Kind: events.KindCSV, Key: events.Key(events.DefaultTenant, events.KindCSV, subject),
+			Incarnation: 1,
+		}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+		return d.h.folder.handle(
+			d.t.Context(), tx, e)
+	}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -53,19 +62,25 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	check("nothing is installed", "csv_count[]0", "csv_upgrade_count[]0", "install_plan_count[]0", "installplan_warnings_total[]0")
+	check("nothing is installed", "csv_count[]0", "csv_upgrade_count[]0", "install_plan_count[]0",
+		"installplan_warnings_total[]0")
 	phase("tide.v1", "1.0.0", "Replacing", "BeingReplaced")
 	phase("tide.v2", "2.0.0", "Succeeded", "InstallSucceeded")
 	check("during an upgrade",
 		`csv_abnormal["default" "east" "ns" "tide.v1" "1.0.0" "Replacing" "BeingReplaced"]1`, "csv_count[]2",
-		`csv_succeeded["default" "east" "ns" "tide.v1" "1.0.0"]0`, `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`,
-		"csv_upgrade_count[]0", "install_plan_count[]0", "installplan_warnings_total[]0")
+		`csv_succeeded["default" "east" "ns" "tide.v1" "1.0.0"]0`,
+		`csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`, "csv_upgrade_count[]0", "install_plan_count[]0",
+		"installplan_warnings_total[]0")
 	d.foldCSV("tide.v1", events.CSVRemoved{Reason: "Replaced"})
 	check("after the upgrade",
-		"csv_count[]1", `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`, "csv_upgrade_count[]1", "install_plan_count[]0", "installplan_warnings_total[]0")
+		"csv_count[]1", `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`, "csv_upgrade_count[]1",
+		"install_plan_count[]0", "installplan_warnings_total[]0")
 	d.foldCSV("tide.v2", events.CSVRemoved{Reason: "Deleted"})
 	for _, n := range []int{3, 0, 4} {
-		e := eventlog.Recorded{Envelope: events.Envelope{Tenant: events.DefaultTenant}, Payload: events.InstallPlanFinished{Warnings: n}}
+		e := eventlog.Recorded{
+			Envelope: events.Envelope{Tenant: events.DefaultTenant},
+			Payload:  events.InstallPlanFinished{Warnings: n},
+		}
 		if err := d.h.c.Pool.Tx(t.Context(), func(tx pgx.Tx) error { return count(t.Context(), tx, e) }); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +97,8 @@ func TestMetricsOfRemovedCluster(t *testing.T) {
 	if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set removed = true`); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.samples(); slices.ContainsFunc(got, func(s string) bool { return s == "csv_count[]1" }) || len(got) != 4 {
+	if got := d.samples(); slices.ContainsFunc(got, func(s string) bool { return s == "csv_count[]1" }) ||
+		len(got) != 4 {
 		t.Errorf("got %q", got)
 	}
 }

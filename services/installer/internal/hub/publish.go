@@ -38,7 +38,8 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 		return err
 	}
 	// Taken before the tables are read: a worker that was paused behind this and is overtaken is refused.
-	last, err := h.lastSequence(ctx, protocol.PlansSubject(protocol.Scope{Tenant: s.Tenant, ClusterID: cluster, Namespace: s.Namespace}))
+	last, err := h.lastSequence(ctx, protocol.PlansSubject(
+		protocol.Scope{Tenant: s.Tenant, ClusterID: cluster, Namespace: s.Namespace}))
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,8 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 
 // clusterID is the id under which a cluster is registered now.
 func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, err error) {
-	err = h.c.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and not removed`, s.Tenant, s.Cluster).Scan(&id)
+	err = h.c.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2
+		and not removed`, s.Tenant, s.Cluster).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", false, nil
 	}
@@ -137,7 +139,8 @@ func needed(m protocol.ScopePlans, content string) bool {
 func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bool, error) {
 	var last string
 	var renew *time.Time
-	err := h.c.Pool.QueryRow(ctx, `select digest, renew from installer.published where tenant = $1 and cluster_id = $2 and namespace = $3`,
+	err := h.c.Pool.QueryRow(ctx, `select digest, renew from installer.published where tenant = $1 and cluster_id = $2
+		and namespace = $3`,
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
 	if errors.Is(err, pgx.ErrNoRows) {
 		// Nothing was ever wanted of this scope, and nothing is.
@@ -153,7 +156,8 @@ func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bo
 	if w.renew.IsZero() || renew != nil && !w.renew.Before(*renew) {
 		return true, nil
 	}
-	_, err = h.c.Pool.Exec(ctx, `update installer.published set renew = $4 where tenant = $1 and cluster_id = $2 and namespace = $3`,
+	_, err = h.c.Pool.Exec(ctx, `update installer.published set renew = $4 where tenant = $1 and cluster_id = $2
+		and namespace = $3`,
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.renew)
 	return true, pg.Err(err)
 }
@@ -172,7 +176,8 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, body, h.c.Key))
 	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
-	return errs.Wrap(errs.Unavailable, h.c.Bus.Heard(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s", w.message.Scope.Cluster, w.message.Scope.Namespace)
+	return errs.Wrap(errs.Unavailable, h.c.Bus.Heard(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s",
+		w.message.Scope.Cluster, w.message.Scope.Namespace)
 }
 
 func (h *Hub) encode(w *wanted) ([]byte, error) {
@@ -190,14 +195,16 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 			return nil, errs.New(errs.TooLarge, "what is wanted of %s/%s has %d bytes, a message takes %d",
 				w.message.Scope.Cluster, w.message.Scope.Namespace, len(body), limit)
 		}
-		h.c.Log.Warn("a message to an executor is too large and goes without a part", "cluster", w.message.Scope.Cluster,
+		h.c.Log.Warn("a message to an executor is too large and goes without a part", "cluster",
+			w.message.Scope.Cluster,
 			"namespace", w.message.Scope.Namespace, "without", left, "bytes", len(body), "limit", limit)
 	}
 }
 
-// shrink takes out of a message what can wait most easily, and says what that was: subscriptions and waiting plans, which are only shown, then
-// configurations (where they are absent those of the plans hold), then the youngest plan. Whether effects are stopped
-// and what is to be removed is never left out. It is empty where nothing is left to take out.
+// shrink takes out of a message what can wait most easily, and says what that was: subscriptions and waiting plans,
+// which are only shown, then configurations (where they are absent those of the plans hold), then the youngest plan.
+// Whether effects are stopped and what is to be removed is never left out. It is empty where nothing is left to take
+// out.
 func shrink(m *protocol.ScopePlans) string {
 	if annotated := dropMetadata(m); annotated {
 		return "labels and annotations of what is shown"
@@ -244,17 +251,20 @@ func (h *Hub) savePublished(ctx context.Context, w wanted, sum string) error {
 	if !w.renew.IsZero() {
 		renew = &w.renew
 	}
-	_, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest, stopped, published, renew)
+	_, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest,
+		stopped, published, renew)
 		values ($1, $2, $3, $4, $5, $6, now(), $7)
 		on conflict (tenant, cluster_id, namespace) do update set cluster = excluded.cluster, digest = excluded.digest,
 		  stopped = excluded.stopped, published = excluded.published, renew = excluded.renew`,
-		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.message.Scope.Cluster, sum, w.message.Stopped, renew)
+		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.message.Scope.Cluster, sum, w.message.Stopped,
+		renew)
 	return pg.Err(err)
 }
 
 // clear removes the subjects of clusters that were removed, and what is kept of them.
 func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
-	rows, err := h.c.Pool.Query(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and removed`, s.Tenant, s.Cluster)
+	rows, err := h.c.Pool.Query(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2
+		and removed`, s.Tenant, s.Cluster)
 	if err != nil {
 		return pg.Err(err)
 	}
@@ -292,8 +302,12 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 // deleteRegistration drops what is kept of a registration that has ended. Its events stay in the log.
 func (h *Hub) deleteRegistration(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "group_observations", "leftovers", "operator_details", "clusters"} {
-			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant, id); err != nil {
+		for _, table := range []string{
+			"published", "reports", "holders", "csv_lives", "observations",
+			"group_observations", "leftovers", "operator_details", "clusters",
+		} {
+			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant,
+				id); err != nil {
 				return err
 			}
 		}
@@ -311,8 +325,10 @@ func (h *Hub) reportWithheld(ctx context.Context, s bus.Scope, list []withheld) 
 		if known {
 			continue
 		}
-		h.c.Log.ErrorContext(ctx, "a plan cannot be handed to its executor", "cluster", s.Cluster, "namespace", s.Namespace, "plan", w.name, "reason", w.why)
-		if _, err := h.c.Pool.Exec(ctx, `insert into installer.messages (tenant, kind, subject, message) values ($1, 'installplan', $2, $3)
+		h.c.Log.ErrorContext(ctx, "a plan cannot be handed to its executor", "cluster", s.Cluster, "namespace",
+			s.Namespace, "plan", w.name, "reason", w.why)
+		if _, err := h.c.Pool.Exec(ctx, `insert into installer.messages (tenant, kind, subject, message)
+			values ($1, 'installplan', $2, $3)
 			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now()`,
 			s.Tenant, s.Cluster+"/"+s.Namespace+"/"+w.name, w.why); err != nil {
 			h.c.Log.WarnContext(ctx, "cannot keep a message", "error", err)

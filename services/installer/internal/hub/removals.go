@@ -21,17 +21,22 @@ func foldRemoval(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject)
 	var err error
 	switch p := e.Payload.(type) {
 	case events.CSVRemovalRequested:
-		_, err = tx.Exec(ctx, `insert into installer.removals (tenant, cluster, namespace, csv, removal, crds, plan, dependants, epoch, position)
+		_, err = tx.Exec(ctx, `insert into installer.removals (tenant, cluster, namespace, csv, removal, crds, plan,
+			dependants, epoch, position)
 			values ($1, $2, $3, $4, $5, coalesce($6, '{}'::text[]), $7, coalesce($8, '{}'::text[]), $9, $10)
-			on conflict (tenant, cluster, namespace, csv) do update set removal = excluded.removal, crds = excluded.crds, plan = excluded.plan,
+			on conflict (tenant, cluster, namespace, csv) do update set removal = excluded.removal,
+			crds = excluded.crds, plan = excluded.plan,
 			  dependants = excluded.dependants,
 			  epoch = excluded.epoch, position = excluded.position`,
-			e.Tenant, s.cluster, s.namespace, s.name, p.Removal, p.CRDs, p.Plan, p.Dependants, e.Position.Epoch, e.Position.N)
+			e.Tenant, s.cluster, s.namespace, s.name, p.Removal, p.CRDs, p.Plan, p.Dependants, e.Position.Epoch,
+			e.Position.N)
 	case events.CSVRemovalRefused:
-		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3 and csv = $4 and removal = $5`,
+		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+			and csv = $4 and removal = $5`,
 			e.Tenant, s.cluster, s.namespace, s.name, p.Removal)
 	case events.CSVRemoved:
-		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3 and csv = $4`,
+		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+			and csv = $4`,
 			e.Tenant, s.cluster, s.namespace, s.name)
 	}
 	return err
@@ -39,7 +44,8 @@ func foldRemoval(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject)
 
 func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	m := &w.message
-	rows, err := tx.Query(ctx, `select removal, csv, crds, plan, nullif(dependants, '{}') from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+	rows, err := tx.Query(ctx, `select removal, csv, crds, plan, nullif(dependants, '{}') from installer.removals
+		where tenant = $1 and cluster = $2 and namespace = $3
 		order by epoch, position`, m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
 		return err
@@ -52,7 +58,8 @@ func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	}
 	now := h.c.Now()
 	for i, r := range m.Removals {
-		if m.Removals[i], err = r.Granted(m.Scope.ClusterID, m.Scope.Namespace, now.Add(GrantTTL), h.c.Key); err != nil {
+		if m.Removals[i], err = r.Granted(m.Scope.ClusterID, m.Scope.Namespace, now.Add(GrantTTL),
+			h.c.Key); err != nil {
 			return errs.Wrap(errs.Internal, err, "sign the grant of removal %s", r.ID)
 		}
 		w.wakeAt(now.Add(GrantTTL / 2))

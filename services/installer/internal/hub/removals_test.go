@@ -21,11 +21,20 @@ func (d *fixture) aboutCSV(name string, payloads ...events.Payload) []protocol.R
 		d.n++
 		subject := "east/ns/" + name
 		e := eventlog.Recorded{
-			Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-			StreamID: events.StreamID{Kind: events.KindCSV, Key: events.Key(events.DefaultTenant, events.KindCSV, subject), Incarnation: 1},
+			Envelope: events.Envelope{
+				ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+				Subject: subject,
+			},
+			StreamID: events.StreamID{
+				Kind: events.KindCSV,
+				Key:  events.Key(events.DefaultTenant, events.KindCSV, subject), Incarnation: 1,
+			},
 			Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 		}
-		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+			return d.h.folder.handle(
+				d.t.Context(), tx, e)
+		}); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -53,15 +62,21 @@ func TestRemovalsArePublishedUntilTheyEnd(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	first := protocol.Removal{ID: "r1", CSV: "tidegauge.v1", CRDs: []string{"a.example.com", "b.example.com"}, Plan: "sha256:1"}
+	first := protocol.Removal{
+		ID: "r1", CSV: "tidegauge.v1", CRDs: []string{"a.example.com", "b.example.com"},
+		Plan: "sha256:1",
+	}
 	second := protocol.Removal{ID: "r2", CSV: "buoy.v1", CRDs: []string{}}
 	phase := events.CSVPhaseChanged{Phase: "Succeeded"}
-	want(d.aboutCSV("tidegauge.v1", phase, events.CSVRemovalRequested{Removal: "r1", CRDs: first.CRDs, Plan: "sha256:1"}), first)
+	want(d.aboutCSV("tidegauge.v1", phase, events.CSVRemovalRequested{
+		Removal: "r1", CRDs: first.CRDs, Plan: "sha256:1",
+	}), first)
 	want(d.aboutCSV("buoy.v1", phase, events.CSVRemovalRequested{Removal: "r2"}), first, second)
 	want(d.aboutCSV("tidegauge.v1", events.CSVRemovalRefused{Removal: "r0"}), first, second)
 	want(d.aboutCSV("tidegauge.v1", events.CSVRemovalRefused{Removal: "r1"}), second)
 	third := first
 	third.ID = "r3"
-	want(d.aboutCSV("tidegauge.v1", events.CSVRemovalRequested{Removal: "r3", CRDs: first.CRDs, Plan: "sha256:1"}), second, third)
+	want(d.aboutCSV("tidegauge.v1", events.CSVRemovalRequested{Removal: "r3", CRDs: first.CRDs, Plan: "sha256:1"}),
+		second, third)
 	want(d.aboutCSV("buoy.v1", events.CSVRemoved{Reason: "Uninstalled", Removal: "r2"}), third)
 }

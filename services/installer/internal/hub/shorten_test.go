@@ -16,7 +16,8 @@ func TestShorten(t *testing.T) {
 	t.Parallel()
 	m := protocol.ScopePlans{
 		Stopped: true, Subscriptions: []protocol.Subscription{{Name: "s"}}, Removals: []protocol.Removal{{ID: "r"}},
-		Installed: []protocol.Installed{{CSV: "a", Config: json.RawMessage(`{}`)}, {CSV: "b"}}, Plans: []protocol.Plan{{Name: "old"}, {Name: "new"}},
+		Installed: []protocol.Installed{{CSV: "a", Config: json.RawMessage(`{}`)}, {CSV: "b"}},
+		Plans:     []protocol.Plan{{Name: "old"}, {Name: "new"}},
 	}
 	var left []string
 	for {
@@ -26,7 +27,10 @@ func TestShorten(t *testing.T) {
 		}
 		left = append(left, what)
 	}
-	if want := []string{"subscriptions and waiting plans", "configurations of what is installed", "plan new", "plan old"}; !slices.Equal(left, want) {
+	if want := []string{
+		"subscriptions and waiting plans", "configurations of what is installed", "plan new",
+		"plan old",
+	}; !slices.Equal(left, want) {
 		t.Errorf("left out %q, want %q", left, want)
 	}
 	if !m.Stopped || len(m.Removals) != 1 || len(m.Installed) != 2 {
@@ -40,7 +44,8 @@ func TestStopFitsAlways(t *testing.T) {
 	d := newFixture(t, time.Now())
 	huge := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
 	w := wanted{message: protocol.ScopePlans{
-		Stopped: true, Installed: []protocol.Installed{{CSV: "a", Config: huge}}, Plans: []protocol.Plan{{Name: "p", Document: huge}},
+		Stopped: true, Installed: []protocol.Installed{{CSV: "a", Config: huge}},
+		Plans: []protocol.Plan{{Name: "p", Document: huge}},
 	}}
 	body, err := d.h.encode(&w)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 
 // foldOutcome keeps why a subscription does not resolve; reason is "" where it does.
 func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, reason string) error {
-	tag, err := tx.Exec(ctx, `update installer.subscriptions set failed = $5, failed_since = case when $5 = '' then null else $6::timestamptz end
+	tag, err := tx.Exec(ctx, `update installer.subscriptions set failed = $5, failed_since = case when $5 = '' then null
+		else $6::timestamptz end
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and failed <> $5`, e.Tenant, s.cluster, s.namespace, s.name, reason, e.Time)
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
@@ -34,7 +35,8 @@ func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 // markMirrored marks a scope if its cluster mirrors everything.
 func (f folder) markMirrored(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject) error {
 	var mirrored bool
-	err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)`,
+	err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2
+		and not removed and settings ->> 'mirror' = $3)`,
 		e.Tenant, s.cluster, events.MirrorAll).Scan(&mirrored)
 	if err != nil || !mirrored {
 		return err
@@ -45,7 +47,8 @@ func (f folder) markMirrored(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 // markFollowers marks the scopes with a subscription that may name a catalog, in clusters that mirror everything.
 func (f folder) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	rows, err := tx.Query(ctx, `select distinct s.cluster, s.namespace from installer.subscriptions s
-		join installer.clusters k on k.tenant = s.tenant and k.name = s.cluster and not k.removed and k.settings ->> 'mirror' = $3
+		join installer.clusters k on k.tenant = s.tenant and k.name = s.cluster and not k.removed
+		and k.settings ->> 'mirror' = $3
 		where s.tenant = $1 and s.spec ->> 'catalog' = substring($2 from '[^/]*$')`, e.Tenant, e.Envelope.Subject, events.MirrorAll)
 	if err != nil {
 		return err
@@ -62,8 +65,10 @@ func (f folder) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorde
 
 // shownCatalog is the catalog of a subscription: that of its namespace in the cluster, else the hub's of that name.
 const shownCatalog = `select c.name, c.priority, c.state, c.reason, c.spec from catalog_api.catalogs c
-	where c.tenant = s.tenant and not c.disabled and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
-	and c.name in (s.spec ->> 'catalog', s.cluster || '/' || coalesce(s.spec ->> 'catalogNamespace', '') || '/' || (s.spec ->> 'catalog'))
+	where c.tenant = s.tenant and not c.disabled and c.visibility_cluster in ('', s.cluster)
+	and c.visibility_namespace in ('', s.namespace)
+	and c.name in (s.spec ->> 'catalog', s.cluster || '/' || coalesce(s.spec ->> 'catalogNamespace', '') || '/' ||
+	(s.spec ->> 'catalog'))
 	order by c.name = s.spec ->> 'catalog' limit 1`
 
 // fillSubscriptions tells subscriptions where they are to be shown in the cluster.
@@ -71,7 +76,8 @@ func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.Scop
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
 	}
-	rows, err := tx.Query(ctx, `select s.name, s.spec, s.failed, s.failed_since, c.name, c.priority, c.state, c.reason, c.spec from installer.subscriptions s
+	rows, err := tx.Query(ctx, `select s.name, s.spec, s.failed, s.failed_since, c.name, c.priority, c.state, c.reason,
+		c.spec from installer.subscriptions s
 		left join lateral (`+shownCatalog+`) c on true
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.spec <> '{}' order by s.name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
@@ -84,7 +90,8 @@ func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.Scop
 		var since *time.Time
 		var priority *int
 		var name, state, reason, settings *string
-		if err := r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &name, &priority, &state, &reason, &settings); err != nil {
+		if err := r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &name, &priority, &state, &reason,
+			&settings); err != nil {
 			return s, err
 		}
 		s.Spec.Config = ""
@@ -129,11 +136,14 @@ func display(ctx context.Context, tx pgx.Tx, tenant, commitment string, c *proto
 	return nil
 }
 
-// deprecations are what a catalog, as its cluster is served it, deprecates of a package: the package, the channel that is
-// followed, and what is installed (R-SUB-41).
-func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, catalog string, spec events.SubscriptionSpec) ([]protocol.Deprecation, error) {
+// deprecations are what a catalog, as its cluster is served it, deprecates of a package: the package, the channel that
+// is followed, and what is installed (R-SUB-41).
+func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, catalog string,
+	spec events.SubscriptionSpec,
+) ([]protocol.Deprecation, error) {
 	var pkg string
-	err := tx.QueryRow(ctx, `select p.digest from catalog_api.served v join catalog_api.revision_packages p on p.tenant = v.tenant and p.revision = v.revision
+	err := tx.QueryRow(ctx, `select p.digest from catalog_api.served v
+		join catalog_api.revision_packages p on p.tenant = v.tenant and p.revision = v.revision
 		where v.tenant = $1 and v.name = $2 and v.cluster = $3 and p.package = $4`, m.Scope.Tenant, catalog, m.Scope.Cluster, spec.Package).Scan(&pkg)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -145,7 +155,8 @@ func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlan
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, `select name from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and package = $4`,
+	rows, err := tx.Query(ctx, `select name from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3
+		and package = $4`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace, spec.Package)
 	if err != nil {
 		return nil, err
@@ -181,7 +192,8 @@ func fillWaiting(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, now tim
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
 	}
-	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = any ($4)
+	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.cluster = $2 and p.namespace = $3
+		and p.phase = any ($4)
 		order by p.epoch, p.position`, m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace,
 		[]string{string(installplan.RequiresApproval), string(installplan.Installing)})
 	if err != nil {

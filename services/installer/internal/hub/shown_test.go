@@ -29,11 +29,20 @@ func (d *fixture) foldCatalog(subject string, p events.Payload) bool {
 	d.t.Helper()
 	d.n++
 	e := eventlog.Recorded{
-		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-		StreamID: events.StreamID{Kind: events.KindCatalog, Key: events.Key(events.DefaultTenant, events.KindCatalog, subject), Incarnation: 1},
+		Envelope: events.Envelope{
+			ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+			Subject: subject,
+		},
+		StreamID: events.StreamID{
+			Kind: events.KindCatalog,
+			Key:  events.Key(events.DefaultTenant, events.KindCatalog, subject), Incarnation: 1,
+		},
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+		return d.h.folder.handle(
+			d.t.Context(), tx, e)
+	}); err != nil {
 		d.t.Fatal(err)
 	}
 	tag, err := d.h.c.Pool.Exec(d.t.Context(), `delete from installer.dirty`)
@@ -59,17 +68,29 @@ func (d *fixture) storeCatalog(catalogName, settings string, p catalog.Package) 
 		sql  string
 		args []any
 	}{
-		{`update catalog.catalogs set revision = 'r', spec = $3 where tenant = $1 and subject = $2`, []any{catalogName, settings}},
+		{
+			`update catalog.catalogs set revision = 'r', spec = $3 where tenant = $1 and subject = $2`,
+			[]any{catalogName, settings},
+		},
 		{`insert into catalog.clusters (tenant, name) values ($1, 'east')`, nil},
-		{`insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4)`, []any{string(sum), p.Name, bundle.Pack(raw)}},
-		{`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, 'r', $2, $3)`, []any{p.Name, string(sum)}},
+		{
+			`insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4)`,
+			[]any{string(sum), p.Name, bundle.Pack(raw)},
+		},
+		{
+			`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, 'r', $2, $3)`,
+			[]any{p.Name, string(sum)},
+		},
 	} {
-		if _, err := indexer.Exec(d.t.Context(), statement.sql, append([]any{events.DefaultTenant}, statement.args...)...); err != nil {
+		if _, err := indexer.Exec(d.t.Context(), statement.sql,
+			append([]any{events.DefaultTenant}, statement.args...)...); err != nil {
 			d.t.Fatal(err)
 		}
 	}
-	if _, err := d.db.Pool(d.t, "gateway").Exec(d.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'catalog-source', '', $3)`,
-		events.DefaultTenant, settings, []byte(`{"display": {"name": "Harbour", "publisher": "Dock Ltd"}}`)); err != nil {
+	if _, err := d.db.Pool(d.t, "gateway").Exec(d.t.Context(), `insert into gateway.bodies (tenant, commitment, kind,
+		salt, body) values ($1, $2, 'catalog-source', '', $3)`,
+		events.DefaultTenant, settings, []byte(
+			`{"display": {"name": "Harbour", "publisher": "Dock Ltd"}}`)); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -92,15 +113,16 @@ func (d *fixture) mirrors(t *testing.T) func(setting string) {
 	t.Helper()
 	return func(setting string) {
 		t.Helper()
-		if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set settings = jsonb_build_object('mirror', $1::text)`, setting); err != nil {
+		if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set settings = jsonb_build_object('mirror',
+			$1::text)`, setting); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestShown: R-SUB-42, R-SUB-41, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan that nobody
-// approved, why it does not resolve, how its catalog does and is called, and what that
-// deprecates. Other clusters are told nothing of it.
+// TestShown: R-SUB-42, R-SUB-41, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan
+// that nobody approved, why it does not resolve, how its catalog does and is called, and what that deprecates. Other
+// clusters are told nothing of it.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
@@ -108,7 +130,8 @@ func TestShown(t *testing.T) {
 	spec := events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Manual"}
 	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec})
 	d.foldPlan(windowed("Manual"))
-	if d.aboutSubscription(events.ResolutionFailed{Reason: "ConstraintsNotSatisfiable"}) || d.foldCatalogRevision("harbour") {
+	if d.aboutSubscription(events.ResolutionFailed{Reason: "ConstraintsNotSatisfiable"}) ||
+		d.foldCatalogRevision("harbour") {
 		t.Error("a cluster that mirrors less is told what is only shown")
 	}
 	if m := told(); len(m.Subscriptions) != 0 || len(m.Waiting) != 0 {
@@ -117,7 +140,8 @@ func TestShown(t *testing.T) {
 
 	mirror(events.MirrorAll)
 	m := told()
-	if len(m.Subscriptions) != 1 || m.Subscriptions[0].Failed != "ConstraintsNotSatisfiable" || m.Subscriptions[0].Catalog != nil {
+	if len(m.Subscriptions) != 1 || m.Subscriptions[0].Failed != "ConstraintsNotSatisfiable" ||
+		m.Subscriptions[0].Catalog != nil {
 		t.Errorf("told %+v", m.Subscriptions)
 	}
 	if len(m.Waiting) != 1 || m.Waiting[0].Name != "install-7x2kq" || m.Waiting[0].Approved {
@@ -129,7 +153,8 @@ func TestShown(t *testing.T) {
 	if !d.aboutSubscription(events.ResolutionSucceeded{}) || told().Subscriptions[0].Failed != "" {
 		t.Error("that it resolves again is not told")
 	}
-	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, state, reason)
+	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream,
+		subject, source_type, spec, priority, state, reason)
 		values ($1, 's', 'harbour', 'image', '', 3, 'Failed', 'Unreachable')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
@@ -146,17 +171,24 @@ func TestShown(t *testing.T) {
 		t.Error("news of a catalog marks who names it, and nobody else")
 	}
 	shown := told().Subscriptions[0]
-	if c := shown.Catalog; c == nil || !reflect.DeepEqual(*c, protocol.CatalogState{Subject: "harbour", Priority: 3, State: "Failed", Reason: "Unreachable", DisplayName: "Harbour", Publisher: "Dock Ltd"}) {
+	if c := shown.Catalog; c == nil || !reflect.DeepEqual(
+		*c, protocol.CatalogState{
+			Subject: "harbour", Priority: 3, State: "Failed", Reason: "Unreachable",
+			DisplayName: "Harbour", Publisher: "Dock Ltd",
+		}) {
 		t.Errorf("its catalog is told as %+v", c)
 	}
-	if diff := cmp.Diff([]protocol.Deprecation{{Schema: "olm.package", Name: "tidegauge", Message: "use buoy"}}, shown.Deprecations); diff != "" {
+	if diff := cmp.Diff([]protocol.Deprecation{{Schema: "olm.package", Name: "tidegauge", Message: "use buoy"}},
+		shown.Deprecations); diff != "" {
 		t.Errorf("deprecations while nothing is installed: %s", diff)
 	}
-	if _, err := d.h.c.Pool.Exec(t.Context(), `insert into installer.csvs (tenant, cluster, namespace, name, stream, phase, reason, package, version, content, plan)
+	if _, err := d.h.c.Pool.Exec(t.Context(), `insert into installer.csvs (tenant, cluster, namespace, name, stream,
+		phase, reason, package, version, content, plan)
 		values ($1, 'east', 'ns', 'tidegauge.v1', 's', 'Succeeded', '', 'tidegauge', '1.0.0', '', '')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
-	if got := told().Subscriptions[0].Deprecations; len(got) != 2 || got[1] != (protocol.Deprecation{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"}) {
+	if got := told().Subscriptions[0].Deprecations; len(got) != 2 ||
+		got[1] != (protocol.Deprecation{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"}) {
 		t.Errorf("deprecations when it is: %+v", got)
 	}
 	d.publishPlan(events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(time.Hour)})
@@ -171,11 +203,13 @@ func TestMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
 	told, mirror := d.message(t), d.mirrors(t)
-	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt,
+		body)
 		values ($1, 'c1:a', 'annotations', '\x00', '{"owner":"dock"}')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, state, reason)
+	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream,
+		subject, source_type, spec, priority, state, reason)
 		values ($1, 's', 'harbour', 'image', '', 3, 'Ready', '')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
@@ -183,8 +217,12 @@ func TestMetadataIsShown(t *testing.T) {
 		return events.Metadata{Labels: map[string]string{"team": team}, Annotations: "c1:a"}
 	}
 	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group"})
-	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour"}})
-	if d.aboutSubscription(events.SubscriptionMetadataChanged{Metadata: noted("sea")}) || d.foldCatalog("harbour", events.CatalogMetadataChanged{Metadata: noted("quay")}) {
+	d.aboutSubscription(events.SubscriptionCreated{
+		Cluster: "east", Namespace: "ns", Name: "gauge",
+		Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour"},
+	})
+	if d.aboutSubscription(events.SubscriptionMetadataChanged{Metadata: noted("sea")}) ||
+		d.foldCatalog("harbour", events.CatalogMetadataChanged{Metadata: noted("quay")}) {
 		t.Error("a cluster that shows no subscriptions is told of their labels")
 	}
 	d.group(events.OperatorGroupMetadataChanged{Metadata: noted("coast")})
@@ -195,19 +233,25 @@ func TestMetadataIsShown(t *testing.T) {
 	mirror(events.MirrorAll)
 	m := told()
 	var got []string
-	for _, n := range []protocol.Metadata{m.Subscriptions[0].Metadata, m.Subscriptions[0].Catalog.Metadata, m.OperatorGroup.Metadata} {
+	for _, n := range []protocol.Metadata{
+		m.Subscriptions[0].Metadata, m.Subscriptions[0].Catalog.Metadata,
+		m.OperatorGroup.Metadata,
+	} {
 		got = append(got, n.Labels["team"]+" "+n.Annotations["owner"])
 	}
 	if want := []string{"sea dock", "quay dock", "coast dock"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("told %v, want %v", got, want)
 	}
-	if what := shrink(&m); what != "labels and annotations of what is shown" || len(m.Subscriptions) != 1 || m.OperatorGroup.Labels != nil || m.Subscriptions[0].Catalog.Annotations != nil {
+	if what := shrink(&m); what != "labels and annotations of what is shown" || len(m.Subscriptions) != 1 ||
+		m.OperatorGroup.Labels != nil || m.Subscriptions[0].Catalog.Annotations != nil {
 		t.Errorf("without %s: %+v", what, m)
 	}
-	if !d.aboutSubscription(events.SubscriptionMetadataChanged{}) || !d.foldCatalog("harbour", events.CatalogMetadataChanged{}) {
+	if !d.aboutSubscription(events.SubscriptionMetadataChanged{}) ||
+		!d.foldCatalog("harbour", events.CatalogMetadataChanged{}) {
 		t.Error("that labels are gone is not told")
 	}
-	if m = told(); m.Subscriptions[0].Labels != nil || m.Subscriptions[0].Annotations != nil || m.Subscriptions[0].Catalog.Labels != nil {
+	if m = told(); m.Subscriptions[0].Labels != nil || m.Subscriptions[0].Annotations != nil ||
+		m.Subscriptions[0].Catalog.Labels != nil {
 		t.Errorf("told %+v", m.Subscriptions)
 	}
 }

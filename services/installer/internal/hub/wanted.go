@@ -45,7 +45,8 @@ type planRow struct {
 // read computes what is wanted of a scope. ok is false where its cluster is not registered.
 func (h *Hub) read(ctx context.Context, s bus.Scope) (w wanted, ok bool, err error) {
 	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `select cluster_id, settings from installer.clusters where tenant = $1 and name = $2 and not removed`,
+		err := tx.QueryRow(ctx, `select cluster_id, settings from installer.clusters where tenant = $1 and name = $2
+			and not removed`,
 			s.Tenant, s.Cluster).Scan(&w.cluster, &w.message.Settings)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -54,7 +55,10 @@ func (h *Hub) read(ctx context.Context, s bus.Scope) (w wanted, ok bool, err err
 			return err
 		}
 		ok = true
-		w.message.Scope = protocol.Scope{Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: w.cluster.String(), Namespace: s.Namespace}
+		w.message.Scope = protocol.Scope{
+			Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: w.cluster.String(),
+			Namespace: s.Namespace,
+		}
 		return h.fill(ctx, tx, &w)
 	})
 	return w, ok, pg.Err(err)
@@ -101,7 +105,8 @@ func stopped(ctx context.Context, tx pgx.Tx, s protocol.Scope) (is bool, err err
 }
 
 func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
-	rows, err := tx.Query(ctx, `select name, spec from installer.operatorgroups where tenant = $1 and cluster = $2 and namespace = $3 order by name`,
+	rows, err := tx.Query(ctx, `select name, spec from installer.operatorgroups where tenant = $1 and cluster = $2
+		and namespace = $3 order by name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
 		return err
@@ -114,17 +119,20 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 		return err
 	}
 	m.OperatorGroup = groups[0]
-	head, err := h.c.EventLog.Latest(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, m.Scope.Cluster+"/"+m.Scope.Namespace+"/"+groups[0].Name)
+	head, err := h.c.EventLog.Latest(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup,
+		m.Scope.Cluster+"/"+m.Scope.Namespace+"/"+groups[0].Name)
 	m.OperatorGroup.ID = head.ID.UUID().String()
 	return err
 }
 
 // fillInstalled tells what is installed. That a plan brought it says a report; what it brought says the plan.
 func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
-	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name) from installer.csvs c
+	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
+		from installer.csvs c
 		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
 			and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end
-		left join lateral (select s.config from installer.subscriptions s where s.tenant = c.tenant and s.cluster = c.cluster
+		left join lateral (select s.config from installer.subscriptions s where s.tenant = c.tenant
+		and s.cluster = c.cluster
 			and s.namespace = c.namespace and s.spec ->> 'package' = c.package order by s.name limit 1) s on true
 		where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 order by c.name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
@@ -214,7 +222,8 @@ func (w *wanted) wakeAt(t time.Time) {
 }
 
 func livePlans(ctx context.Context, tx pgx.Tx, s protocol.Scope) ([]planRow, error) {
-	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Installing'
+	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.cluster = $2 and p.namespace = $3
+		and p.phase = 'Installing'
 		order by p.epoch, p.position`, s.Tenant, s.Cluster, s.Namespace)
 	if err != nil {
 		return nil, err
@@ -230,7 +239,9 @@ func scanPlan(r pgx.CollectableRow) (p planRow, err error) {
 }
 
 // plan makes the message of one plan with its grant; why says what keeps it back.
-func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (out protocol.Plan, why string, err error) {
+func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (
+	out protocol.Plan, why string, err error,
+) {
 	if out, why, err = w.plan(ctx, tx, p); why != "" || err != nil {
 		return out, why, err
 	}
@@ -269,7 +280,8 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, p planRow) (out protocol.P
 // readBody returns an erasable body, nil where it was erased.
 func readBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.RawMessage, error) {
 	var body []byte
-	err := tx.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2`, tenant, commitment).Scan(&body)
+	err := tx.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2`, tenant,
+		commitment).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -292,8 +304,8 @@ func (h *Hub) grant(w *wanted, p planRow, configs map[string]json.RawMessage, no
 	}
 	g, err := protocol.Grant{
 		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(), Operators: operators,
-		Namespace: w.message.Scope.Namespace, Account: w.message.OperatorGroup.Spec.ServiceAccountName, Expires: expires.UTC().Truncate(time.Second),
-		Choices: choices(p.state),
+		Namespace: w.message.Scope.Namespace, Account: w.message.OperatorGroup.Spec.ServiceAccountName,
+		Expires: expires.UTC().Truncate(time.Second), Choices: choices(p.state),
 	}.Sign(h.c.Key)
 	return g, errs.Wrap(errs.Internal, err, "sign the grant of plan %s", p.name)
 }
@@ -310,7 +322,8 @@ func choices(s installplan.State) []protocol.Choice {
 // sameType is the type prefix of the digest that tells whether a message says anything new.
 const sameType = "chandler.scope-plans.v1"
 
-// fingerprint is the digest of a message without its position and grants, of which only what approvers chose says anything new.
+// fingerprint is the digest of a message without its position and grants, of which only what approvers chose says
+// anything new.
 func fingerprint(m protocol.ScopePlans) (digest.Digest, error) {
 	m.Position, m.Proof = events.Position{}, nil
 	plans := make([]protocol.Plan, len(m.Plans))

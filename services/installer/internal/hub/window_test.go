@@ -42,15 +42,20 @@ func newFixture(t *testing.T, now time.Time) *fixture {
 	d := &fixture{t: t, clock: &clock{now}, db: db}
 	d.key, _ = key.Public().(ed25519.PublicKey)
 	pool := db.Pool(t, "installer")
-	d.h = New(Config{Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t), Now: func() time.Time { return d.clock.now }})
+	d.h = New(Config{
+		Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t),
+		Now: func() time.Time { return d.clock.now },
+	})
 	if _, err := b.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', '')`,
+	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, 'east', $2, '', '')`,
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Pool(t, "resolver").Exec(t.Context(), `insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties)
+	if _, err := db.Pool(t, "resolver").Exec(t.Context(), `insert into resolver.plan_documents (tenant, plan, digest,
+		document, effect, properties)
 		values ($1, $2, 'd', '{}', '', '{}')`, events.DefaultTenant, windowedPlan); err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +76,20 @@ func (d *fixture) foldPlan(payloads ...events.Payload) {
 		d.n++
 		subject := "east/ns/install-7x2kq"
 		e := eventlog.Recorded{
-			Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
-			StreamID: events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(events.DefaultTenant, events.KindInstallPlan, subject), Incarnation: 1},
+			Envelope: events.Envelope{
+				ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(),
+				Subject: subject,
+			},
+			StreamID: events.StreamID{
+				Kind: events.KindInstallPlan,
+				Key:  events.Key(events.DefaultTenant, events.KindInstallPlan, subject), Incarnation: 1,
+			},
 			Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 		}
-		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
+		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+			return d.h.folder.handle(
+				d.t.Context(), tx, e)
+		}); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -116,7 +130,8 @@ func (d *fixture) grant() (g protocol.Grant, ok bool) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	m, err := stream.GetLastMsgForSubject(ctx, protocol.PlansSubject(protocol.Scope{Tenant: events.DefaultTenant, ClusterID: registration, Namespace: "ns"}))
+	m, err := stream.GetLastMsgForSubject(ctx, protocol.PlansSubject(
+		protocol.Scope{Tenant: events.DefaultTenant, ClusterID: registration, Namespace: "ns"}))
 	if err == jetstream.ErrMsgNotFound { //nolint:errorlint // nothing wraps it
 		return g, false
 	}
@@ -152,7 +167,10 @@ func (d *fixture) wantNone() {
 }
 
 func windowed(approval string, windows ...events.Window) events.InstallPlanProposed {
-	p := events.InstallPlanProposed{Plan: windowedPlan, Name: "install-7x2kq", Cluster: "east", Namespace: "ns", Component: "a", Approval: approval, Digest: "d"}
+	p := events.InstallPlanProposed{
+		Plan: windowedPlan, Name: "install-7x2kq", Cluster: "east", Namespace: "ns",
+		Component: "a", Approval: approval, Digest: "d",
+	}
 	if len(windows) > 0 {
 		p.Windows = []events.WindowGroup{{Policy: "nights", Windows: windows}}
 	}
@@ -223,7 +241,9 @@ func TestGrantsFollowApprovals(t *testing.T) {
 func TestApprovedBeforeTheWindow(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, friday)
-	d.publishPlan(windowed("Manual", night), events.InstallPlanApproved{Digest: "d", Expires: opening.Add(24 * time.Hour)})
+	d.publishPlan(windowed("Manual", night), events.InstallPlanApproved{
+		Digest: "d", Expires: opening.Add(24 * time.Hour),
+	})
 	d.wantNone()
 	d.at(opening)
 	d.wantGrant(opening.Add(GrantTTL))
@@ -240,7 +260,8 @@ func TestWindowsThatCannotBeRead(t *testing.T) {
 	d.publishPlan(windowed("Automatic", odd))
 	d.wantNone()
 	var said string
-	if err := d.h.c.Pool.QueryRow(t.Context(), `select message from installer.messages where subject = 'east/ns/install-7x2kq'`).Scan(&said); err != nil || !strings.Contains(said, "Mars/Olympus") {
+	if err := d.h.c.Pool.QueryRow(t.Context(), `select message from installer.messages
+		where subject = 'east/ns/install-7x2kq'`).Scan(&said); err != nil || !strings.Contains(said, "Mars/Olympus") {
 		t.Errorf("said %q, %v", said, err)
 	}
 }

@@ -33,10 +33,14 @@ func TestChecks(t *testing.T) {
 	if _, err := put[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("none")); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a plan that there is not: %v", err)
 	}
-	if _, err := put[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("p")); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), `cluster "east"`) {
+	if _, err := put[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("p")); !errs.Is(err, errs.Unavailable) ||
+		!strings.Contains(err.Error(), `cluster "east"`) {
 		t.Errorf("a cluster that nobody holds: %v", err)
 	}
-	want := protocol.PlanCheck{Account: "system:serviceaccount:ports:installer", CRDs: []protocol.CRDVerdict{{CRD: "gauges.sea.test", Safe: true}}}
+	want := protocol.PlanCheck{
+		Account: "system:serviceaccount:ports:installer",
+		CRDs:    []protocol.CRDVerdict{{CRD: "gauges.sea.test", Safe: true}},
+	}
 	executor(d, protocol.AskCheckPlan, func(q protocol.PlanQuestion) (any, error) {
 		if q.Namespace != "ports" || q.Plan.ID != "p" || q.OperatorGroups != 1 {
 			return nil, errs.New(errs.Invalid, "asked %+v", q)

@@ -40,7 +40,8 @@ func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question about a removal")
 	}
 	var out protocol.RemovalPreview
-	if err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.AskRemoval, in.RemovalQuestion, &out.RemovalPlan); err != nil {
+	if err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.AskRemoval, in.RemovalQuestion,
+		&out.RemovalPlan); err != nil {
 		return nil, err
 	}
 	d, err := removal.Digest(out.RemovalPlan)
@@ -56,13 +57,15 @@ func (q Server) askExecutor(ctx context.Context, tenant, cluster, question strin
 	}
 	err = q.Bus.Ask(ctx, protocol.AskSubject(tenant, id, question), in, out)
 	if errs.Is(err, errs.Unavailable) {
-		return errs.New(errs.Unavailable, "the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)
+		return errs.New(errs.Unavailable,
+			"the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)
 	}
 	return err
 }
 
 func (q Server) clusterID(ctx context.Context, tenant, cluster string) (id string, err error) {
-	err = q.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and not removed`, tenant, cluster).Scan(&id)
+	err = q.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2
+		and not removed`, tenant, cluster).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", errs.New(errs.NotFound, "no cluster %q is registered", cluster).At("cluster", "cluster-registered")
 	}

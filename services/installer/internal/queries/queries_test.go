@@ -30,7 +30,8 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, b := pgtest.DB(t).Pool(t, "installer"), bustest.Start(t).Connect(t)
-	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', '')`,
+	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, 'east', $2, '', '')`,
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,14 @@ func (d *fixture) serving(serve func(context.Context) error) {
 func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 	d.t.Helper()
 	d.serving(func(ctx context.Context) error {
-		return d.bus.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, question), func(_ context.Context, raw json.RawMessage) (any, error) {
-			var q Q
-			if err := json.Unmarshal(raw, &q); err != nil {
-				return nil, err
-			}
-			return answer(q)
-		})
+		return d.bus.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, question),
+			func(_ context.Context, raw json.RawMessage) (any, error) {
+				var q Q
+				if err := json.Unmarshal(raw, &q); err != nil {
+					return nil, err
+				}
+				return answer(q)
+			})
 	})
 }
 
@@ -69,7 +71,8 @@ func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 func put[A any](d *fixture, subject string, question any) (out A, err error) {
 	d.t.Helper()
 	for {
-		if err = d.bus.Ask(d.t.Context(), subject, question, &out); err == nil || !strings.Contains(err.Error(), "nobody answers") {
+		if err = d.bus.Ask(d.t.Context(), subject, question, &out); err == nil ||
+			!strings.Contains(err.Error(), "nobody answers") {
 			return out, err
 		}
 	}
@@ -96,15 +99,23 @@ func TestRemovals(t *testing.T) {
 	d := newFixture(t)
 	d.serving(d.ServeRemovalPreviews)
 	about := func(cluster string) protocol.OperatorQuestion {
-		return protocol.OperatorQuestion{Tenant: events.DefaultTenant, Cluster: cluster, RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}}}
+		return protocol.OperatorQuestion{
+			Tenant: events.DefaultTenant, Cluster: cluster,
+			RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}},
+		}
 	}
-	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("west")); !errs.Is(err, errs.NotFound) {
+	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("west")); !errs.Is(
+		err, errs.NotFound) {
 		t.Errorf("a cluster that is not registered: %v", err)
 	}
-	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east")); !errs.Is(err, errs.Unavailable) {
+	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east")); !errs.Is(
+		err, errs.Unavailable) {
 		t.Errorf("a cluster that nobody holds: %v", err)
 	}
-	plan := protocol.RemovalPlan{CSV: "tidegauge.v1", Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: []string{"coast/harbor.v1"}}
+	plan := protocol.RemovalPlan{
+		CSV: "tidegauge.v1", Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{},
+		Needed: []string{"coast/harbor.v1"},
+	}
 	executor(d, protocol.AskRemoval, func(q protocol.RemovalQuestion) (any, error) {
 		if q.Namespace != "ports" || q.CSV != "tidegauge.v1" || len(q.CRDs) != 1 {
 			return nil, errs.New(errs.Invalid, "asked %+v", q)

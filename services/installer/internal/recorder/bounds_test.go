@@ -18,7 +18,8 @@ import (
 // bounded has the recorder bound facts by these, at a time that the test sets.
 func (e *env) bounded(now *time.Time, scope, cluster record.RateLimit) {
 	e.recorder = recorder.New(recorder.Config{
-		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: hubKey.Public().(ed25519.PublicKey), Now: func() time.Time { return *now }, Scope: scope, Cluster: cluster,
+		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: hubKey.Public().(ed25519.PublicKey),
+		Now: func() time.Time { return *now }, Scope: scope, Cluster: cluster,
 	})
 }
 
@@ -42,9 +43,9 @@ func invented(n int, uid string) []protocol.CSVReport {
 	return list
 }
 
-// TestFloodIsBounded: DESIGN D2: however many operators or lives of operators a cluster invents, what its reports begin is
-// bounded in each namespace and in the cluster, over restarts of the recorder; outcomes of plans are recorded in any case;
-// and when it is calm again, the record says what holds then.
+// TestFloodIsBounded: DESIGN D2: however many operators or lives of operators a cluster invents, what its reports begin
+// is bounded in each namespace and in the cluster, over restarts of the recorder; outcomes of plans are recorded in any
+// case; and when it is calm again, the record says what holds then.
 func TestFloodIsBounded(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -64,15 +65,22 @@ func TestFloodIsBounded(t *testing.T) {
 	})
 	report := func(p protocol.PlanReport) {
 		p.ID, p.Begun = plan, true
-		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), Plans: []protocol.PlanReport{p}})
+		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+			Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), Plans: []protocol.PlanReport{p},
+		})
 	}
-	report(protocol.PlanReport{Phase: protocol.PlanBlocked, Class: "transient", Reason: "Timeout", Message: "the API server is slow"})
+	report(protocol.PlanReport{
+		Phase: protocol.PlanBlocked, Class: "transient", Reason: "Timeout",
+		Message: "the API server is slow",
+	})
 	e.facts(events.KindInstallPlan, plan, "installplan.proposed.v1", "installplan.started.v1")
-	if got := e.text(`select message from installer.messages where kind = 'installplan'`); got != "the API server is slow" {
+	if got := e.text(
+		`select message from installer.messages where kind = 'installplan'`); got != "the API server is slow" {
 		t.Errorf("people are told %q", got)
 	}
 	report(protocol.PlanReport{Phase: protocol.PlanFinished})
-	e.facts(events.KindInstallPlan, plan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
+	e.facts(events.KindInstallPlan, plan, "installplan.proposed.v1", "installplan.started.v1",
+		"installplan.finished.v1")
 
 	home := e.scope
 	e.scope.Namespace = "web"
@@ -85,15 +93,18 @@ func TestFloodIsBounded(t *testing.T) {
 		now = now.Add(10 * time.Second)
 		e.csvs(1, invented(30, "last")...)
 	}
-	if got := e.count(`select count(*) from installer.csv_lives where uid = 'last' and not removed and namespace = 'ns'`); got != 30 {
+	if got := e.count(
+		`select count(*) from installer.csv_lives where uid = 'last' and not removed and namespace = 'ns'`); got != 30 {
 		t.Errorf("%d of 30 operators are recorded in the end", got)
 	}
-	if got := e.count(`select count(*) from installer.csv_lives where uid <> 'last' and not removed and namespace = 'ns'`); got != 0 {
+	if got := e.count(
+		`select count(*) from installer.csv_lives where uid <> 'last' and not removed and namespace = 'ns'`); got != 0 {
 		t.Errorf("%d former lives have not ended", got)
 	}
 }
 
-// TestNobodyIsStarved: while the first operators of a namespace use up its budget again and again, the last one has its turn.
+// TestNobodyIsStarved: while the first operators of a namespace use up its budget again and again, the last one has its
+// turn.
 func TestNobodyIsStarved(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -114,15 +125,22 @@ func TestClockOfTheCluster(t *testing.T) {
 	condition := func(i int, at time.Time) {
 		r := pending("u1", "")
 		r.Condition = &protocol.OperatorCondition{Reason: fmt.Sprint("Reason", i)}
-		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: at, CSVs: []protocol.CSVReport{r}})
+		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+			Scope: e.scope, Epoch: 1, Reported: at,
+			CSVs: []protocol.CSVReport{r},
+		})
 	}
 	for i := range 3 * record.HealthLimit {
 		condition(i, time.Now().Add(time.Duration(i+1)*24*time.Hour).UTC())
 	}
-	if got := e.count(`select count(*) from eventlog.appended where type = 'operatorcondition.changed.v1'`); got != record.HealthLimit {
+	if got := e.count(
+		`select count(*) from eventlog.appended where type = 'operatorcondition.changed.v1'`); got != record.HealthLimit {
 		t.Errorf("%d changes are recorded, want %d", got, record.HealthLimit)
 	}
-	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{{Name: "etcd.v1", UID: "u1", Removed: true}}})
+	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+		Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(),
+		CSVs: []protocol.CSVReport{{Name: "etcd.v1", UID: "u1", Removed: true}},
+	})
 	if got := e.count(`select count(*) from eventlog.appended where type = 'csv.removed.v1'`); got != 1 {
 		t.Error("a report that was made when the clock was right is taken for an older one")
 	}

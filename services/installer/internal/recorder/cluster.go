@@ -14,10 +14,12 @@ import (
 )
 
 // recordCluster records what a report says of a cluster as a whole.
-func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
+func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (
+	settled bool, err error,
+) {
 	from := sender{
-		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch, reported: report.Reported,
-		held: report.State == stateHeld, seen: report.Seen, proof: report.Proof,
+		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch,
+		reported: report.Reported, held: report.State == stateHeld, seen: report.Seen, proof: report.Proof,
 	}
 	if err := r.checkEpoch(ctx, from); err != nil {
 		return false, err
@@ -39,11 +41,13 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 			return nil
 		}
 		var before record.Cluster
-		if _, err := tx.Exec(ctx, `insert into installer.observations (tenant, cluster_id, state) values ($1, $2, '{}') on conflict do nothing`,
+		if _, err := tx.Exec(ctx, `insert into installer.observations (tenant, cluster_id, state) values ($1, $2, '{}')
+			on conflict do nothing`,
 			report.Tenant, report.ClusterID); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, `select state from installer.observations where tenant = $1 and cluster_id = $2 for update`,
+		if err := tx.QueryRow(ctx, `select state from installer.observations
+			where tenant = $1 and cluster_id = $2 for update`,
 			report.Tenant, report.ClusterID).Scan(&before); err != nil {
 			return err
 		}
@@ -56,14 +60,18 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update installer.observations set state = $3 where tenant = $1 and cluster_id = $2`, report.Tenant, report.ClusterID, state)
+		_, err = tx.Exec(ctx, `update installer.observations set state = $3 where tenant = $1 and cluster_id = $2`,
+			report.Tenant, report.ClusterID, state)
 		return err
 	})
 	return settled, pg.Err(err)
 }
 
-func (r *Recorder) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport, payloads []events.Payload) error {
-	if err := saveMessage(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil || len(payloads) == 0 {
+func (r *Recorder) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport,
+	payloads []events.Payload,
+) error {
+	if err := saveMessage(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil ||
+		len(payloads) == 0 {
 		return err
 	}
 	head, err := r.c.EventLog.Latest(ctx, tx, report.Tenant, events.KindCluster, report.Cluster)

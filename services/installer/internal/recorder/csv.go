@@ -20,8 +20,11 @@ type instance struct {
 	state record.CSV
 }
 
-// recordCSVs records what a report says of each CSV. Where the budget is used up, the rest waits, and comes first next time.
-func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
+// recordCSVs records what a report says of each CSV. Where the budget is used up, the rest waits, and comes first next
+// time.
+func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+	settled bool, err error,
+) {
 	list, settled := report.CSVs, true
 	first := max(0, slices.IndexFunc(list, func(c protocol.CSVReport) bool { return c.Name == tx.scope.Next }))
 	tx.scope.Next = ""
@@ -41,7 +44,9 @@ func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol
 }
 
 // recordCSV records what a report says of one CSV. settled: the same report can add nothing later.
-func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
+func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.ScopeReport, c protocol.CSVReport) (
+	settled bool, err error,
+) {
 	scope := report.Scope
 	lives, err := instancesOf(ctx, tx, scope, c.Name)
 	if err != nil {
@@ -108,7 +113,10 @@ func instancesOf(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) 
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l instance, err error) { return l, row.Scan(&l.uid, &l.state) })
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l instance, err error) {
+		return l,
+			row.Scan(&l.uid, &l.state)
+	})
 }
 
 // splitByUID separates the object of a UID from others that are not known to have ended.
@@ -124,9 +132,12 @@ func splitByUID(lives []instance, uid string) (mine instance, others []instance)
 	return mine, others
 }
 
-// instanceOf is the object that a report is about, and the others of the same name that it ends. anew: it is seen for the
-// first time, or for the first time since its cluster was restored from a backup; then a removed object may exist again.
-func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, lives []instance) (mine instance, others []instance, anew bool, err error) {
+// instanceOf is the object that a report is about, and the others of the same name that it ends. anew: it is seen for
+// the first time, or for the first time since its cluster was restored from a backup; then a removed object may exist
+// again.
+func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
+	lives []instance,
+) (mine instance, others []instance, anew bool, err error) {
 	mine, others = splitByUID(lives, c.UID)
 	back := mine.state.Restored && (!mine.state.Removed || !c.Removed)
 	if mine.uid != "" && !back {
@@ -142,10 +153,12 @@ func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Sco
 	return mine, others, true, nil
 }
 
-// beginInstance handles an object that is seen for the first time. Where no object of this name is known although the log
-// says that one exists (the cluster was registered again), it continues the log's stream if its history holds what the
-// log says, and otherwise is another object.
-func (r *Recorder) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, others []instance) (instance, []instance, error) {
+// beginInstance handles an object that is seen for the first time. Where no object of this name is known although the
+// log says that one exists (the cluster was registered again), it continues the log's stream if its history holds what
+// the log says, and otherwise is another object.
+func (r *Recorder) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
+	others []instance,
+) (instance, []instance, error) {
 	begin := instance{uid: c.UID}
 	if len(others) > 0 {
 		return begin, others, nil
@@ -167,9 +180,11 @@ func (r *Recorder) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.
 // unknownUID stands for an object that was recorded under another registration of its cluster.
 const unknownUID = "unknown"
 
-// instanceFromLog is the object that the log holds of a cluster that was registered again, none where the log does not say
-// that it exists.
-func (r *Recorder) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) ([]instance, error) {
+// instanceFromLog is the object that the log holds of a cluster that was registered again, none where the log does not
+// say that it exists.
+func (r *Recorder) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
+	[]instance, error,
+) {
 	last, ok, err := r.lastPhase(ctx, tx, scope, name)
 	if err != nil || !ok {
 		return nil, err
@@ -179,11 +194,16 @@ func (r *Recorder) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protoco
 
 // stateFromLog is the state of an object that only the log knows.
 func stateFromLog(last events.CSVPhaseChanged) record.CSV {
-	return record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
+	return record.CSV{
+		Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase,
+		SeenReason: last.Reason,
+	}
 }
 
 // lastPhase is the last phase that the log holds of a CSV that exists.
-func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (p events.CSVPhaseChanged, ok bool, err error) {
+func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
+	p events.CSVPhaseChanged, ok bool, err error,
+) {
 	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, csvKey(scope, name))
 	if err != nil || !head.Exists() {
 		return p, false, err
@@ -198,7 +218,9 @@ func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 }
 
 // endInstances ends the streams of objects that are gone.
-func (r *Recorder) endInstances(ctx context.Context, tx *reportTx, scope protocol.Scope, name string, lives []instance, reason, removal string) error {
+func (r *Recorder) endInstances(ctx context.Context, tx *reportTx, scope protocol.Scope, name string, lives []instance,
+	reason, removal string,
+) error {
 	for _, l := range lives {
 		payloads, next := record.EndCSV(l.state, reason, removal)
 		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
@@ -222,14 +244,18 @@ func saveInstance(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string,
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `insert into installer.csv_lives (tenant, cluster_id, namespace, name, uid, state, removed) values ($1, $2, $3, $4, $5, $6, $7)
-		on conflict (tenant, cluster_id, namespace, name, uid) do update set state = excluded.state, removed = excluded.removed`,
+	_, err = tx.Exec(ctx, `insert into installer.csv_lives (tenant, cluster_id, namespace, name, uid, state, removed)
+		values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant, cluster_id, namespace, name, uid) do update set state = excluded.state,
+		removed = excluded.removed`,
 		s.Tenant, s.ClusterID, s.Namespace, name, l.uid, state, l.state.Removed)
 	return err
 }
 
 // appendCSV appends to the stream of the present object, or begins the stream of a new one.
-func (r *Recorder) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
+func (r *Recorder) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Scope, name, plan, trace string,
+	exists bool, payloads []events.Payload,
+) error {
 	if len(payloads) == 0 {
 		return nil
 	}
@@ -258,7 +284,10 @@ func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string)
 	if err != nil {
 		return origin{}, nil //nolint:nilerr // not every CSV comes from a plan
 	}
-	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
+	stream := events.StreamID{
+		Kind: events.KindInstallPlan,
+		Key:  events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1,
+	}
 	var recs []eventlog.Recorded
 	if recs, err = r.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
 		return origin{}, err

@@ -14,16 +14,20 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// driftRetention is how long the differences that a csv.drifted event names can be looked up: long enough to find out who made them.
+// driftRetention is how long the differences that a csv.drifted event names can be looked up: long enough to find out
+// who made them.
 const driftRetention = 90 * 24 * time.Hour
 
 // recordHealth stores the details of one operator, and gives the events about its condition, readiness and drift.
-func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport, s record.CSV) ([]events.Payload, record.CSV, error) {
+func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport,
+	s record.CSV,
+) ([]events.Payload, record.CSV, error) {
 	if s.Removed || c.Removed {
 		return nil, s, deleteDetails(ctx, tx, report.Scope, c.Name)
 	}
 	var settings events.ClusterSettings
-	err := tx.QueryRow(ctx, `select settings from installer.clusters where tenant = $1 and cluster_id = $2`, report.Scope.Tenant, report.Scope.ClusterID).Scan(&settings)
+	err := tx.QueryRow(ctx, `select settings from installer.clusters where tenant = $1 and cluster_id = $2`,
+		report.Scope.Tenant, report.Scope.ClusterID).Scan(&settings)
 	if err != nil {
 		return nil, s, err
 	}
@@ -46,7 +50,8 @@ func saveDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protoc
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`, tenant, driftRetention); err != nil {
+	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`,
+		tenant, driftRetention); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `insert into installer.drifts as d (tenant, digest, body) values ($1, $2, $3)
@@ -81,25 +86,34 @@ func saveDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CS
 		return err
 	}
 	_, err = tx.Exec(ctx, `insert into installer.operator_details as d
-			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, cut, updated, not_ready, conditions)
-		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9::text::json, $10, $11::text::json, $12::text::json)
-		on conflict (tenant, cluster_id, namespace, name) do update set requirements = excluded.requirements, condition = excluded.condition,
-			drift = excluded.drift, components = excluded.components, cut = excluded.cut, not_ready = excluded.not_ready, conditions = excluded.conditions,
+			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, cut, updated, not_ready,
+			conditions)
+		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9::text::json, $10,
+		$11::text::json, $12::text::json)
+		on conflict (tenant, cluster_id, namespace, name) do update set requirements = excluded.requirements,
+		condition = excluded.condition,
+			drift = excluded.drift, components = excluded.components, cut = excluded.cut,
+			not_ready = excluded.not_ready, conditions = excluded.conditions,
 			updated = excluded.updated
-		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text, d.cut::text, d.not_ready::text, d.conditions::text)
-			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text, excluded.cut::text, excluded.not_ready::text,
+		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text, d.cut::text,
+		d.not_ready::text, d.conditions::text)
+			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text,
+			excluded.components::text, excluded.cut::text, excluded.not_ready::text,
 				excluded.conditions::text)`,
-		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, cut, now, unready, conditions)
+		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, cut,
+		now, unready, conditions)
 	return err
 }
 
 func deleteDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) error {
-	_, err := tx.Exec(ctx, `delete from installer.operator_details where tenant = $1 and cluster_id = $2 and namespace = $3 and name = $4`,
+	_, err := tx.Exec(ctx, `delete from installer.operator_details where tenant = $1 and cluster_id = $2
+		and namespace = $3 and name = $4`,
 		s.Tenant, s.ClusterID, s.Namespace, name)
 	return err
 }
 
-// requirements are rows of the check, encoded again: what else a report calls so is left out, since people read it as such.
+// requirements are rows of the check, encoded again: what else a report calls so is left out, since people read it as
+// such.
 func requirements(raw json.RawMessage) any {
 	var rows []csv.Requirement
 	if len(raw) == 0 || json.Unmarshal(raw, &rows) != nil {

@@ -15,11 +15,16 @@ import (
 const kindGroup = "operatorgroup"
 
 // conditionTypes are those that an executor tells; each has at most one message.
-var conditionTypes = []string{protocol.GroupServiceAccount, protocol.GroupTargetsMissing, protocol.GroupForbidden, protocol.GroupUnattended}
+var conditionTypes = []string{
+	protocol.GroupServiceAccount, protocol.GroupTargetsMissing, protocol.GroupForbidden,
+	protocol.GroupUnattended,
+}
 
 // recordGroup records what a report says of the operator group. Nothing is recorded of one that is
 // deleted by now, nor of an earlier one of the same name.
-func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
+func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+	settled bool, err error,
+) {
 	g, s := report.Group, report.Scope
 	if g == nil {
 		return true, nil
@@ -33,7 +38,8 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 		return true, r.saveGroupMessages(ctx, tx, s, protocol.GroupReport{Name: g.Name})
 	}
 	var before record.Group
-	if err := tx.QueryRow(ctx, `insert into installer.group_observations as o (tenant, cluster_id, namespace, stream, state) values ($1, $2, $3, $4, '{}')
+	if err := tx.QueryRow(ctx, `insert into installer.group_observations as o (tenant, cluster_id, namespace, stream,
+		state) values ($1, $2, $3, $4, '{}')
 		on conflict (tenant, cluster_id, namespace) do update set stream = excluded.stream,
 			state = case when o.stream = excluded.stream then o.state else '{}' end
 		returning state`, s.Tenant, s.ClusterID, s.Namespace, head.ID.String()).Scan(&before); err != nil {
@@ -47,7 +53,8 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 	if err != nil {
 		return false, err
 	}
-	if _, err := tx.Exec(ctx, `update installer.group_observations set state = $4 where tenant = $1 and cluster_id = $2 and namespace = $3`,
+	if _, err := tx.Exec(ctx, `update installer.group_observations set state = $4 where tenant = $1 and cluster_id = $2
+		and namespace = $3`,
 		s.Tenant, s.ClusterID, s.Namespace, state); err != nil {
 		return false, err
 	}

@@ -49,7 +49,8 @@ func (r *Recorder) logWithheld(s protocol.Scope) {
 	r.rememberLogged(key, text)
 	r.mu.Unlock()
 	if !same {
-		r.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", r.c.Scope.Burst, "ofTheCluster", r.c.Cluster.Burst)
+		r.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", r.c.Scope.Burst, "ofTheCluster",
+			r.c.Cluster.Burst)
 	}
 }
 

@@ -29,7 +29,10 @@ func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, scope protocol.
 		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
 		return nil
 	}
-	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(scope.Tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
+	stream := events.StreamID{
+		Kind: events.KindInstallPlan,
+		Key:  events.Key(scope.Tenant, events.KindInstallPlan, id.String()), Incarnation: 1,
+	}
 	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, stream, 0)
 	if err != nil {
 		return err
@@ -43,13 +46,16 @@ func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, scope protocol.
 		return err
 	}
 	if state.Proposed.Cluster != scope.Cluster || state.Proposed.Namespace != scope.Namespace {
-		r.logRefused(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster, state.Proposed.Namespace))
+		r.logRefused(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster,
+			state.Proposed.Namespace))
 		return nil
 	}
 	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state)
 }
 
-func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
+func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport,
+	last eventlog.Recorded, state installplan.State,
+) error {
 	sum, body, err := record.StepLog(p)
 	if err != nil { // how the plan ended is true all the same
 		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
@@ -68,7 +74,8 @@ func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.
 		return nil
 	}
 	if len(body) > 0 {
-		if _, err := tx.Exec(ctx, `insert into installer.step_logs (tenant, digest, body) values ($1, $2, $3) on conflict do nothing`,
+		if _, err := tx.Exec(
+			ctx, `insert into installer.step_logs (tenant, digest, body) values ($1, $2, $3) on conflict do nothing`,
 			scope.Tenant, string(sum), body); err != nil {
 			return err
 		}

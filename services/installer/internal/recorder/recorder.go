@@ -54,7 +54,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Key is that of the hub: it tells what a cluster was told from what it claims.
 	Key ed25519.PublicKey
-	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are left out.
+	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are
+	// left out.
 	Scope, Cluster record.RateLimit
 }
 
@@ -153,7 +154,8 @@ func (r *Recorder) work(ctx context.Context) {
 		switch {
 		case err == nil:
 			r.queue.done(it)
-		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid), errs.Is(err, errs.Forbidden), errs.Is(err, errs.TooLarge):
+		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid),
+			errs.Is(err, errs.Forbidden), errs.Is(err, errs.TooLarge):
 			r.queue.done(it)
 		default:
 			r.queue.retry(it)
@@ -216,10 +218,12 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 		return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
 	}
 	if protocol.ScopeReportSubject(report.Scope) != subject {
-		return errs.New(errs.Invalid, "the report %s is about %s/%s", subject, report.Scope.ClusterID, report.Scope.Namespace)
+		return errs.New(errs.Invalid, "the report %s is about %s/%s", subject, report.Scope.ClusterID,
+			report.Scope.Namespace)
 	}
 	if !record.IsObjectName(report.Scope.Namespace) {
-		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", subject, report.Scope.Namespace)
+		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", subject,
+			report.Scope.Namespace)
 	}
 	same := report
 	same.Reported = time.Time{}
@@ -235,9 +239,11 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 // reportType is the type prefix of a report's digest.
 const reportType = "chandler.report.v1"
 
-// skipUnchanged calls again for a report that equals the last one, and fn for others. fn reports whether the same report can
-// add nothing later (settled).
-func (r *Recorder) skipUnchanged(subject string, report any, again func() error, fn func(sum digest.Digest) (settled bool, err error)) error {
+// skipUnchanged calls again for a report that equals the last one, and fn for others. fn reports whether the same
+// report can add nothing later (settled).
+func (r *Recorder) skipUnchanged(subject string, report any,
+	again func() error, fn func(sum digest.Digest) (settled bool, err error),
+) error {
 	sum, err := digest.JSON(reportType, report)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "digest of the report %s", subject)

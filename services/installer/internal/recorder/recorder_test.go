@@ -38,18 +38,27 @@ func setup(t *testing.T) *env {
 	t.Helper()
 	d := pgtest.DB(t)
 	gateway, own := d.Pool(t, "gateway"), d.Pool(t, "installer")
-	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, "east"), Incarnation: 1}
+	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster,
+		"east"), Incarnation: 1}
 	id := stream.UUID().String()
 	m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
 	if err := gateway.Tx(t.Context(), func(tx pgx.Tx) error {
-		_, err := eventlog.New(gateway).Append(t.Context(), tx, m, stream, "east", 0, events.ClusterRegistered{Name: "east", Credential: "c1:none"})
+		_, err := eventlog.New(gateway).Append(t.Context(), tx, m, stream, "east", 0,
+			events.ClusterRegistered{Name: "east", Credential: "c1:none"})
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e := &env{t: t, db: d, own: own, log: eventlog.New(own), scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"}}
-	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
-	e.recorder = recorder.New(recorder.Config{Pool: own, EventLog: e.log, Log: bustest.Log(t), Key: hubKey.Public().(ed25519.PublicKey)})
+	e := &env{
+		t: t, db: d, own: own, log: eventlog.New(own),
+		scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"},
+	}
+	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
+	e.recorder = recorder.New(recorder.Config{
+		Pool: own, EventLog: e.log, Log: bustest.Log(t),
+		Key: hubKey.Public().(ed25519.PublicKey),
+	})
 	return e
 }
 
@@ -74,14 +83,17 @@ func (e *env) record(subject string, report any) {
 // csvs records a report about CSVs by a holder.
 func (e *env) csvs(epoch int64, list ...protocol.CSVReport) {
 	e.t.Helper()
-	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: epoch, Reported: time.Now().UTC(), CSVs: list})
+	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+		Scope: e.scope, Epoch: epoch, Reported: time.Now().UTC(), CSVs: list,
+	})
 }
 
 // observed records a report about the cluster.
 func (e *env) observed(epoch int64, state string) {
 	e.t.Helper()
 	e.record(protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), protocol.ClusterReport{
-		Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, State: state, HolderEpoch: epoch, Reported: time.Now().UTC(),
+		Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, State: state,
+		HolderEpoch: epoch, Reported: time.Now().UTC(),
 	})
 }
 
@@ -127,7 +139,8 @@ func TestMessagesThatPostgresWouldRefuse(t *testing.T) {
 			e.csvs(1, pending("u1", message))
 			e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
 			var kept string
-			if err := e.own.QueryRow(t.Context(), `select message from installer.messages where kind = 'csv'`).Scan(&kept); err != nil {
+			if err := e.own.QueryRow(t.Context(), `select message from installer.messages where kind = 'csv'`).Scan(
+				&kept); err != nil {
 				t.Fatal(err)
 			}
 			if kept == "" || len(kept) > 4<<10 || !utf8.ValidString(kept) || strings.Contains(kept, "\x00") {
@@ -172,7 +185,8 @@ func TestNobodySpeaksBesideTheHolder(t *testing.T) {
 
 	e.csvs(0, pending("u1", ""))
 	var epoch int64
-	if err := e.own.QueryRow(t.Context(), `select epoch from installer.reports`).Scan(&epoch); err != nil || epoch != 3 {
+	if err := e.own.QueryRow(t.Context(), `select epoch from installer.reports`).Scan(&epoch); err != nil ||
+		epoch != 3 {
 		t.Errorf("the report's epoch is %d after one without an epoch: %v", epoch, err)
 	}
 }
@@ -197,17 +211,23 @@ func TestRemovalIsRecorded(t *testing.T) {
 	report(x, installed)
 	x.Phase, x.Class, x.Reason, x.Message = protocol.PlanBlocked, "transient", "FinalizersPending", "a/b waits"
 	report(x, installed)
-	if got := e.text(`select message from installer.messages where kind = 'removal' and subject = 'east/ns/etcd.v1'`); got != "a/b waits" {
+	if got := e.text(
+		`select message from installer.messages where kind = 'removal' and subject = 'east/ns/etcd.v1'`); got != "a/b waits" {
 		t.Errorf("the message is %q", got)
 	}
 	x = protocol.RemovalReport{ID: "r1", CSV: "etcd.v1", Phase: protocol.PlanFinished, Left: []protocol.Leftover{
-		{ObjectRef: protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "etcds.example.com"}, Reason: protocol.LeftNotAsked},
+		{
+			ObjectRef: protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "etcds.example.com"},
+			Reason:    protocol.LeftNotAsked,
+		},
 	}}
 	gone := installed
 	gone.Removed, gone.RemovedReason, gone.Removal = true, "Uninstalled", "r1"
 	report(x, gone)
-	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "csv.removal-requested.v1", "csv.removal-started.v1", "csv.removal-blocked.v1", "csv.removed.v1")
-	if got := e.text(`select objects->0->>'name' from installer_api.leftovers where package = 'etcd' and cluster = 'east'`); got != "etcds.example.com" {
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "csv.removal-requested.v1",
+		"csv.removal-started.v1", "csv.removal-blocked.v1", "csv.removed.v1")
+	if got := e.text(`select objects->0->>'name' from installer_api.leftovers
+		where package = 'etcd' and cluster = 'east'`); got != "etcds.example.com" {
 		t.Errorf("left is %q", got)
 	}
 	if got := e.text(`select count(*)::text from installer.messages where kind = 'removal'`); got != "0" {
@@ -232,7 +252,8 @@ func (e *env) requested(id string) {
 	}
 	m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
 	if err := gateway.Tx(e.t.Context(), func(tx pgx.Tx) error {
-		_, err := log.Append(e.t.Context(), tx, m, head.ID, "east/ns/etcd.v1", head.Version, events.CSVRemovalRequested{Removal: id})
+		_, err := log.Append(e.t.Context(), tx, m, head.ID, "east/ns/etcd.v1", head.Version,
+			events.CSVRemovalRequested{Removal: id})
 		return err
 	}); err != nil {
 		e.t.Fatal(err)
@@ -255,16 +276,30 @@ func TestDetailsAreKept(t *testing.T) {
 	r := pending("u1", "one or more requirements couldn't be found")
 	r.Requirements = json.RawMessage(`[{"kind":"CustomResourceDefinition","name":"a\u0000b","status":"NotPresent"}]`)
 	r.Condition = &protocol.OperatorCondition{Reason: "Reindexing"}
-	r.Components = []protocol.Component{{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ns", Name: "etcd"}, Status: "InProgress"}}
+	r.Components = []protocol.Component{
+		{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ns", Name: "etcd"}, Status: "InProgress"},
+	}
 	r.Drift = []protocol.Drift{{ObjectRef: r.Components[0].ObjectRef, Missing: true, Since: time.Now()}}
-	r.NotReady = []protocol.NotReady{{Deployment: "etcd", Reason: "ImagePullFailed", Message: "image x cannot be pulled"}, {Deployment: "no name", Reason: "x"}}
-	r.Conditions = []protocol.Condition{{Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed", Message: "without monitors", Since: time.Now()}}
+	r.NotReady = []protocol.NotReady{{
+		Deployment: "etcd", Reason: "ImagePullFailed",
+		Message: "image x cannot be pulled",
+	}, {Deployment: "no name", Reason: "x"}}
+	r.Conditions = []protocol.Condition{{
+		Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed",
+		Message: "without monitors", Since: time.Now(),
+	}}
 	r.Message = "installing: image x cannot be pulled"
 	e.csvs(1, r)
 	e.csvs(1, r)
-	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drifted.v1")
-	kept := e.text(`select requirements::text || condition::text || drift::text || components::text || not_ready::text || conditions::text from installer.operator_details`)
-	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress", `[{"deployment":"etcd","reason":"ImagePullFailed","message":"image x cannot be pulled"}]`, "OptionalKindsNotServed"} {
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1",
+		"csv.readiness-changed.v1", "csv.drifted.v1")
+	kept := e.text(`select requirements::text || condition::text || drift::text || components::text || not_ready::text
+		|| conditions::text from installer.operator_details`)
+	for _, want := range []string{
+		"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress",
+		`[{"deployment":"etcd","reason":"ImagePullFailed","message":"image x cannot be pulled"}]`,
+		"OptionalKindsNotServed",
+	} {
 		if !strings.Contains(kept, want) {
 			t.Errorf("kept %s, without %s", kept, want)
 		}
@@ -279,7 +314,8 @@ func TestDetailsAreKept(t *testing.T) {
 	e.csvs(1, r)
 	r.Removed, r.RemovedReason = true, "Replaced"
 	e.csvs(1, r)
-	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drifted.v1",
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1",
+		"csv.readiness-changed.v1", "csv.drifted.v1",
 		"operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drift-ended.v1", "csv.removed.v1")
 	if n := e.text(`select count(*)::text from installer.operator_details`); n != "0" {
 		t.Errorf("%s operators have details after their removal", n)
@@ -291,15 +327,20 @@ func TestRequirementsAreRows(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	for raw, want := range map[string]string{
-		`{"a":1}`: "", `[{"kind":"ServiceAccount","more":{}}]`: `"kind":"ServiceAccount"`, "[{\"name\":\"\xff\"}]": "\uFFFD",
+		`{"a":1}`: "", `[{"kind":"ServiceAccount","more":{}}]`: `"kind":"ServiceAccount"`,
+		"[{\"name\":\"\xff\"}]": "\uFFFD",
 	} {
 		r := pending("u1", "")
 		r.Requirements = json.RawMessage(`"SLOT"`)
-		data, err := json.Marshal(protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{r}})
+		data, err := json.Marshal(protocol.ScopeReport{
+			Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(),
+			CSVs: []protocol.CSVReport{r},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope), []byte(strings.Replace(string(data), `"SLOT"`, raw, 1))); err != nil {
+		if err := e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope),
+			[]byte(strings.Replace(string(data), `"SLOT"`, raw, 1))); err != nil {
 			t.Errorf("%q: %v", raw, err)
 		}
 		kept := e.text(`select coalesce(requirements::text, '') from installer.operator_details`)

@@ -15,8 +15,8 @@ import (
 // kindRemoval is the kind of installer.messages about operators that are uninstalled.
 const kindRemoval = "removal"
 
-// recordRemovals records what a report says of requests to uninstall. It comes before the ends of operators, which end their
-// requests, too.
+// recordRemovals records what a report says of requests to uninstall. It comes before the ends of operators, which end
+// their requests, too.
 func (r *Recorder) recordRemovals(ctx context.Context, tx *reportTx, report protocol.ScopeReport) error {
 	for _, x := range report.Removals {
 		if err := r.recordRemoval(ctx, tx, report, x); err != nil {
@@ -28,7 +28,9 @@ func (r *Recorder) recordRemovals(ctx context.Context, tx *reportTx, report prot
 
 // recordRemoval records what a report says of one request to uninstall. One that the record does not hold, or holds as
 // ended, adds nothing.
-func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report protocol.ScopeReport, x protocol.RemovalReport) error {
+func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
+	x protocol.RemovalReport,
+) error {
 	scope, subject := report.Scope, csvKey(report.Scope, x.CSV)
 	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil || !head.Exists() {
@@ -53,7 +55,8 @@ func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report proto
 	if state.ID == "" || state.ID != x.ID {
 		return nil
 	}
-	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, causedBy(asked), tx.withinBudget(record.DecideRemoval(state, x))); err != nil {
+	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, causedBy(asked),
+		tx.withinBudget(record.DecideRemoval(state, x))); err != nil {
 		return err
 	}
 	if x.Phase == protocol.PlanFinished {
@@ -69,7 +72,9 @@ func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report proto
 }
 
 // saveLeftovers keeps what stayed (R-UNI-7).
-func saveLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport, packageName string) error {
+func saveLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport,
+	packageName string,
+) error {
 	objects := x.Left
 	if objects == nil {
 		objects = []protocol.Leftover{}
@@ -78,16 +83,20 @@ func saveLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, 
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
+	_, err = tx.Exec(ctx, `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal,
+		objects, more, removed)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		on conflict (tenant, cluster_id, namespace, csv) do update set package = excluded.package, removal = excluded.removal,
+		on conflict (tenant, cluster_id, namespace, csv) do update set package = excluded.package,
+		removal = excluded.removal,
 		  objects = excluded.objects, more = excluded.more, removed = excluded.removed`,
-		report.Scope.Tenant, report.Scope.ClusterID, report.Scope.Namespace, x.CSV, packageName, x.ID, body, x.Cut, report.Reported)
+		report.Scope.Tenant, report.Scope.ClusterID, report.Scope.Namespace, x.CSV, packageName, x.ID, body, x.Cut,
+		report.Reported)
 	return err
 }
 
 // deleteLeftovers deletes the leftovers of a package: what is there now belongs to an operator that is installed.
 func deleteLeftovers(ctx context.Context, tx pgx.Tx, s protocol.Scope, packageName string) error {
-	_, err := tx.Exec(ctx, `delete from installer.leftovers where tenant = $1 and cluster_id = $2 and package = $3`, s.Tenant, s.ClusterID, packageName)
+	_, err := tx.Exec(ctx, `delete from installer.leftovers where tenant = $1 and cluster_id = $2 and package = $3`,
+		s.Tenant, s.ClusterID, packageName)
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestRestoredCluster: after etcd of a cluster was restored from a backup, epochs begin again below those that were seen.
-// The cluster is believed again when its former holder is silent and the new one is not; then each operator goes on from
-// where its history is, and what was reported before says nothing any more.
+// TestRestoredCluster: after etcd of a cluster was restored from a backup, epochs begin again below those that were
+// seen. The cluster is believed again when its former holder is silent and the new one is not; then each operator goes
+// on from where its history is, and what was reported before says nothing any more.
 func TestRestoredCluster(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -18,7 +18,8 @@ func TestRestoredCluster(t *testing.T) {
 	at := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
 	connected := func(epoch int64, second int) {
 		e.record(protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), protocol.ClusterReport{
-			Tenant: e.scope.Tenant, Cluster: "east", ClusterID: e.scope.ClusterID, State: "Connected", HolderEpoch: epoch, Reported: at(second),
+			Tenant: e.scope.Tenant, Cluster: "east", ClusterID: e.scope.ClusterID, State: "Connected",
+			HolderEpoch: epoch, Reported: at(second),
 		})
 	}
 	operator := func(name, uid string, phases ...string) protocol.CSVReport {
@@ -29,17 +30,26 @@ func TestRestoredCluster(t *testing.T) {
 		return r
 	}
 	scope := func(epoch int64, second int, list ...protocol.CSVReport) {
-		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: epoch, Reported: at(second), CSVs: list})
+		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+			Scope: e.scope, Epoch: epoch, Reported: at(second), CSVs: list,
+		})
 	}
 	connected(7, 0)
 	gone := operator("gone.v1", "u2", "Succeeded")
 	gone.Removed, gone.RemovedReason = true, "Uninstalled"
-	scope(7, 1, operator("tide.v1", "u1", "Pending", "Installing", "Succeeded", "Failed", "Pending", "Succeeded"), gone, operator("late.v1", "u3", "Pending", "Failed"))
-	tide := []string{"csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1"}
+	scope(7, 1, operator("tide.v1", "u1", "Pending", "Installing", "Succeeded", "Failed", "Pending", "Succeeded"), gone,
+		operator("late.v1", "u3", "Pending", "Failed"))
+	tide := []string{
+		"csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1", "csv.phase-changed.v1",
+		"csv.phase-changed.v1", "csv.phase-changed.v1",
+	}
 	e.facts(events.KindCSV, "east/ns/tide.v1", tide...)
 
 	// The backup is from before tide failed, gone was uninstalled and late failed.
-	after := []protocol.CSVReport{operator("tide.v1", "u1", "Pending", "Installing", "Succeeded", "Failed"), operator("gone.v1", "u2", "Succeeded"), operator("late.v1", "u3", "Pending", "Succeeded")}
+	after := []protocol.CSVReport{
+		operator("tide.v1", "u1", "Pending", "Installing", "Succeeded", "Failed"),
+		operator("gone.v1", "u2", "Succeeded"), operator("late.v1", "u3", "Pending", "Succeeded"),
+	}
 	connected(3, 100)
 	scope(3, 101, after...)
 	e.facts(events.KindCSV, "east/ns/tide.v1", tide...) // the holder was heard a moment ago
@@ -50,12 +60,14 @@ func TestRestoredCluster(t *testing.T) {
 	}
 	e.facts(events.KindCSV, "east/ns/tide.v1", tide...)
 	connected(3, 235)
-	e.facts(events.KindCluster, "east", "cluster.registered.v1", "cluster.observed.v1 Connected", "cluster.observed.v1 Connected")
+	e.facts(events.KindCluster, "east", "cluster.registered.v1", "cluster.observed.v1 Connected",
+		"cluster.observed.v1 Connected")
 	scope(3, 236, after...)
 	e.facts(events.KindCSV, "east/ns/tide.v1", append(tide, "csv.phase-changed.v1")...)
 	e.facts(events.KindCSV, "east/ns/gone.v1", "csv.phase-changed.v1") // it is there again: another life
 	e.facts(events.KindCSV, "east/ns/late.v1", "csv.phase-changed.v1", "csv.phase-changed.v1")
-	if n := e.count(`select count(*) from eventlog.appended where subject = 'east/ns/late.v1' and type = 'csv.removed.v1'`); n != 1 {
+	if n := e.count(
+		`select count(*) from eventlog.appended where subject = 'east/ns/late.v1' and type = 'csv.removed.v1'`); n != 1 {
 		t.Errorf("the life of an operator that never failed has ended %d times", n)
 	}
 	scope(3, 237, append(after, operator("more.v1", "u4", "Pending"))...)

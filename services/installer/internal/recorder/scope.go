@@ -25,7 +25,9 @@ import (
 var namespaceCommand = uuid.MustParse("c3b3f2b2-3b1b-5a44-8c62-2f6a4be9d0c7")
 
 // recordScope records one report of a scope in one transaction.
-func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (settled bool, err error) {
+func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (
+	settled bool, err error,
+) {
 	if err := r.checkEpoch(ctx, senderOf(report)); err != nil {
 		return false, err
 	}
@@ -51,7 +53,9 @@ func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport,
 }
 
 // recordParts records the parts of a report, first those that people wait for.
-func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
+func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+	settled bool, err error,
+) {
 	for _, p := range report.Plans {
 		if err := r.recordPlan(ctx, tx, report.Scope, p); err != nil {
 			return false, err
@@ -70,7 +74,10 @@ func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protoco
 
 func senderOf(report protocol.ScopeReport) sender {
 	s := report.Scope
-	return sender{tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, reported: report.Reported, seen: report.Seen, proof: report.Proof}
+	return sender{
+		tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, reported: report.Reported,
+		seen: report.Seen, proof: report.Proof,
+	}
 }
 
 // maxScopes bounds the namespaces of one cluster of which reports are taken: Kubernetes is tested with ten thousand.
@@ -79,7 +86,9 @@ const maxScopes = 10_000
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
 // holder, and not an older one of its reports; else the ledger is nil. final: what it says will not be admitted later
 // either.
-func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (l *reportTx, final bool, err error) {
+func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (
+	l *reportTx, final bool, err error,
+) {
 	s := report.Scope
 	if err := checkRegistered(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
 		return nil, false, err
@@ -88,7 +97,8 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 	if err != nil || heard != record.SenderHolder {
 		return nil, heard == record.SenderFormer, err
 	}
-	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) select $1, $2, $3, 0, '-infinity', ''
+	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
+		select $1, $2, $3, 0, '-infinity', ''
 		where not exists (select from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3)
 		  and (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) < $4
 		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxScopes); err != nil {
@@ -100,7 +110,9 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
 		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older, &scope)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, false, errs.New(errs.TooLarge, "cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes, s.Namespace)
+		return nil, false, errs.New(errs.TooLarge,
+			"cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes,
+			s.Namespace)
 	}
 	if err != nil || older {
 		return nil, false, err // the same may come again with a later time, and counts then
@@ -112,7 +124,9 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 }
 
 // saveScope stores which report was recorded last. One of epoch 0 does not replace a holder's.
-func saveScope(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
+func saveScope(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time,
+	sum digest.Digest,
+) error {
 	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
 		where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
 	return err
@@ -124,7 +138,8 @@ func checkRegistered(ctx context.Context, tx pgx.Tx, tenant, id, name string) er
 		return errs.Wrap(errs.Invalid, err, "cluster id %q", id)
 	}
 	var is string
-	err := tx.QueryRow(ctx, `select name from installer.clusters where tenant = $1 and cluster_id = $2 and not removed`, tenant, id).Scan(&is)
+	err := tx.QueryRow(ctx, `select name from installer.clusters where tenant = $1 and cluster_id = $2 and not removed`,
+		tenant, id).Scan(&is)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errs.New(errs.NotFound, "cluster %s (%s) is not registered", name, id)
 	}
@@ -150,11 +165,14 @@ func causedBy(e eventlog.Recorded) origin {
 
 // append appends facts, as a span of the trace that they belong to. Their ids derive from the stream and
 // the version behind which they stand.
-func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
+func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,
+	version int64, o origin, payloads []events.Payload,
+) error {
 	if len(payloads) == 0 {
 		return nil
 	}
-	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind), attribute.String("subject", subject))
+	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind),
+		attribute.String("subject", subject))
 	tx.spent += len(payloads)
 	_, err := r.c.EventLog.Append(ctx, tx, events.Meta{
 		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
@@ -170,10 +188,13 @@ func saveMessage(ctx context.Context, tx pgx.Tx, tenant, kind, subject, message 
 	var err error
 	text := bus.Storable(message, messageBytes)
 	if text == "" {
-		_, err = tx.Exec(ctx, `delete from installer.messages where tenant = $1 and kind = $2 and subject = $3`, tenant, kind, subject)
+		_, err = tx.Exec(ctx, `delete from installer.messages where tenant = $1 and kind = $2 and subject = $3`, tenant,
+			kind, subject)
 	} else {
-		_, err = tx.Exec(ctx, `insert into installer.messages as m (tenant, kind, subject, message) values ($1, $2, $3, $4)
-			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now() where m.message <> excluded.message`,
+		_, err = tx.Exec(ctx, `insert into installer.messages as m (tenant, kind, subject, message)
+			values ($1, $2, $3, $4)
+			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now()
+			where m.message <> excluded.message`,
 			tenant, kind, subject, text)
 	}
 	return err

@@ -30,8 +30,8 @@ type sender struct {
 //	it is proved that the hub published it                  the record lost commits: effects stop everywhere
 //	that is not                                             errs.Forbidden: this report counts for nothing
 //
-// Where effects are stopped the facts of the report are recorded all the same. The proof is not stored in this database,
-// which would have lost it with the commits.
+// Where effects are stopped the facts of the report are recorded all the same. The proof is not stored in this
+// database, which would have lost it with the commits.
 func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 	if more, err := r.beyondHead(ctx, s.seen); err != nil || !more {
 		return err
@@ -53,7 +53,8 @@ func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 		return r.recordFalseClaim(ctx, s)
 	}
 	if err := r.c.EventLog.CheckEpoch(ctx, s.seen, "cluster "+s.cluster); err != nil {
-		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error", err)
+		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error",
+			err)
 	}
 	return nil
 }
@@ -78,10 +79,16 @@ func (r *Recorder) beyondHead(ctx context.Context, seen events.Position) (bool, 
 
 // recordFalseClaim stores a message about a cluster that claims an impossible position.
 func (r *Recorder) recordFalseClaim(ctx context.Context, s sender) error {
-	refused := errs.New(errs.Forbidden, "cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not recorded. "+
-		"See who writes ConfigMap chandler-system/chandler-seen there; without its entries it starts from what the hub says",
+	refused := errs.New(errs.Forbidden,
+		"cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not "+
+			"recorded. "+
+			"See who writes ConfigMap chandler-system/chandler-seen there; without its entries it starts from what "+
+			"the hub says",
 		s.cluster, s.seen).At("seen", "D1")
-	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return saveMessage(ctx, tx, s.tenant, kindCluster, s.cluster, refused.Error()) })
+	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		return saveMessage(ctx, tx, s.tenant, kindCluster, s.cluster,
+			refused.Error())
+	})
 	if err != nil {
 		return pg.Err(err)
 	}

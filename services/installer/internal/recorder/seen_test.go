@@ -16,7 +16,10 @@ import (
 // claim is a report of a cluster that says it has acted on a position.
 func (e *env) claim(epoch int64, seen events.Position, proof []byte) error {
 	e.t.Helper()
-	r := protocol.ScopeReport{Scope: e.scope, Epoch: epoch, Seen: seen, Proof: proof, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{pending("u1", "")}}
+	r := protocol.ScopeReport{
+		Scope: e.scope, Epoch: epoch, Seen: seen, Proof: proof, Reported: time.Now().UTC(),
+		CSVs: []protocol.CSVReport{pending("u1", "")},
+	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		e.t.Fatal(err)
@@ -33,8 +36,8 @@ func (e *env) stopped() bool {
 	return is
 }
 
-// TestSeenIsProved: a cluster stops the fleet only with what the hub told it (DESIGN D1); what it merely claims costs it
-// its own reports.
+// TestSeenIsProved: a cluster stops the fleet only with what the hub told it (DESIGN D1); what it merely claims costs
+// it its own reports.
 func TestSeenIsProved(t *testing.T) {
 	t.Parallel()
 	seen := events.Position{Epoch: 1, N: 9000}
@@ -43,10 +46,16 @@ func TestSeenIsProved(t *testing.T) {
 		proof func(e *env) []byte
 		seen  events.Position
 	}{
-		"no proof":                  {func(*env) []byte { return nil }, seen},
-		"of another position":       {of, events.Position{Epoch: 1 << 62, N: 1}},
-		"of another cluster":        {func(*env) []byte { return protocol.ProvePosition(uuid.NewString(), seen, hubKey) }, seen},
-		"of a cluster by a message": {func(*env) []byte { return []byte(protocol.SignMessage("s", []byte("b"), hubKey)) }, seen},
+		"no proof":            {func(*env) []byte { return nil }, seen},
+		"of another position": {of, events.Position{Epoch: 1 << 62, N: 1}},
+		"of another cluster": {func(*env) []byte {
+			return protocol.ProvePosition(
+				uuid.NewString(), seen, hubKey)
+		}, seen},
+		"of a cluster by a message": {func(*env) []byte {
+			return []byte(
+				protocol.SignMessage("s", []byte("b"), hubKey))
+		}, seen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +67,8 @@ func TestSeenIsProved(t *testing.T) {
 				t.Error("effects are stopped everywhere")
 			}
 			e.facts(events.KindCSV, "east/ns/etcd.v1")
-			if said := e.text(`select message from installer.messages where kind = 'cluster' and subject = 'east'`); !strings.Contains(said, "chandler-seen") {
+			if said := e.text(
+				`select message from installer.messages where kind = 'cluster' and subject = 'east'`); !strings.Contains(said, "chandler-seen") {
 				t.Errorf("people are told %q", said)
 			}
 		})

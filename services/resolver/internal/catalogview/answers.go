@@ -84,7 +84,8 @@ func (v *Views) find(ctx context.Context, q question) (a answer, err error) {
 	err = v.pool.QueryRow(ctx, `select exists (select from catalog_api.revisions where tenant = $1 and revision = $2)
 		or exists (select from catalog_api.revision_packages where tenant = $1 and revision = $2)`, q.tenant, q.revision).Scan(&there)
 	if err == nil && !there {
-		return a, errs.New(errs.Conflict, "catalog revision %s is not stored any more; another one has taken its place", q.revision)
+		return a, errs.New(errs.Conflict, "catalog revision %s is not stored any more; another one has taken its place",
+			q.revision)
 	}
 	return a, pg.Err(err)
 }
@@ -94,7 +95,8 @@ func (v *Views) providers(ctx context.Context, q question) (packages []string, e
 	for {
 		var unmet []string
 		err := v.pool.QueryRow(ctx, `select
-			array(select p.package from catalog_api.revision_packages p join resolver.package_apis a on a.tenant = p.tenant and a.digest = p.digest
+			array(select p.package from catalog_api.revision_packages p
+			join resolver.package_apis a on a.tenant = p.tenant and a.digest = p.digest
 				where p.tenant = $1 and p.revision = $2 and $3 = any (a.apis)),
 			array(select p.digest from catalog_api.revision_packages p where p.tenant = $1 and p.revision = $2
 				and not exists (select from resolver.package_apis a where a.tenant = p.tenant and a.digest = p.digest))`,

@@ -17,7 +17,10 @@ import (
 func published(b *testing.B, s *database) (catalogs []catalogview.Catalog, names map[resolution.CatalogKey][]string) {
 	b.Helper()
 	names = map[resolution.CatalogKey][]string{}
-	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
+	for _, archive := range []string{
+		catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators,
+		catalogtest.CertifiedBundles420,
+	} {
 		c, err := load.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), load.Options{Lenient: true})
 		s.must(err)
 		s.revision(archive, c.Packages...)
@@ -31,7 +34,9 @@ func published(b *testing.B, s *database) (catalogs []catalogview.Catalog, names
 }
 
 // everything asks for every package of every catalog, and for who provides each API that one requires.
-func everything(b *testing.B, v *catalogview.View, names map[resolution.CatalogKey][]string) (packages []*offer.Package) {
+func everything(b *testing.B, v *catalogview.View, names map[resolution.CatalogKey][]string) (
+	packages []*offer.Package,
+) {
 	b.Helper()
 	for key, list := range names {
 		for _, name := range list {

@@ -131,7 +131,10 @@ func TestCacheKeepsNoPanic(t *testing.T) {
 			})
 		}()
 		inWeight = false
-		if v, err := c.get(t.Context(), "k", func(context.Context) (*int, error) { return new(int), nil }); err != nil || v == nil || c.total != 1 {
+		if v, err := c.get(t.Context(), "k", func(context.Context) (*int, error) {
+			return new(int),
+				nil
+		}); err != nil || v == nil || c.total != 1 {
 			t.Errorf("after a panic: %v, %v, weight %d", v, err, c.total)
 		}
 	}

@@ -90,7 +90,10 @@ func (w *View) Err() error { return w.err }
 func (w *View) Catalogs() []resolution.Catalog {
 	out := make([]resolution.Catalog, 0, len(w.catalogs))
 	for _, c := range w.catalogs {
-		out = append(out, resolution.Catalog{Key: c.Key, Priority: c.Priority, Ready: c.Revision != "", Revision: c.Revision})
+		out = append(out, resolution.Catalog{
+			Key: c.Key, Priority: c.Priority, Ready: c.Revision != "",
+			Revision: c.Revision,
+		})
 	}
 	slices.SortFunc(out, func(a, b resolution.Catalog) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return out

@@ -36,7 +36,8 @@ func (v *Views) Content(ctx context.Context, tenant, d string) (bundle.Content, 
 
 func readContent(ctx context.Context, q pg.Querier, reader *content.Reader, tenant, d string) (bundle.Content, error) {
 	var s content.Stored
-	err := q.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).Scan(&s.Whole, &s.Recipe, &s.Packs)
+	err := q.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`,
+		tenant, d).Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return bundle.Content{}, errs.New(errs.NotFound, "the manifests of bundle %s are not stored", d)
 	}

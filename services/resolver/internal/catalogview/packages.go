@@ -54,7 +54,8 @@ func (v *Views) Package(ctx context.Context, tenant, d string) (*offer.Package, 
 // Document returns what a resolution needs of a package document, also where the catalog holds it no longer.
 func (v *Views) Document(ctx context.Context, tenant, d string) (p catalog.Package, err error) {
 	var raw []byte
-	err = v.pool.QueryRow(ctx, `select offer from resolver.package_apis where tenant = $1 and digest = $2 and offer is not null`, tenant, d).Scan(&raw)
+	err = v.pool.QueryRow(ctx, `select offer from resolver.package_apis where tenant = $1 and digest = $2
+		and offer is not null`, tenant, d).Scan(&raw)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		o, err := v.offers(ctx, v.pool, tenant, d)
@@ -71,14 +72,16 @@ func (v *Views) Document(ctx context.Context, tenant, d string) (p catalog.Packa
 
 // Of returns the APIs of package documents, sorted, each once. What has to be found out is kept.
 func (v *Views) Of(ctx context.Context, tx pgx.Tx, tenant string, digests []string) ([]string, error) {
-	rows, err := tx.Query(ctx, `select digest, apis from resolver.package_apis where tenant = $1 and digest = any ($2)`, tenant, digests)
+	rows, err := tx.Query(ctx, `select digest, apis from resolver.package_apis where tenant = $1 and digest = any ($2)`,
+		tenant, digests)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
 	met, out := map[string]bool{}, []string{}
 	var d string
 	var apis []string
-	if _, err := pgx.ForEachRow(rows, []any{&d, &apis}, func() error { met[d] = true; out = append(out, apis...); return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&d, &apis},
+		func() error { met[d] = true; out = append(out, apis...); return nil }); err != nil {
 		return nil, pg.Err(err)
 	}
 	for _, d := range digests {
@@ -138,7 +141,8 @@ func (o offered) apis() []string {
 func readOffered(ctx context.Context, q pg.Querier, reader *content.Reader, tenant, d string) (offered, error) {
 	var o offered
 	var s content.Stored
-	err := q.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant, d).
+	err := q.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`,
+		tenant, d).
 		Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return o, errs.New(errs.NotFound, "package document %s is not stored", d)

@@ -44,10 +44,11 @@ func (r *Replay) Err() error { return r.err }
 func (r *Replay) Catalogs() []resolution.Catalog { return r.record.Catalogs }
 
 func (r *Replay) answer(kind resolution.ReadKind, c resolution.CatalogKey, name string) string {
-	i, ok := slices.BinarySearchFunc(r.record.Reads, resolution.Read{Kind: kind, Catalog: c, Name: name}, func(a, b resolution.Read) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Catalog.Namespace, b.Catalog.Namespace),
-			cmp.Compare(a.Catalog.Name, b.Catalog.Name), cmp.Compare(a.Name, b.Name))
-	})
+	i, ok := slices.BinarySearchFunc(r.record.Reads, resolution.Read{Kind: kind, Catalog: c, Name: name},
+		func(a, b resolution.Read) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Catalog.Namespace, b.Catalog.Namespace),
+				cmp.Compare(a.Catalog.Name, b.Catalog.Name), cmp.Compare(a.Name, b.Name))
+		})
 	if !ok {
 		return ""
 	}

@@ -54,7 +54,8 @@ func (s *database) add(packages ...catalog.Package) []string {
 		s.must(err)
 		raw, err := p.Canonical()
 		s.must(err)
-		s.exec(`insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4) on conflict do nothing`, tenant, string(d), p.Name, enc.EncodeAll(raw, nil))
+		s.exec(`insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4)
+			on conflict do nothing`, tenant, string(d), p.Name, enc.EncodeAll(raw, nil))
 		out = append(out, string(d))
 	}
 	return out
@@ -64,7 +65,8 @@ func (s *database) add(packages ...catalog.Package) []string {
 func (s *database) revision(id string, packages ...catalog.Package) {
 	s.tb.Helper()
 	for i, d := range s.add(packages...) {
-		s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4)`, tenant, id, packages[i].Name, d)
+		s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4)`,
+			tenant, id, packages[i].Name, d)
 	}
 }
 
@@ -85,8 +87,10 @@ func offering(name, kind string) catalog.Package {
 		Name: name, DefaultChannel: "stable", Description: "not for resolution",
 		Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: csv}}}},
 		Bundles: []catalog.Bundle{{
-			Name: csv, Version: "1.0.0", Content: "sha256:c", Image: "sea.test/" + name, Metadata: json.RawMessage(`{"description":"nor this"}`),
-			Properties: []catalog.Property{property(catalog.TypePackage, `{"packageName":"`+name+`","version":"1.0.0"}`), property(catalog.TypeGVK, string(raw))},
+			Name: csv, Version: "1.0.0", Content: "sha256:c", Image: "sea.test/" + name,
+			Metadata: json.RawMessage(`{"description":"nor this"}`),
+			Properties: []catalog.Property{property(catalog.TypePackage,
+				`{"packageName":"`+name+`","version":"1.0.0"}`), property(catalog.TypeGVK, string(raw))},
 		}},
 	}
 }
@@ -113,7 +117,8 @@ func TestViewAnswers(t *testing.T) {
 			t.Errorf("names (-want +got):\n%s", diff)
 		}
 		p := v.Package(fleet, "kelp")
-		if want, err := offering("kelp", "Kelp").Digest(); err != nil || p == nil || p.Digest != want || !p.Provides(api("Kelp")) {
+		if want, err := offering("kelp", "Kelp").Digest(); err != nil || p == nil || p.Digest != want ||
+			!p.Provides(api("Kelp")) {
 			t.Errorf("package %+v (%v)", p, err)
 		}
 		for _, name := range []string{"foreign", "", "a\x00b", "a\xff"} {
@@ -160,13 +165,15 @@ func TestOffersStay(t *testing.T) {
 	t.Parallel()
 	s := newDatabase(t)
 	digests := s.add(offering("buoy", "Buoy"), offering("kelp", "Kelp"))
-	if _, err := s.reader.Exec(t.Context(), `insert into resolver.package_apis (tenant, digest, apis) values ($1, $2, '{sea.test/v1/Kelp}')`, tenant, digests[1]); err != nil {
+	if _, err := s.reader.Exec(t.Context(), `insert into resolver.package_apis (tenant, digest, apis)
+		values ($1, $2, '{sea.test/v1/Kelp}')`, tenant, digests[1]); err != nil {
 		t.Fatal(err)
 	}
 	before := map[string]catalog.Package{}
 	for _, d := range digests {
 		p, err := catalogview.New(s.reader).Document(t.Context(), tenant, d)
-		if err != nil || len(p.Bundles) != 1 || p.Bundles[0].Image == "" || p.Bundles[0].Content == "" || p.Description != "" || p.Bundles[0].Metadata != nil {
+		if err != nil || len(p.Bundles) != 1 || p.Bundles[0].Image == "" || p.Bundles[0].Content == "" ||
+			p.Description != "" || p.Bundles[0].Metadata != nil {
 			t.Fatalf("document %+v: %v", p, err)
 		}
 		before[d] = p

@@ -100,26 +100,36 @@ const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect
 // sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that nothing
 // follows from it.
 func sweepPlans(ctx context.Context, tx pgx.Tx, p *page) error {
-	args := pgx.NamedArgs{"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1], "namespace": p.behind[2]}
-	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2], &p.removed))
+	args := pgx.NamedArgs{
+		"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1],
+		"namespace": p.behind[2],
+	}
+	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2],
+		&p.removed))
 }
 
 const endedPlans = `with scopes as (
 	  select distinct tenant, cluster, namespace from resolver.plans
-	  where (tenant, cluster, namespace) > (@tenant, @cluster, @namespace) order by tenant, cluster, namespace limit @rows),
+	  where (tenant, cluster, namespace) > (@tenant, @cluster, @namespace)
+	  order by tenant, cluster, namespace limit @rows),
 	ended as (
 	  select p.tenant, p.plan, p.cluster, p.namespace, p.generation, p.phase, p.packages,
 	    row_number() over (partition by p.tenant, p.cluster, p.namespace order by p.generation desc) as n
-	  from scopes join resolver.plans p using (tenant, cluster, namespace) where not p.live and (p.settled or p.phase <> 'Complete')),
+	  from scopes join resolver.plans p using (tenant, cluster, namespace)
+	  where not p.live and (p.settled or p.phase <> 'Complete')),
 	gone as (
 	  select e.tenant, e.plan from ended e where e.n > @keep
-	    and not exists (select from resolver.installed i where i.tenant = e.tenant and i.cluster = e.cluster and i.namespace = e.namespace and i.plan = e.plan)
+	    and not exists (select from resolver.installed i where i.tenant = e.tenant and i.cluster = e.cluster
+	    and i.namespace = e.namespace and i.plan = e.plan)
 	    and (e.phase = 'Superseded' or not exists (select from unnest(e.packages) as k(package) where not exists (
 	      select from resolver.plans q where q.tenant = e.tenant and q.cluster = e.cluster and q.namespace = e.namespace
-	        and q.generation > e.generation and not q.live and q.phase <> 'Superseded' and k.package = any (q.packages))))),
-	removed as (delete from resolver.plans p using gone g where p.tenant = g.tenant and p.plan = g.plan and not p.live returning 1),
+	        and q.generation > e.generation and not q.live and q.phase <> 'Superseded'
+	        and k.package = any (q.packages))))),
+	removed as (delete from resolver.plans p using gone g where p.tenant = g.tenant and p.plan = g.plan and not p.live
+	returning 1),
 	last as (select * from scopes order by tenant desc, cluster desc, namespace desc limit 1)
-	select (select count(*) from scopes), coalesce(last.tenant, ''), coalesce(last.cluster, ''), coalesce(last.namespace, ''), (select count(*) from removed)
+	select (select count(*) from scopes), coalesce(last.tenant, ''), coalesce(last.cluster, ''),
+	coalesce(last.namespace, ''), (select count(*) from removed)
 	from (values (1)) as one left join last on true`
 
 // sweepOld looks at the documents of a table whose retention is over.
@@ -132,10 +142,13 @@ func sweepOld(sql string) func(context.Context, pgx.Tx, *page) error {
 
 // Who needs a document, as o, is looked up by key for each one.
 var ( //nolint:gochecknoglobals // statements, put together
-	oldDocuments = old("plan_documents", "plan", `exists (select from resolver.plans p where p.tenant = o.tenant and p.plan = o.plan)`)
-	oldInputs    = old("inputs", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant and s.input = o.digest)
+	oldDocuments = old("plan_documents", "plan", `exists (select from resolver.plans p where p.tenant = o.tenant
+		and p.plan = o.plan)`)
+	oldInputs = old("inputs", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant
+		and s.input = o.digest)
 		or exists (select from resolver.plans p where p.tenant = o.tenant and p.input = o.digest)`)
-	oldExplanations = old("explanations", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant and s.explanation = o.digest)`)
+	oldExplanations = old("explanations", "digest", `exists (select from resolver.subscriptions s
+		where s.tenant = o.tenant and s.explanation = o.digest)`)
 )
 
 // old takes up documents of a table whose retention is over: those that are needed are kept anew, and come up again
@@ -191,7 +204,8 @@ func referInputs(ctx context.Context, tx pgx.Tx, p *page) error {
 		if err := exec(ctx, tx, referTo, i.tenant, refPackage, i.digest, ordered(packagesOf(record))); err != nil {
 			return err
 		}
-		if err := exec(ctx, tx, `update resolver.inputs set referred = true where tenant = $1 and digest = $2`, i.tenant, i.digest); err != nil {
+		if err := exec(ctx, tx, `update resolver.inputs set referred = true where tenant = $1 and digest = $2`,
+			i.tenant, i.digest); err != nil {
 			return err
 		}
 	}

@@ -41,15 +41,19 @@ func TestSweepGoesOnBehindWhatIsNeeded(t *testing.T) {
 	const needed = 2*store.SweepRows + 1
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	old := now.Add(-2 * store.Retention)
-	b.exec(t, `insert into resolver.subscriptions (tenant, cluster, namespace, name, incarnation, version, spec, created, outcome)
-		select $1, 'harbour', 'n' || i, 'x', 1, 1, '{}', 1, jsonb_build_object('input', 'i' || i, 'explanation', 'e' || i) from generate_series(1, $2::int) i`, tenant, needed)
+	b.exec(t, `insert into resolver.subscriptions (tenant, cluster, namespace, name, incarnation, version, spec,
+		created, outcome)
+		select $1, 'harbour', 'n' || i, 'x', 1, 1, '{}', 1, jsonb_build_object('input', 'i' || i, 'explanation',
+		'e' || i) from generate_series(1, $2::int) i`, tenant, needed)
 	b.exec(t, `insert into resolver.inputs (tenant, digest, document, created, referred)
 		select $1, 'i' || i, '', $3::timestamptz + make_interval(secs => i), true from generate_series(1, $2::int) i`, tenant, needed+1, old)
 	b.exec(t, `insert into resolver.explanations (tenant, digest, document, created)
 		select $1, 'e' || i, '{}', $3::timestamptz + make_interval(secs => i) from generate_series(1, $2::int) i`, tenant, needed+1, old)
 	// The last namespace has one ended plan too many, those before it none.
-	b.exec(t, `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state)
-		select $1, 'p' || i || '/' || g, gen_random_uuid(), 'harbour', 'n' || lpad(i::text, 6, '0'), g, 1, false, 'Superseded', jsonb_build_object('Proposed', jsonb_build_object('input', 'none'))
+	b.exec(t, `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase,
+		state)
+		select $1, 'p' || i || '/' || g, gen_random_uuid(), 'harbour', 'n' || lpad(i::text, 6, '0'), g, 1, false,
+		'Superseded', jsonb_build_object('Proposed', jsonb_build_object('input', 'none'))
 		from generate_series(1, $2::int) i, generate_series(1, case when i = $2 then $3::int + 1 else 1 end) g`, tenant, needed, store.KeptPlans)
 
 	if done := b.collect(t, now); done != (store.Swept{Plans: 1, Inputs: 1, Explanations: 1}) {
@@ -69,7 +73,8 @@ func TestOneReplicaSweepsAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	b.exec(t, `insert into resolver.explanations (tenant, digest, document, created) values ($1, 'e', '{}', $2)`, tenant, now.Add(-2*store.Retention))
+	b.exec(t, `insert into resolver.explanations (tenant, digest, document, created) values ($1, 'e', '{}', $2)`,
+		tenant, now.Add(-2*store.Retention))
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtext('resolver.collect'))`); err != nil {
 			return err
@@ -99,7 +104,8 @@ func TestSweepLooksUpByKey(t *testing.T) {
 			if _, err := tx.Exec(t.Context(), `set local enable_seqscan = off`); err != nil {
 				return err
 			}
-			rows, err := tx.Query(t.Context(), "explain "+sql, pgx.NamedArgs{"rows": 1, "now": time.Now(), "before": time.Now()})
+			rows, err := tx.Query(t.Context(), "explain "+sql,
+				pgx.NamedArgs{"rows": 1, "now": time.Now(), "before": time.Now()})
 			if err != nil {
 				return err
 			}

@@ -31,9 +31,13 @@ func (s *Store) packRecord(r resolution.Record) ([]byte, error) {
 func (s *Store) Record(ctx context.Context, tenant, d string) (resolution.Record, error) {
 	var r resolution.Record
 	var body []byte
-	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant, d).Scan(&body)
+	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant,
+		d).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return r, errs.New(errs.NotFound, "the input of this decision (%s) is not kept any more: inputs are kept while they concern what is installed, planned or subscribed, and for %d days after; the decision itself stays in the log", d, int(Retention.Hours()/24))
+		return r, errs.New(errs.NotFound,
+			"the input of this decision (%s) is not kept any more: inputs are kept while they concern what is "+
+				"installed, planned or subscribed, and for %d days after; the decision itself stays in the log", d,
+			int(Retention.Hours()/24))
 	}
 	if err != nil {
 		return r, pg.Err(err)
@@ -68,7 +72,8 @@ func (s *Store) Config(ctx context.Context, tenant, commitment string) (json.Raw
 		return nil, nil
 	}
 	var body []byte
-	err := s.pool.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2 and kind = 'subscription-config'`,
+	err := s.pool.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2
+		and kind = 'subscription-config'`,
 		tenant, commitment).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errs.New(errs.NotFound, "the configuration %s was erased", commitment)
@@ -77,10 +82,13 @@ func (s *Store) Config(ctx context.Context, tenant, commitment string) (json.Raw
 }
 
 // Subscription reads what was last recorded of one subscription.
-func (s *Store) Subscription(ctx context.Context, tenant string, scope resolution.Scope, name string) (decide.Outcome, error) {
+func (s *Store) Subscription(ctx context.Context, tenant string, scope resolution.Scope, name string) (
+	decide.Outcome, error,
+) {
 	var o decide.Outcome
 	var raw json.RawMessage
-	err := s.pool.QueryRow(ctx, `select outcome from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	err := s.pool.QueryRow(ctx, `select outcome from resolver.subscriptions where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`,
 		tenant, scope.Cluster, scope.Namespace, name).Scan(&raw)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return o, errs.New(errs.NotFound, "there is no subscription %s in %s/%s", name, scope.Cluster, scope.Namespace)

@@ -24,7 +24,8 @@ func (s *Store) Plan(ctx context.Context, tenant, id string) (Planned, error) {
 	var p Planned
 	var state, document []byte
 	err := s.pool.QueryRow(ctx, `select p.state, d.document from resolver.plans p
-		left join resolver.plan_documents d on d.tenant = p.tenant and d.plan = p.plan where p.tenant = $1 and p.plan = $2`, tenant, id).Scan(&state, &document)
+		left join resolver.plan_documents d on d.tenant = p.tenant and d.plan = p.plan
+		where p.tenant = $1 and p.plan = $2`, tenant, id).Scan(&state, &document)
 	if errors.Is(err, pgx.ErrNoRows) {
 		p.State, err = s.recordedPlan(ctx, tenant, id)
 		return p, err
@@ -42,7 +43,8 @@ func (s *Store) Plan(ctx context.Context, tenant, id string) (Planned, error) {
 // Explanation reads an explanation by its digest; nil where it was collected.
 func (s *Store) Explanation(ctx context.Context, tenant, d string) (*resolution.Explanation, error) {
 	var raw []byte
-	err := s.pool.QueryRow(ctx, `select document from resolver.explanations where tenant = $1 and digest = $2`, tenant, d).Scan(&raw)
+	err := s.pool.QueryRow(ctx, `select document from resolver.explanations where tenant = $1 and digest = $2`, tenant,
+		d).Scan(&raw)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // not kept any more is no error
 	}

@@ -62,14 +62,20 @@ func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 // markChangedCatalog makes dirty who sees the catalog now and did not, or the other way round, and asked for it;
 // where its priority changes, those who choose among catalogs; and where it becomes templated or ceases to be, all
 // who asked for it. Whether the last poll failed stays: only a poll can change that.
-func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before, now decide.CatalogIntent) error {
+func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before,
+	now decide.CatalogIntent,
+) error {
 	what := touchedReads{named: true, visible: true, healths: true}
-	if err := s.mark(ctx, tx, e, what, visibility{before: &before, now: now, either: before.Templated != now.Templated}); err != nil {
+	if err := s.mark(ctx, tx, e, what, visibility{
+		before: &before, now: now,
+		either: before.Templated != now.Templated,
+	}); err != nil {
 		return err
 	}
 	if before.Visibility.Namespace != "" || now.Visibility.Namespace != "" {
 		was := inCluster(before)
-		if err := s.mark(ctx, tx, e, touchedReads{named: true}, visibility{before: &was, now: inCluster(now)}); err != nil {
+		if err := s.mark(ctx, tx, e, touchedReads{named: true},
+			visibility{before: &was, now: inCluster(now)}); err != nil {
 			return err
 		}
 	}
@@ -82,8 +88,10 @@ func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Re
 // readIntent reads how the event's catalog is set up; nil where the log has none.
 func readIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (*decide.CatalogIntent, error) {
 	var i decide.CatalogIntent
-	err := tx.QueryRow(ctx, `select priority, visibility_cluster, visibility_namespace, templated, disabled from resolver.catalogs where tenant = $1 and subject = $2`,
-		e.Tenant, e.Subject).Scan(&i.Priority, &i.Visibility.Cluster, &i.Visibility.Namespace, &i.Templated, &i.Disabled)
+	err := tx.QueryRow(ctx, `select priority, visibility_cluster, visibility_namespace, templated, disabled
+		from resolver.catalogs where tenant = $1 and subject = $2`,
+		e.Tenant, e.Subject).Scan(&i.Priority, &i.Visibility.Cluster, &i.Visibility.Namespace, &i.Templated,
+		&i.Disabled)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
@@ -94,10 +102,12 @@ func readIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (*decide.Ca
 }
 
 func putCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, i decide.CatalogIntent) error {
-	err := exec(ctx, tx, `insert into resolver.catalogs (tenant, subject, priority, visibility_cluster, visibility_namespace, templated, disabled)
+	err := exec(ctx, tx, `insert into resolver.catalogs (tenant, subject, priority, visibility_cluster,
+		visibility_namespace, templated, disabled)
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, subject) do update
 		set priority = excluded.priority, visibility_cluster = excluded.visibility_cluster,
-		  visibility_namespace = excluded.visibility_namespace, templated = excluded.templated, disabled = excluded.disabled`,
+		  visibility_namespace = excluded.visibility_namespace, templated = excluded.templated,
+		  disabled = excluded.disabled`,
 		e.Tenant, e.Subject, i.Priority, i.Visibility.Cluster, i.Visibility.Namespace, i.Templated, i.Disabled)
 	if err != nil {
 		return err
@@ -113,7 +123,8 @@ func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		return err
 	}
 	for _, table := range []string{"catalogs", "catalog_revisions", "bundle_images", "wanted_images"} {
-		if err := exec(ctx, tx, `delete from resolver.`+table+` where tenant = $1 and subject = $2`, e.Tenant, e.Subject); err != nil {
+		if err := exec(ctx, tx, `delete from resolver.`+table+` where tenant = $1 and subject = $2`, e.Tenant,
+			e.Subject); err != nil {
 			return err
 		}
 	}
@@ -124,7 +135,9 @@ func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 // provides now, or for the list of packages if that changed; and, with a catalog's first revision, those
 // that named it or asked every catalog. Scopes that asked for an API that a package provided before
 // have asked for the package, too. A variant concerns the clusters of its version of Kubernetes alone.
-func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogRevisionPublished) error {
+func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.CatalogRevisionPublished,
+) error {
 	now, before, used, err := foldRevision(ctx, tx, e, p.Variant)
 	if err != nil || !used {
 		return err
@@ -135,13 +148,16 @@ func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 	}
 	first := before.Revision == ""
 	what.named, what.visible, what.health = first, first, first || before.Failed
-	what.anyhow = p.All || p.Previous != before.Revision // how it differs from the revision that is known here is not said
+	// how it differs from the revision that is known here is not said
+	what.anyhow = p.All || p.Previous != before.Revision
 	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // touched is what a revision changes. A package document that is not there any more, since the revision left service
 // long ago, may have provided any API: so whoever asked for one is concerned.
-func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (what touchedReads, err error) {
+func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (
+	what touchedReads, err error,
+) {
 	var digests []string
 	for _, c := range p.Changes {
 		what.packages = append(what.packages, storable(c.Package))
@@ -173,13 +189,16 @@ func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 	if err != nil || !used {
 		return err
 	}
-	what := touchedReads{named: before.Revision == "" && !before.Failed, health: !before.Failed || before.Reason != p.Reason}
+	what := touchedReads{named: before.Revision == "" && !before.Failed, health: !before.Failed ||
+		before.Reason != p.Reason}
 	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // foldRevision folds what came of a poll of a variant. It returns the catalog, what was known of the variant before,
 // and whether the variant is used: one that no cluster has any more came late, and is dropped.
-func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant string) (now decide.CatalogIntent, before decide.CatalogRevision, used bool, err error) {
+func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant string) (
+	now decide.CatalogIntent, before decide.CatalogRevision, used bool, err error,
+) {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return now, before, false, err
 	}
@@ -187,16 +206,21 @@ func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant s
 	if err != nil || intent == nil {
 		return now, before, false, err
 	}
-	err = tx.QueryRow(ctx, `select revision, failed, reason from resolver.catalog_revisions where tenant = $1 and subject = $2 and variant = $3`,
+	err = tx.QueryRow(ctx, `select revision, failed, reason from resolver.catalog_revisions
+		where tenant = $1 and subject = $2 and variant = $3`,
 		e.Tenant, e.Subject, variant).Scan(&before.Revision, &before.Failed, &before.Reason)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return now, before, false, fmt.Errorf("read the state of catalog %s: %w", e.Subject, pg.Err(err))
 	}
 	after := decide.EvolveRevision(before, eventOf(e))
-	tag, err := tx.Exec(ctx, `insert into resolver.catalog_revisions as r (tenant, subject, variant, revision, failed, reason)
-		select $1, $2, $3, $4, $5, $6 where $3 = '' or exists (select from resolver.catalogs c join resolver.clusters k on k.tenant = c.tenant
-		  and not k.removed and k.minor = $3 and c.visibility_cluster in ('', k.name) where c.tenant = $1 and c.subject = $2)
-		on conflict (tenant, subject, variant) do update set revision = excluded.revision, failed = excluded.failed, reason = excluded.reason`,
+	tag, err := tx.Exec(ctx, `insert into resolver.catalog_revisions as r (tenant, subject, variant, revision, failed,
+		reason)
+		select $1, $2, $3, $4, $5, $6 where $3 = '' or exists (select from resolver.catalogs c
+		join resolver.clusters k on k.tenant = c.tenant
+		  and not k.removed and k.minor = $3 and c.visibility_cluster in ('', k.name)
+		  where c.tenant = $1 and c.subject = $2)
+		on conflict (tenant, subject, variant) do update set revision = excluded.revision, failed = excluded.failed,
+		reason = excluded.reason`,
 		e.Tenant, e.Subject, variant, after.Revision, after.Failed, after.Reason)
 	if err != nil {
 		return now, before, false, fmt.Errorf("keep the state of catalog %s: %w", e.Subject, pg.Err(err))
@@ -206,29 +230,40 @@ func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant s
 
 // bundlesFetched makes dirty exactly the scopes whose last resolution asked for one of the images. A request is met by
 // the content alone: who waits for an image that could not be had waits for the next try.
-func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogBundlesFetched) error {
+func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.CatalogBundlesFetched,
+) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
 	var images, packages, bundles, contents, reasons, names []string
 	for _, b := range p.Bundles {
-		image := resolution.BundleImage{Image: storable(b.Image), Package: storable(b.Package), Bundle: storable(b.Bundle)}
-		images, packages, bundles = append(images, image.Image), append(packages, image.Package), append(bundles, image.Bundle)
-		contents, reasons, names = append(contents, b.Content), append(reasons, b.Reason), append(names, image.ReadName())
+		image := resolution.BundleImage{
+			Image: storable(b.Image), Package: storable(b.Package),
+			Bundle: storable(b.Bundle),
+		}
+		images, packages, bundles = append(images, image.Image), append(packages, image.Package),
+			append(bundles, image.Bundle)
+		contents, reasons, names = append(contents, b.Content), append(reasons, b.Reason),
+			append(names, image.ReadName())
 	}
 	err := exec(ctx, tx, `insert into resolver.bundle_images (tenant, subject, image, package, bundle, content, reason)
-		select $1, $2, i, p, b, c, r from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as u(i, p, b, c, r)
-		on conflict (tenant, subject, image, package, bundle) do update set content = excluded.content, reason = excluded.reason`,
+		select $1, $2, i, p, b, c, r from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as u(i, p,
+		b, c, r)
+		on conflict (tenant, subject, image, package, bundle) do update set content = excluded.content,
+		reason = excluded.reason`,
 		e.Tenant, e.Subject, images, packages, bundles, contents, reasons)
 	if err != nil {
 		return err
 	}
-	err = exec(ctx, tx, `delete from resolver.wanted_images w using unnest($3::text[], $4::text[], $5::text[], $6::text[]) as u(i, p, b, c)
+	err = exec(ctx, tx, `delete from resolver.wanted_images w using unnest($3::text[], $4::text[], $5::text[],
+		$6::text[]) as u(i, p, b, c)
 		where w.tenant = $1 and w.subject = $2 and w.image = u.i and w.package = u.p and w.bundle = u.b and u.c <> ''`,
 		e.Tenant, e.Subject, images, packages, bundles, contents)
 	if err != nil {
 		return err
 	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and catalog = $3 and name = any ($4)`,
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
+		and catalog = $3 and name = any ($4)`,
 		e.Tenant, string(resolution.ReadImage), e.Subject, names)
 }

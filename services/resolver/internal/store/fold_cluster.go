@@ -15,7 +15,9 @@ import (
 )
 
 // clusterRegistered takes up work that waited while the cluster was away.
-func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered) error {
+func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.ClusterRegistered,
+) error {
 	labels := p.Labels
 	if labels == nil {
 		labels = map[string]string{}
@@ -29,7 +31,9 @@ func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 
 // clusterLabelled follows other labels of a cluster: what a policy chose there by labels and no longer does, or does
 // now, is dirty.
-func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterLabelsChanged) error {
+func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.ClusterLabelsChanged,
+) error {
 	labels := p.Labels
 	if labels == nil {
 		labels = map[string]string{}
@@ -44,7 +48,8 @@ func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	if err != nil {
 		return fmt.Errorf("note the labels of cluster %s: %w", e.Subject, pg.Err(err))
 	}
-	rows, err := tx.Query(ctx, `select name, spec from resolver.approval_policies where tenant = $1 order by name`, e.Tenant)
+	rows, err := tx.Query(ctx, `select name, spec from resolver.approval_policies where tenant = $1 order by name`,
+		e.Tenant)
 	if err != nil {
 		return pg.Err(err)
 	}
@@ -80,7 +85,8 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	if err != nil { // unknown or unreadable: what is known stays
 		return nil //nolint:nilerr // see above
 	}
-	moved, err := tx.Exec(ctx, `update resolver.clusters set kubernetes = $3 where tenant = $1 and name = $2 and not removed and kubernetes <> $3`,
+	moved, err := tx.Exec(ctx, `update resolver.clusters set kubernetes = $3 where tenant = $1 and name = $2
+		and not removed and kubernetes <> $3`,
 		e.Tenant, e.Subject, version)
 	if err != nil {
 		return fmt.Errorf("note the version of cluster %s: %w", e.Subject, pg.Err(err))
@@ -90,7 +96,8 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 			return err
 		}
 	}
-	tag, err := tx.Exec(ctx, `update resolver.clusters set minor = $3 where tenant = $1 and name = $2 and not removed and minor <> $3`, e.Tenant, e.Subject, minor)
+	tag, err := tx.Exec(ctx, `update resolver.clusters set minor = $3 where tenant = $1 and name = $2 and not removed
+		and minor <> $3`, e.Tenant, e.Subject, minor)
 	if err != nil {
 		return fmt.Errorf("note the version of cluster %s: %w", e.Subject, pg.Err(err))
 	}
@@ -104,7 +111,8 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 		return err
 	}
 	var templated bool
-	if err := tx.QueryRow(ctx, `select exists (select from resolver.catalogs where tenant = $1 and templated)`, e.Tenant).Scan(&templated); err != nil {
+	if err := tx.QueryRow(ctx, `select exists (select from resolver.catalogs where tenant = $1 and templated)`,
+		e.Tenant).Scan(&templated); err != nil {
 		return pg.Err(err)
 	}
 	if !templated {
@@ -114,15 +122,18 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 }
 
 func (s *Store) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions
+		where tenant = $1 and cluster = $2`, e.Tenant, name)
 }
 
 // dropUnused drops variants of Kubernetes versions that no cluster has. It runs with each event, as the indexer
 // drops what it has of them with each event: a version that goes and comes back begins anew with both.
 func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return exec(ctx, tx, `delete from resolver.catalog_revisions v using resolver.catalogs c
-		where v.tenant = $1 and v.variant <> '' and c.tenant = v.tenant and c.subject = v.subject and (not c.templated or not exists (
-		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant and c.visibility_cluster in ('', k.name)))`, tenant)
+		where v.tenant = $1 and v.variant <> '' and c.tenant = v.tenant and c.subject = v.subject and (not c.templated
+		or not exists (
+		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant
+		  and c.visibility_cluster in ('', k.name)))`, tenant)
 }
 
 // healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty the scopes that asked for the
@@ -132,12 +143,14 @@ func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
-	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict) values ($1, $2, $3, $4)
+	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict)
+		values ($1, $2, $3, $4)
 		on conflict (tenant, cluster, namespace) do update set strict = excluded.strict`, e.Tenant, p.Cluster, p.Namespace, p.Mode == healthStrict)
 	if err != nil {
 		return err
 	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and $3 in ('', cluster)`,
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
+		and $3 in ('', cluster)`,
 		e.Tenant, string(resolution.ReadHealth), p.Cluster)
 }
 

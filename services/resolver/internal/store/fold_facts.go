@@ -52,7 +52,8 @@ func (s *Store) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 	scope := scopeOf(e, p.Cluster, p.Namespace)
 	switch e.Payload.(type) {
 	case events.InstallPlanFinished:
-		return errors.Join(s.noteInstalled(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)), s.marks.Mark(ctx, tx, bus.Interactive, scope))
+		return errors.Join(s.noteInstalled(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)),
+			s.marks.Mark(ctx, tx, bus.Interactive, scope))
 	case events.InstallPlanFailed, events.InstallPlanRejected:
 		return s.marks.Mark(ctx, tx, bus.Interactive, scope)
 	case events.InstallPlanStarted:
@@ -66,7 +67,8 @@ func (s *Store) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (planRow, error) {
 	var row planRow
 	var state json.RawMessage
-	err := tx.QueryRow(ctx, `select plan, version, state from resolver.plans where tenant = $1 and key = $2`, e.Tenant, e.StreamID.Key).
+	err := tx.QueryRow(ctx, `select plan, version, state from resolver.plans where tenant = $1 and key = $2`, e.Tenant,
+		e.StreamID.Key).
 		Scan(&row.id, &row.version, &state)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s.foldFromLog(ctx, tx, e)
@@ -96,7 +98,10 @@ func (s *Store) foldFromLog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded)
 
 // recordedPlan folds a plan from its stream; errs.NotFound without one.
 func (s *Store) recordedPlan(ctx context.Context, tenant, id string) (installplan.State, error) {
-	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id), Incarnation: 1}
+	stream := events.StreamID{
+		Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id),
+		Incarnation: 1,
+	}
 	life, err := s.log.ReadStream(ctx, s.pool, tenant, stream, 0)
 	if err == nil && len(life) == 0 {
 		err = errs.New(errs.NotFound, "there is no install plan %s", id)
@@ -126,9 +131,11 @@ func foldPlan(life []eventlog.Recorded, upTo int64) (id string, version int64, s
 }
 
 // putPlan writes a plan.
-const putPlan = `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state, packages, settled)
+const putPlan = `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase,
+	state, packages, settled)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-	on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase, state = excluded.state`
+	on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase,
+	state = excluded.state`
 
 // args are those of putPlan.
 func (r planRow) args(tenant string) ([]any, error) {
@@ -171,7 +178,8 @@ func (s *Store) noteInstalled(ctx context.Context, tx pgx.Tx, e eventlog.Recorde
 			continue
 		}
 		err = s.putInstalled(ctx, tx, e.Tenant, events.CSVPhaseChanged{
-			Cluster: p.Cluster, Namespace: p.Namespace, Name: b.CSV, Package: b.Package, Version: b.Version, Content: b.Content, Plan: row.id,
+			Cluster: p.Cluster, Namespace: p.Namespace, Name: b.CSV, Package: b.Package, Version: b.Version,
+			Content: b.Content, Plan: row.id,
 		})
 		if err != nil {
 			return err
@@ -212,13 +220,16 @@ func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scop
 			return p, err
 		}
 		return p, json.Unmarshal(state, &p.State)
-	}, `select plan, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3 and phase = 'Complete' and not settled order by generation`)
+	}, `select plan, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3
+		and phase = 'Complete' and not settled order by generation`)
 	loadSubscriptions(b, &l)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("look for dependencies without a subscription in %s/%s: %w", scope.Cluster, scope.Namespace, pg.Err(err))
+		return fmt.Errorf("look for dependencies without a subscription in %s/%s: %w", scope.Cluster, scope.Namespace,
+			pg.Err(err))
 	}
 	for _, p := range decide.Subscribed(l.State) {
-		if err := exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, tenant, p.ID); err != nil {
+		if err := exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, tenant,
+			p.ID); err != nil {
 			return err
 		}
 	}
@@ -241,11 +252,14 @@ func (s *Store) putInstalled(ctx context.Context, tx pgx.Tx, tenant string, p ev
 	err := exec(ctx, tx, `insert into resolver.installed
 		(tenant, cluster, namespace, name, package, version, content, plan, phase, replaces, properties)
 		select $1, $2, $3, $4, $5, $6, $7, $8, $9,
-		  coalesce((select b ->> 'replaces' from resolver.plans pl, jsonb_array_elements(pl.state -> 'Proposed' -> 'bundles') b
+		  coalesce((select b ->> 'replaces' from resolver.plans pl, jsonb_array_elements(pl.state -> 'Proposed' ->
+		  'bundles') b
 		    where pl.tenant = $1 and pl.plan = $8 and b ->> 'csv' = $4), ''),
 		  coalesce((select d.properties -> $4 from resolver.plan_documents d where d.tenant = $1 and d.plan = $8), '[]')
-		on conflict (tenant, cluster, namespace, name) do update set package = excluded.package, version = excluded.version,
-		  content = excluded.content, plan = excluded.plan, phase = excluded.phase, replaces = excluded.replaces, properties = excluded.properties`,
+		on conflict (tenant, cluster, namespace, name) do update set package = excluded.package,
+		version = excluded.version,
+		  content = excluded.content, plan = excluded.plan, phase = excluded.phase, replaces = excluded.replaces,
+		  properties = excluded.properties`,
 		tenant, p.Cluster, p.Namespace, p.Name, p.Package, p.Version, p.Content, p.Plan, p.Phase)
 	if err != nil {
 		return err
@@ -262,7 +276,8 @@ func (s *Store) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 	if err != nil {
 		return err
 	}
-	if err := exec(ctx, tx, `delete from resolver.installed where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	if err := exec(ctx, tx, `delete from resolver.installed where tenant = $1 and cluster = $2 and namespace = $3
+		and name = $4`,
 		e.Tenant, cluster, namespace, name); err != nil {
 		return err
 	}

@@ -26,12 +26,14 @@ func (s *Store) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		}
 		err = exec(ctx, tx, `insert into resolver.operator_groups (tenant, cluster, namespace, name, version, spec)
 			values ($1, $2, $3, $4, $5, $6)
-			on conflict (tenant, cluster, namespace, name) do update set version = excluded.version, spec = excluded.spec, targets = null`,
+			on conflict (tenant, cluster, namespace, name) do update set version = excluded.version,
+			spec = excluded.spec, targets = null`,
 			e.Tenant, cluster, namespace, name, e.Version, raw)
 		if err != nil {
 			return err
 		}
-	} else if err := exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	} else if err := exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`,
 		e.Tenant, cluster, namespace, name); err != nil {
 		return err
 	}
@@ -42,14 +44,17 @@ func (s *Store) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 }
 
 // groupObserved keeps what a group came to in its cluster: which namespaces it serves, and what it provides there.
-func (s *Store) groupObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupObserved) error {
+func (s *Store) groupObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.OperatorGroupObserved,
+) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
 	if err != nil {
 		return err
 	}
 	targets, provided := append([]string{}, p.Targets...), append([]string{}, p.ProvidedAPIs...)
 	tag, err := tx.Exec(ctx, `update resolver.operator_groups set targets = $5, provided = $6
-		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and (targets, provided) is distinct from ($5, $6)`,
+		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and (targets, provided) is distinct
+		from ($5, $6)`,
 		e.Tenant, cluster, namespace, name, targets, provided)
 	if err != nil {
 		return fmt.Errorf("note what operator group %s serves: %w", e.Subject, pg.Err(err))
@@ -63,9 +68,11 @@ func (s *Store) groupObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorde
 // clusterChanged makes dirty the scopes of a cluster whose last decision rests on what is known of it. The count goes
 // first: a decision that is being written holds its row, so that it is either found here or finds the count moved on.
 func (s *Store) clusterChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
-	if err := exec(ctx, tx, `update resolver.clusters set changes = changes + 1 where tenant = $1 and name = $2`, e.Tenant, cluster); err != nil {
+	if err := exec(ctx, tx, `update resolver.clusters set changes = changes + 1 where tenant = $1 and name = $2`,
+		e.Tenant, cluster); err != nil {
 		return err
 	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and cluster = $3`,
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
+		and cluster = $3`,
 		e.Tenant, string(decide.ReadCluster), cluster)
 }

@@ -48,7 +48,8 @@ func (s *Store) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 	case events.SubscriptionCreated:
 		err = settle(ctx, tx, e.Tenant, scope)
 	case events.SubscriptionGenerated:
-		err = exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, e.Tenant, p.Plan)
+		err = exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, e.Tenant,
+			p.Plan)
 	}
 	if err != nil {
 		return err
@@ -57,10 +58,13 @@ func (s *Store) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 }
 
 // readSubscription reads the row of a subscription; nil without one.
-func readSubscription(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scope, name string) (*decide.Subscription, error) {
+func readSubscription(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scope, name string) (
+	*decide.Subscription, error,
+) {
 	sub := decide.Subscription{Name: name}
 	var spec, outcome json.RawMessage
-	err := tx.QueryRow(ctx, `select incarnation, version, spec, created, correlation, installed_csv, outcome, rollback_from, rollback_to
+	err := tx.QueryRow(ctx, `select incarnation, version, spec, created, correlation, installed_csv, outcome,
+		rollback_from, rollback_to
 		from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		tenant, scope.Cluster, scope.Namespace, name).
 		Scan(&sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome,
@@ -97,7 +101,8 @@ func putSubscription(
 	}
 	_, generated := e.Payload.(events.SubscriptionGenerated)
 	return exec(ctx, tx, putSubscriptionRow+` on conflict (tenant, cluster, namespace, name) do update
-		set incarnation = excluded.incarnation, version = excluded.version, spec = excluded.spec, created = excluded.created, correlation = excluded.correlation,
+		set incarnation = excluded.incarnation, version = excluded.version, spec = excluded.spec,
+		created = excluded.created, correlation = excluded.correlation,
 		  installed_csv = excluded.installed_csv, outcome = excluded.outcome,
 		  rollback_from = excluded.rollback_from, rollback_to = excluded.rollback_to
 		where (s.incarnation, s.version) < (excluded.incarnation, excluded.version)`, append(append(key, generated), args...)...)
@@ -116,6 +121,7 @@ func subscriptionArgs(s *decide.Subscription) ([]any, error) {
 	}
 	outcome, err := encode(s.Outcome)
 	return []any{
-		s.Name, s.Incarnation, s.Version, spec, s.Created, s.Correlation, s.InstalledCSV, outcome, s.Rollback.From, s.Rollback.To,
+		s.Name, s.Incarnation, s.Version, spec, s.Created, s.Correlation, s.InstalledCSV, outcome, s.Rollback.From,
+		s.Rollback.To,
 	}, err
 }

@@ -20,7 +20,8 @@ type typed[P events.Payload] func(s *Store, ctx context.Context, tx pgx.Tx, e ev
 func on[P events.Payload](table map[events.Type]handler, fold typed[P]) {
 	var zero P
 	table[zero.EventType()] = func(s *Store, ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-		return fold(s, ctx, tx, e, e.Payload.(P)) //nolint:forcetypeassert // the table is looked up by the payload's type
+		return fold(s, ctx, tx, e,
+			e.Payload.(P)) //nolint:forcetypeassert // the table is looked up by the payload's type
 	}
 }
 
@@ -44,12 +45,15 @@ func handlers() map[events.Type]handler {
 	on(t, (*Store).bundlesFetched)
 	on(t, (*Store).healthSet)
 	each(t, (*Store).foldPolicy, events.ApprovalPolicySet{}, events.ApprovalPolicyDeleted{})
-	each(t, (*Store).foldGroup, events.OperatorGroupCreated{}, events.OperatorGroupChanged{}, events.OperatorGroupDeleted{})
+	each(t, (*Store).foldGroup, events.OperatorGroupCreated{}, events.OperatorGroupChanged{},
+		events.OperatorGroupDeleted{})
 	on(t, (*Store).groupObserved)
-	each(t, (*Store).foldSubscription, events.SubscriptionCreated{}, events.SubscriptionGenerated{}, events.SubscriptionChanged{},
+	each(t, (*Store).foldSubscription, events.SubscriptionCreated{}, events.SubscriptionGenerated{},
+		events.SubscriptionChanged{},
 		events.SubscriptionRollbackRequested{}, events.SubscriptionMetadataChanged{}, events.SubscriptionDeleted{},
 		events.ResolutionFailed{}, events.ResolutionSucceeded{})
-	each(t, (*Store).foldPlan, events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
+	each(t, (*Store).foldPlan, events.InstallPlanProposed{}, events.InstallPlanSuperseded{},
+		events.InstallPlanApproved{},
 		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
 		events.InstallPlanMetadataChanged{}, events.InstallPlanStarted{}, events.InstallPlanBlocked{},
 		events.InstallPlanFinished{}, events.InstallPlanFailed{})

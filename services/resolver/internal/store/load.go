@@ -35,7 +35,8 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolution.Scope)
 	err := s.pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		for _, part := range []func(*pgx.Batch, *Loaded){
-			loadScope, loadCatalogs, loadPrivate, loadSubscriptions, loadGroups, loadStandings, loadInstalled, loadPlans, loadReads, loadPolicies,
+			loadScope, loadCatalogs, loadPrivate, loadSubscriptions, loadGroups, loadStandings, loadInstalled,
+			loadPlans, loadReads, loadPolicies,
 		} {
 			part(b, &l)
 		}
@@ -61,19 +62,22 @@ func list[T any](b *pgx.Batch, l *Loaded, into *[]T, scan pgx.RowToFunc[T], sql 
 }
 
 func loadScope(b *pgx.Batch, l *Loaded) {
-	b.Queue(`select d.tenant is not null, coalesce(d.cause, ''), coalesce(d.traceparent, ''), coalesce(s.decisions, 0), coalesce(t.changes, $4), coalesce(c.removed, false),
+	b.Queue(`select d.tenant is not null, coalesce(d.cause, ''), coalesce(d.traceparent, ''), coalesce(s.decisions, 0),
+		coalesce(t.changes, $4), coalesce(c.removed, false),
 		  coalesce(c.kubernetes, ''), coalesce(c.changes, 0)
 		from (values (1)) as one left join `+DirtyTable+` d on d.tenant = $1 and d.cluster = $2 and d.namespace = $3
 		left join resolver.scopes s on s.tenant = $1 and s.cluster = $2 and s.namespace = $3
 		left join resolver.catalog_clock t on t.tenant = $1 left join resolver.clusters c on c.tenant = $1 and c.name = $2`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, noClock).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&l.Dirty, &l.Marked.Event, &l.Marked.TraceParent, &l.Decisions, &l.clock, &l.Removed, &l.Cluster.Kubernetes, &l.changes)
+		return row.Scan(&l.Dirty, &l.Marked.Event, &l.Marked.TraceParent, &l.Decisions, &l.clock, &l.Removed,
+			&l.Cluster.Kubernetes, &l.changes)
 	})
 }
 
 // catalogsSeen are the catalogs that a scope sees; of a templated one, what its cluster's version of Kubernetes
 // gets (R-CAT-92).
-const catalogsSeen = `select c.subject, c.priority, coalesce(r.revision, ''), coalesce(r.failed, false), coalesce(r.reason, ''), ` + strictly + `
+const catalogsSeen = `select c.subject, c.priority, coalesce(r.revision, ''), coalesce(r.failed, false),
+	coalesce(r.reason, ''), ` + strictly + `
 	from resolver.catalogs c left join resolver.clusters k on k.tenant = c.tenant and k.name = $2
 	left join resolver.catalog_revisions r on r.tenant = c.tenant and r.subject = c.subject
 	  and r.variant = case when c.templated then coalesce(k.minor, '') else '' end
@@ -93,13 +97,15 @@ func loadCatalogs(b *pgx.Batch, l *Loaded) {
 // loadPrivate reads the catalogs of the cluster that other namespaces alone see (R-CAT-85).
 func loadPrivate(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Private, pgx.RowTo[string], `select subject from resolver.catalogs
-		where tenant = $1 and visibility_cluster = $2 and visibility_namespace not in ('', $3) and not disabled order by subject`)
+		where tenant = $1 and visibility_cluster = $2 and visibility_namespace not in ('', $3) and not disabled
+		order by subject`)
 }
 
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Subscriptions, func(r pgx.CollectableRow) (sub decide.Subscription, err error) {
 		var spec, outcome, explained json.RawMessage
-		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome, &explained,
+		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation,
+			&sub.InstalledCSV, &outcome, &explained,
 			&sub.Rollback.From, &sub.Rollback.To); err != nil {
 			return sub, err
 		}
@@ -109,8 +115,10 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 			err = errors.Join(err, json.Unmarshal(explained, sub.Explained))
 		}
 		return sub, err
-	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome, e.document, s.rollback_from, s.rollback_to
-		from resolver.subscriptions s left join resolver.explanations e on e.tenant = s.tenant and e.digest = s.outcome ->> 'explanation'
+	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome,
+		e.document, s.rollback_from, s.rollback_to
+		from resolver.subscriptions s left join resolver.explanations e on e.tenant = s.tenant
+		and e.digest = s.outcome ->> 'explanation'
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 order by s.name`)
 }
 
@@ -122,7 +130,8 @@ func loadGroups(b *pgx.Batch, l *Loaded) {
 		}
 		err = json.Unmarshal(spec, &g.Spec)
 		return g, err
-	}, `select name, spec, targets from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 order by name`)
+	}, `select name, spec, targets from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3
+		order by name`)
 }
 
 // loadStandings reads the groups of other namespaces of the cluster that provide something: what they provide cannot
@@ -143,13 +152,15 @@ func loadStandings(b *pgx.Batch, l *Loaded) {
 		}
 		return g, err
 	}, `select namespace, name, spec, targets, provided from resolver.operator_groups
-		where tenant = $1 and cluster = $2 and namespace <> $3 and (provided <> '{}' or (spec ->> 'staticProvidedAPIs')::boolean) order by namespace, name`)
+		where tenant = $1 and cluster = $2 and namespace <> $3 and (provided <> '{}'
+		or (spec ->> 'staticProvidedAPIs')::boolean) order by namespace, name`)
 }
 
 func loadInstalled(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Installed, func(r pgx.CollectableRow) (i decide.Installed, err error) {
 		var properties json.RawMessage
-		if err := r.Scan(&i.Name, &i.Package, &i.Version, &i.Content, &i.Plan, &i.Phase, &i.Replaces, &properties); err != nil {
+		if err := r.Scan(&i.Name, &i.Package, &i.Version, &i.Content, &i.Plan, &i.Phase, &i.Replaces,
+			&properties); err != nil {
 			return i, err
 		}
 		err = json.Unmarshal(properties, &i.Properties)
@@ -160,7 +171,8 @@ func loadInstalled(b *pgx.Batch, l *Loaded) {
 
 // loadPlans reads what a decision looks at of the past: all plans that Sweep keeps.
 func loadPlans(b *pgx.Batch, l *Loaded) {
-	b.Queue(`with all_plans as (select tenant, plan, generation, version, live, phase, settled, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3),
+	b.Queue(`with all_plans as (select tenant, plan, generation, version, live, phase, settled, state
+		from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3),
 		newest as (select coalesce(max(generation), 0) as n from all_plans)
 		select p.plan, p.version, p.settled, p.state, coalesce(d.effect, ''), newest.n from newest
 		left join all_plans p on true
@@ -194,7 +206,10 @@ func loadReads(b *pgx.Batch, l *Loaded) {
 		l.reads = map[resolution.Read]bool{}
 		var kind, subject, name string
 		_, err := pgx.ForEachRow(rows, []any{&kind, &subject, &name}, func() error {
-			l.reads[resolution.Read{Kind: resolution.ReadKind(kind), Catalog: resolution.CatalogKey{Name: subject}, Name: name}] = true
+			l.reads[resolution.Read{
+				Kind: resolution.ReadKind(kind), Catalog: resolution.CatalogKey{Name: subject},
+				Name: name,
+			}] = true
 			return nil
 		})
 		return err
@@ -214,7 +229,10 @@ func storedReads(cluster string, reads []resolution.Read) map[resolution.Read]bo
 		case decide.ReadCluster:
 			out[resolution.Read{Kind: r.Kind}] = true
 		default:
-			out[resolution.Read{Kind: r.Kind, Catalog: resolution.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: storable(r.Name)}] = true
+			out[resolution.Read{
+				Kind: r.Kind, Catalog: resolution.CatalogKey{Name: catalogSubject(cluster, r.Catalog)},
+				Name: storable(r.Name),
+			}] = true
 		}
 	}
 	return out

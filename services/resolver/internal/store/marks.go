@@ -51,15 +51,18 @@ func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what t
 		before, seen = *who.before, `before <> now`
 	}
 	if who.variant != nil {
-		seen += ` and case when @templated then coalesce((select k.minor from resolver.clusters k where k.tenant = @tenant and k.name = a.cluster), '') else '' end = @variant`
+		seen += ` and case when @templated then coalesce((select k.minor from resolver.clusters k
+			where k.tenant = @tenant and k.name = a.cluster), '') else '' end = @variant`
 	}
 	sql := `select distinct a.cluster, a.namespace from (` + strings.Join(arms, ` union all `) + `) a,
 		lateral (select not @disabledBefore and @clusterBefore in ('', a.cluster) and @namespaceBefore in ('', a.namespace) as before,
 		  not @disabled and @cluster in ('', a.cluster) and @namespace in ('', a.namespace) as now) seen where ` + seen
 	args := pgx.NamedArgs{
-		"tenant": e.Tenant, "subject": e.Subject, "name": catalogKey(e.Subject).Name, "packages": what.packages, "apis": what.apis,
-		"disabledBefore": before.Disabled, "clusterBefore": before.Visibility.Cluster, "namespaceBefore": before.Visibility.Namespace,
-		"disabled": who.now.Disabled, "cluster": who.now.Visibility.Cluster, "namespace": who.now.Visibility.Namespace, "templated": who.now.Templated,
+		"tenant": e.Tenant, "subject": e.Subject, "name": catalogKey(e.Subject).Name, "packages": what.packages,
+		"apis": what.apis, "disabledBefore": before.Disabled, "clusterBefore": before.Visibility.Cluster,
+		"namespaceBefore": before.Visibility.Namespace, "disabled": who.now.Disabled,
+		"cluster": who.now.Visibility.Cluster, "namespace": who.now.Visibility.Namespace,
+		"templated": who.now.Templated,
 	}
 	if who.variant != nil {
 		args["variant"] = *who.variant
@@ -78,7 +81,8 @@ func (a *touchedReads) arms() []string {
 	add(a.named, `r.kind = 'catalog' and r.catalog = '' and r.name = @name`)
 	add(a.visible, `r.kind = 'visible'`)
 	add(a.health && !a.healths, `r.kind = 'health' and r.catalog = @subject`)
-	add(a.healths, `r.kind = 'health' and (r.catalog = @subject or exists (select from resolver.catalogs c where c.tenant = @tenant and c.subject = @subject and `+strictly+`))`)
+	add(a.healths,
+		`r.kind = 'health' and (r.catalog = @subject or exists (select from resolver.catalogs c where c.tenant = @tenant and c.subject = @subject and `+strictly+`))`)
 	if a.anyhow {
 		return append(out, `r.kind in ('package', 'api', 'names') and r.catalog = @subject`)
 	}

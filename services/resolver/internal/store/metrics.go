@@ -34,7 +34,8 @@ func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetr
 	rows, err := s.pool.Query(ctx, `select s.tenant, s.cluster, s.namespace, s.name, s.installed_csv,
 		coalesce(s.spec ->> 'channel', ''), coalesce(s.spec ->> 'package', ''), coalesce(s.spec ->> 'approval', '')
 		from resolver.subscriptions s
-		where not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster and c.removed)
+		where not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster
+		and c.removed)
 		order by s.tenant, s.cluster, s.namespace, s.name`)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -43,9 +44,15 @@ func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetr
 	var labels [][]string
 	var tenant, name, installed, channel, pkg, approval string
 	var scope resolution.Scope
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &scope.Cluster, &scope.Namespace, &name, &installed, &channel, &pkg, &approval}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{
+		&tenant, &scope.Cluster, &scope.Namespace, &name, &installed, &channel, &pkg,
+		&approval,
+	}, func() error {
 		keys = append(keys, TallyKey(tenant, scope, name))
-		labels = append(labels, []string{tenant, scope.Cluster, scope.Namespace, name, installed, channel, pkg, approval})
+		labels = append(labels, []string{
+			tenant, scope.Cluster, scope.Namespace, name, installed, channel, pkg,
+			approval,
+		})
 		return nil
 	})
 	if err != nil {

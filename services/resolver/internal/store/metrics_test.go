@@ -29,7 +29,8 @@ func TestMetrics(t *testing.T) {
 	}
 	create := func(name string) {
 		b.apply(t, "harbour/ns/"+name, 1, events.SubscriptionCreated{
-			Cluster: "harbour", Namespace: "ns", Name: name, Spec: events.SubscriptionSpec{Package: "tide", Channel: "stable", Catalog: "c", Approval: "Manual"},
+			Cluster: "harbour", Namespace: "ns", Name: name,
+			Spec: events.SubscriptionSpec{Package: "tide", Channel: "stable", Catalog: "c", Approval: "Manual"},
 		})
 	}
 	check("without subscriptions", `subscription_count[]0`)

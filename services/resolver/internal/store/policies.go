@@ -47,7 +47,8 @@ func (s *Store) foldPolicy(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) 
 	case before == nil:
 		return nil
 	default:
-		if err := exec(ctx, tx, `delete from resolver.approval_policies where tenant = $1 and name = $2`, e.Tenant, name); err != nil {
+		if err := exec(ctx, tx, `delete from resolver.approval_policies where tenant = $1 and name = $2`, e.Tenant,
+			name); err != nil {
 			return err
 		}
 	}
@@ -60,7 +61,8 @@ func (s *Store) foldPolicy(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) 
 // readPolicy reads the row of a policy; nil without one.
 func readPolicy(ctx context.Context, tx pgx.Tx, tenant, name string) (*decide.Policy, error) {
 	p := decide.Policy{Name: name}
-	err := tx.QueryRow(ctx, `select spec from resolver.approval_policies where tenant = $1 and name = $2`, tenant, name).Scan(&p.Spec)
+	err := tx.QueryRow(ctx, `select spec from resolver.approval_policies where tenant = $1 and name = $2`, tenant,
+		name).Scan(&p.Spec)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
@@ -77,7 +79,9 @@ const urgentMarks = 1000
 // as if a person had asked, so that it does not begin under the policy before while a fan-out is worked off: plans that
 // may begin before those that may be approved, up to urgentMarks. The rest is one change that touches many places. A
 // decision that is being made upon the policies before is made again.
-func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, selectors []events.PolicySelector) error {
+func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	selectors []events.PolicySelector,
+) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
@@ -91,8 +95,10 @@ func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 		arms[i] = sql
 		maps.Copy(args, more)
 	}
-	sql := `select c.cluster, c.namespace, coalesce((select max(case p.phase when 'Installing' then 2 else 1 end) from resolver.plans p
-		where p.tenant = @tenant and p.cluster = c.cluster and p.namespace = c.namespace and p.live and not (p.state ->> 'Begun')::boolean), 0) as urgency
+	sql := `select c.cluster, c.namespace, coalesce((select max(case p.phase when 'Installing' then 2 else 1 end)
+		from resolver.plans p
+		where p.tenant = @tenant and p.cluster = c.cluster and p.namespace = c.namespace and p.live
+		and not (p.state ->> 'Begun')::boolean), 0) as urgency
 		from (` + strings.Join(arms, ` union `) + `) c order by urgency desc, c.cluster, c.namespace`
 	rows, err := tx.Query(ctx, sql, args)
 	if err != nil {
@@ -134,7 +140,8 @@ func chosenBy(sel events.PolicySelector, suffix string) (sql string, args pgx.Na
 	}
 	// A catalog is named as the scope names it: name, or namespace/name of one of its cluster.
 	asked := `select s.cluster, s.namespace, s.spec ->> 'package' as package,
-		  case when coalesce(s.spec ->> 'catalogNamespace', '') = '' then '' else (s.spec ->> 'catalogNamespace') || '/' end || (s.spec ->> 'catalog') as catalog
+		  case when coalesce(s.spec ->> 'catalogNamespace', '') = '' then '' else (s.spec ->> 'catalogNamespace') || '/'
+		  end || (s.spec ->> 'catalog') as catalog
 		from resolver.subscriptions s where s.tenant = @tenant`
 	if len(sel.Packages)+len(sel.Catalogs) > 0 {
 		asked += ` union all select r.cluster, r.namespace, r.name, regexp_replace(r.catalog, '^[^/]+/([^/]+/[^/]+)$', '\1')
@@ -170,14 +177,16 @@ func scanPolicy(r pgx.CollectableRow) (p decide.Policy, err error) {
 
 // loadPolicies reads the tenant's policies and the labels of the scope's cluster.
 func loadPolicies(b *pgx.Batch, l *Loaded) {
-	b.Queue(`select labels from resolver.clusters where tenant = $1 and name = $2`, l.Tenant, l.Scope.Cluster).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&l.Labels}, func() error { return nil })
-		return err
-	})
-	b.Queue(`select name, spec from resolver.approval_policies where tenant = $1 order by name`, l.Tenant).Query(func(rows pgx.Rows) (err error) {
-		l.Policies, err = pgx.CollectRows(rows, scanPolicy)
-		return err
-	})
+	b.Queue(`select labels from resolver.clusters where tenant = $1 and name = $2`, l.Tenant, l.Scope.Cluster).Query(
+		func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{&l.Labels}, func() error { return nil })
+			return err
+		})
+	b.Queue(`select name, spec from resolver.approval_policies where tenant = $1 order by name`, l.Tenant).Query(
+		func(rows pgx.Rows) (err error) {
+			l.Policies, err = pgx.CollectRows(rows, scanPolicy)
+			return err
+		})
 }
 
 // Gains reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
@@ -188,7 +197,8 @@ func (s *Store) Gains(ctx context.Context, tenant string, upgrades []decide.Upgr
 		froms[i], tos[i] = u.From, u.To
 	}
 	out := decide.PermissionGrowth{}
-	rows, err := s.pool.Query(ctx, `select u.from_content, u.to_content, u.gained, u.difference from catalog_api.upgrades u
+	rows, err := s.pool.Query(ctx, `select u.from_content, u.to_content, u.gained, u.difference
+		from catalog_api.upgrades u
 		join unnest($2::text[], $3::text[]) as w(f, t) on w.f = u.from_content and w.t = u.to_content
 		where u.tenant = $1 and u.semantics = $4`, tenant, froms, tos, compare.Semantics)
 	if err != nil {

@@ -21,7 +21,10 @@ import (
 func policed(t *testing.T) *bench {
 	t.Helper()
 	b := setup(t)
-	b.apply(t, "harbour", 1, events.ClusterRegistered{Name: "harbour", Labels: map[string]string{"stage": "production", "zone": "north"}})
+	b.apply(t, "harbour", 1, events.ClusterRegistered{
+		Name:   "harbour",
+		Labels: map[string]string{"stage": "production", "zone": "north"},
+	})
 	b.apply(t, "quay", 1, events.ClusterRegistered{Name: "quay", Labels: map[string]string{"stage": "test"}})
 	for i, s := range []struct{ cluster, namespace, pkg, catalog, catalogNamespace string }{
 		{"harbour", "tides", "gauge", "fleet", ""},
@@ -30,11 +33,18 @@ func policed(t *testing.T) *bench {
 		{"harbour", "store", "brine", "fleet", ""},
 		{"quay", "trial", "gauge", "fleet", ""},
 	} {
-		b.apply(t, s.cluster+"/"+s.namespace+"/sub", int64(i+1), events.SubscriptionCreated{Cluster: s.cluster, Namespace: s.namespace, Name: "sub", Spec: events.SubscriptionSpec{
-			Package: s.pkg, Catalog: s.catalog, CatalogNamespace: s.catalogNamespace,
-		}})
+		b.apply(t, s.cluster+"/"+s.namespace+"/sub", int64(i+1),
+			events.SubscriptionCreated{
+				Cluster: s.cluster, Namespace: s.namespace, Name: "sub",
+				Spec: events.SubscriptionSpec{
+					Package: s.pkg, Catalog: s.catalog, CatalogNamespace: s.catalogNamespace,
+				},
+			})
 	}
-	b.reads(t, "store", resolution.Read{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "salt", Namespace: "store"}, Name: "pumps"})
+	b.reads(t, "store", resolution.Read{
+		Kind:    resolution.ReadPackage,
+		Catalog: resolution.CatalogKey{Name: "salt", Namespace: "store"}, Name: "pumps",
+	})
 	return b
 }
 
@@ -48,33 +58,56 @@ func TestPolicyMarksWhatItChooses(t *testing.T) {
 		selector events.PolicySelector
 		want     []string
 	}{
-		"everything":                     {events.PolicySelector{}, all},
-		"a cluster":                      {events.PolicySelector{Clusters: []string{"quay"}}, []string{"trial"}},
-		"clusters by prefix":             {events.PolicySelector{Clusters: []string{"har*", "no*"}}, []string{"own", "store", "tides", "tides_2"}},
-		"labels":                         {events.PolicySelector{ClusterLabels: map[string]string{"stage": "test"}}, []string{"trial"}},
-		"labels, of which one differs":   {events.PolicySelector{ClusterLabels: map[string]string{"stage": "test", "zone": "north"}}, nil},
+		"everything": {events.PolicySelector{}, all},
+		"a cluster":  {events.PolicySelector{Clusters: []string{"quay"}}, []string{"trial"}},
+		"clusters by prefix": {
+			events.PolicySelector{Clusters: []string{"har*", "no*"}},
+			[]string{"own", "store", "tides", "tides_2"},
+		},
+		"labels": {
+			events.PolicySelector{ClusterLabels: map[string]string{"stage": "test"}},
+			[]string{"trial"},
+		},
+		"labels, of which one differs": {events.PolicySelector{
+			ClusterLabels: map[string]string{"stage": "test", "zone": "north"},
+		}, nil},
 		"a namespace":                    {events.PolicySelector{Namespaces: []string{"tides"}}, []string{"tides"}},
 		"a namespace with a wild letter": {events.PolicySelector{Namespaces: []string{"tide__2"}}, nil},
 		"namespaces by prefix":           {events.PolicySelector{Namespaces: []string{"tides_*"}}, []string{"tides_2"}},
 		"a package":                      {events.PolicySelector{Packages: []string{"brine"}}, []string{"store"}},
 		"a package asked for meanwhile":  {events.PolicySelector{Packages: []string{"pump*"}}, []string{"store"}},
 		"a package nobody asked for":     {events.PolicySelector{Packages: []string{"anchor"}}, nil},
-		"a catalog":                      {events.PolicySelector{Catalogs: []string{"fleet"}}, []string{"store", "tides", "tides_2", "trial"}},
-		"a namespace's own catalog":      {events.PolicySelector{Catalogs: []string{"own/*"}}, []string{"own"}},
-		"an own catalog asked for":       {events.PolicySelector{Catalogs: []string{"store/salt"}}, []string{"store"}},
-		"package and catalog are one":    {events.PolicySelector{Packages: []string{"brine"}, Catalogs: []string{"store/salt"}}, nil},
-		"all that is given":              {events.PolicySelector{Clusters: []string{"harbour"}, ClusterLabels: map[string]string{"zone": "north"}, Namespaces: []string{"*"}, Packages: []string{"gauge"}}, []string{"own", "tides", "tides_2"}},
+		"a catalog": {
+			events.PolicySelector{Catalogs: []string{"fleet"}},
+			[]string{"store", "tides", "tides_2", "trial"},
+		},
+		"a namespace's own catalog": {events.PolicySelector{Catalogs: []string{"own/*"}}, []string{"own"}},
+		"an own catalog asked for":  {events.PolicySelector{Catalogs: []string{"store/salt"}}, []string{"store"}},
+		"package and catalog are one": {events.PolicySelector{
+			Packages: []string{"brine"}, Catalogs: []string{"store/salt"},
+		}, nil},
+		"all that is given": {
+			events.PolicySelector{
+				Clusters:      []string{"harbour"},
+				ClusterLabels: map[string]string{"zone": "north"}, Namespaces: []string{"*"},
+				Packages: []string{"gauge"},
+			},
+			[]string{"own", "tides", "tides_2"},
+		},
 	} {
 		set := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Selector: c.selector}}
 		if diff := cmp.Diff(c.want, b.apply(t, "approval/p", 1, set)); diff != "" {
 			t.Errorf("%s, set (-want +got):\n%s", name, diff)
 		}
-		other := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Selector: events.PolicySelector{Namespaces: []string{"trial"}}}}
+		other := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{
+			Selector: events.PolicySelector{Namespaces: []string{"trial"}},
+		}}
 		both := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(c.want), "trial"))))
 		if diff := cmp.Diff(both, b.apply(t, "approval/p", 2, other)); diff != "" {
 			t.Errorf("%s, changed (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff([]string{"trial"}, b.apply(t, "approval/p", 3, events.ApprovalPolicyDeleted{})); diff != "" {
+		if diff := cmp.Diff([]string{"trial"}, b.apply(t, "approval/p", 3,
+			events.ApprovalPolicyDeleted{})); diff != "" {
 			t.Errorf("%s, deleted (-want +got):\n%s", name, diff)
 		}
 		if got := b.apply(t, "approval/p", 4, events.ApprovalPolicyDeleted{}); len(got) > 0 {
@@ -94,7 +127,9 @@ func TestLabelsMoveWhatPoliciesChoose(t *testing.T) {
 		"in the north": {ClusterLabels: map[string]string{"zone": "north"}, Packages: []string{"brine"}},
 		"elsewhere":    {ClusterLabels: map[string]string{"stage": "test"}, Clusters: []string{"quay"}},
 	} {
-		b.apply(t, "approval/"+name, 1, events.ApprovalPolicySet{Name: name, Spec: events.ApprovalPolicySpec{Selector: sel}})
+		b.apply(t, "approval/"+name, 1, events.ApprovalPolicySet{
+			Name: name, Spec: events.ApprovalPolicySpec{Selector: sel},
+		})
 	}
 	for i, c := range []struct {
 		what   string
@@ -106,7 +141,8 @@ func TestLabelsMoveWhatPoliciesChoose(t *testing.T) {
 		{"one still does, one no longer", map[string]string{"stage": "test"}, []string{"store"}},
 		{"none does", nil, []string{"tides", "tides_2"}},
 	} {
-		if diff := cmp.Diff(c.want, b.apply(t, "harbour", int64(i+2), events.ClusterLabelsChanged{Labels: c.labels})); diff != "" {
+		if diff := cmp.Diff(c.want, b.apply(t, "harbour", int64(i+2),
+			events.ClusterLabelsChanged{Labels: c.labels})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
 		}
 		if got := b.load(t, "tides").Labels; !maps.Equal(got, c.labels) {
@@ -116,7 +152,8 @@ func TestLabelsMoveWhatPoliciesChoose(t *testing.T) {
 	if got := b.apply(t, "harbour", 5, events.ClusterLabelsChanged{}); len(got) > 0 {
 		t.Errorf("told twice: %v", got)
 	}
-	if got := b.apply(t, "nowhere", 1, events.ClusterLabelsChanged{Labels: map[string]string{"stage": "test"}}); len(got) > 0 {
+	if got := b.apply(t, "nowhere", 1, events.ClusterLabelsChanged{Labels: map[string]string{"stage": "test"}}); len(
+		got) > 0 {
 		t.Errorf("of a cluster that is not there: %v", got)
 	}
 }
@@ -139,7 +176,9 @@ func TestPoliciesAreLoaded(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	b.apply(t, "approval/p", 2, events.ApprovalPolicyDeleted{})
-	told := decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}}}}
+	told := decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{
+		{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}},
+	}}
 	if err := b.store.Write(t.Context(), l, told, nil, store.Cause{}); err == nil {
 		t.Error("a decision upon a policy that was deleted meanwhile was written")
 	}
@@ -159,9 +198,13 @@ func TestGains(t *testing.T) {
 		gained        int
 		difference    string
 	}{
-		{"more", compare.Semantics, 3, `{}`}, {"same", compare.Semantics, 0, `{}`}, {"odd", compare.Semantics, 0, `{"problem": "it is no YAML"}`}, {"old", "chandler.compare.v0", 0, `{}`},
+		{"more", compare.Semantics, 3, `{}`},
+		{"same", compare.Semantics, 0, `{}`},
+		{"odd", compare.Semantics, 0, `{"problem": "it is no YAML"}`},
+		{"old", "chandler.compare.v0", 0, `{}`},
 	} {
-		if _, err := indexer.Exec(t.Context(), `insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained, difference)
+		if _, err := indexer.Exec(t.Context(), `insert into catalog.upgrades (tenant, from_content, to_content,
+			semantics, breaking, gained, difference)
 			values ($1, 'from', $2, $3, false, $4, $5)`, tenant, u.to, u.semantics, u.gained, enc.EncodeAll([]byte(u.difference), nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -197,13 +240,15 @@ func TestPlansThatWaitAreLookedAtFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.pool.Exec(t.Context(), `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state)
+		if _, err := b.pool.Exec(t.Context(), `insert into resolver.plans (tenant, plan, key, cluster, namespace,
+			generation, version, live, phase, state)
 			values ($1, $2, gen_random_uuid(), 'harbour', $2, 1, 1, $3, $4, $5)`, tenant, namespace, s.Live(), string(s.Phase), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Approvers: 2}}
-	if diff := cmp.Diff([]string{"own", "store", "tides", "tides_2", "trial"}, b.apply(t, "approval/p", 1, set)); diff != "" {
+	if diff := cmp.Diff([]string{"own", "store", "tides", "tides_2", "trial"},
+		b.apply(t, "approval/p", 1, set)); diff != "" {
 		t.Errorf("marked (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"store", "tides"}, b.marks.interactive); diff != "" {
@@ -214,5 +259,8 @@ func TestPlansThatWaitAreLookedAtFirst(t *testing.T) {
 type list = []events.Payload
 
 func proposedIn(namespace string) events.InstallPlanProposed {
-	return events.InstallPlanProposed{Plan: namespace, Name: "install-aaaaa", Cluster: "harbour", Namespace: namespace, Approval: installplan.Automatic}
+	return events.InstallPlanProposed{
+		Plan: namespace, Name: "install-aaaaa", Cluster: "harbour", Namespace: namespace,
+		Approval: installplan.Automatic,
+	}
 }

@@ -48,7 +48,8 @@ func (s *Store) PutPreview(ctx context.Context, p Preview, page []PreviewScope) 
 		return err
 	}
 	return s.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
-		err := exec(ctx, tx, `insert into resolver.previews (tenant, id, asked, expires, question, totals, complete, reached_cluster, reached_namespace)
+		err := exec(ctx, tx, `insert into resolver.previews (tenant, id, asked, expires, question, totals, complete,
+			reached_cluster, reached_namespace)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			p.Tenant, p.ID, p.AskedAt, p.Expires, question, totals, p.Complete, p.Reached.Cluster, p.Reached.Namespace)
 		if err != nil {
@@ -65,7 +66,8 @@ func (s *Store) ExtendPreview(ctx context.Context, p Preview, from previewapi.Sc
 		return err
 	}
 	return s.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `update resolver.previews set totals = $3, complete = $4, reached_cluster = $5, reached_namespace = $6
+		tag, err := tx.Exec(ctx, `update resolver.previews set totals = $3, complete = $4, reached_cluster = $5,
+			reached_namespace = $6
 			where tenant = $1 and id = $2 and not complete and (reached_cluster, reached_namespace) = ($7, $8)`,
 			p.Tenant, p.ID, totals, p.Complete, p.Reached.Cluster, p.Reached.Namespace, from.Cluster, from.Namespace)
 		if err != nil {
@@ -90,7 +92,8 @@ func putPreviewScopes(ctx context.Context, tx pgx.Tx, p Preview, page []PreviewS
 				return err
 			}
 		}
-		err = exec(ctx, tx, `insert into resolver.preview_scopes (tenant, id, cluster, namespace, fingerprint, facts, announced, outlook)
+		err = exec(ctx, tx, `insert into resolver.preview_scopes (tenant, id, cluster, namespace, fingerprint, facts,
+			announced, outlook)
 			values ($1, $2, $3, $4, $5, $6, $7, $8)`, p.Tenant, p.ID, x.Cluster, x.Namespace, x.Fingerprint, facts, x.Announced, outlook)
 		if err != nil {
 			return fmt.Errorf("keep preview %s: %w", p.ID, err)
@@ -103,7 +106,8 @@ func putPreviewScopes(ctx context.Context, tx pgx.Tx, p Preview, page []PreviewS
 func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Preview, error) {
 	var p Preview
 	var question, totals json.RawMessage
-	err := s.pool.QueryRow(ctx, `select asked, expires, question, totals, complete, reached_cluster, reached_namespace from resolver.previews
+	err := s.pool.QueryRow(ctx, `select asked, expires, question, totals, complete, reached_cluster, reached_namespace
+		from resolver.previews
 		where tenant = $1 and id = $2 and expires > $3`, tenant, id, s.now()).
 		Scan(&p.AskedAt, &p.Expires, &question, &totals, &p.Complete, &p.Reached.Cluster, &p.Reached.Namespace)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -117,9 +121,13 @@ func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Previ
 }
 
 // PreviewScopes reads at most limit scopes of a preview behind after, in order.
-func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) ([]PreviewScope, error) {
-	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook from resolver.preview_scopes
-		where tenant = $1 and id = $2 and (cluster collate "C", namespace collate "C") > ($3, $4) order by cluster collate "C", namespace collate "C" limit $5`,
+func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) (
+	[]PreviewScope, error,
+) {
+	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook
+		from resolver.preview_scopes
+		where tenant = $1 and id = $2 and (cluster collate "C", namespace collate "C") > ($3, $4)
+		order by cluster collate "C", namespace collate "C" limit $5`,
 		tenant, id, after.Cluster, after.Namespace, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
@@ -145,7 +153,8 @@ func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, 
 func (s *Store) SweepPreviews(ctx context.Context) (deleted int64, err error) {
 	for {
 		tag, err := s.pool.Exec(ctx, `delete from resolver.previews where (tenant, id) in (
-			select tenant, id from resolver.previews where expires <= $1 order by expires limit $2 for update skip locked)`, s.now(), sweepBatch)
+			select tenant, id from resolver.previews where expires <= $1
+			order by expires limit $2 for update skip locked)`, s.now(), sweepBatch)
 		if err != nil {
 			return deleted, fmt.Errorf("delete expired previews: %w", pg.Err(err))
 		}

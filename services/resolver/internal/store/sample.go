@@ -34,8 +34,10 @@ func (s *Store) ChooseSample(ctx context.Context, night time.Time, size int) err
 		err := exec(ctx, tx, `insert into resolver.samples (tenant, night, cluster, namespace)
 			select s.tenant, $1::date, s.cluster, s.namespace from resolver.scopes s
 			where not exists (select from resolver.samples where night = $1::date)
-			  and not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster and c.removed)
-			order by sha256(convert_to(to_char($1::date, 'YYYY-MM-DD') || '/' || s.tenant || '/' || s.cluster || '/' || s.namespace, 'UTF8')) limit $2
+			  and not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster
+			  and c.removed)
+			order by sha256(convert_to(to_char($1::date, 'YYYY-MM-DD') || '/' || s.tenant || '/' || s.cluster || '/' ||
+			s.namespace, 'UTF8')) limit $2
 			on conflict do nothing`, night, size)
 		if err != nil {
 			return fmt.Errorf("choose the sample of a night: %w", err)
@@ -51,7 +53,8 @@ func (s *Store) TakeSample(ctx context.Context, night, now time.Time) (m Sample,
 		  select tenant, cluster, namespace from resolver.samples
 		  where night = $1::date and looked is null and (begun is null or begun < $3)
 		  order by tenant, cluster, namespace limit 1 for update skip locked) next
-		where m.night = $1::date and m.tenant = next.tenant and m.cluster = next.cluster and m.namespace = next.namespace
+		where m.night = $1::date and m.tenant = next.tenant and m.cluster = next.cluster
+		and m.namespace = next.namespace
 		returning m.tenant, m.cluster, m.namespace`, night, now, now.Add(-sampleAgain)).Scan(&m.Tenant, &m.Scope.Cluster, &m.Scope.Namespace)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return m, false, nil
@@ -64,7 +67,9 @@ func (s *Store) TakeSample(ctx context.Context, night, now time.Time) (m Sample,
 
 // Sampled writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not
 // any more what l says, it will be or was resolved, and nothing was found.
-func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (told []string, err error) {
+func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (
+	told []string, err error,
+) {
 	err = s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		told = []string{}
 		if len(found) > 0 {
@@ -74,12 +79,14 @@ func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string,
 			}
 			if still {
 				told = found
-				if err := s.marks.Mark(ctx, tx, bus.FanOut, bus.Scope{Tenant: m.Tenant, Cluster: m.Scope.Cluster, Namespace: m.Scope.Namespace}); err != nil {
+				if err := s.marks.Mark(ctx, tx, bus.FanOut,
+					bus.Scope{Tenant: m.Tenant, Cluster: m.Scope.Cluster, Namespace: m.Scope.Namespace}); err != nil {
 					return err
 				}
 			}
 		}
-		return exec(ctx, tx, `update resolver.samples set looked = $5, found = $6 where tenant = $1 and night = $2::date and cluster = $3 and namespace = $4`,
+		return exec(ctx, tx, `update resolver.samples set looked = $5, found = $6 where tenant = $1 and night = $2::date
+			and cluster = $3 and namespace = $4`,
 			m.Tenant, m.Night, m.Scope.Cluster, m.Scope.Namespace, now, told)
 	})
 	return told, err

@@ -67,7 +67,8 @@ func TestSampleFollowsFromDateAndScope(t *testing.T) {
 
 func (b *bench) left(t *testing.T, night time.Time) (n int) {
 	t.Helper()
-	if err := b.pool.QueryRow(t.Context(), `select count(*) from resolver.samples where night = $1::date`, night).Scan(&n); err != nil {
+	if err := b.pool.QueryRow(t.Context(), `select count(*) from resolver.samples where night = $1::date`, night).Scan(
+		&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -98,19 +99,28 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) // the store's
-	record := resolution.Record{Semantics: "x", Scope: scope("ops"), Reads: []resolution.Read{{Kind: resolution.ReadPackage, Name: "buoy", Answer: "sha256:p"}}}
+	record := resolution.Record{
+		Semantics: "x", Scope: scope("ops"),
+		Reads: []resolution.Read{{Kind: resolution.ReadPackage, Name: "buoy", Answer: "sha256:p"}},
+	}
 	tell := func(version int64) {
 		t.Helper()
 		l := b.load(t, "ops")
-		told := decide.SubscriptionEvent{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: fmt.Sprint(version)}, Input: record}
+		told := decide.SubscriptionEvent{
+			Subscription: l.Subscriptions[0],
+			Event:        events.ResolutionSucceeded{Outcome: "AtLatestKnown"},
+			Outcome:      decide.Outcome{Kind: fmt.Sprint(version)}, Input: record,
+		}
 		told.Subscription.Version = version
-		if err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil, store.Cause{Command: uuid.New()}); err != nil {
+		if err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}},
+			nil, store.Cause{Command: uuid.New()}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.apply(t, "harbour/ops/x", 1, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
 	tell(0) // the stream itself is empty here
-	if _, err := b.pool.Exec(t.Context(), `update resolver.inputs set created = $1`, now.Add(-2*store.Retention)); err != nil {
+	if _, err := b.pool.Exec(t.Context(), `update resolver.inputs set created = $1`,
+		now.Add(-2*store.Retention)); err != nil {
 		t.Fatal(err)
 	}
 	tell(1)

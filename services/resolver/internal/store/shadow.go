@@ -55,7 +55,9 @@ func (s *Store) LastDecisions(ctx context.Context, d Decisions, after [3]string,
 
 // DecisionsAfter reads decisions about subscriptions from the log behind a position, and the position up to which the
 // log was looked at; at is that of each decision.
-func (s *Store) DecisionsAfter(ctx context.Context, d Decisions, after events.Position, limit int) (list []Decided, at []events.Position, scanned events.Position, err error) {
+func (s *Store) DecisionsAfter(ctx context.Context, d Decisions, after events.Position, limit int) (
+	list []Decided, at []events.Position, scanned events.Position, err error,
+) {
 	recorded, scanned, err := s.log.ReadAfter(ctx, s.pool, after, eventlog.Filter{
 		Tenant: d.Tenant, Kinds: []events.Kind{events.KindSubscription},
 		Types: []events.Type{events.ResolutionFailed{}.EventType(), events.ResolutionSucceeded{}.EventType()},
@@ -73,7 +75,10 @@ func (s *Store) DecisionsAfter(ctx context.Context, d Decisions, after events.Po
 		}
 		switch p := e.Payload.(type) {
 		case events.ResolutionFailed:
-			x.Outcome = decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input}
+			x.Outcome = decide.Outcome{
+				Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation,
+				Input: p.Input,
+			}
 		case events.ResolutionSucceeded:
 			x.Outcome = decide.Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input}
 		default:
@@ -87,7 +92,9 @@ func (s *Store) DecisionsAfter(ctx context.Context, d Decisions, after events.Po
 // Known refuses hypotheses that would be answered "nothing changes" because what they are about is not there: a catalog
 // that is misspelt, disabled or not offered to the cluster and namespace that the question is narrowed to, a revision
 // that is not stored, an operator that is not installed. field is the place in the question.
-func (s *Store) Known(ctx context.Context, tenant string, narrow previewapi.Scope, field string, list []previewapi.Hypothesis) error {
+func (s *Store) Known(ctx context.Context, tenant string, narrow previewapi.Scope, field string,
+	list []previewapi.Hypothesis,
+) error {
 	for _, h := range list {
 		p, err := h.Payload()
 		if err != nil {
@@ -95,7 +102,8 @@ func (s *Store) Known(ctx context.Context, tenant string, narrow previewapi.Scop
 		}
 		switch p := p.(type) {
 		case events.CatalogRevisionPublished:
-			err = cmp.Or(s.knownCatalog(ctx, tenant, narrow, field, h.Subject, enabled(h.Subject, list)), s.knownRevision(ctx, tenant, field, p.Revision))
+			err = cmp.Or(s.knownCatalog(ctx, tenant, narrow, field, h.Subject, enabled(h.Subject, list)),
+				s.knownRevision(ctx, tenant, field, p.Revision))
 		case events.CatalogChanged, events.CatalogRemoved:
 			err = s.knownCatalog(ctx, tenant, narrow, field, h.Subject, true)
 		case events.CSVRemoved:
@@ -118,10 +126,13 @@ func enabled(subject string, list []previewapi.Hypothesis) bool {
 }
 
 // knownCatalog wants a catalog to be there and to be offered; evenDisabled is for what is said of one that is not.
-func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewapi.Scope, field, subject string, evenDisabled bool) error {
+func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewapi.Scope, field, subject string,
+	evenDisabled bool,
+) error {
 	var disabled bool
 	var cluster, namespace string
-	err := s.pool.QueryRow(ctx, `select disabled, visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).
+	err := s.pool.QueryRow(ctx, `select disabled, visibility_cluster, visibility_namespace from resolver.catalogs
+		where tenant = $1 and subject = $2`, tenant, subject).
 		Scan(&disabled, &cluster, &namespace)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -131,7 +142,8 @@ func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewa
 	case disabled && !evenDisabled:
 		return errs.New(errs.Unprocessable, "catalog %s is disabled", subject).At(field, "catalog-offered")
 	case !offered(cluster, narrow.Cluster), !offered(namespace, narrow.Namespace):
-		return errs.New(errs.Unprocessable, "catalog %s is visible in %s/%s alone, which the question leaves out", subject, cluster, cmp.Or(namespace, "*")).
+		return errs.New(errs.Unprocessable, "catalog %s is visible in %s/%s alone, which the question leaves out",
+			subject, cluster, cmp.Or(namespace, "*")).
 			At(field, "catalog-offered")
 	}
 	return nil
@@ -141,8 +153,10 @@ func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewa
 func offered(to, narrow string) bool { return to == "" || narrow == "" || to == narrow }
 
 func (s *Store) knownRevision(ctx context.Context, tenant, field, revision string) error {
-	return s.exists(ctx, errs.New(errs.NotFound, "catalog revision %s is not stored, or is empty", revision).At(field, "revision-known"),
-		`select exists (select from catalog_api.revision_packages where tenant = $1 and revision = $2)`, tenant, revision)
+	return s.exists(ctx, errs.New(errs.NotFound, "catalog revision %s is not stored, or is empty", revision).At(
+		field, "revision-known"),
+		`select exists (select from catalog_api.revision_packages where tenant = $1 and revision = $2)`, tenant,
+		revision)
 }
 
 func (s *Store) knownOperator(ctx context.Context, tenant, field, subject string) error {
@@ -150,8 +164,10 @@ func (s *Store) knownOperator(ctx context.Context, tenant, field, subject string
 	if err != nil {
 		return err
 	}
-	return s.exists(ctx, errs.New(errs.NotFound, "no operator %s is installed in %s/%s", name, cluster, namespace).At(field, "operator-known"),
-		`select exists (select from resolver.installed where tenant = $1 and cluster = $2 and namespace = $3 and name = $4)`, tenant, cluster, namespace, name)
+	return s.exists(ctx, errs.New(errs.NotFound, "no operator %s is installed in %s/%s", name, cluster, namespace).At(
+		field, "operator-known"),
+		`select exists (select from resolver.installed where tenant = $1 and cluster = $2 and namespace = $3
+			and name = $4)`, tenant, cluster, namespace, name)
 }
 
 // exists returns missing where a query says no.
@@ -168,7 +184,8 @@ func (s *Store) exists(ctx context.Context, missing error, query string, args ..
 
 // Checkpoint is how far a consumer has read the log.
 func (s *Store) Checkpoint(ctx context.Context, consumer string) (at events.Position, err error) {
-	err = s.pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`, consumer, events.AllTenants).Scan(&at.Epoch, &at.N)
+	err = s.pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+		consumer, events.AllTenants).Scan(&at.Epoch, &at.N)
 	if errors.Is(err, pgx.ErrNoRows) { // it has not begun
 		return at, nil
 	}

@@ -64,7 +64,8 @@ func setup(t *testing.T) *bench {
 	t.Helper()
 	pool := pgtest.DB(t).Pool(t, "resolver")
 	b := &bench{pool: pool, marks: &marks{}, log: eventlog.New(pool)}
-	b.store = store.New(pool, b.log, b.marks, apis{}, func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
+	b.store = store.New(pool, b.log, b.marks, apis{},
+		func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
 	return b
 }
 
@@ -75,7 +76,10 @@ func (b *bench) apply(t *testing.T, subject string, version int64, p events.Payl
 	*b.marks = marks{}
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		return b.store.Apply(t.Context(), tx, eventlog.Recorded{
-			Envelope: events.Envelope{ID: uuid.NewString(), Tenant: tenant, Type: p.EventType(), Subject: subject, Version: version},
+			Envelope: events.Envelope{
+				ID: uuid.NewString(), Tenant: tenant, Type: p.EventType(), Subject: subject,
+				Version: version,
+			},
 			StreamID: events.StreamID{Kind: d.Kind, Key: events.Key(tenant, d.Kind, subject), Incarnation: 1},
 			Position: events.Position{Epoch: 1, N: version}, Payload: p,
 		})
@@ -129,18 +133,29 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 		b.apply(t, name, 1, events.CatalogAdded{Name: name})
 		b.apply(t, name, 2, events.CatalogRevisionPublished{Revision: "r"})
 	}
-	b.reads(t, "has-buoy", named, resolution.Read{Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy", Answer: "d"})
+	b.reads(t, "has-buoy", named, resolution.Read{
+		Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy",
+		Answer: "d",
+	})
 	b.reads(t, "wants-buoy", named, resolution.Read{Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy"})
 	b.reads(t, "other-buoy", resolution.Read{Kind: resolution.ReadPackage, Catalog: other, Name: "buoy", Answer: "d"})
-	b.reads(t, "wants-gauge", named, resolution.Read{Kind: resolution.ReadVisible}, resolution.Read{Kind: resolution.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
+	b.reads(t, "wants-gauge", named, resolution.Read{Kind: resolution.ReadVisible},
+		resolution.Read{Kind: resolution.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
 	b.reads(t, "lists", named, resolution.Read{Kind: resolution.ReadNames, Catalog: fleet, Answer: "x"})
-	b.reads(t, "waits", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "late", Namespace: "olm"}})
+	b.reads(t, "waits", resolution.Read{
+		Kind:    resolution.ReadCatalog,
+		Catalog: resolution.CatalogKey{Name: "late", Namespace: "olm"},
+	})
 	image := resolution.BundleImage{Image: "registry.test/buoy:1", Package: "buoy", Bundle: "buoy.v1"}
-	b.reads(t, "wants-image", named, resolution.Read{Kind: resolution.ReadImage, Catalog: fleet, Name: image.ReadName()})
+	b.reads(t, "wants-image", named, resolution.Read{
+		Kind: resolution.ReadImage, Catalog: fleet,
+		Name: image.ReadName(),
+	})
 	b.reads(t, "other-image", resolution.Read{Kind: resolution.ReadImage, Catalog: other, Name: image.ReadName()})
 	fetched := func(image, bundle, reason string) events.CatalogBundlesFetched {
 		return events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
-			{Image: "registry.test/x:1", Package: "x", Bundle: "x.v1", Content: "d"}, {Image: image, Package: "buoy", Bundle: bundle, Reason: reason},
+			{Image: "registry.test/x:1", Package: "x", Bundle: "x.v1", Content: "d"},
+			{Image: image, Package: "buoy", Bundle: bundle, Reason: reason},
 		}}
 	}
 	same := func(changes ...events.PackageChange) events.CatalogRevisionPublished {
@@ -163,26 +178,70 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 		{"a package document that was collected", "fleet", change("gauge", "changed", "gone"), []string{"wants-gauge"}},
 		{"a change that is told without a digest", "fleet", change("gauge", "changed", ""), []string{"wants-gauge"}},
 		{"every package", "fleet", events.CatalogRevisionPublished{Revision: "r", Previous: "r", All: true}, everyone},
-		{"what a revision differs from is not known here", "fleet", events.CatalogRevisionPublished{Revision: "r", Previous: "r0"}, everyone},
-		{"a bundle image that was waited for", "fleet", fetched("registry.test/buoy:1", "buoy.v1", ""), []string{"wants-image"}},
-		{"why it cannot be had", "fleet", fetched("registry.test/buoy:1", "buoy.v1", "NotFound"), []string{"wants-image"}},
+		{
+			"what a revision differs from is not known here", "fleet",
+			events.CatalogRevisionPublished{Revision: "r", Previous: "r0"},
+			everyone,
+		},
+		{
+			"a bundle image that was waited for", "fleet", fetched("registry.test/buoy:1", "buoy.v1", ""),
+			[]string{"wants-image"},
+		},
+		{
+			"why it cannot be had", "fleet", fetched("registry.test/buoy:1", "buoy.v1", "NotFound"),
+			[]string{"wants-image"},
+		},
 		{"the same image for another bundle", "fleet", fetched("registry.test/buoy:1", "buoy.v2", ""), nil},
 		{"a bundle image that nobody waits for", "fleet", fetched("registry.test/kelp:1", "buoy.v1", ""), nil},
-		{"a failed look while a revision is in service", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog"}, nil},
+		{
+			"a failed look while a revision is in service", "fleet",
+			events.CatalogLoadFailed{Reason: "InvalidCatalog"},
+			nil,
+		},
 		{"the end of a failure that hurt nobody", "fleet", same(), nil},
-		{"a variant that no cluster has", "fleet", events.CatalogRevisionPublished{Revision: "r3", Variant: "1.99", Changes: []events.PackageChange{{Package: "buoy", Change: "changed"}}}, nil},
-		{"a failed look before the first revision", "late", events.CatalogLoadFailed{Reason: "InvalidCatalog"}, []string{"waits"}},
+		{
+			"a variant that no cluster has", "fleet",
+			events.CatalogRevisionPublished{
+				Revision: "r3", Variant: "1.99", Changes: []events.PackageChange{{Package: "buoy", Change: "changed"}},
+			},
+			nil,
+		},
+		{
+			"a failed look before the first revision", "late",
+			events.CatalogLoadFailed{Reason: "InvalidCatalog"},
+			[]string{"waits"},
+		},
 		{"another failed look", "late", events.CatalogLoadFailed{Reason: "TooLarge"}, nil},
-		{"the first revision of a catalog that was waited for", "late", events.CatalogRevisionPublished{Revision: "r1"}, []string{"waits", "wants-gauge"}},
+		{
+			"the first revision of a catalog that was waited for", "late",
+			events.CatalogRevisionPublished{Revision: "r1"},
+			[]string{"waits", "wants-gauge"},
+		},
 		{"another interval or other words", "other", events.CatalogChanged{SourceType: "image", Spec: "s"}, nil},
 		{"priority", "other", events.CatalogChanged{Priority: 3}, []string{"wants-gauge"}},
-		{"out of sight", "late", events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "reef"}}, []string{"waits", "wants-gauge"}},
+		{
+			"out of sight", "late",
+			events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "reef"}},
+			[]string{"waits", "wants-gauge"},
+		},
 		{"what is out of sight", "late", events.CatalogRevisionPublished{Revision: "r2"}, nil},
-		{"in sight again", "late", events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour"}}, []string{"waits", "wants-gauge"}},
+		{
+			"in sight again", "late",
+			events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour"}},
+			[]string{"waits", "wants-gauge"},
+		},
 		{"in sight of others as well", "late", events.CatalogChanged{}, nil},
-		{"the priority of one that is disabled", "late", events.CatalogChanged{Disabled: true}, []string{"waits", "wants-gauge"}},
+		{
+			"the priority of one that is disabled", "late",
+			events.CatalogChanged{Disabled: true},
+			[]string{"waits", "wants-gauge"},
+		},
 		{"nobody's catalog", "late", events.CatalogChanged{Disabled: true, Priority: 9}, nil},
-		{"the catalog goes", "fleet", events.CatalogRemoved{}, []string{"has-buoy", "lists", "wants-buoy", "wants-gauge", "wants-image"}},
+		{
+			"the catalog goes", "fleet",
+			events.CatalogRemoved{},
+			[]string{"has-buoy", "lists", "wants-buoy", "wants-gauge", "wants-image"},
+		},
 	}
 	for i, c := range cases {
 		if diff := cmp.Diff(c.want, b.apply(t, c.catalog, int64(10+i), c.event)); diff != "" {
@@ -237,7 +296,9 @@ func TestLabelsDecideNothing(t *testing.T) {
 	const subject = "harbour/ops/x"
 	b.apply(t, subject, 1, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
 	before := b.load(t, "ops").Subscriptions[0]
-	if got := b.apply(t, subject, 2, events.SubscriptionMetadataChanged{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}); len(got) != 0 {
+	if got := b.apply(t, subject, 2, events.SubscriptionMetadataChanged{
+		Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}},
+	}); len(got) != 0 {
 		t.Errorf("labels make dirty %v", got)
 	}
 	after := b.load(t, "ops").Subscriptions[0]
@@ -245,7 +306,11 @@ func TestLabelsDecideNothing(t *testing.T) {
 	if !reflect.DeepEqual(after, before) {
 		t.Errorf("labels make of the subscription %+v, want %+v", after, before)
 	}
-	for _, p := range []events.Payload{events.OperatorGroupMetadataChanged{}, events.CatalogMetadataChanged{}, events.ApprovalPolicyMetadataChanged{}} {
+	for _, p := range []events.Payload{
+		events.OperatorGroupMetadataChanged{},
+		events.CatalogMetadataChanged{},
+		events.ApprovalPolicyMetadataChanged{},
+	} {
 		if slices.Contains(b.store.Types(), p.EventType()) {
 			t.Errorf("the resolver reads %s", p.EventType())
 		}
@@ -259,7 +324,9 @@ func TestLabelsOfAPlanDecideNothing(t *testing.T) {
 	p := proposedIn("ops")
 	p.Plan = uuid.NewString()
 	b.apply(t, p.Plan, 1, p)
-	if got := b.apply(t, p.Plan, 2, events.InstallPlanMetadataChanged{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}); len(got) != 0 {
+	if got := b.apply(t, p.Plan, 2, events.InstallPlanMetadataChanged{
+		Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}},
+	}); len(got) != 0 {
 		t.Errorf("labels make dirty %v", got)
 	}
 	plans := b.load(t, "ops").Plans
@@ -274,7 +341,11 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	b := setup(t)
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
 	write := func(l store.Loaded, name string) error {
-		return b.store.Write(t.Context(), l, decide.Decisions{}, []resolution.Read{{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"}, Name: name}}, store.Cause{Command: uuid.New()})
+		return b.store.Write(t.Context(), l, decide.Decisions{},
+			[]resolution.Read{{
+				Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"},
+				Name: name,
+			}}, store.Cause{Command: uuid.New()})
 	}
 	l := b.load(t, "ops")
 	if err := write(l, "first"); err != nil {
@@ -291,8 +362,13 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	// The subscription's stream does not stand where the table says: a change is on its way.
 	b.apply(t, "harbour/ops/x", 5, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
 	l = b.load(t, "ops")
-	told := decide.SubscriptionEvent{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: "AtLatestKnown"}}
-	err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil, store.Cause{Command: uuid.New()})
+	told := decide.SubscriptionEvent{
+		Subscription: l.Subscriptions[0],
+		Event:        events.ResolutionSucceeded{Outcome: "AtLatestKnown"},
+		Outcome:      decide.Outcome{Kind: "AtLatestKnown"},
+	}
+	err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil,
+		store.Cause{Command: uuid.New()})
 	if _, ok := errors.AsType[*eventlog.ConflictError](err); !ok {
 		t.Errorf("a decision on a subscription of before gives %v", err)
 	}
@@ -310,12 +386,15 @@ func TestFirstCatalogIsNotMissed(t *testing.T) {
 	before := b.load(t, "watch")
 	b.reads(t, "ops", missed)
 	var clock int64
-	if err := b.pool.QueryRow(t.Context(), `select changes from resolver.catalog_clock where tenant = $1`, tenant).Scan(&clock); err != nil || clock != 0 {
+	if err := b.pool.QueryRow(t.Context(), `select changes from resolver.catalog_clock where tenant = $1`, tenant).Scan(
+		&clock); err != nil || clock != 0 {
 		t.Errorf("the clock to lock: %d, %v", clock, err)
 	}
-	b.reads(t, "ops", missed, resolution.Read{Kind: resolution.ReadPackage, Catalog: missed.Catalog, Name: "gauge"}) // the row is there now
+	// the row is there now
+	b.reads(t, "ops", missed, resolution.Read{Kind: resolution.ReadPackage, Catalog: missed.Catalog, Name: "gauge"})
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
-	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolution.Read{missed}, store.Cause{Command: uuid.New()})
+	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolution.Read{missed},
+		store.Cause{Command: uuid.New()})
 	if !errs.Is(err, errs.Conflict) {
 		t.Errorf("a decision on no catalogs beside the first one gives %v", err)
 	}
@@ -327,7 +406,8 @@ func TestVisibility(t *testing.T) {
 	b := setup(t)
 	for subject, v := range map[string]events.CatalogVisibility{
 		"everywhere": {}, "harbour/olm/here": {Cluster: "harbour"}, "reef/olm/there": {Cluster: "reef"},
-		"harbour/ops/mine": {Cluster: "harbour", Namespace: "ops"}, "harbour/dev/theirs": {Cluster: "harbour", Namespace: "dev"},
+		"harbour/ops/mine":   {Cluster: "harbour", Namespace: "ops"},
+		"harbour/dev/theirs": {Cluster: "harbour", Namespace: "dev"},
 	} {
 		b.apply(t, subject, 1, events.CatalogAdded{Name: subject, Visibility: v})
 	}
@@ -347,7 +427,9 @@ func TestVisibility(t *testing.T) {
 	}
 	private("ops", "harbour/dev/theirs")
 	private("dev", "harbour/ops/mine")
-	b.apply(t, "harbour/dev/theirs", 2, events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}, Disabled: true})
+	b.apply(t, "harbour/dev/theirs", 2, events.CatalogChanged{
+		Visibility: events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}, Disabled: true,
+	})
 	private("ops")
 	private("olm", "harbour/ops/mine")
 }
@@ -358,8 +440,14 @@ func TestVisibility(t *testing.T) {
 func TestPrivateCatalogWakesWhoNamesIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.reads(t, "ops", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "curated", Namespace: "dev"}, Answer: "ready"})
-	b.reads(t, "other", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "fleet"}, Answer: "ready"})
+	b.reads(t, "ops", resolution.Read{
+		Kind:    resolution.ReadCatalog,
+		Catalog: resolution.CatalogKey{Name: "curated", Namespace: "dev"}, Answer: "ready",
+	})
+	b.reads(t, "other", resolution.Read{
+		Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "fleet"},
+		Answer: "ready",
+	})
 	const subject = "harbour/dev/curated"
 	dev := events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}
 	ops := []string{"ops"}
@@ -368,7 +456,10 @@ func TestPrivateCatalogWakesWhoNamesIt(t *testing.T) {
 		{"costs something else", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, nil},
 		{"is switched off", subject, events.CatalogChanged{Visibility: dev, Priority: 3, Disabled: true}, ops},
 		{"is switched on", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, ops},
-		{"is seen by all", subject, events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour"}, Priority: 3}, ops},
+		{"is seen by all", subject, events.CatalogChanged{
+			Visibility: events.CatalogVisibility{Cluster: "harbour"},
+			Priority:   3,
+		}, ops},
 		{"is its namespace's again", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, ops},
 		{"goes", subject, events.CatalogRemoved{}, ops},
 	})
@@ -385,7 +476,11 @@ func TestNewestCauseIsWhatTheSnapshotKnows(t *testing.T) {
 	lanes := bus.NewLanes(b.pool, store.DirtyTable, slog.New(slog.DiscardHandler))
 	for _, cause := range []string{"group", "subscription"} {
 		err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
-			return lanes.Mark(t.Context(), tx, bus.Interactive, bus.Scope{Tenant: tenant, Cluster: "harbour", Namespace: "ports", Cause: cause, TraceParent: "trace of the " + cause})
+			return lanes.Mark(t.Context(), tx, bus.Interactive,
+				bus.Scope{
+					Tenant: tenant, Cluster: "harbour", Namespace: "ports", Cause: cause,
+					TraceParent: "trace of the " + cause,
+				})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,9 @@ func (s *Store) Touched(ctx context.Context, q previewapi.Question) ([]previewap
 	return slices.Compact(all), nil
 }
 
-func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previewapi.Hypothesis) ([]previewapi.Scope, error) {
+func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previewapi.Hypothesis) (
+	[]previewapi.Scope, error,
+) {
 	p, err := h.Payload()
 	if err != nil {
 		return nil, err
@@ -78,7 +80,9 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 
 // touchedByRevision is what a stored revision, put in service in a catalog, changes for its clusters: packages that
 // differ from one of the revisions in service. Any catalog may have published it.
-func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (what touchedReads, err error) {
+func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (
+	what touchedReads, err error,
+) {
 	next, err := packagesIn(ctx, tx, tenant, revision)
 	if err != nil {
 		return what, err
@@ -86,7 +90,8 @@ func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subjec
 	if len(next) == 0 {
 		return what, errs.New(errs.NotFound, "catalog revision %s is not stored, or is empty", revision)
 	}
-	rows, err := tx.Query(ctx, `select revision, failed from resolver.catalog_revisions where tenant = $1 and subject = $2`, tenant, subject)
+	rows, err := tx.Query(ctx, `select revision, failed from resolver.catalog_revisions
+		where tenant = $1 and subject = $2`, tenant, subject)
 	if err != nil {
 		return what, fmt.Errorf("read the revisions of catalog %s: %w", subject, pg.Err(err))
 	}
@@ -134,7 +139,8 @@ func (a *touchedReads) differ(before, next map[string]string) (digests []string)
 }
 
 func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[string]string, error) {
-	rows, err := tx.Query(ctx, `select package, digest from catalog_api.revision_packages where tenant = $1 and revision = $2`, tenant, revision)
+	rows, err := tx.Query(ctx, `select package, digest from catalog_api.revision_packages
+		where tenant = $1 and revision = $2`, tenant, revision)
 	if err != nil {
 		return nil, fmt.Errorf("read catalog revision %s: %w", revision, pg.Err(err))
 	}
@@ -148,9 +154,12 @@ func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[st
 
 // askers are the scopes whose read set is touched, where the catalog can be seen at all; who named it is
 // touched in all of its cluster (R-CAT-85).
-func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what touchedReads) ([]previewapi.Scope, error) {
+func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what touchedReads) (
+	[]previewapi.Scope, error,
+) {
 	var cluster, namespace string
-	err := tx.QueryRow(ctx, `select visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).
+	err := tx.QueryRow(ctx, `select visibility_cluster, visibility_namespace from resolver.catalogs
+		where tenant = $1 and subject = $2`, tenant, subject).
 		Scan(&cluster, &namespace)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errs.New(errs.NotFound, "there is no catalog %s", subject)
@@ -167,8 +176,8 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 	}
 	rows, err := tx.Query(ctx, `select distinct a.cluster, a.namespace from (`+strings.Join(arms, ` union all `)+`) a
 		where @cluster in ('', a.cluster) and (@namespace in ('', a.namespace) or a.kind = 'catalog')`, pgx.NamedArgs{
-		"tenant": tenant, "subject": subject, "name": catalogKey(subject).Name, "packages": what.packages, "apis": what.apis,
-		"cluster": cluster, "namespace": namespace,
+		"tenant": tenant, "subject": subject, "name": catalogKey(subject).Name, "packages": what.packages,
+		"apis": what.apis, "cluster": cluster, "namespace": namespace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find the namespaces that ask catalog %s: %w", subject, pg.Err(err))
@@ -181,7 +190,9 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 }
 
 // chosen are the scopes that an approval policy chooses as it is, or by further selectors.
-func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) ([]previewapi.Scope, error) {
+func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) (
+	[]previewapi.Scope, error,
+) {
 	before, err := readPolicy(ctx, tx, tenant, strings.TrimPrefix(subject, policySubject))
 	if err != nil {
 		return nil, err
@@ -210,11 +221,14 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 }
 
 // DisabledCatalogs reads the disabled catalogs among these subjects, as a scope would see them if they were not.
-func (s *Store) DisabledCatalogs(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) ([]decide.Catalog, error) {
+func (s *Store) DisabledCatalogs(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) (
+	[]decide.Catalog, error,
+) {
 	if len(subjects) == 0 {
 		return nil, nil
 	}
-	rows, err := s.pool.Query(ctx, catalogsSeen+` and c.disabled and c.subject = any ($4) order by c.subject`, tenant, scope.Cluster, scope.Namespace, subjects)
+	rows, err := s.pool.Query(ctx, catalogsSeen+` and c.disabled and c.subject = any ($4) order by c.subject`, tenant,
+		scope.Cluster, scope.Namespace, subjects)
 	if err != nil {
 		return nil, fmt.Errorf("read disabled catalogs: %w", pg.Err(err))
 	}

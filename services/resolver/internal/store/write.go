@@ -65,7 +65,9 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 }
 
 // Settle records the subscriptions for dependencies of finished plans.
-func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan, c Cause) error {
+func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan,
+	c Cause,
+) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		w := s.writer(l, c)
 		w.guard()
@@ -89,7 +91,8 @@ func (w writer) guard() {
 		on conflict (tenant, cluster, namespace) do update set decisions = s.decisions + 1 where s.decisions = $4`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, l.Decisions).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() == 0 {
-			return errs.New(errs.Conflict, "another worker decided for %s/%s meanwhile", l.Scope.Cluster, l.Scope.Namespace)
+			return errs.New(errs.Conflict, "another worker decided for %s/%s meanwhile", l.Scope.Cluster,
+				l.Scope.Namespace)
 		}
 		return nil
 	})
@@ -98,29 +101,33 @@ func (w writer) guard() {
 	if l.clock == noClock {
 		w.queue(`insert into resolver.catalog_clock (tenant, changes) values ($1, 0) on conflict do nothing`, l.Tenant)
 	}
-	w.b.Queue(`select changes from resolver.catalog_clock where tenant = $1 for share`, l.Tenant).QueryRow(func(row pgx.Row) error {
-		var clock int64
-		if err := row.Scan(&clock); err != nil {
-			return err
-		}
-		if clock != max(l.clock, 0) {
-			return errs.New(errs.Conflict, "a catalog changed while %s/%s was resolved", l.Scope.Cluster, l.Scope.Namespace)
-		}
-		return nil
-	})
+	w.b.Queue(`select changes from resolver.catalog_clock where tenant = $1 for share`, l.Tenant).QueryRow(
+		func(row pgx.Row) error {
+			var clock int64
+			if err := row.Scan(&clock); err != nil {
+				return err
+			}
+			if clock != max(l.clock, 0) {
+				return errs.New(errs.Conflict, "a catalog changed while %s/%s was resolved", l.Scope.Cluster,
+					l.Scope.Namespace)
+			}
+			return nil
+		})
 }
 
 // guardCluster makes sure that what is known of the cluster stays as it was until the transaction ends.
 func (w writer) guardCluster() {
 	l := w.l
-	w.b.Queue(`select coalesce((select changes from resolver.clusters where tenant = $1 and name = $2 for share), 0)`, l.Tenant, l.Scope.Cluster).
+	w.b.Queue(`select coalesce((select changes from resolver.clusters where tenant = $1 and name = $2 for share), 0)`,
+		l.Tenant, l.Scope.Cluster).
 		QueryRow(func(row pgx.Row) error {
 			var changes int64
 			if err := row.Scan(&changes); err != nil {
 				return err
 			}
 			if changes != l.changes {
-				return errs.New(errs.Conflict, "what is known of cluster %s changed while %s was resolved", l.Scope.Cluster, l.Scope.Namespace)
+				return errs.New(errs.Conflict, "what is known of cluster %s changed while %s was resolved",
+					l.Scope.Cluster, l.Scope.Namespace)
 			}
 			return nil
 		})
@@ -146,7 +153,9 @@ func (s *Store) writer(l Loaded, c Cause) writer {
 }
 
 // append queues events whose rows are written here, too, and returns the version that their stream will have.
-func (w writer) append(correlation string, stream events.StreamID, name string, expected int64, payloads ...events.Payload) (int64, error) {
+func (w writer) append(correlation string, stream events.StreamID, name string, expected int64,
+	payloads ...events.Payload,
+) (int64, error) {
 	for i := range payloads {
 		*w.folded = append(*w.folded, events.EventID(w.c.Command, stream, i).String())
 	}
@@ -188,8 +197,8 @@ func (w writer) meta(correlation string) events.Meta {
 		correlation = w.c.Command.String()
 	}
 	return events.Meta{
-		Tenant: w.l.Tenant, Source: events.Resolver, Command: w.c.Command, Correlation: correlation, Causation: w.c.Event,
-		TraceParent: w.c.TraceParent, Time: w.s.now().UTC(),
+		Tenant: w.l.Tenant, Source: events.Resolver, Command: w.c.Command, Correlation: correlation,
+		Causation: w.c.Event, TraceParent: w.c.TraceParent, Time: w.s.now().UTC(),
 	}
 }
 
@@ -198,24 +207,36 @@ func (w writer) subject(name string) string {
 }
 
 func (w writer) planStream(id string) events.StreamID {
-	return events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id), Incarnation: 1}
+	return events.StreamID{
+		Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id),
+		Incarnation: 1,
+	}
 }
 
 // requestImages asks the indexer for bundle images. The rows stay until the log has their content, or nobody
 // asks for them any more.
 func (w writer) requestImages(list []decide.Wanted) {
-	slices.SortFunc(list, func(a, b decide.Wanted) int { // one order for all, so that two decisions never wait for each other in a ring
-		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
+	slices.SortFunc(list, func(a, b decide.Wanted) int {
+		// one order for all, so that two decisions never wait for each other in a ring
+		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image),
+			cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
 	})
 	for _, x := range list {
 		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
-		image := resolution.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
+		image := resolution.BundleImage{
+			Image: storable(x.Image), Package: storable(x.Package),
+			Bundle: storable(x.Bundle),
+		}
 		// A scope that begins to ask locks a row that is there, so that nobody deletes it meanwhile (withdrawRequests).
 		action := `do update set since = w.since`
-		if w.l.reads[resolution.Read{Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject}, Name: image.ReadName()}] {
+		if w.l.reads[resolution.Read{
+			Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject},
+			Name: image.ReadName(),
+		}] {
 			action = `do nothing`
 		}
-		w.queue(`insert into resolver.wanted_images as w (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5)
+		w.queue(`insert into resolver.wanted_images as w (tenant, subject, image, package, bundle)
+			values ($1, $2, $3, $4, $5)
 			on conflict (tenant, subject, image, package, bundle) `+action, w.l.Tenant, subject, image.Image, image.Package, image.Bundle)
 	}
 }
@@ -228,7 +249,8 @@ func (w writer) reads(now map[resolution.Read]bool) {
 	gone, come := difference(w.l.reads, now), difference(now, w.l.reads)
 	if len(gone.kinds) > 0 {
 		w.queue(`delete from resolver.reads r using unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)
-			where r.tenant = $1 and r.cluster = $2 and r.namespace = $3 and (r.kind, r.catalog, r.name) = (u.k, u.c, u.n)`,
+			where r.tenant = $1 and r.cluster = $2 and r.namespace = $3 and (r.kind, r.catalog, r.name) = (u.k, u.c,
+			u.n)`,
 			w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, gone.kinds, gone.subjects, gone.names)
 	}
 	if len(come.kinds) > 0 {
@@ -245,7 +267,8 @@ type columns struct{ kinds, subjects, names []string }
 func difference(a, b map[resolution.Read]bool) (c columns) {
 	for r := range a {
 		if !b[r] {
-			c.kinds, c.subjects, c.names = append(c.kinds, string(r.Kind)), append(c.subjects, r.Catalog.Name), append(c.names, r.Name)
+			c.kinds, c.subjects, c.names = append(c.kinds, string(r.Kind)), append(c.subjects, r.Catalog.Name),
+				append(c.names, r.Name)
 		}
 	}
 	return c
@@ -264,7 +287,8 @@ func (w writer) withdrawRequests(now map[resolution.Read]bool) {
 		return
 	}
 	const wish = `w.tenant = $1 and (w.subject, w.image || ' ' || w.package || ' ' || w.bundle) in (select s, n from unnest($2::text[], $3::text[]) as u(s, n))`
-	w.queue(`select from resolver.wanted_images w where `+wish+` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
+	w.queue(`select from resolver.wanted_images w where `+wish+
+		` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
 	w.queue(`delete from resolver.wanted_images w where `+wish+` and not exists (
 		select from resolver.reads r where r.tenant = $1 and r.kind = 'image' and r.catalog = w.subject
 		  and r.name = w.image || ' ' || w.package || ' ' || w.bundle and (r.cluster, r.namespace) <> ($4, $5))`,
@@ -330,12 +354,18 @@ func (w writer) recordOutcome(t decide.SubscriptionEvent) error {
 		}
 	}
 	sub := t.Subscription
-	stream := events.StreamID{Kind: events.KindSubscription, Key: events.Key(w.l.Tenant, events.KindSubscription, w.subject(sub.Name)), Incarnation: sub.Incarnation}
+	stream := events.StreamID{
+		Kind: events.KindSubscription,
+		Key:  events.Key(w.l.Tenant, events.KindSubscription, w.subject(sub.Name)), Incarnation: sub.Incarnation,
+	}
 	version, err := w.append(sub.Correlation, stream, sub.Name, sub.Version, t.Event)
 	if err != nil {
 		return err
 	}
-	after := decide.EvolveSubscription(&sub, decide.Event{Incarnation: sub.Incarnation, Version: version, Payload: t.Event})
+	after := decide.EvolveSubscription(&sub, decide.Event{
+		Incarnation: sub.Incarnation, Version: version,
+		Payload: t.Event,
+	})
 	outcome, err := encode(after.Outcome)
 	if err != nil {
 		return err
@@ -383,7 +413,8 @@ func (w writer) explanation(t decide.SubscriptionEvent) error {
 	if err != nil {
 		return err
 	}
-	w.queue(`insert into resolver.explanations as i (tenant, digest, document, created) values ($1, $2, $3, $4) `+keepAnew,
+	w.queue(`insert into resolver.explanations as i (tenant, digest, document, created) values ($1, $2, $3, $4) `+
+		keepAnew,
 		w.l.Tenant, t.Outcome.Explanation, body, w.s.now(), w.s.now().Add(-keptAnew))
 	return nil
 }
@@ -402,7 +433,8 @@ func (w writer) input(r resolution.Record) error {
 		return fmt.Errorf("keep input %s: %w", d.Short(), err)
 	}
 	// The input goes first: it waits for a sweep that removes an old one, whose references go along.
-	w.queue(`insert into resolver.inputs as i (tenant, digest, document, created, referred) values ($1, $2, $3, $4, true) `+keepAnew,
+	w.queue(`insert into resolver.inputs as i (tenant, digest, document, created, referred)
+		values ($1, $2, $3, $4, true) `+keepAnew,
 		w.l.Tenant, string(d), body, w.s.now(), w.s.now().Add(-keptAnew))
 	w.refer(refPackage, string(d), packagesOf(r))
 	return nil

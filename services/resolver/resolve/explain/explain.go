@@ -133,7 +133,8 @@ func (x *explainer) explanation(roots []int) resolution.Explanation {
 		e.Coarse = true
 		e.Statements = append(slices.Clone(e.Statements), resolution.Statement{
 			Kind: resolution.SearchTooLong,
-			Text: "these reasons contradict each other, but the conflict is too hard to tell whether all of them are needed; " +
+			Text: "these reasons contradict each other, but the conflict is too hard to tell whether all of them are " +
+				"needed; " +
 				"fewer may be enough",
 		})
 	}
@@ -151,7 +152,8 @@ func (x *explainer) exists(root int) resolution.Statement {
 	case !x.wanted(root):
 		return resolution.Statement{
 			Kind: resolution.SubscriptionNeeds, Subscription: r.Sub.Name, Package: r.Sub.Package, Bundle: x.ID(r.Node),
-			Text: fmt.Sprintf("%s stays, since subscription %s that follows it cannot be resolved", x.ID(r.Node), r.Sub.Name),
+			Text: fmt.Sprintf("%s stays, since subscription %s that follows it cannot be resolved", x.ID(r.Node),
+				r.Sub.Name),
 		}
 	}
 	return resolution.Statement{
@@ -162,7 +164,8 @@ func (x *explainer) exists(root int) resolution.Statement {
 
 func (x *explainer) wants(r *graph.Root) resolution.Statement {
 	s := resolution.Statement{
-		Kind: resolution.SubscriptionNeeds, Subscription: r.Sub.Name, Package: r.Sub.Package, Choices: x.ids(r.Candidates),
+		Kind: resolution.SubscriptionNeeds, Subscription: r.Sub.Name, Package: r.Sub.Package,
+		Choices: x.ids(r.Candidates),
 	}
 	if s.Revision = x.Revision(r.Candidates[0]); s.Revision != "" {
 		s.Catalog = x.CatalogOf(r.Candidates[0]).String()
@@ -174,7 +177,8 @@ func (x *explainer) wants(r *graph.Root) resolution.Statement {
 		s.Text = fmt.Sprintf("subscription %s follows %s, which has no successor in channel %s of package %s",
 			s.Subscription, x.ID(r.Node), cmp.Or(r.Sub.Channel, "(any)"), r.Sub.Package)
 	default:
-		s.Text = fmt.Sprintf("subscription %s follows %s and requires %s", s.Subscription, x.ID(r.Node), x.list(r.Candidates, "or"))
+		s.Text = fmt.Sprintf("subscription %s follows %s and requires %s", s.Subscription, x.ID(r.Node),
+			x.list(r.Candidates, "or"))
 	}
 	return s
 }
@@ -292,15 +296,17 @@ func (x *explainer) forbidden(why search.Reason) resolution.Statement {
 	case search.ByDeprecated:
 		s.Kind, s.Text = resolution.BundleDeprecated, fmt.Sprintf("bundle %s is deprecated", s.Bundle)
 	default:
-		s.Kind, s.Text = resolution.DuplicateAPI, fmt.Sprintf("bundle %s lists %s twice and so excludes itself", s.Bundle, op.Twice)
+		s.Kind, s.Text = resolution.DuplicateAPI, fmt.Sprintf("bundle %s lists %s twice and so excludes itself",
+			s.Bundle, op.Twice)
 	}
 	return s
 }
 
 func (x *explainer) replaces(n, csv graph.NodeID) resolution.Statement {
 	return resolution.Statement{
-		Kind: resolution.ReplacesConflict, Bundle: x.ID(n), Other: x.ID(csv), Package: x.Op(n).Package, Revision: x.Revision(n),
-		Text: fmt.Sprintf("%s conflicts with %s: one takes the place of the other", x.ID(n), x.ID(csv)),
+		Kind: resolution.ReplacesConflict, Bundle: x.ID(n), Other: x.ID(csv), Package: x.Op(n).Package,
+		Revision: x.Revision(n), Text: fmt.Sprintf("%s conflicts with %s: one takes the place of the other", x.ID(n),
+			x.ID(csv)),
 	}
 }
 
@@ -323,7 +329,8 @@ func (x *explainer) clash(s graph.SlotID) resolution.Statement {
 		out.Text = "there can be only one operator from package " + sl.Package
 	} else {
 		out.Kind = resolution.APIUnique
-		out.Text = fmt.Sprintf("there can be only one provider of %s (%s/%s)", sl.API.Kind, sl.API.Group, sl.API.Version)
+		out.Text = fmt.Sprintf("there can be only one provider of %s (%s/%s)", sl.API.Kind, sl.API.Group,
+			sl.API.Version)
 	}
 	out.Text += ": " + x.list(who, "and")
 	return out
@@ -410,8 +417,9 @@ func joined(names []string, word string) string {
 func UnhealthyCatalog(c resolution.Catalog, reason string) resolution.Statement {
 	return resolution.Statement{
 		Kind: resolution.CatalogUnhealthy, Catalog: c.Key.String(),
-		Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: "+
-			"repair, disable or remove it",
+		Text: fmt.Sprintf(
+			"catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: "+
+				"repair, disable or remove it",
 			c.Key, cmp.Or(reason, "it could not be loaded")),
 	}
 }

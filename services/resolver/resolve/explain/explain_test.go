@@ -21,7 +21,8 @@ func one(name string, words ...string) catalog.Package {
 // TestFailure: each failure names who cannot be had, what it requires and what excludes that (R-RES-43).
 func TestFailure(t *testing.T) {
 	t.Parallel()
-	view := fixture.New().Add("fleet", 0, one("a", "gives:X"), one("b", "gives:X"), one("c", "pkg:a >=2.0.0"), one("old", "deprecated"))
+	view := fixture.New().Add("fleet", 0, one("a", "gives:X"), one("b", "gives:X"), one("c", "pkg:a >=2.0.0"),
+		one("old", "deprecated"))
 	start := fixture.Sub("old", "old", "stable")
 	start.StartingCSV = "old.v1.0.0"
 	sub := func(name string) resolution.Subscription { return fixture.Sub(name, name, "stable") }
@@ -38,16 +39,21 @@ func TestFailure(t *testing.T) {
 			"subscription b to package b exists",
 			"there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and fleet/stable/b.v1.0.0",
 		}},
-		"an installed provider": {[]resolution.Subscription{sub("a")}, []resolution.Installed{fixture.Installed("b", "1.0.0", "", "gives:X")}, []string{
-			"unsatisfiable of [a] [b.v1.0.0]",
-			"clusterserviceversion b.v1.0.0 exists and is not referenced by a subscription",
-			"subscription a requires fleet/stable/a.v1.0.0",
-			"subscription a to package a exists",
-			"there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and installed b.v1.0.0",
-		}},
+		"an installed provider": {
+			[]resolution.Subscription{sub("a")},
+			[]resolution.Installed{fixture.Installed("b", "1.0.0", "", "gives:X")},
+			[]string{
+				"unsatisfiable of [a] [b.v1.0.0]",
+				"clusterserviceversion b.v1.0.0 exists and is not referenced by a subscription",
+				"subscription a requires fleet/stable/a.v1.0.0",
+				"subscription a to package a exists",
+				"there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and installed b.v1.0.0",
+			},
+		},
 		"a version that no catalog has": {[]resolution.Subscription{sub("c")}, nil, []string{
 			"unsatisfiable of [c] []",
-			"bundle fleet/stable/c.v1.0.0 requires an operator of package a in range >=2.0.0; the visible catalogs have a 1.0.0",
+			"bundle fleet/stable/c.v1.0.0 requires an operator of package a in range >=2.0.0; the visible catalogs " +
+				"have a 1.0.0",
 			"subscription c requires fleet/stable/c.v1.0.0",
 			"subscription c to package c exists",
 		}},
@@ -59,7 +65,8 @@ func TestFailure(t *testing.T) {
 		}},
 		"no such package": {[]resolution.Subscription{sub("olf")}, nil, []string{
 			"unsatisfiable of [olf] []",
-			"no operators found in package olf in catalog fleet referenced by subscription olf; similar packages there are old",
+			"no operators found in package olf in catalog fleet referenced by subscription olf; similar packages " +
+				"there are old",
 			"subscription olf to package olf exists",
 		}},
 	} {

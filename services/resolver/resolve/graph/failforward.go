@@ -47,7 +47,8 @@ func overtaken(i resolution.Installed, successor map[string]resolution.Installed
 			return at.CSV != i.CSV && at.Phase == phaseFailed, nil
 		}
 		if at.Phase != phaseReplacing {
-			return false, fmt.Errorf("csv %s in phase %s instead of %s, though %s replaces it", at.CSV, at.Phase, phaseReplacing, next.CSV)
+			return false, fmt.Errorf("csv %s in phase %s instead of %s, though %s replaces it", at.CSV, at.Phase,
+				phaseReplacing, next.CSV)
 		}
 		if seen[next.CSV] {
 			return false, fmt.Errorf("csv %s has already been seen among those that replace %s", next.CSV, i.CSV)

@@ -69,17 +69,19 @@ func (g *Graph) malformed(n NodeID) (Fault, bool) {
 
 func malformedChannel(c resolution.CatalogKey, p *offer.Package, ch *offer.Channel) Fault {
 	return Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
-		Kind: resolution.ChannelMalformed, Catalog: c.String(), Revision: string(p.Digest), Package: p.Name, Channel: ch.Name,
-		Text: fmt.Sprintf("catalog %s: %v", c, ch.Err),
+		Kind: resolution.ChannelMalformed, Catalog: c.String(), Revision: string(p.Digest), Package: p.Name,
+		Channel: ch.Name, Text: fmt.Sprintf("catalog %s: %v", c, ch.Err),
 	}}
 }
 
 // twoOfOnePackage is the fault of two installed CSVs of one package that both meet a requirement.
 func (g *Graph) twoOfOnePackage(r *offer.Requirement, a, b NodeID) Fault {
 	return Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
-		Kind: resolution.ChannelMalformed, Bundle: g.ID(a), Other: g.ID(b), Package: g.Op(a).Package, Requirement: r.Text,
-		Text: fmt.Sprintf("%s and %s are two operators of one package %q, and which of them counts for a requirement %s is not known; "+
-			"one of them has to go first",
+		Kind: resolution.ChannelMalformed, Bundle: g.ID(a), Other: g.ID(b), Package: g.Op(a).Package,
+		Requirement: r.Text, Text: fmt.Sprintf(
+			"%s and %s are two operators of one package %q, and which of them counts for a requirement %s is not "+
+				"known; "+
+				"one of them has to go first",
 			g.ID(a), g.ID(b), g.Op(a).Package, r.Text),
 	}}
 }

@@ -99,8 +99,9 @@ func Build(in *resolution.Input, r *Reader) *Graph {
 func newGraph(in *resolution.Input, r *Reader) *Graph {
 	g := &Graph{
 		Reader: r, namespace: in.Scope.Namespace, Effort: in.Effort, Bounds: resolution.CompileBounds(in.Policy.Bounds),
-		csvs: make(map[string]NodeID, len(in.Installed)), operatorOf: map[operatorKey]int32{}, chains: map[chainKey][]NodeID{},
-		unordered: map[entryKey]NodeID{}, slots: newSlots(), needOf: map[requirementKey]int32{}, offers: map[requirementKey]*offers{},
+		csvs: make(map[string]NodeID, len(in.Installed)), operatorOf: map[operatorKey]int32{},
+		chains: map[chainKey][]NodeID{}, unordered: map[entryKey]NodeID{}, slots: newSlots(),
+		needOf: map[requirementKey]int32{}, offers: map[requirementKey]*offers{},
 		reach: cmp.Or(in.Policy.MaxReach, MaxReach),
 	}
 	for _, c := range r.catalogs {

@@ -39,22 +39,57 @@ func roots(list []*graph.Partition) []string {
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	view := fixture.New().Add("fleet", 0,
-		one("a", "api:X"), one("b", "gives:X"), one("c"), one("d", "gives:Y"), one("e", "gives:Y"), one("f", "pkg:c >=1.0.0"),
-		fixture.Pkg("g", "stable").Bundle("2.0.0").Channel("stable", "2.0.0<1.0.0").P)
+		one("a", "api:X"), one("b", "gives:X"), one("c"), one("d", "gives:Y"), one("e", "gives:Y"),
+		one("f", "pkg:c >=1.0.0"), fixture.Pkg("g", "stable").Bundle("2.0.0").Channel("stable", "2.0.0<1.0.0").P)
 	for name, c := range map[string]struct {
 		subs   []resolution.Subscription
 		have   []resolution.Installed
 		shared bool
 		want   []string
 	}{
-		"nothing in common":                     {[]resolution.Subscription{sub("b"), sub("c")}, nil, false, []string{"b", "c"}},
-		"joint plans":                           {[]resolution.Subscription{sub("b"), sub("c")}, nil, true, []string{"b c"}},
-		"a requirement":                         {[]resolution.Subscription{sub("a"), sub("b"), sub("c")}, nil, false, []string{"a b", "c"}},
-		"one package":                           {[]resolution.Subscription{sub("c"), sub("f")}, nil, false, []string{"c f"}},
-		"one API":                               {[]resolution.Subscription{sub("d"), sub("e")}, nil, false, []string{"d e"}},
-		"what is installed provides":            {[]resolution.Subscription{sub("a")}, []resolution.Installed{fixture.Installed("z", "1.0.0", "", "gives:X")}, false, []string{"a z.v1.0.0"}},
-		"a bundle that replaces what is there":  {[]resolution.Subscription{sub("g")}, []resolution.Installed{{CSV: "g.v1.0.0"}}, false, []string{"g g.v1.0.0"}},
-		"what is installed and touches nothing": {[]resolution.Subscription{sub("c")}, []resolution.Installed{fixture.Installed("z", "1.0.0", "")}, false, []string{"c", "z.v1.0.0"}},
+		"nothing in common": {
+			[]resolution.Subscription{sub("b"), sub("c")},
+			nil, false,
+			[]string{"b", "c"},
+		},
+		"joint plans": {
+			[]resolution.Subscription{sub("b"), sub("c")},
+			nil, true,
+			[]string{"b c"},
+		},
+		"a requirement": {
+			[]resolution.Subscription{sub("a"), sub("b"), sub("c")},
+			nil, false,
+			[]string{"a b", "c"},
+		},
+		"one package": {
+			[]resolution.Subscription{sub("c"), sub("f")},
+			nil, false,
+			[]string{"c f"},
+		},
+		"one API": {
+			[]resolution.Subscription{sub("d"), sub("e")},
+			nil, false,
+			[]string{"d e"},
+		},
+		"what is installed provides": {
+			[]resolution.Subscription{sub("a")},
+			[]resolution.Installed{fixture.Installed("z", "1.0.0", "", "gives:X")},
+			false,
+			[]string{"a z.v1.0.0"},
+		},
+		"a bundle that replaces what is there": {
+			[]resolution.Subscription{sub("g")},
+			[]resolution.Installed{{CSV: "g.v1.0.0"}},
+			false,
+			[]string{"g g.v1.0.0"},
+		},
+		"what is installed and touches nothing": {
+			[]resolution.Subscription{sub("c")},
+			[]resolution.Installed{fixture.Installed("z", "1.0.0", "")},
+			false,
+			[]string{"c", "z.v1.0.0"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,11 +116,25 @@ func TestCandidatesByPreference(t *testing.T) {
 		have []resolution.Installed
 		want []string
 	}{
-		"a channel":             {fixture.Sub("s", "a", "alpha"), nil, []string{"fleet/alpha/a.v3.0.0", "fleet/alpha/a.v2.0.0"}},
-		"any channel":           {fixture.Sub("s", "a", ""), nil, []string{"fleet/stable/a.v2.0.0", "fleet/stable/a.v1.0.0", "fleet/alpha/a.v3.0.0", "fleet/alpha/a.v2.0.0"}},
-		"a starting CSV":        {starting, nil, []string{"fleet/alpha/a.v2.0.0"}},
-		"successors":            {fixture.Sub("s", "a", "stable"), []resolution.Installed{fixture.Installed("a", "1.0.0", "s")}, []string{"fleet/stable/a.v2.0.0", "installed a.v1.0.0"}},
-		"none, but what it has": {fixture.Sub("s", "a", "alpha"), []resolution.Installed{fixture.Installed("a", "1.0.0", "s")}, []string{"installed a.v1.0.0"}},
+		"a channel": {
+			fixture.Sub("s", "a", "alpha"), nil,
+			[]string{"fleet/alpha/a.v3.0.0", "fleet/alpha/a.v2.0.0"},
+		},
+		"any channel": {
+			fixture.Sub("s", "a", ""), nil,
+			[]string{"fleet/stable/a.v2.0.0", "fleet/stable/a.v1.0.0", "fleet/alpha/a.v3.0.0", "fleet/alpha/a.v2.0.0"},
+		},
+		"a starting CSV": {starting, nil, []string{"fleet/alpha/a.v2.0.0"}},
+		"successors": {
+			fixture.Sub("s", "a", "stable"),
+			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s")},
+			[]string{"fleet/stable/a.v2.0.0", "installed a.v1.0.0"},
+		},
+		"none, but what it has": {
+			fixture.Sub("s", "a", "alpha"),
+			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s")},
+			[]string{"installed a.v1.0.0"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

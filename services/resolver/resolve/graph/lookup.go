@@ -26,12 +26,14 @@ func (l lookup) complete() bool { return len(l.packages) > 0 && l.channel && l.e
 
 func (l lookup) statements(g *Graph) []resolution.Statement {
 	s := resolution.Statement{
-		Subscription: l.sub.Name, Package: l.sub.Package, Channel: l.sub.Channel, Catalog: l.sub.Catalog, Revision: l.revision(),
+		Subscription: l.sub.Name, Package: l.sub.Package, Channel: l.sub.Channel, Catalog: l.sub.Catalog,
+		Revision: l.revision(),
 	}
 	switch {
 	case len(l.packages) == 0 && l.empty(g):
 		s.Kind = resolution.CatalogMissing
-		s.Text = fmt.Sprintf("no operators found from catalog %s referenced by subscription %s: it is empty", l.catalog(), l.sub.Name)
+		s.Text = fmt.Sprintf("no operators found from catalog %s referenced by subscription %s: it is empty",
+			l.catalog(), l.sub.Name)
 	case len(l.packages) == 0:
 		s.Kind = resolution.PackageNotFound
 		s.Channel = ""
@@ -41,18 +43,22 @@ func (l lookup) statements(g *Graph) []resolution.Statement {
 	case !l.channel:
 		s.Kind = resolution.ChannelNotFound
 		s.Choices = FirstChoices(l.channels())
-		s.Text = fmt.Sprintf("no operators found in channel %s of package %s in catalog %s referenced by subscription %s%s",
-			cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog(), l.sub.Name, instead("its channels are", s.Choices))
+		s.Text = fmt.Sprintf(
+			"no operators found in channel %s of package %s in catalog %s referenced by subscription %s%s",
+			cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog(), l.sub.Name,
+			instead("its channels are", s.Choices))
 	case !l.entries && l.back:
 		s.Kind = resolution.RollbackNotFound
 		s.Channel, s.Bundle = "", l.sub.Rollback.To
-		s.Text = fmt.Sprintf("subscription %s is to go back to %s, which package %s in catalog %s does not hold any more",
+		s.Text = fmt.Sprintf(
+			"subscription %s is to go back to %s, which package %s in catalog %s does not hold any more",
 			l.sub.Name, l.sub.Rollback.To, l.sub.Package, l.catalog())
 	case !l.entries:
 		s.Kind = resolution.StartingCSVNotFound
 		s.Bundle = l.sub.StartingCSV
 		s.Choices = l.bundles()
-		s.Text = fmt.Sprintf("no operators found with name %s in channel %s of package %s in catalog %s referenced by subscription %s%s",
+		s.Text = fmt.Sprintf(
+			"no operators found with name %s in channel %s of package %s in catalog %s referenced by subscription %s%s",
 			l.sub.StartingCSV, cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog(), l.sub.Name,
 			instead("similar ones are", s.Choices))
 	default:
@@ -168,7 +174,8 @@ func catalogMissing(s *resolution.Subscription, visible []resolution.Catalog) re
 	key := resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
 	return resolution.Statement{
 		Kind: resolution.CatalogMissing, Subscription: s.Name, Catalog: key.String(), Choices: FirstChoices(names),
-		Text: fmt.Sprintf("no operators found from catalog %s referenced by subscription %s: no such catalog is visible here%s",
+		Text: fmt.Sprintf(
+			"no operators found from catalog %s referenced by subscription %s: no such catalog is visible here%s",
 			key, s.Name, instead("visible catalogs are", FirstChoices(names))),
 	}
 }

@@ -306,7 +306,9 @@ func (g *Graph) packages(r *offer.Requirement, c resolution.CatalogKey) []string
 
 // inChannel adds the matching entries from the head down, as long as that does not take too much. A malformed channel
 // that holds a match is a fault (RESOLVER-NOTES 3.3): its order is not known.
-func (o *offers) inChannel(g *Graph, r *offer.Requirement, p *offer.Package, ch *offer.Channel, into *[]found, limit int) {
+func (o *offers) inChannel(g *Graph, r *offer.Requirement, p *offer.Package, ch *offer.Channel, into *[]found,
+	limit int,
+) {
 	if ch.Err != nil {
 		for _, name := range slices.Sorted(maps.Keys(ch.All)) { // in an order, so that the cost is always the same
 			if o.cost > limit {

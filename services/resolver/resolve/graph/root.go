@@ -123,7 +123,10 @@ func (r *Root) catalogs(g *Graph) ([]int32, bool) {
 		return nil, false
 	}
 	if !c.Ready {
-		r.Faults = append(r.Faults, Fault{Class: resolution.ClassCatalogUnavailable, Statement: catalogNotReady(r.Sub, c)})
+		r.Faults = append(r.Faults, Fault{
+			Class:     resolution.ClassCatalogUnavailable,
+			Statement: catalogNotReady(r.Sub, c),
+		})
 		return nil, false
 	}
 	i := slices.IndexFunc(g.Catalogs, func(o resolution.Catalog) bool { return o.Key == c.Key })
@@ -288,9 +291,10 @@ func (r *Root) ambiguous(g *Graph, s *joinedChannel) Fault {
 	}
 	slices.Sort(names)
 	return Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
-		Kind: resolution.ChannelMalformed, Subscription: r.Sub.Name, Package: r.Sub.Package, Channel: s.name, Choices: names,
-		Text: fmt.Sprintf("subscription %s names no catalog, and channel %s of package %s is in catalogs %s, "+
-			"which together are no chain with one head; name one of them",
+		Kind: resolution.ChannelMalformed, Subscription: r.Sub.Name, Package: r.Sub.Package, Channel: s.name,
+		Choices: names, Text: fmt.Sprintf(
+			"subscription %s names no catalog, and channel %s of package %s is in catalogs %s, "+
+				"which together are no chain with one head; name one of them",
 			r.Sub.Name, s.name, r.Sub.Package, strings.Join(names, " and ")),
 	}}
 }

@@ -154,7 +154,11 @@ func (p *Plan) lasts(cands []graph.NodeID) bool {
 // bringing is the index of the first chosen one among the candidates of a requirement that does not leave, -1 where
 // there is none.
 func (p *Plan) bringing(cands []graph.NodeID) int {
-	return slices.IndexFunc(cands, func(n graph.NodeID) bool { _, goes := p.leaving[n]; return !goes && p.solution.Has(n) })
+	return slices.IndexFunc(cands, func(n graph.NodeID) bool {
+		_, goes := p.leaving[n]
+		return !goes &&
+			p.solution.Has(n)
+	})
 }
 
 // companions are the planned nodes without which a planned node cannot be installed.

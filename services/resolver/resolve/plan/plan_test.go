@@ -38,20 +38,26 @@ func TestParts(t *testing.T) {
 		want   []string
 	}{
 		"one partition, nothing shared: apart": {
-			fixture.New().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", x...)), both, nil, false,
+			fixture.New().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", x...)),
+			both, nil, false,
 			[]string{"a.v2.0.0", "b.v2.0.0"},
 		},
 		"joint plans: together": {
 			fixture.New().Add("fleet", 0, one("a"), one("b")), both, nil, true, []string{"a.v1.0.0 b.v1.0.0"},
 		},
 		"what is installed serves: apart": {
-			fixture.New().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", x...)), append(both, sub("u", "x")),
-			[]resolution.Installed{fixture.Installed("x", "1.0.0", "u", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			fixture.New().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", x...)),
+			append(both, sub("u", "x")),
+			[]resolution.Installed{
+				fixture.Installed("x", "1.0.0", "u", x...),
+				fixture.Installed("b", "1.0.0", "t", "api:X"),
+			},
 			false,
 			[]string{"", "a.v1.0.0", "b.v2.0.0"},
 		},
 		"a requirement that something new meets: together, what is required first": {
-			fixture.New().Add("fleet", 0, one("a", "api:X"), one("b", x...)), both, nil, false, []string{"b.v1.0.0 a.v1.0.0"},
+			fixture.New().Add("fleet", 0, one("a", "api:X"), one("b", x...)), both, nil, false,
+			[]string{"b.v1.0.0 a.v1.0.0"},
 		},
 		"an API moves from one to the other: together": {
 			fixture.New().Add("fleet", 0, two("a", nil, x), two("b", x, nil)), both,
@@ -61,13 +67,19 @@ func TestParts(t *testing.T) {
 		},
 		"who drops an API waits for who needs it no more: together": {
 			fixture.New().Add("fleet", 0, two("a", nil, x), two("b", nil, words("api:X"))), both,
-			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			[]resolution.Installed{
+				fixture.Installed("a", "1.0.0", "s", x...),
+				fixture.Installed("b", "1.0.0", "t", "api:X"),
+			},
 			false,
 			[]string{"a.v2.0.0 b.v2.0.0"},
 		},
 		"who keeps the API goes alone": {
 			fixture.New().Add("fleet", 0, two("a", x, x), two("b", words("api:X"), words("api:X"))), both,
-			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			[]resolution.Installed{
+				fixture.Installed("a", "1.0.0", "s", x...),
+				fixture.Installed("b", "1.0.0", "t", "api:X"),
+			},
 			false,
 			[]string{"a.v2.0.0", "b.v2.0.0"},
 		},

@@ -16,8 +16,8 @@ const (
 	Wanted State = iota
 	// Staying means that the installed CSV stays, with everything that it requires.
 	Staying
-	// Held means that it stays although it may not: it clashes with another one, is deprecated, or lacks something. What
-	// is met of its requirements today stays so.
+	// Held means that it stays although it may not: it clashes with another one, is deprecated, or lacks something.
+	// What is met of its requirements today stays so.
 	Held
 	// Fixed means that it stays, and nothing is asked for it.
 	Fixed
@@ -98,7 +98,8 @@ func Solve(part *graph.Partition, limit int) Solution {
 		case sat.Sat:
 			if !p.keepApart(h) {
 				return Solution{
-					Choices: h.queue, Taken: h.taken, TakenOver: h.takeovers(), States: p.states, Failures: p.failed, chooser: h,
+					Choices: h.queue, Taken: h.taken, TakenOver: h.takeovers(), States: p.states, Failures: p.failed,
+					chooser: h,
 				}
 			}
 		case sat.Unsat:
@@ -205,7 +206,8 @@ func (p *problem) literal(n graph.NodeID) sat.Lit { return sat.Var(p.Place[n] + 
 
 // failFaulty fails the roots that reach a fault.
 func (p *problem) failFaulty() {
-	if !p.HasFaults() && !slices.ContainsFunc(p.Roots, func(r *graph.Root) bool { return len(r.Faults)+len(r.InstalledFaults) > 0 }) {
+	if !p.HasFaults() && !slices.ContainsFunc(p.Roots,
+		func(r *graph.Root) bool { return len(r.Faults)+len(r.InstalledFaults) > 0 }) {
 		return
 	}
 	for i, r := range p.Roots {
@@ -240,7 +242,8 @@ func (p *problem) giveUp(limit int) {
 		undecided, beside = p.in(s), nil
 	}
 	p.fail(Failure{
-		Class: resolution.ClassTooHard, Roots: undecided, Undecided: &Undecided{Limit: limit, Roots: undecided, Beside: beside},
+		Class: resolution.ClassTooHard, Roots: undecided,
+		Undecided: &Undecided{Limit: limit, Roots: undecided, Beside: beside},
 	})
 	for _, r := range undecided {
 		p.demote(r)

@@ -20,7 +20,10 @@ func partitions(in resolution.Input) []*graph.Partition {
 
 // draw is a random namespace.
 func draw(t *rapid.T) []*graph.Partition {
-	return partitions(fixture.Draw(func(low, high int) int { return rapid.IntRange(low, high).Draw(t, "number") }).Input)
+	return partitions(fixture.Draw(func(low, high int) int {
+		return rapid.IntRange(low, high).Draw(
+			t, "number")
+	}).Input)
 }
 
 // ids name nodes.
@@ -107,14 +110,21 @@ func TestWhoFails(t *testing.T) {
 	}{
 		"nothing in the way": {fixture.Input(view, []resolution.Subscription{sub("a")}), map[string]State{"a": Wanted}},
 		"two providers of one API": {
-			fixture.Input(view, []resolution.Subscription{sub("a"), sub("b")}), map[string]State{"a": Absent, "b": Absent},
+			fixture.Input(view, []resolution.Subscription{sub("a"), sub("b")}),
+			map[string]State{"a": Absent, "b": Absent},
 		},
 		"a provider beside an installed one": {
 			fixture.Input(view, []resolution.Subscription{sub("a")}, fixture.Installed("b", "1.0.0", "", "gives:X")),
 			map[string]State{"a": Absent, "": Staying},
 		},
-		"no such package":            {fixture.Input(view, []resolution.Subscription{sub("nowhere")}), map[string]State{"nowhere": Absent}},
-		"a requirement nobody meets": {fixture.Input(view, []resolution.Subscription{sub("c")}), map[string]State{"c": Absent}},
+		"no such package": {
+			fixture.Input(view, []resolution.Subscription{sub("nowhere")}),
+			map[string]State{"nowhere": Absent},
+		},
+		"a requirement nobody meets": {
+			fixture.Input(view, []resolution.Subscription{sub("c")}),
+			map[string]State{"c": Absent},
+		},
 		"what is installed lacks it": {
 			fixture.Input(view, nil, fixture.Installed("d", "1.0.0", "", "api:Y")), map[string]State{"": Held},
 		},

@@ -5,6 +5,6 @@
 // processes of the member and removes its files. There is one pool for each user, since one user cannot end the
 // processes of another.
 //
-// Holders wait for their turn only while they hold nothing. Who holds a member already gets the next one at once: so two
-// tests that need two clusters each can never wait for one another.
+// Holders wait for their turn only while they hold nothing. Who holds a member already gets the next one at once: so
+// two tests that need two clusters each can never wait for one another.
 package pool

@@ -48,8 +48,8 @@ func (*Service) SetIn(
 			return approvalpolicy.Set{Spec: in.Event(), Metadata: committed, Others: others}, err
 		})
 	return model.ApprovalPolicy{
-		Name: name, Metadata: in.Metadata.Kept(), Spec: model.PolicySpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
-		Stream: out.Stream.String(), Version: out.Version,
+		Name: name, Metadata: in.Metadata.Kept(), Spec: model.PolicySpec(out.State.Spec), CreatedAt: out.Time,
+		UpdatedAt: out.Time, Stream: out.Stream.String(), Version: out.Version,
 	}, err
 }
 
@@ -73,6 +73,7 @@ func (*Service) DeleteIn(ctx context.Context, u *unit.Work, name string) error {
 // countOthers counts the policies of a tenant beside one, as the read model has them: those that are made in the same
 // moment may exceed the bound by a few.
 func countOthers(ctx context.Context, u *unit.Work, name string) (n int, err error) {
-	err = u.Tx.QueryRow(ctx, `select count(*) from gateway.approval_policies where tenant = $1 and name <> $2`, u.Caller.Tenant, name).Scan(&n)
+	err = u.Tx.QueryRow(ctx, `select count(*) from gateway.approval_policies where tenant = $1 and name <> $2`,
+		u.Caller.Tenant, name).Scan(&n)
 	return n, pg.Err(err)
 }

@@ -56,5 +56,8 @@ func (s *Service) Set(
 					return cataloghealth.Set{Scope: scope, Mode: in.Mode}, nil
 				})
 		})
-	return model.CatalogHealth{Cluster: scope.Cluster, Namespace: scope.Namespace, Mode: out.State.Chosen(), Position: position}, err
+	return model.CatalogHealth{
+		Cluster: scope.Cluster, Namespace: scope.Namespace, Mode: out.State.Chosen(),
+		Position: position,
+	}, err
 }

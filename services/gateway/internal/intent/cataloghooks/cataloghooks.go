@@ -50,7 +50,8 @@ var errTaken = errors.New("the push was taken by another gateway")
 // Make gives a catalog a hook, or its hook another secret.
 func (s *Service) Make(ctx context.Context, who model.Caller, name catalog.Name) (model.CatalogHook, error) {
 	if !s.hasKey() {
-		return model.CatalogHook{}, errs.New(errs.Unprocessable, "this installation has no key for hooks: give the gateway the setting hook-key, which `chandler keys` makes").
+		return model.CatalogHook{}, errs.New(errs.Unprocessable,
+			"this installation has no key for hooks: give the gateway the setting hook-key, which `chandler keys` makes").
 			At("/", "hook-key")
 	}
 	nonce := make([]byte, cataloghook.NonceBytes)
@@ -90,7 +91,10 @@ func (s *Service) Get(ctx context.Context, who model.Caller, name catalog.Name) 
 
 // Delete deletes a catalog's hook: its secret is worth nothing from then on.
 func (s *Service) Delete(ctx context.Context, who model.Caller, name catalog.Name) error {
-	return s.Units.Once(ctx, who, func(u *unit.Work) error { return s.Hooks.Delete(ctx, u.Tx, who.Tenant, name.Subject()) })
+	return s.Units.Once(ctx, who, func(u *unit.Work) error {
+		return s.Hooks.Delete(
+			ctx, u.Tx, who.Tenant, name.Subject())
+	})
 }
 
 func (s *Service) hasKey() bool { return len(s.Key) >= cataloghook.MinKey }

@@ -217,10 +217,12 @@ func (s *Service) decide(
 func (s *Service) answer(out decision, name catalog.Name, in model.ChangeCatalog) model.Catalog {
 	visibility := out.State.Spec.Visibility
 	return model.Catalog{
-		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Metadata: in.Kept(), Source: in.Source, Display: in.Display,
-		Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled, Default: s.isDefault(out.State),
-		Visibility: model.CatalogVisibility{Cluster: visibility.Cluster, Namespace: visibility.Namespace},
-		State:      model.CatalogLoading, AddedAt: out.Time, UpdatedAt: out.Time,
+		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Metadata: in.Kept(), Source: in.Source,
+		Display: in.Display, Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled,
+		Default: s.isDefault(out.State), Visibility: model.CatalogVisibility{
+			Cluster: visibility.Cluster, Namespace: visibility.Namespace,
+		},
+		State: model.CatalogLoading, AddedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version,
 	}
 }

@@ -20,7 +20,8 @@ const (
 	// that were made since, and those where something failed.
 	defaultsInterval = 5 * time.Second
 	// ownName is the status of a default catalog whose name was taken before.
-	ownName = "a catalog of your own has this name and stays as it is: remove it, and the default one comes with the next start of the gateway or the next change of the hub"
+	ownName = "a catalog of your own has this name and stays as it is: remove it, and the default one comes with the " +
+		"next start of the gateway or the next change of the hub"
 )
 
 // comesAsDefault reports whether the configuration names a catalog.
@@ -36,7 +37,9 @@ func (s *Service) isDefault(now catalog.State) bool {
 }
 
 func refuseDefault(name catalog.Name, what string) error {
-	return errs.New(errs.Conflict, "catalog %q comes with this installation (setting default-catalogs) and cannot be %s: disable it, and add one of your own under another name",
+	return errs.New(errs.Conflict,
+		"catalog %q comes with this installation (setting default-catalogs) and cannot be %s: disable it, and add "+
+			"one of your own under another name",
 		name.Subject(), what).At("/name", "default-catalog")
 }
 
@@ -123,7 +126,9 @@ func (s *Service) ensureDefaults(ctx context.Context, tenant string) error {
 		return err
 	})
 	if err == nil && len(own) > 0 {
-		s.Slog.WarnContext(ctx, "a tenant has catalogs of its own under the names of default catalogs; they stay as they are", "tenant", tenant, "catalogs", own)
+		s.Slog.WarnContext(
+			ctx, "a tenant has catalogs of its own under the names of default catalogs; they stay as they are",
+			"tenant", tenant, "catalogs", own)
 	}
 	return err
 }

@@ -79,7 +79,10 @@ func TestDefaultCatalogIsOnlySwitched(t *testing.T) {
 	if _, err := s.Remove(t.Context(), ann, fleet); !errs.Is(err, errs.Conflict) {
 		t.Errorf("removed: %v", err)
 	}
-	c, err := s.Change(t.Context(), ann, fleet, model.ChangeCatalog{Source: directory("/catalogs/fleet"), Disabled: true}, "")
+	c, err := s.Change(t.Context(), ann, fleet, model.ChangeCatalog{
+		Source:   directory("/catalogs/fleet"),
+		Disabled: true,
+	}, "")
 	if err != nil || !c.Disabled || !c.Default {
 		t.Errorf("disabled: %+v, %v", c, err)
 	}

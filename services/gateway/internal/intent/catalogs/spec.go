@@ -25,7 +25,8 @@ func (s *Service) spec(
 ) (catalog.Spec, error) {
 	settings := in.Source.Settings(in.Display)
 	spec := catalog.Spec{
-		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled, Templated: source.Templated(settings),
+		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled,
+		Templated: source.Templated(settings),
 	}
 	spec.Visibility = catalog.VisibilityOf(name, in.Visibility, s.GlobalNamespaces)
 	if err := checkSource(in.Source.Type, settings); err != nil {
@@ -75,10 +76,13 @@ func (s *Service) checkSecrets(ctx context.Context, u *unit.Work, in model.Catal
 		kind, ok := known[name]
 		switch {
 		case ok && !catalogsecret.Fits(in.Type, kind):
-			return errs.New(errs.Unprocessable, "catalog secret %q is of kind %s, which a source of type %s has no use for", name, kind, in.Type).
+			return errs.New(errs.Unprocessable,
+				"catalog secret %q is of kind %s, which a source of type %s has no use for", name, kind, in.Type).
 				At("/source/secrets", "secret-kind")
 		case !ok && how == model.ValidateStrict:
-			return errs.New(errs.Unprocessable, "no catalog secret %q is known, and validate=strict was asked for; known are: %s", name, rule.Choices(slices.Sorted(maps.Keys(known)))).
+			return errs.New(errs.Unprocessable,
+				"no catalog secret %q is known, and validate=strict was asked for; known are: %s", name,
+				rule.Choices(slices.Sorted(maps.Keys(known)))).
 				At("/source/secrets", "secret-known")
 		}
 	}

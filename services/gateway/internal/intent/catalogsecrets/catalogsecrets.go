@@ -43,7 +43,10 @@ func (s *Service) Set(
 		commitment, err := s.Secrets.Put(ctx, u.Tx, who.Tenant, name, in.Kind, in.Value, u.Now())
 		return catalogsecret.Set{Kind: in.Kind, Credential: commitment}, err
 	})
-	return model.CatalogSecret{Name: name, Kind: out.State.Kind, Commitment: out.State.Credential, UpdatedAt: out.Time, Position: position}, err
+	return model.CatalogSecret{
+		Name: name, Kind: out.State.Kind, Commitment: out.State.Credential, UpdatedAt: out.Time,
+		Position: position,
+	}, err
 }
 
 // Delete erases a credential. Catalogs that name it stay; their conditions say that it is missing.

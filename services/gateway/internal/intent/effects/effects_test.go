@@ -53,7 +53,8 @@ func TestSwitchOfOneCluster(t *testing.T) {
 	s := service(t)
 	set := func(in model.EffectsRequest) (model.Effects, error) { return s.Set(t.Context(), ann, in) }
 	stopped, err := set(model.EffectsRequest{Action: "stop", Cluster: "harbour"})
-	if err != nil || !stopped.Stopped || stopped.Scope != "cluster/harbour" || stopped.Since == nil || stopped.Position == "" {
+	if err != nil || !stopped.Stopped || stopped.Scope != "cluster/harbour" || stopped.Since == nil ||
+		stopped.Position == "" {
 		t.Fatalf("stopped: %+v, %v", stopped, err)
 	}
 	if fleet, err := s.Get(t.Context(), ann, ""); err != nil || fleet.Stopped {
@@ -62,7 +63,8 @@ func TestSwitchOfOneCluster(t *testing.T) {
 	if _, err := set(model.EffectsRequest{Action: "stop", Cluster: "unknown"}); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a cluster that is not registered: %v", err)
 	}
-	if _, err := set(model.EffectsRequest{Action: "resume", Cluster: "harbour", Epoch: stopped.Epoch + 1}); !errs.Is(err, errs.Conflict) {
+	if _, err := set(model.EffectsRequest{Action: "resume", Cluster: "harbour", Epoch: stopped.Epoch + 1}); !errs.Is(
+		err, errs.Conflict) {
 		t.Errorf("another epoch: %v", err)
 	}
 	if _, err := set(model.EffectsRequest{Action: "resume", Cluster: "harbour"}); !errs.Is(err, errs.Invalid) {

@@ -46,7 +46,10 @@ func (*Service) CreateIn(
 			return nil, err
 		}
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindOperatorGroup, in.Metadata, now.Metadata)
-		return operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec(in.OperatorGroupSpec), Metadata: committed}, err
+		return operatorgroup.Create{
+			Name: name, Spec: events.OperatorGroupSpec(in.OperatorGroupSpec),
+			Metadata: committed,
+		}, err
 	})
 }
 
@@ -74,7 +77,9 @@ func (s *Service) EnsureGlobal(
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("operator group %s was made in namespace %s of cluster %s, which had none: operators there serve all namespaces (setting global-namespaces of the gateway)",
+	return fmt.Sprintf(
+		"operator group %s was made in namespace %s of cluster %s, which had none: operators there serve all "+
+			"namespaces (setting global-namespaces of the gateway)",
 		globalGroup, namespace, clusterName), nil
 }
 
@@ -131,9 +136,9 @@ func decide(ctx context.Context, u *unit.Work, name operatorgroup.Name, given mo
 	}
 	spec := out.State.Spec
 	return model.OperatorGroup{
-		Cluster: name.Cluster, Namespace: name.Namespace, Name: name.Name, Metadata: given.Kept(), Spec: model.OperatorGroupSpec(spec),
-		Targets: operatorgroup.DeclaredTargets(spec), ProvidedAPIs: append([]string{}, spec.ProvidedAPIs...),
-		Conditions: []model.Condition{}, CreatedAt: out.Time, UpdatedAt: out.Time,
-		Stream: out.Stream.String(), Version: out.Version,
+		Cluster: name.Cluster, Namespace: name.Namespace, Name: name.Name, Metadata: given.Kept(),
+		Spec: model.OperatorGroupSpec(spec), Targets: operatorgroup.DeclaredTargets(spec),
+		ProvidedAPIs: append([]string{}, spec.ProvidedAPIs...), Conditions: []model.Condition{}, CreatedAt: out.Time,
+		UpdatedAt: out.Time, Stream: out.Stream.String(), Version: out.Version,
 	}, nil
 }

@@ -72,7 +72,8 @@ func (s *Service) afterRemoval(
 	ctx context.Context, who model.Caller, name operator.Name, subscribers []string,
 ) (previewapi.RemovalPreview, error) {
 	return s.Resolver.AfterRemoval(ctx, previewapi.RemovalQuestion{
-		Tenant: who.Tenant, Cluster: name.Cluster, Namespace: name.Namespace, CSV: name.Name, Subscriptions: subscribers,
+		Tenant: who.Tenant, Cluster: name.Cluster, Namespace: name.Namespace, CSV: name.Name,
+		Subscriptions: subscribers,
 	})
 }
 
@@ -118,7 +119,9 @@ func (s *Service) uninstallIn(
 				}
 			}
 			if len(subscribers) > 0 && !in.Subscriptions {
-				return nil, errs.New(errs.Conflict, "subscription %s wants operator %s and would bring it back: delete it, too, with subscriptions=delete, or before",
+				return nil, errs.New(errs.Conflict,
+					"subscription %s wants operator %s and would bring it back: delete it, too, with "+
+						"subscriptions=delete, or before",
 					strings.Join(subscribers, ", "), name.Name).At("query.subscriptions", "no-subscription-wants-it")
 			}
 			return operator.Uninstall{ID: u.NewID().String(), CRDs: in.CRDs, Plan: in.Plan, Dependants: dependants}, nil
@@ -135,8 +138,9 @@ func (s *Service) uninstallIn(
 		}
 	}
 	return model.RemovalRequested{
-		Removal: out.State.Removal.Removal, Cluster: name.Cluster, Namespace: name.Namespace, Name: name.Name, Plan: out.State.Removal.Plan,
-		CRDs: out.State.Removal.CRDs, Subscriptions: subscribers, Stream: out.Stream.String(), Version: out.Version,
+		Removal: out.State.Removal.Removal, Cluster: name.Cluster, Namespace: name.Namespace, Name: name.Name,
+		Plan: out.State.Removal.Plan, CRDs: out.State.Removal.CRDs, Subscriptions: subscribers,
+		Stream: out.Stream.String(), Version: out.Version,
 	}, nil
 }
 

@@ -30,7 +30,8 @@ type change struct {
 // beyond says why a change cannot be carried out after a preview of the cluster and namespace alone to which a question
 // is narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
 func (c change) beyond(in model.AskPreview) string {
-	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) && (in.Namespace == "" || in.Namespace == c.reach.Namespace) {
+	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) &&
+		(in.Namespace == "" || in.Namespace == c.reach.Namespace) {
 		return ""
 	}
 	return "it is narrowed to " + cmp.Or(in.Cluster, "*") + "/" + cmp.Or(in.Namespace,
@@ -40,13 +41,17 @@ func (c change) beyond(in model.AskPreview) string {
 // change reads one change of a preview; at is its place in the request.
 func (s *Service) change(c model.PreviewChange, how model.Validate, at string) (change, error) {
 	given := 0
-	for _, there := range []bool{c.Subscription != nil, c.OperatorGroup != nil, c.Catalog != nil, c.ApprovalPolicy != nil, c.Operator != nil} {
+	for _, there := range []bool{
+		c.Subscription != nil, c.OperatorGroup != nil, c.Catalog != nil,
+		c.ApprovalPolicy != nil, c.Operator != nil,
+	} {
 		if there {
 			given++
 		}
 	}
 	if given != 1 {
-		return change{}, errs.New(errs.Invalid, "a change of a preview names exactly one object: %d are given", given).At(at,
+		return change{}, errs.New(errs.Invalid, "a change of a preview names exactly one object: %d are given",
+			given).At(at,
 			rule.OneOf)
 	}
 	switch {
@@ -169,7 +174,9 @@ func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at s
 			return err
 		}}, nil
 	default:
-		return change{}, errs.New(errs.Invalid, "change exactly one thing of catalog %s: its revision, its settings, or remove it", name.Subject()).At(at, rule.OneOf)
+		return change{}, errs.New(errs.Invalid,
+			"change exactly one thing of catalog %s: its revision, its settings, or remove it", name.Subject()).At(
+			at, rule.OneOf)
 	}
 }
 

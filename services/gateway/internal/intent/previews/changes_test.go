@@ -39,12 +39,35 @@ func TestChangeIsReadStrictly(t *testing.T) {
 		{"one without a spec", model.PreviewChange{Subscription: &without}, "/changes/0/subscription/spec", ""},
 		{"its end needs none", model.PreviewChange{Subscription: &deleted}, "", "delete subscription harbour/ops/etcd"},
 		{"nothing", model.PreviewChange{}, "/changes/0", ""},
-		{"two things", model.PreviewChange{Subscription: &sub, Catalog: &model.PreviewCatalog{Name: "fleet", Remove: true}}, "/changes/0", ""},
-		{"a catalog's end", model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Remove: true}}, "", "remove catalog fleet"},
-		{"a catalog's end and settings", model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Remove: true, Disabled: &yes}}, "/changes/0/catalog", ""},
-		{"a catalog and nothing of it", model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet"}}, "/changes/0/catalog", ""},
-		{"a policy without a spec", model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: "p"}}, "/changes/0/approvalPolicy", ""},
-		{"a policy's end", model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: "p", Remove: true}}, "", "remove approvalpolicy p"},
+		{"two things", model.PreviewChange{
+			Subscription: &sub,
+			Catalog:      &model.PreviewCatalog{Name: "fleet", Remove: true},
+		}, "/changes/0", ""},
+		{
+			"a catalog's end",
+			model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Remove: true}},
+			"",
+			"remove catalog fleet",
+		},
+		{"a catalog's end and settings", model.PreviewChange{
+			Catalog: &model.PreviewCatalog{Name: "fleet", Remove: true, Disabled: &yes},
+		}, "/changes/0/catalog", ""},
+		{
+			"a catalog and nothing of it",
+			model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet"}},
+			"/changes/0/catalog", "",
+		},
+		{
+			"a policy without a spec",
+			model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: "p"}},
+			"/changes/0/approvalPolicy", "",
+		},
+		{
+			"a policy's end",
+			model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: "p", Remove: true}},
+			"",
+			"remove approvalpolicy p",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,9 +90,24 @@ func TestNarrowedPreviewIsNotApplied(t *testing.T) {
 		beyond bool
 	}{
 		{"not narrowed", previewapi.Scope{}, model.AskPreview{}, false},
-		{"narrowed to its own namespace", previewapi.Scope{Cluster: "harbour", Namespace: "ops"}, model.AskPreview{Cluster: "harbour", Namespace: "ops"}, false},
-		{"narrowed to its own cluster", previewapi.Scope{Cluster: "harbour"}, model.AskPreview{Cluster: "harbour"}, false},
-		{"narrowed to a namespace of the cluster that it reaches", previewapi.Scope{Cluster: "harbour"}, model.AskPreview{Cluster: "harbour", Namespace: "ops"}, true},
+		{
+			"narrowed to its own namespace",
+			previewapi.Scope{Cluster: "harbour", Namespace: "ops"},
+			model.AskPreview{Cluster: "harbour", Namespace: "ops"},
+			false,
+		},
+		{
+			"narrowed to its own cluster",
+			previewapi.Scope{Cluster: "harbour"},
+			model.AskPreview{Cluster: "harbour"},
+			false,
+		},
+		{
+			"narrowed to a namespace of the cluster that it reaches",
+			previewapi.Scope{Cluster: "harbour"},
+			model.AskPreview{Cluster: "harbour", Namespace: "ops"},
+			true,
+		},
 		{"narrowed to another cluster", previewapi.Scope{Cluster: "harbour"}, model.AskPreview{Cluster: "other"}, true},
 		{"the whole fleet", previewapi.Scope{}, model.AskPreview{Cluster: "harbour"}, true},
 	} {
@@ -86,7 +124,10 @@ func TestNarrowedPreviewIsNotApplied(t *testing.T) {
 // TestOvertaken: what could be done when the preview was made, and cannot now, is a conflict; other refusals stay.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[errs.Kind]errs.Kind{errs.NotFound: errs.Conflict, errs.AlreadyExists: errs.Conflict, errs.Invalid: errs.Invalid, errs.Forbidden: errs.Forbidden} {
+	for kind, want := range map[errs.Kind]errs.Kind{
+		errs.NotFound: errs.Conflict, errs.AlreadyExists: errs.Conflict,
+		errs.Invalid: errs.Invalid, errs.Forbidden: errs.Forbidden,
+	} {
 		if got := errs.KindOf(overtaken(errs.New(kind, "x"))); got != want {
 			t.Errorf("%s became %s, want %s", kind, got, want)
 		}

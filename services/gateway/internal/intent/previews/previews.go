@@ -75,7 +75,8 @@ func (s *Service) Create(
 	err = s.Units.Run(ctx, who, "preview", func(ctx context.Context, u *unit.Work) error {
 		now := u.Now()
 		kept = preview.Kept{
-			Tenant: who.Tenant, ID: u.NewID(), Actor: who.Actor, Asked: now, Expires: now.Add(previewapi.Lifetime), Request: in, Validate: how,
+			Tenant: who.Tenant, ID: u.NewID(), Actor: who.Actor, Asked: now, Expires: now.Add(previewapi.Lifetime),
+			Request: in, Validate: how,
 		}
 		if list, err = s.try(ctx, u, changes, &kept); err != nil {
 			return err
@@ -113,7 +114,8 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 				return nil, err
 			}
 			for _, r := range cluster.RemovedByPlan(c.KubernetesVersion, p.Document) {
-				out = append(out, fmt.Sprintf("%s of the plan for %s is %s, which Kubernetes %s no longer serves; cluster %s has %s",
+				out = append(out, fmt.Sprintf(
+					"%s of the plan for %s is %s, which Kubernetes %s no longer serves; cluster %s has %s",
 					r.For, p.Component, strings.TrimPrefix(r.Group+"/"+r.Version,
 						"/"), r.Removed, o.Cluster, c.KubernetesVersion))
 			}
@@ -127,7 +129,9 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 func (s *Service) checkRoom(ctx context.Context, who model.Caller) error {
 	alive, err := s.Store.Alive(ctx, s.Units.Pool, who.Tenant, s.Units.Now())
 	if err == nil && alive >= previewapi.MaxAlive {
-		return errs.New(errs.Conflict, "%d previews and dry runs are kept, which is the limit: each is deleted %s after it was made", alive, previewapi.Lifetime).
+		return errs.New(errs.Conflict,
+			"%d previews and dry runs are kept, which is the limit: each is deleted %s after it was made", alive,
+			previewapi.Lifetime).
 			At("", "previews-kept")
 	}
 	return err

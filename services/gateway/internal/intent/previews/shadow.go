@@ -19,7 +19,8 @@ import (
 func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (previewapi.ShadowPage, error) {
 	var page previewapi.ShadowPage
 	q := previewapi.ShadowQuestion{
-		Tenant: who.Tenant, Cluster: in.Cluster, Namespace: in.Namespace, Catalog: in.Catalog, Revision: in.Revision, After: in.Cursor, Limit: in.Limit,
+		Tenant: who.Tenant, Cluster: in.Cluster, Namespace: in.Namespace, Catalog: in.Catalog, Revision: in.Revision,
+		After: in.Cursor, Limit: in.Limit,
 	}
 	for _, at := range []struct {
 		field, text string
@@ -56,7 +57,8 @@ func shadowPolicy(in *model.PreviewPolicy) (*events.ApprovalPolicySet, error) {
 		return nil, nil //nolint:nilnil // none is asked about
 	}
 	if in.Spec == nil || in.Remove {
-		return nil, errs.New(errs.Invalid, "a shadow run takes an approval policy with a spec").At("/approvalPolicy/spec", rule.Required)
+		return nil, errs.New(errs.Invalid, "a shadow run takes an approval policy with a spec").At(
+			"/approvalPolicy/spec", rule.Required)
 	}
 	list, err := approvalpolicy.Decide(approvalpolicy.State{Name: in.Name}, approvalpolicy.Set{Spec: in.Spec.Event()})
 	if err != nil {

@@ -205,7 +205,8 @@ func specOf(in model.SubscriptionSpec) events.SubscriptionSpec {
 
 // commitConfig compares the subscription with its catalog and stores its configuration. What is only advised comes back
 // as warnings.
-func (s *Service) commitConfig(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec, how model.Validate, previous string) (
+func (s *Service) commitConfig(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec,
+	how model.Validate, previous string) (
 	commitment string, warnings []string, err error,
 ) {
 	offer, warnings, err := s.checkOffer(ctx, u, name, in, how)
@@ -249,14 +250,16 @@ func (s *Service) adviseTokens(
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("cluster %s gives operators short-lived tokens of %s, which %s can use: config.env lacks %s",
+	return []string{fmt.Sprintf(
+		"cluster %s gives operators short-lived tokens of %s, which %s can use: config.env lacks %s",
 		name.Cluster, c.TokenAuth, b.Name, strings.Join(missing, ", "))}, nil
 }
 
 // checkOffer compares a subscription with its catalog, and returns what it compared with. Only a ready catalog is a
 // reason to refuse, unless the caller wants it stricter or not at all. Without a ready one nothing could be compared,
 // which is a warning.
-func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (
+func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec,
+	how model.Validate) (
 	offer catalog.Offer, warnings []string, err error,
 ) {
 	if how == model.ValidateLenient {
@@ -281,9 +284,13 @@ func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscriptio
 		return offer, nil, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for",
 			subject).At("/catalog", "catalog-ready")
 	case !known:
-		return offer, []string{fmt.Sprintf("no catalog %q is known: nothing is planned until there is one, and package %q could not be checked", subject, in.Package)}, nil
+		return offer, []string{fmt.Sprintf(
+			"no catalog %q is known: nothing is planned until there is one, and package %q could not be checked",
+			subject, in.Package)}, nil
 	default:
-		return offer, []string{fmt.Sprintf("catalog %q is not ready yet: nothing is planned until it is, and package %q could not be checked", subject, in.Package)}, nil
+		return offer, []string{fmt.Sprintf(
+			"catalog %q is not ready yet: nothing is planned until it is, and package %q could not be checked", subject,
+			in.Package)}, nil
 	}
 }
 

@@ -51,10 +51,12 @@ func service(t *testing.T, r reads) *subscriptions.Service {
 		Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler),
 	}
 	s := &subscriptions.Service{
-		Units: units, Groups: &operatorgroups.Service{Units: units, GlobalNamespaces: []string{"operators"}}, Offers: r, Clusters: r, History: r,
+		Units: units, Groups: &operatorgroups.Service{Units: units, GlobalNamespaces: []string{"operators"}}, Offers: r,
+		Clusters: r, History: r,
 	}
 	write(t, s, unit.Aggregate[cluster.State, cluster.Command]{
-		Kind: events.KindCluster, Subject: func(s cluster.State) string { return s.Name }, Decide: cluster.Decide, Evolve: unit.ByPayload(cluster.Evolve),
+		Kind: events.KindCluster, Subject: func(s cluster.State) string { return s.Name }, Decide: cluster.Decide,
+		Evolve: unit.ByPayload(cluster.Evolve),
 	}, "harbour", cluster.State{Name: "harbour"}, cluster.Command(cluster.Register{
 		Name: "harbour", Credential: "c1:00",
 	}))
@@ -76,7 +78,8 @@ func write[S, C any](t *testing.T, s *subscriptions.Service, a unit.Aggregate[S,
 func offer(t *testing.T, s *subscriptions.Service, name catalog.Name, visibility events.CatalogVisibility) {
 	t.Helper()
 	write(t, s, unit.Aggregate[catalog.State, catalog.Command]{
-		Kind: events.KindCatalog, Subject: func(s catalog.State) string { return s.Name.Subject() }, Decide: catalog.Decide, Evolve: unit.ByPayload(catalog.Evolve),
+		Kind: events.KindCatalog, Subject: func(s catalog.State) string { return s.Name.Subject() },
+		Decide: catalog.Decide, Evolve: unit.ByPayload(catalog.Evolve),
 	}, name.Subject(), catalog.State{Name: name}, catalog.Command(catalog.Add{
 		Name: name, Spec: catalog.Spec{SourceType: "directory", Settings: "c1:00", Visibility: visibility},
 	}))
@@ -100,8 +103,8 @@ func etcd(catalogName, namespace string) model.ChangeSubscription {
 func TestCatalogOfASubscription(t *testing.T) {
 	t.Parallel()
 	s := service(t, reads{offers: map[string]catalog.Offer{
-		"fleet": ready("etcd"), "harbour/ops/own": ready("etcd"), "harbour/olm/shared": ready("etcd"), "harbour/other/private": ready("etcd"),
-		"empty": {Ready: true, Packages: []string{"vault"}},
+		"fleet": ready("etcd"), "harbour/ops/own": ready("etcd"), "harbour/olm/shared": ready("etcd"),
+		"harbour/other/private": ready("etcd"), "empty": {Ready: true, Packages: []string{"vault"}},
 	}})
 	in := func(ns string) events.CatalogVisibility {
 		return events.CatalogVisibility{Cluster: "harbour", Namespace: ns}
@@ -122,7 +125,10 @@ func TestCatalogOfASubscription(t *testing.T) {
 		{"the hub's", etcd("fleet", ""), "", "", ""},
 		{"its own namespace's", etcd("own", "ops"), model.ValidateStrict, "", ""},
 		{"one that the whole cluster sees", etcd("shared", "olm"), model.ValidateStrict, "", ""},
-		{"one that another namespace alone sees", etcd("private", "other"), "", "", `no catalog "harbour/other/private" is known`},
+		{
+			"one that another namespace alone sees", etcd("private", "other"), "", "",
+			`no catalog "harbour/other/private" is known`,
+		},
 		{"the hub's where the namespace has none of the name", etcd("fleet", "olm"), model.ValidateStrict, "", ""},
 		{"none", etcd("nothing", ""), "", "", `no catalog "nothing" is known`},
 		{"none, strictly", etcd("nothing", ""), model.ValidateStrict, errs.Unprocessable, ""},
@@ -150,7 +156,10 @@ func TestFirstSubscriptionOfAGlobalNamespace(t *testing.T) {
 		namespace, name string
 		made            bool
 	}{{"operators", "first", true}, {"operators", "second", false}, {"ops", "third", false}} {
-		got, err := s.Create(t.Context(), ann, subscription.Name{Cluster: "harbour", Namespace: c.namespace, Name: c.name}, etcd("fleet", ""), model.ValidateLenient)
+		got, err := s.Create(t.Context(), ann, subscription.Name{
+			Cluster: "harbour", Namespace: c.namespace,
+			Name: c.name,
+		}, etcd("fleet", ""), model.ValidateLenient)
 		if err != nil || strings.Contains(strings.Join(got.Warnings, ";"), "global-operators") != c.made {
 			t.Errorf("%s/%s: warnings %q, %v; want a group made: %v", c.namespace, c.name, got.Warnings, err, c.made)
 		}
@@ -190,10 +199,14 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Rollback(t.Context(), ann, name, model.RollBack{})
-	if err != nil || got.Status.Rollback == nil || *got.Status.Rollback != (model.Rollback{From: "etcd.v2", To: "etcd.v1"}) {
+	if err != nil || got.Status.Rollback == nil ||
+		*got.Status.Rollback != (model.Rollback{From: "etcd.v2", To: "etcd.v1"}) {
 		t.Errorf("leads to %+v, %v", got.Status.Rollback, err)
 	}
-	if err := s.Units.Once(t.Context(), ann, func(u *unit.Work) error { return s.DeleteIn(t.Context(), u, name) }); err != nil {
+	if err := s.Units.Once(t.Context(), ann, func(u *unit.Work) error {
+		return s.DeleteIn(
+			t.Context(), u, name)
+	}); err != nil {
 		t.Errorf("delete: %v", err)
 	}
 	if _, err := s.Delete(t.Context(), ann, name); !errs.Is(err, errs.NotFound) {

@@ -103,12 +103,14 @@ func (s *Service) Revoke(ctx context.Context, who model.Caller, id string) error
 		}
 		at := slices.IndexFunc(locked, func(t model.Token) bool { return t.ID == id })
 		if at < 0 {
-			return errs.New(errs.NotFound, "there is no token %q, or it is revoked or expired already", id).At("path.id",
+			return errs.New(errs.NotFound, "there is no token %q, or it is revoked or expired already", id).At(
+				"path.id",
 				"token-known")
 		}
 		ended := locked[at]
 		if ended.Role == model.RoleAdmin && len(locked) == 1 {
-			return errs.New(errs.Conflict, "token %q is the only administrator's token: make another one first, or nobody can make any", id).
+			return errs.New(errs.Conflict,
+				"token %q is the only administrator's token: make another one first, or nobody can make any", id).
 				At("path.id", "last-administrator")
 		}
 		if err := s.Tokens.End(ctx, u.Tx, who.Tenant, id); err != nil {

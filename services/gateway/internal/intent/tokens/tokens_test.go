@@ -66,15 +66,20 @@ func TestLastAdministratorStays(t *testing.T) {
 func TestActorsAreChandlersOwn(t *testing.T) {
 	t.Parallel()
 	s := service(t)
-	if _, err := s.Add(t.Context(), ann, model.AddToken{Name: "x", Role: model.RoleViewer, Actor: "bob@example.org"}); !errs.Is(err, errs.Invalid) {
+	if _, err := s.Add(t.Context(), ann, model.AddToken{
+		Name: "x", Role: model.RoleViewer,
+		Actor: "bob@example.org",
+	}); !errs.Is(err, errs.Invalid) {
 		t.Errorf("an actor that no token has had: %v", err)
 	}
 	made := add(t, s, model.AddToken{Name: "laptop", Role: model.RoleViewer})
 	again := add(t, s, model.AddToken{Name: "phone", Role: model.RoleViewer, Actor: made.Actor})
-	if !strings.HasPrefix(made.Actor, "person-") || again.Actor != made.Actor || again.Secret == made.Secret || again.ID == made.ID {
+	if !strings.HasPrefix(made.Actor, "person-") || again.Actor != made.Actor || again.Secret == made.Secret ||
+		again.ID == made.ID {
 		t.Errorf("tokens %+v and %+v: want one person with two tokens", made.Token, again.Token)
 	}
-	if who, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Actor != made.Actor || who.Role != model.RoleViewer {
+	if who, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Actor != made.Actor ||
+		who.Role != model.RoleViewer {
 		t.Errorf("the second token belongs to %+v, %v", who, err)
 	}
 }

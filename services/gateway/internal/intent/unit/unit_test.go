@@ -161,7 +161,8 @@ func TestRecordedUnitLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rec.Writes) != 1 || rec.Writes[0].Subject != "harbour" || len(rec.Writes[0].Hypotheses) != 1 || rec.Writes[0].Before == "" {
+	if len(rec.Writes) != 1 || rec.Writes[0].Subject != "harbour" || len(rec.Writes[0].Hypotheses) != 1 ||
+		rec.Writes[0].Before == "" {
 		t.Errorf("recorded %+v, want one write of harbour with one event", rec.Writes)
 	}
 	err = r.Once(t.Context(), ann, func(u *unit.Work) error {

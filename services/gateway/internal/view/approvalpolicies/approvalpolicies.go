@@ -26,23 +26,27 @@ func Projection() projection.Projection {
 }
 
 func set(ctx context.Context, f readmodel.Fold, p events.ApprovalPolicySet) error {
-	return f.Exec(ctx, `insert into `+f.Table("approval_policies")+` as p (tenant, name, spec, created, updated, stream, version) values ($1, $2, $3, $4, $4, $5, $6)
+	return f.Exec(ctx, `insert into `+f.Table("approval_policies")+
+		` as p (tenant, name, spec, created, updated, stream, version) values ($1, $2, $3, $4, $4, $5, $6)
 		on conflict (tenant, name) do update set spec = excluded.spec, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
 		f.Tenant, p.Name, p.Spec, f.Time, f.Stream, f.Version)
 }
 
 func metadataChanged(ctx context.Context, f readmodel.Fold, p events.ApprovalPolicyMetadataChanged) error {
-	return f.Exec(ctx, `update `+f.Table("approval_policies")+` set labels = $3, annotations = $4, updated = $5, version = $6 where tenant = $1 and name = $2`,
+	return f.Exec(ctx, `update `+f.Table("approval_policies")+` set labels = $3, annotations = $4, updated = $5,
+		version = $6 where tenant = $1 and name = $2`,
 		f.Tenant, nameOf(f), readmodel.Labels(p.Metadata), p.Metadata.Annotations, f.Time, f.Version)
 }
 
 func deleted(ctx context.Context, f readmodel.Fold, _ events.ApprovalPolicyDeleted) error {
-	return f.Exec(ctx, `delete from `+f.Table("approval_policies")+` where tenant = $1 and name = $2`, f.Tenant, nameOf(f))
+	return f.Exec(ctx, `delete from `+f.Table("approval_policies")+` where tenant = $1 and name = $2`, f.Tenant,
+		nameOf(f))
 }
 
 func nameOf(f readmodel.Fold) string { return strings.TrimPrefix(f.Subject, "approval/") }
 
-const columns = `select name, spec, labels, annotations, created, updated, stream, version from gateway.approval_policies`
+const columns = `select name, spec, labels, annotations, created, updated, stream, version
+	from gateway.approval_policies`
 
 type row struct {
 	Name        string
@@ -57,8 +61,8 @@ type row struct {
 
 func (r row) answer() model.ApprovalPolicy {
 	return model.ApprovalPolicy{
-		Name: r.Name, Metadata: model.Metadata{Labels: r.Labels}, Spec: model.PolicySpec(r.Spec), CreatedAt: r.Created, UpdatedAt: r.Updated,
-		Stream: r.Stream, Version: r.Version,
+		Name: r.Name, Metadata: model.Metadata{Labels: r.Labels}, Spec: model.PolicySpec(r.Spec), CreatedAt: r.Created,
+		UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 }
 

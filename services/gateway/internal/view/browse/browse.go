@@ -42,7 +42,8 @@ func served(
 		return s.Revision, nil
 	}
 	var known bool
-	err = pg.Err(q.QueryRow(ctx, `select exists (select from gateway.catalogs where tenant = $1 and subject = $2)`, tenant, name.Subject()).Scan(&known))
+	err = pg.Err(q.QueryRow(ctx, `select exists (select from gateway.catalogs where tenant = $1 and subject = $2)`,
+		tenant, name.Subject()).Scan(&known))
 	if err == nil && !known {
 		err = catalogs.NotKnown(name)
 	}
@@ -90,7 +91,8 @@ func packageRefs(
 }
 
 // onPackage reads one package of the revision in service.
-func (r *Reader) onPackage(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (
+func (r *Reader) onPackage(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView,
+	pkg string) (
 	p *libcatalog.Package, digest, revision string, err error,
 ) {
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
@@ -121,7 +123,8 @@ func (r *Reader) Package(
 	}
 	card, _ := display.Of(p)
 	d := model.PackageDetail{
-		PackageSummary: summaryOf(&card, digest), Catalog: name.Subject(), Revision: revision, LongDescription: p.Description, ChannelList: channelsOf(p),
+		PackageSummary: summaryOf(&card, digest), Catalog: name.Subject(), Revision: revision,
+		LongDescription: p.Description, ChannelList: channelsOf(p),
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
 		c, err := catalogs.One(ctx, tx, who.Tenant, name)
@@ -202,7 +205,8 @@ func addFetched(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name
 	if len(images) == 0 {
 		return nil
 	}
-	rows, err := tx.Query(ctx, `select image, package, bundle, content, message from catalog_api.bundle_images where tenant = $1 and image = any ($3)
+	rows, err := tx.Query(ctx, `select image, package, bundle, content, message from catalog_api.bundle_images
+		where tenant = $1 and image = any ($3)
 		and catalog = (select stream from catalog_api.catalogs where tenant = $1 and name = $2)`, tenant, name.Subject(), images)
 	if err != nil {
 		return err
@@ -219,7 +223,8 @@ func addFetched(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name
 }
 
 // bundlesOn are the bundles of one page, and the cursor of the next.
-func (r *Reader) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs []content.Ref, f model.BundleFilter, after [2]string) (
+func (r *Reader) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs []content.Ref, f model.BundleFilter,
+	after [2]string) (
 	items []model.BundleSummary, next []string, err error,
 ) {
 	items = []model.BundleSummary{}
@@ -314,7 +319,8 @@ func (r *Reader) Blobs(
 	return items, next, err
 }
 
-const selectBlobs = `select b.schema, b.package, b.name, b.digest, octet_length(d.body) as size from catalog_api.revision_blobs b
+const selectBlobs = `select b.schema, b.package, b.name, b.digest, octet_length(d.body) as size
+	from catalog_api.revision_blobs b
 	join catalog_api.documents d on d.tenant = b.tenant and d.digest = b.digest`
 
 type blobRow struct {
@@ -328,7 +334,8 @@ func blobBodies(ctx context.Context, tx pgx.Tx, tenant string, items []model.Blo
 	for i := range items {
 		digests[i] = items[i].Digest
 	}
-	rows, err := tx.Query(ctx, `select digest, body from catalog_api.documents where tenant = $1 and digest = any ($2)`, tenant, digests)
+	rows, err := tx.Query(ctx, `select digest, body from catalog_api.documents where tenant = $1 and digest = any ($2)`,
+		tenant, digests)
 	if err != nil {
 		return err
 	}

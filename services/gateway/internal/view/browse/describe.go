@@ -12,10 +12,11 @@ import (
 
 func summaryOf(c *display.Card, digest string) model.PackageSummary {
 	return model.PackageSummary{
-		Name: c.Package, Digest: digest, DisplayName: c.DisplayName, Description: c.Summary, Provider: c.Provider, ProviderURL: c.ProviderURL,
-		Categories: c.Categories, Keywords: c.Keywords, Capability: c.Capability, Features: c.Features, InstallModes: c.InstallModes, Labels: c.Labels,
-		DefaultChannel: c.DefaultChannel, CSV: c.CSV, Version: c.Version, MinKubeVersion: c.MinKube,
-		Channels: c.Channels, Bundles: c.Bundles, Deprecated: c.Deprecated, HasIcon: c.Icon,
+		Name: c.Package, Digest: digest, DisplayName: c.DisplayName, Description: c.Summary, Provider: c.Provider,
+		ProviderURL: c.ProviderURL, Categories: c.Categories, Keywords: c.Keywords, Capability: c.Capability,
+		Features: c.Features, InstallModes: c.InstallModes, Labels: c.Labels, DefaultChannel: c.DefaultChannel,
+		CSV: c.CSV, Version: c.Version, MinKubeVersion: c.MinKube, Channels: c.Channels, Bundles: c.Bundles,
+		Deprecated: c.Deprecated, HasIcon: c.Icon,
 	}
 }
 
@@ -27,10 +28,13 @@ func channelsOf(p *libcatalog.Package) []model.ChannelDetail {
 		if !ok {
 			continue
 		}
-		d := model.ChannelDetail{Current: describe(head), EntryList: []model.ChannelEntry{}, ChannelSummary: model.ChannelSummary{
-			Name: ch.Name, Heads: libcatalog.Heads(ch), CurrentCSV: head.Name, Version: head.Version,
-			Deprecated: display.Deprecation(p, "olm.channel", ch.Name),
-		}}
+		d := model.ChannelDetail{
+			Current: describe(head), EntryList: []model.ChannelEntry{},
+			ChannelSummary: model.ChannelSummary{
+				Name: ch.Name, Heads: libcatalog.Heads(ch), CurrentCSV: head.Name, Version: head.Version,
+				Deprecated: display.Deprecation(p, "olm.channel", ch.Name),
+			},
+		}
 		for _, b := range display.Entries(p, ch) {
 			d.EntryList = append(d.EntryList, model.ChannelEntry{
 				Name: b.Name, Version: b.Version, Deprecated: display.Deprecation(p, "olm.bundle", b.Name),
@@ -46,10 +50,11 @@ func channelsOf(p *libcatalog.Package) []model.ChannelDetail {
 func describe(b libcatalog.Bundle) *model.CSVDescription {
 	m := display.Read(b)
 	d := &model.CSVDescription{
-		DisplayName: m.DisplayName, Version: b.Version, Description: m.Description, Provider: m.Provider, Keywords: m.Keywords,
-		Links: m.Links, Maintainers: m.Maintainers, Maturity: m.Maturity, MinKubeVersion: m.MinKube, Capability: m.Capability(),
-		Categories: m.Categories(), Features: m.Features(), InstallModes: m.InstallModes, Annotations: m.Annotations, Labels: m.Labels,
-		CRDs: m.CRDs, APIServices: m.APIServices, NativeAPIs: m.NativeAPIs,
+		DisplayName: m.DisplayName, Version: b.Version, Description: m.Description, Provider: m.Provider,
+		Keywords: m.Keywords, Links: m.Links, Maintainers: m.Maintainers, Maturity: m.Maturity,
+		MinKubeVersion: m.MinKube, Capability: m.Capability(), Categories: m.Categories(), Features: m.Features(),
+		InstallModes: m.InstallModes, Annotations: m.Annotations, Labels: m.Labels, CRDs: m.CRDs,
+		APIServices: m.APIServices, NativeAPIs: m.NativeAPIs,
 	}
 	for _, image := range b.RelatedImages {
 		d.RelatedImages = append(d.RelatedImages, image.Image)
@@ -74,8 +79,9 @@ func bundlesOf(p *libcatalog.Package, channel string) []model.BundleSummary {
 			continue
 		}
 		out = append(out, model.BundleSummary{
-			Name: b.Name, Package: p.Name, Version: b.Version, Release: b.Release, Image: b.Image, Content: string(b.Content),
-			Channels: append([]string{}, in[b.Name]...), Deprecated: display.Deprecation(p, "olm.bundle",
+			Name: b.Name, Package: p.Name, Version: b.Version, Release: b.Release, Image: b.Image,
+			Content: string(b.Content), Channels: append([]string{}, in[b.Name]...),
+			Deprecated: display.Deprecation(p, "olm.bundle",
 				b.Name), Metadata: b.Metadata,
 		})
 	}

@@ -129,7 +129,8 @@ func inService(
 	for i, c := range rows {
 		streams[i] = c.Stream
 	}
-	status, err := tx.Query(ctx, `select catalog, variant, revision from catalog_api.catalog_status where tenant = $1 and catalog = any ($2) and revision <> ''`,
+	status, err := tx.Query(ctx, `select catalog, variant, revision from catalog_api.catalog_status
+		where tenant = $1 and catalog = any ($2) and revision <> ''`,
 		tenant, streams)
 	if err != nil {
 		return nil, err
@@ -197,7 +198,8 @@ func (r *Reader) matching(
 		revisions = append(revisions, c.live)
 	}
 	slices.Sort(revisions)
-	rows, err := tx.Query(ctx, `select digest, rank from catalog_api.search_packages($1, $2, $3)`, tenant, slices.Compact(revisions), words)
+	rows, err := tx.Query(ctx, `select digest, rank from catalog_api.search_packages($1, $2, $3)`, tenant,
+		slices.Compact(revisions), words)
 	if err != nil {
 		return nil, err
 	}

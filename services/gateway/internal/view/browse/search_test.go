@@ -13,7 +13,8 @@ import (
 )
 
 func offers() []offered {
-	fleet, own := &liveCatalog{Catalog: catalogs.Catalog{Subject: "fleet"}}, &liveCatalog{Catalog: catalogs.Catalog{Subject: "harbour/ops/own"}}
+	fleet, own := &liveCatalog{Catalog: catalogs.Catalog{Subject: "fleet"}},
+		&liveCatalog{Catalog: catalogs.Catalog{Subject: "harbour/ops/own"}}
 	of := func(c *liveCatalog, card display.Card) offered {
 		return offered{ref: content.Ref{Name: card.Package, Digest: "sha256:" + card.Package}, card: &card, catalog: c}
 	}
@@ -43,13 +44,29 @@ func TestChoose(t *testing.T) {
 		want   []string
 	}{
 		{"everything", model.PackageFilter{}, []string{"fleet:etcd", "fleet:vault", "harbour/ops/own:etcd"}},
-		{"a category, whatever its case", model.PackageFilter{Categories: []string{"database"}}, []string{"fleet:etcd", "harbour/ops/own:etcd"}},
-		{"one of two categories", model.PackageFilter{Categories: []string{"Storage", "Security"}}, []string{"fleet:vault", "harbour/ops/own:etcd"}},
-		{"two fields", model.PackageFilter{Categories: []string{"Database"}, Providers: []string{"Own"}}, []string{"harbour/ops/own:etcd"}},
+		{
+			"a category, whatever its case",
+			model.PackageFilter{Categories: []string{"database"}},
+			[]string{"fleet:etcd", "harbour/ops/own:etcd"},
+		},
+		{
+			"one of two categories",
+			model.PackageFilter{Categories: []string{"Storage", "Security"}},
+			[]string{"fleet:vault", "harbour/ops/own:etcd"},
+		},
+		{
+			"two fields",
+			model.PackageFilter{Categories: []string{"Database"}, Providers: []string{"Own"}},
+			[]string{"harbour/ops/own:etcd"},
+		},
 		{"a catalog", model.PackageFilter{Catalogs: []string{"fleet"}}, []string{"fleet:etcd", "fleet:vault"}},
 		{"a label with its value", model.PackageFilter{Labels: []string{"tier=1"}}, []string{"fleet:etcd"}},
 		{"a label with another value", model.PackageFilter{Labels: []string{"tier=2"}}, nil},
-		{"a provider's page, with a slash", model.PackageFilter{ProviderURLs: []string{"https://coreos.example/"}}, []string{"fleet:etcd"}},
+		{
+			"a provider's page, with a slash",
+			model.PackageFilter{ProviderURLs: []string{"https://coreos.example/"}},
+			[]string{"fleet:etcd"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +82,11 @@ func TestChoose(t *testing.T) {
 func TestFacetsLeaveOutTheirOwnFilter(t *testing.T) {
 	t.Parallel()
 	_, facets := choose(offers(), model.PackageFilter{Providers: []string{"CoreOS"}})
-	if want := []model.FacetValue{{Value: "CoreOS", Count: 1}, {Value: "HashiCorp", Count: 1}, {Value: "Own", Count: 1}}; !slices.Equal(facets.Providers, want) {
+	if want := []model.FacetValue{
+		{Value: "CoreOS", Count: 1},
+		{Value: "HashiCorp", Count: 1},
+		{Value: "Own", Count: 1},
+	}; !slices.Equal(facets.Providers, want) {
 		t.Errorf("providers %v, want %v", facets.Providers, want)
 	}
 	if want := []model.FacetValue{{Value: "Database", Count: 1}}; !slices.Equal(facets.Categories, want) {

@@ -29,7 +29,8 @@ func (r *Reader) Upgrades(
 	items := []model.Upgrade{}
 	var next []string
 	for _, e := range compare.Edges(*p) {
-		if f.From != "" && e.From != f.From || f.To != "" && e.To != f.To || e.From < after.From || e.From == after.From && e.To <= after.To {
+		if f.From != "" && e.From != f.From || f.To != "" && e.To != f.To || e.From < after.From ||
+			e.From == after.From && e.To <= after.To {
 			continue
 		}
 		if len(items) == f.Limit {
@@ -95,7 +96,8 @@ func fetchedContents(
 	if len(images) == 0 {
 		return nil
 	}
-	rows, err := q.Query(ctx, `select bundle, image, content from catalog_api.bundle_images where tenant = $1 and package = $3 and image = any ($4)
+	rows, err := q.Query(ctx, `select bundle, image, content from catalog_api.bundle_images
+		where tenant = $1 and package = $3 and image = any ($4)
 		and content <> '' and catalog = (select stream from catalog_api.catalogs where tenant = $1 and name = $2)`, tenant, name.Subject(), p.Name, images)
 	if err != nil {
 		return err

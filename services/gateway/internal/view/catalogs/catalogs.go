@@ -16,8 +16,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-const columns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority, c.visibility_cluster, c.visibility_namespace,
-	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version,
+const columns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority,
+	c.visibility_cluster, c.visibility_namespace,
+	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added,
+	c.updated, c.stream, c.version,
 	c.disabled, c.configured, c.labels, c.annotations
 	from gateway.catalogs c`
 
@@ -72,9 +74,10 @@ func (r row) catalog() Catalog {
 		Catalog: model.Catalog{
 			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: model.Metadata{Labels: r.Labels},
 			Source: model.CatalogSource{Type: r.SourceType}, Priority: r.Priority,
-			Visibility: model.CatalogVisibility{Cluster: r.VisibilityCluster, Namespace: r.VisibilityNamespace}, Disabled: r.Disabled,
-			State: r.State, Reason: r.Reason, Rule: r.Rule, Findings: r.Findings, Revision: r.Revision, Packages: r.Packages, Bundles: r.Bundles,
-			Event: r.Event, AddedAt: r.Added, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
+			Visibility: model.CatalogVisibility{Cluster: r.VisibilityCluster, Namespace: r.VisibilityNamespace},
+			Disabled:   r.Disabled, State: r.State, Reason: r.Reason, Rule: r.Rule, Findings: r.Findings,
+			Revision: r.Revision, Packages: r.Packages, Bundles: r.Bundles, Event: r.Event, AddedAt: r.Added,
+			UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 		},
 		Subject: r.Subject, Spec: r.Spec, document: r.Document, annotations: r.Annotations, configured: r.Configured,
 	}
@@ -108,7 +111,8 @@ func AddSources(ctx context.Context, q pg.Querier, tenant string, items []Catalo
 	for i, c := range items {
 		commitments[i] = c.Spec
 	}
-	rows, err := q.Query(ctx, `select commitment, body from gateway.bodies where tenant = $1 and commitment = any ($2)`, tenant, commitments)
+	rows, err := q.Query(ctx, `select commitment, body from gateway.bodies where tenant = $1 and commitment = any ($2)`,
+		tenant, commitments)
 	if err != nil {
 		return err
 	}
@@ -136,7 +140,8 @@ func AddSources(ctx context.Context, q pg.Querier, tenant string, items []Catalo
 
 // shownState is the state of a catalog as answers have it: of a templated one that of its newest variant
 // (addVariants).
-const shownState = `coalesce((select v.state from catalog_api.catalog_status v where v.tenant = c.tenant and v.catalog = c.stream and v.variant <> ''
+const shownState = `coalesce((select v.state from catalog_api.catalog_status v where v.tenant = c.tenant
+	and v.catalog = c.stream and v.variant <> ''
 	order by string_to_array(v.variant, '.')::int[] desc limit 1), c.state)`
 
 // Reader answers queries about catalogs.
@@ -219,7 +224,8 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name catalog.Name) (
 			return err
 		}
 		if c.document != "" {
-			c.Details, err = readmodel.Document(ctx, tx, `select findings::text from catalog_api.findings where tenant = $1 and document = $2 and catalog = $3`,
+			c.Details, err = readmodel.Document(ctx, tx, `select findings::text from catalog_api.findings
+				where tenant = $1 and document = $2 and catalog = $3`,
 				who.Tenant, c.document, c.Stream)
 		}
 		return err
@@ -240,7 +246,8 @@ func (r *Reader) Secrets(
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[secretRow](ctx, tx, `select name, kind, commitment, updated from gateway.catalog_secrets`, w, "name", p.Limit)
+		rows, more, err := readmodel.Page[secretRow](ctx, tx,
+			`select name, kind, commitment, updated from gateway.catalog_secrets`, w, "name", p.Limit)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,8 @@ func (r *Reader) Findings(
 type findingsDocument struct{ stream, digest string }
 
 func documentText(ctx context.Context, tx pgx.Tx, tenant string, d findingsDocument) (json.RawMessage, error) {
-	return readmodel.Document(ctx, tx, `select findings::text from catalog_api.findings where tenant = $1 and document = $2 and catalog = $3`, tenant, d.digest, d.stream)
+	return readmodel.Document(ctx, tx, `select findings::text from catalog_api.findings
+		where tenant = $1 and document = $2 and catalog = $3`, tenant, d.digest, d.stream)
 }
 
 // findingsOf names the report of the last poll of a catalog: of the variant that is asked for, or of the highest.

@@ -34,14 +34,16 @@ func (r *Reader) Revisions(
 			return err
 		}
 		w.Add("v.catalog = ?", c.Stream)
-		rows, more, err := readmodel.Page[revisionRow](ctx, tx, `select v.revision, v.previous, v.packages, v.bundles, v.version, v.created, v.variant
+		rows, more, err := readmodel.Page[revisionRow](ctx, tx, `select v.revision, v.previous, v.packages, v.bundles,
+			v.version, v.created, v.variant
 			from catalog_api.revisions v`, w, "v.created desc, v.revision desc", p.Limit)
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
 			items = append(items, model.Revision{
-				Revision: r.Revision, Previous: r.Previous, Packages: r.Packages, Bundles: r.Bundles, Version: r.Version, Created: r.Created, Variant: r.Variant,
+				Revision: r.Revision, Previous: r.Previous, Packages: r.Packages, Bundles: r.Bundles,
+				Version: r.Version, Created: r.Created, Variant: r.Variant,
 			})
 		}
 		if more {
@@ -88,8 +90,9 @@ func revisionChanges(
 
 func changeOf(c events.PackageChange) model.RevisionChange {
 	out := model.RevisionChange{
-		Package: c.Package, Change: c.Change, Digest: c.Digest, BundlesAdded: c.BundlesAdded, BundlesRemoved: c.BundlesRemoved, BundlesMutated: c.BundlesMutated,
-		DefaultChannelFrom: c.DefaultChannelFrom, DefaultChannelTo: c.DefaultChannelTo, Deprecated: c.Deprecated, Undeprecated: c.Undeprecated,
+		Package: c.Package, Change: c.Change, Digest: c.Digest, BundlesAdded: c.BundlesAdded,
+		BundlesRemoved: c.BundlesRemoved, BundlesMutated: c.BundlesMutated, DefaultChannelFrom: c.DefaultChannelFrom,
+		DefaultChannelTo: c.DefaultChannelTo, Deprecated: c.Deprecated, Undeprecated: c.Undeprecated,
 	}
 	for _, h := range c.Heads {
 		out.Heads = append(out.Heads, model.ChannelMove(h))

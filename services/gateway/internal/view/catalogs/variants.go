@@ -26,8 +26,10 @@ type Status struct {
 	updated         time.Time
 }
 
-const statusColumns = `select catalog, variant, reference, resolved, revision, state, reason, message, document, connection,
-	observed, connected, polled, next_look, error, error_reason, quarantined, errors, warnings, infos, template, template_message, updated
+const statusColumns = `select catalog, variant, reference, resolved, revision, state, reason, message, document,
+	connection,
+	observed, connected, polled, next_look, error, error_reason, quarantined, errors, warnings, infos, template,
+	template_message, updated
 	from catalog_api.catalog_status where tenant = $1 and catalog = any ($2)`
 
 type statusRow struct {
@@ -69,9 +71,10 @@ type counts struct {
 func (r statusRow) status() Status {
 	return Status{
 		CatalogVariant: model.CatalogVariant{
-			Variant: r.Variant, Reference: r.Reference, Resolved: r.Resolved, Revision: r.Revision, State: r.State, Reason: r.Reason, Message: r.Message,
-			Connection: r.Connection, ObservedAt: r.Observed, ConnectedAt: r.Connected, PolledAt: r.Polled, NextAt: r.Next, Error: r.Error,
-			ErrorReason: r.ErrorReason, Quarantined: r.Quarantined, Errors: r.Errors, Warnings: r.Warnings, Infos: r.Infos,
+			Variant: r.Variant, Reference: r.Reference, Resolved: r.Resolved, Revision: r.Revision, State: r.State,
+			Reason: r.Reason, Message: r.Message, Connection: r.Connection, ObservedAt: r.Observed,
+			ConnectedAt: r.Connected, PolledAt: r.Polled, NextAt: r.Next, Error: r.Error, ErrorReason: r.ErrorReason,
+			Quarantined: r.Quarantined, Errors: r.Errors, Warnings: r.Warnings, Infos: r.Infos,
 		},
 		document: r.Document, template: r.Template, templateMessage: r.TemplateMessage, updated: r.Updated,
 	}
@@ -126,7 +129,8 @@ func addVariants(ctx context.Context, q pg.Querier, tenant string, items []Catal
 			c.Variants = append(c.Variants, s.CatalogVariant)
 		}
 		if len(rows) > 0 && rows[0].Variant != "" {
-			c.State, c.Reason, c.Revision, c.document = rows[0].State, rows[0].Reason, rows[0].Revision, rows[0].document
+			c.State, c.Reason, c.Revision, c.document = rows[0].State, rows[0].Reason, rows[0].Revision,
+				rows[0].document
 		}
 	}
 	return nil
@@ -149,7 +153,8 @@ func conditions(ctx context.Context, q pg.Querier, tenant string, c model.Catalo
 	if len(c.Source.Secrets) == 0 {
 		return list, nil
 	}
-	rows, err := q.Query(ctx, `select name from gateway.catalog_secrets where tenant = $1 and name = any ($2)`, tenant, c.Source.Secrets)
+	rows, err := q.Query(ctx, `select name from gateway.catalog_secrets where tenant = $1 and name = any ($2)`, tenant,
+		c.Source.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +165,9 @@ func conditions(ctx context.Context, q pg.Querier, tenant string, c model.Catalo
 		list = append(list, model.Condition{
 			Type: "SecretsMissing", Status: "True", Reason: "UnknownSecret", Since: c.UpdatedAt,
 			Message: "no catalog secret is known by the name " + strings.Join(missing,
-				", ") + ": keep it with chandler catalog secret set NAME (PUT /catalogsecrets/NAME), or take it out of the source",
+				", ") +
+				": keep it with chandler catalog secret set NAME (PUT /catalogsecrets/NAME), or take it out of the " +
+				"source",
 		})
 	}
 	return list, err
@@ -198,7 +205,8 @@ func VariantOf(ctx context.Context, q pg.Querier, tenant, cluster string) (strin
 		return "", nil
 	}
 	var version string
-	err := pg.Err(q.QueryRow(ctx, `select kubernetes_version from gateway.clusters where tenant = $1 and name = $2`, tenant, cluster).Scan(&version))
+	err := pg.Err(q.QueryRow(ctx, `select kubernetes_version from gateway.clusters where tenant = $1 and name = $2`,
+		tenant, cluster).Scan(&version))
 	if err != nil && !errs.Is(err, errs.NotFound) {
 		return "", err
 	}
@@ -223,7 +231,8 @@ func ServedTo(ctx context.Context, q pg.Querier, tenant, subject string, view mo
 	var s Serving
 	var templated bool
 	var stream string
-	err := pg.Err(q.QueryRow(ctx, `select revision, state, disabled, templated, stream from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, subject).
+	err := pg.Err(q.QueryRow(ctx, `select revision, state, disabled, templated, stream from catalog_api.catalogs
+		where tenant = $1 and name = $2`, tenant, subject).
 		Scan(&s.Revision, &s.State, &s.Disabled, &templated, &stream))
 	if errs.Is(err, errs.NotFound) {
 		return s, nil

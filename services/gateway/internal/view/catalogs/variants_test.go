@@ -56,7 +56,8 @@ func TestTemplateConditions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := templateConditions(c.status)
-			if got[0].Status != c.template || got[1].Status != c.image || got[1].Message != c.message || !got[0].Since.Equal(since) {
+			if got[0].Status != c.template || got[1].Status != c.image || got[1].Message != c.message ||
+				!got[0].Since.Equal(since) {
 				t.Errorf("conditions %+v, want %s, %s and %q", got, c.template, c.image, c.message)
 			}
 		})

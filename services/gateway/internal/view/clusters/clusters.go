@@ -23,8 +23,8 @@ const Name = "gateway.clusters"
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
 	return readmodel.Projection(Name, 4, []string{"clusters"},
-		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(configured), readmodel.On(labelsChanged),
-		readmodel.On(observed), readmodel.On(removed))
+		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(configured),
+		readmodel.On(labelsChanged), readmodel.On(observed), readmodel.On(removed))
 }
 
 func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
@@ -32,10 +32,13 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version, holder_epoch, registered, updated, stream, version)
+	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version,
+		holder_epoch, registered, updated, stream, version)
 		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
-		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '', kubernetes_version = '',
-			holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered, updated = excluded.updated,
+		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
+		kubernetes_version = '',
+			holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered,
+			updated = excluded.updated,
 			stream = excluded.stream, version = excluded.version`,
 		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version)
 }
@@ -46,18 +49,21 @@ func credentialReplaced(ctx context.Context, f readmodel.Fold, _ events.ClusterC
 }
 
 func configured(ctx context.Context, f readmodel.Fold, p events.ClusterConfigured) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set settings = $3, updated = $4, version = $5 where tenant = $1 and name = $2`,
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set settings = $3, updated = $4, version = $5
+		where tenant = $1 and name = $2`,
 		f.Tenant, f.Subject, p.Settings, f.Time, f.Version)
 }
 
 func labelsChanged(ctx context.Context, f readmodel.Fold, p events.ClusterLabelsChanged) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set labels = coalesce($3, '{}'::jsonb), updated = $4, version = $5 where tenant = $1 and name = $2`,
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set labels = coalesce($3, '{}'::jsonb), updated = $4,
+		version = $5 where tenant = $1 and name = $2`,
 		f.Tenant, f.Subject, p.Labels, f.Time, f.Version)
 }
 
 func observed(ctx context.Context, f readmodel.Fold, p events.ClusterObserved) error {
 	return f.Exec(ctx, `update `+f.Table("clusters")+` set state = $3, reason = $4,
-			kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
+			kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6,
+			holder_epoch),
 			updated = $7, version = $8, token_auth = $9
 		where tenant = $1 and name = $2`,
 		f.Tenant, f.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, f.Time, f.Version, p.TokenAuth)
@@ -67,7 +73,8 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 	return f.Exec(ctx, `delete from `+f.Table("clusters")+` where tenant = $1 and name = $2`, f.Tenant, f.Subject)
 }
 
-const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered, updated, stream, version
+const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
+	updated, stream, version
 	from gateway.clusters`
 
 type row struct {
@@ -87,9 +94,9 @@ type row struct {
 
 func (r row) answer() model.Cluster {
 	return model.Cluster{
-		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: r.HolderEpoch,
-		TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()), RegisteredAt: r.Registered, UpdatedAt: r.Updated,
-		Stream: r.Stream, Version: r.Version,
+		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
+		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
+		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 }
 
@@ -149,7 +156,8 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (c mode
 			return err
 		}
 		c = items[0]
-		rows, err := tx.Query(ctx, `select namespace, csv, value::text from resolver_api.platform_limits where tenant = $1 and cluster = $2
+		rows, err := tx.Query(ctx, `select namespace, csv, value::text from resolver_api.platform_limits
+			where tenant = $1 and cluster = $2
 			order by namespace, csv, value::text`, who.Tenant, name)
 		if err != nil {
 			return pg.Err(err)
@@ -173,7 +181,8 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (c mode
 // removedAPIs are what the operators of a cluster use and its next version no longer serves, as far as the executor has
 // reported the operators.
 func removedAPIs(ctx context.Context, tx pgx.Tx, tenant string, c model.Cluster) ([]model.RemovedAPI, error) {
-	rows, err := tx.Query(ctx, `select namespace, name, requirements::text, components::text from installer_api.operator_details
+	rows, err := tx.Query(ctx, `select namespace, name, requirements::text, components::text
+		from installer_api.operator_details
 		where tenant = $1 and cluster = $2 order by namespace, name`, tenant, c.Name)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -185,7 +194,8 @@ func removedAPIs(ctx context.Context, tx pgx.Tx, tenant string, c model.Cluster)
 			return i, err
 		}
 		return i, readmodel.Unpack("operator "+c.Name+"/"+i.Namespace+"/"+i.CSV,
-			readmodel.Detail{Text: requirements, Into: &i.Requirements}, readmodel.Detail{Text: &components, Into: &i.Components})
+			readmodel.Detail{Text: requirements, Into: &i.Requirements},
+			readmodel.Detail{Text: &components, Into: &i.Components})
 	})
 	return cluster.RemovedAPIs(c.KubernetesVersion, installed), pg.Err(err)
 }
@@ -197,7 +207,8 @@ func (*Reader) Observed(ctx context.Context, q pg.Querier, tenant, name string) 
 
 // Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
 func Observed(ctx context.Context, q pg.Querier, tenant, name string) (o events.ClusterObserved, err error) {
-	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth from gateway.clusters where tenant = $1 and name = $2`,
+	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth
+		from gateway.clusters where tenant = $1 and name = $2`,
 		tenant, name).Scan(&o.State, &o.Reason, &o.KubernetesVersion, &o.HolderEpoch, &o.TokenAuth))
 	if errs.Is(err, errs.NotFound) { // just registered, or just gone
 		return events.ClusterObserved{}, nil

@@ -100,7 +100,8 @@ func (c *Reader) Package(ctx context.Context, q pg.Querier, tenant, d string) (*
 		return p, nil
 	}
 	var stored packs.Stored
-	if err := q.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant, d).
+	if err := q.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages
+		where tenant = $1 and digest = $2`, tenant, d).
 		Scan(&stored.Whole, &stored.Recipe, &stored.Packs); err != nil {
 		return nil, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read package document %s", d)
 	}
@@ -136,7 +137,8 @@ func (c *Reader) Offer(ctx context.Context, q pg.Querier, tenant, subject, clust
 
 // Digest is the digest of a package in a revision, "" where the revision has none of that name.
 func Digest(ctx context.Context, q pg.Querier, tenant, revision, pkg string) (digest string, err error) {
-	err = pg.Err(q.QueryRow(ctx, `select digest from catalog_api.revision_packages where tenant = $1 and revision = $2 and package = $3`,
+	err = pg.Err(q.QueryRow(ctx, `select digest from catalog_api.revision_packages where tenant = $1 and revision = $2
+		and package = $3`,
 		tenant, revision, pkg).Scan(&digest))
 	if errs.Is(err, errs.NotFound) {
 		return "", nil
@@ -145,7 +147,8 @@ func Digest(ctx context.Context, q pg.Querier, tenant, revision, pkg string) (di
 }
 
 func packageNames(ctx context.Context, q pg.Querier, tenant, revision string) ([]string, error) {
-	rows, err := q.Query(ctx, `select package from catalog_api.revision_packages where tenant = $1 and revision = $2 order by package`, tenant, revision)
+	rows, err := q.Query(ctx, `select package from catalog_api.revision_packages where tenant = $1 and revision = $2
+		order by package`, tenant, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +173,8 @@ func (c *Reader) Cards(ctx context.Context, q pg.Querier, tenant string, refs []
 	if len(missing) == 0 {
 		return out, nil
 	}
-	rows, err := q.Query(ctx, `select digest, card from catalog_api.package_cards where tenant = $1 and digest = any ($2)`, tenant, missing)
+	rows, err := q.Query(ctx, `select digest, card from catalog_api.package_cards
+		where tenant = $1 and digest = any ($2)`, tenant, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +214,8 @@ func (c *Reader) PackagesOf(ctx context.Context, q pg.Querier, tenant, revision 
 	if refs, ok := c.revisions.get(key); ok {
 		return refs, nil
 	}
-	rows, err := q.Query(ctx, `select package, digest from catalog_api.revision_packages where tenant = $1 and revision = $2 order by package`, tenant, revision)
+	rows, err := q.Query(ctx, `select package, digest from catalog_api.revision_packages
+		where tenant = $1 and revision = $2 order by package`, tenant, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +238,8 @@ func (c *Reader) Compare(ctx context.Context, q pg.Querier, tenant string, u *mo
 	}
 	u.State = model.UpgradePending
 	var packed []byte
-	err := q.QueryRow(ctx, `select difference from catalog_api.upgrades where tenant = $1 and from_content = $2 and to_content = $3`,
+	err := q.QueryRow(ctx, `select difference from catalog_api.upgrades where tenant = $1 and from_content = $2
+		and to_content = $3`,
 		tenant, u.FromContent, u.ToContent).Scan(&packed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil

@@ -36,7 +36,8 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 	var s model.PlanState
 	_, proposed := f.Payload.(events.InstallPlanProposed)
 	if !proposed {
-		err := f.Tx.QueryRow(ctx, `select state from `+f.Table("installplans")+` where tenant = $1 and stream = $2`, f.Tenant, f.Stream).Scan(&s)
+		err := f.Tx.QueryRow(ctx, `select state from `+f.Table("installplans")+` where tenant = $1 and stream = $2`,
+			f.Tenant, f.Stream).Scan(&s)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return errs.New(errs.Internal, "install plan %s was not proposed before %s", f.Stream, f.Type)
 		}
@@ -58,10 +59,12 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 		readmodel.Labels(p.Metadata), p.Metadata.Annotations,
 	}
 	if !proposed {
-		return f.Exec(ctx, `update `+f.Table("installplans")+` set state = $3, phase = $4, begun = $5, blocked_reason = $6, approval_expires = $7,
+		return f.Exec(ctx, `update `+f.Table("installplans")+` set state = $3, phase = $4, begun = $5,
+			blocked_reason = $6, approval_expires = $7,
 			ended = $8, updated = $9, version = $10, labels = $11, annotations = $12 where tenant = $1 and stream = $2`, changing...)
 	}
-	return f.Exec(ctx, `insert into `+f.Table("installplans")+` (tenant, stream, state, phase, begun, blocked_reason, approval_expires, ended, updated, version,
+	return f.Exec(ctx, `insert into `+f.Table("installplans")+` (tenant, stream, state, phase, begun, blocked_reason,
+		approval_expires, ended, updated, version,
 			labels, annotations, id, cluster, namespace, name, approval, bundles, epoch, position)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		append(changing, p.Proposed.Plan, p.Proposed.Cluster, p.Proposed.Namespace, p.Proposed.Name,
@@ -72,7 +75,8 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 // columns have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
 // of each plan is large.
 const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now,
-	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant and b.commitment = p.annotations) as annotations
+	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant
+	and b.commitment = p.annotations) as annotations
 	from gateway.installplans p`
 
 type row struct {
@@ -95,7 +99,8 @@ func (r row) answer() (model.InstallPlan, error) {
 }
 
 // shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
-const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
+const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun
+	and p.approval_expires <= now()
 	then 'RequiresApproval' else p.phase end`
 
 // Reader answers queries about install plans.
@@ -201,7 +206,8 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, id string) (p model.
 func (r *Reader) addDocuments(
 	ctx context.Context, tx pgx.Tx, tenant string, s model.PlanState, p *model.InstallPlan,
 ) (err error) {
-	p.Document, err = readmodel.Document(ctx, tx, `select document from resolver_api.plan_documents where tenant = $1 and plan = $2`, tenant, p.ID)
+	p.Document, err = readmodel.Document(ctx, tx, `select document from resolver_api.plan_documents
+		where tenant = $1 and plan = $2`, tenant, p.ID)
 	if err != nil {
 		return err
 	}
@@ -210,7 +216,8 @@ func (r *Reader) addDocuments(
 		return err
 	}
 	p.RemovedAPIs = cluster.RemovedByPlan(c.KubernetesVersion, p.Document)
-	p.StepLog, err = readmodel.Document(ctx, tx, `select document::text from installer_api.step_logs where tenant = $1 and digest = $2`, tenant, s.Plan.StepLog)
+	p.StepLog, err = readmodel.Document(ctx, tx, `select document::text from installer_api.step_logs
+		where tenant = $1 and digest = $2`, tenant, s.Plan.StepLog)
 	if err != nil {
 		return err
 	}
@@ -227,7 +234,8 @@ func addReasons(ctx context.Context, q pg.Querier, tenant string, s model.PlanSt
 			continue
 		}
 		var body []byte
-		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, c.Reason).Scan(&body))
+		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
+			c.Reason).Scan(&body))
 		if err != nil && !errs.Is(err, errs.NotFound) {
 			return err
 		}
@@ -249,7 +257,8 @@ func (r *Reader) addChanges(ctx context.Context, q pg.Querier, tenant string, p 
 				where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
 			union all
 			select 1, x->>'content', p.epoch, p.position from gateway.installplans p, jsonb_array_elements(p.bundles) x
-				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete' and x->>'csv' = $4) known
+				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
+				and x->>'csv' = $4) known
 			where content <> '' order by rank, epoch desc, position desc limit 1`, tenant, p.Cluster, p.Namespace, b.Replaces).Scan(&u.FromContent))
 		if err != nil && !errs.Is(err, errs.NotFound) {
 			return err

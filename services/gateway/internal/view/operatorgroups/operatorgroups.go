@@ -23,7 +23,8 @@ const Name = "gateway.operatorgroups"
 // Projection folds the events of operator groups.
 func Projection() projection.Projection {
 	return readmodel.Projection(Name, 3, []string{"operatorgroups"},
-		readmodel.On(created), readmodel.On(changed), readmodel.On(metadataChanged), readmodel.On(observed), readmodel.On(deleted))
+		readmodel.On(created), readmodel.On(changed), readmodel.On(metadataChanged), readmodel.On(observed),
+		readmodel.On(deleted))
 }
 
 func created(ctx context.Context, f readmodel.Fold, p events.OperatorGroupCreated) error {
@@ -31,18 +32,23 @@ func created(ctx context.Context, f readmodel.Fold, p events.OperatorGroupCreate
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `insert into `+f.Table("operatorgroups")+` (tenant, cluster, namespace, name, spec, targets, provided, event_id, created, updated, stream, version)
+	return f.Exec(ctx, `insert into `+f.Table("operatorgroups")+` (tenant, cluster, namespace, name, spec, targets,
+		provided, event_id, created, updated, stream, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
-		on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec, targets = excluded.targets, provided = excluded.provided,
+		on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec, targets = excluded.targets,
+		provided = excluded.provided,
 			labels = '{}', annotations = '',
-			event_id = excluded.event_id, created = excluded.created, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
-		f.Tenant, cluster, namespace, name, p.Spec, operatorgroup.DeclaredTargets(p.Spec), list(p.Spec.ProvidedAPIs), f.ID, f.Time, f.Stream, f.Version)
+			event_id = excluded.event_id, created = excluded.created, updated = excluded.updated,
+			stream = excluded.stream, version = excluded.version`,
+		f.Tenant, cluster, namespace, name, p.Spec, operatorgroup.DeclaredTargets(p.Spec), list(p.Spec.ProvidedAPIs),
+		f.ID, f.Time, f.Stream, f.Version)
 }
 
 func changed(ctx context.Context, f readmodel.Fold, p events.OperatorGroupChanged) error {
 	// Until the cluster has reported what a selector chooses, what it chose before stands.
 	selects := len(p.Spec.TargetNamespaces) == 0 && !p.Spec.Global()
-	return update(ctx, f, `spec = $5, targets = case when $6 then targets else $7 end, event_id = $8, updated = $9, version = $10`,
+	return update(ctx, f, `spec = $5, targets = case when $6 then targets else $7 end, event_id = $8, updated = $9,
+		version = $10`,
 		p.Spec, selects, operatorgroup.DeclaredTargets(p.Spec), f.ID, f.Time, f.Version)
 }
 
@@ -52,7 +58,8 @@ func metadataChanged(ctx context.Context, f readmodel.Fold, p events.OperatorGro
 }
 
 func observed(ctx context.Context, f readmodel.Fold, p events.OperatorGroupObserved) error {
-	return update(ctx, f, `targets = $5, provided = $6, observed_since = case when conditions = $7 then observed_since else $9 end,
+	return update(ctx, f, `targets = $5, provided = $6, observed_since = case when conditions = $7 then observed_since
+		else $9 end,
 			observed_event = case when conditions = $7 then observed_event else $8 end, conditions = $7, version = $10`,
 		list(p.Targets), list(p.ProvidedAPIs), list(p.Conditions), f.ID, f.Time, f.Version)
 }
@@ -62,7 +69,8 @@ func deleted(ctx context.Context, f readmodel.Fold, _ events.OperatorGroupDelete
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `delete from `+f.Table("operatorgroups")+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	return f.Exec(ctx, `delete from `+f.Table("operatorgroups")+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		f.Tenant, cluster, namespace, name)
 }
 
@@ -72,7 +80,8 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `update `+f.Table("operatorgroups")+` set `+set+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	return f.Exec(ctx, `update `+f.Table("operatorgroups")+` set `+set+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		append([]any{f.Tenant, cluster, namespace, name}, args...)...)
 }
 
@@ -80,8 +89,10 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 func list(s []string) []string { return append([]string{}, s...) }
 
 // The newest sibling is what makes a namespace have several groups (R-OG-2).
-const columns = `select g.cluster, g.namespace, g.name, g.spec, g.targets, g.provided, g.conditions, g.observed_event, g.observed_since,
-	g.labels, g.annotations, g.created, g.updated, g.stream, g.version, coalesce(s.event_id, '') as sibling, s.created as sibling_since
+const columns = `select g.cluster, g.namespace, g.name, g.spec, g.targets, g.provided, g.conditions, g.observed_event,
+	g.observed_since,
+	g.labels, g.annotations, g.created, g.updated, g.stream, g.version, coalesce(s.event_id, '') as sibling,
+	s.created as sibling_since
 	from gateway.operatorgroups g left join lateral (
 		select o.event_id, o.created from gateway.operatorgroups o
 		where o.tenant = g.tenant and o.cluster = g.cluster and o.namespace = g.namespace and o.name <> g.name
@@ -117,9 +128,10 @@ var reasons = map[string]string{
 
 func (r row) answer() model.OperatorGroup {
 	g := model.OperatorGroup{
-		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Metadata: model.Metadata{Labels: r.Labels}, Spec: model.OperatorGroupSpec(r.Spec),
-		Targets: r.Targets, ProvidedAPIs: r.Provided, Conditions: []model.Condition{}, CreatedAt: r.Created, UpdatedAt: r.Updated,
-		Stream: r.Stream, Version: r.Version,
+		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Metadata: model.Metadata{Labels: r.Labels},
+		Spec: model.OperatorGroupSpec(r.Spec), Targets: r.Targets, ProvidedAPIs: r.Provided,
+		Conditions: []model.Condition{}, CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream,
+		Version: r.Version,
 	}
 	if r.Sibling != "" && r.SiblingSince != nil {
 		since := *r.SiblingSince

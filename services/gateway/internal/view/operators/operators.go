@@ -28,7 +28,8 @@ const historyKept = 20
 func Projection() projection.Projection {
 	return readmodel.Projection(Name, 2, []string{"operators"},
 		readmodel.On(phaseChanged), readmodel.On(flapping), readmodel.On(removed),
-		readmodel.On(removalRequested), readmodel.On(removalStarted), readmodel.On(removalBlocked), readmodel.On(removalRefused))
+		readmodel.On(removalRequested), readmodel.On(removalStarted), readmodel.On(removalBlocked),
+		readmodel.On(removalRefused))
 }
 
 func phaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseChanged) error {
@@ -37,7 +38,8 @@ func phaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseChange
 		return err
 	}
 	entry := []model.Phase{{Phase: p.Phase, Reason: p.Reason, Time: f.Time, Event: f.ID}}
-	return f.Exec(ctx, `insert into `+f.Table("operators")+` as o (tenant, cluster, namespace, name, package, csv_version, phase, reason, content, plan,
+	return f.Exec(ctx, `insert into `+f.Table("operators")+
+		` as o (tenant, cluster, namespace, name, package, csv_version, phase, reason, content, plan,
 			flapping, history, installed, updated, stream, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false, $11, $12, $12, $13, $14)
 		on conflict (tenant, cluster, namespace, name) do update set package = excluded.package, csv_version = excluded.csv_version,
@@ -57,7 +59,8 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.CSVRemoved) error {
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `delete from `+f.Table("operators")+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	return f.Exec(ctx, `delete from `+f.Table("operators")+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		f.Tenant, cluster, namespace, name)
 }
 
@@ -122,9 +125,9 @@ type row struct {
 
 func (r row) answer() model.Operator {
 	return model.Operator{
-		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Package: r.Package, Version: r.CSVVersion, Phase: r.Phase, Reason: r.Reason,
-		Content: r.Content, Plan: r.Plan, Flapping: r.Flapping, Removal: r.Removal, History: r.History, InstalledAt: r.Installed, UpdatedAt: r.Updated,
-		Stream: r.Stream, StreamVersion: r.Version,
+		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Package: r.Package, Version: r.CSVVersion,
+		Phase: r.Phase, Reason: r.Reason, Content: r.Content, Plan: r.Plan, Flapping: r.Flapping, Removal: r.Removal,
+		History: r.History, InstalledAt: r.Installed, UpdatedAt: r.Updated, Stream: r.Stream, StreamVersion: r.Version,
 	}
 }
 
@@ -167,8 +170,10 @@ func addConditions(ctx context.Context, q pg.Querier, tenant string, items []mod
 	if len(items) == 0 {
 		return nil
 	}
-	rows, err := q.Query(ctx, `select cluster || '/' || namespace || '/' || name, conditions::text from installer_api.operator_details
-		where tenant = $1 and cluster = any ($2) and namespace = any ($3) and name = any ($4) and conditions::text <> '[]'`, tenant, clusters, namespaces, names)
+	rows, err := q.Query(ctx, `select cluster || '/' || namespace || '/' || name, conditions::text
+		from installer_api.operator_details
+		where tenant = $1 and cluster = any ($2) and namespace = any ($3) and name = any ($4)
+		and conditions::text <> '[]'`, tenant, clusters, namespaces, names)
 	if err != nil {
 		return pg.Err(err)
 	}
@@ -185,9 +190,11 @@ func addConditions(ctx context.Context, q pg.Querier, tenant string, items []mod
 
 // servedBy chooses operators by a namespace that they serve: the one group of their own namespace has it among its
 // targets, or serves all. It is what OLM's users read off copied ClusterServiceVersions (R-OG-25).
-const servedBy = `exists (select from gateway.operatorgroups g where g.tenant = o.tenant and g.cluster = o.cluster and g.namespace = o.namespace
+const servedBy = `exists (select from gateway.operatorgroups g where g.tenant = o.tenant and g.cluster = o.cluster
+	and g.namespace = o.namespace
 	and (g.targets @> to_jsonb(?::text) or g.targets @> '[""]')
-	and not exists (select from gateway.operatorgroups x where x.tenant = g.tenant and x.cluster = g.cluster and x.namespace = g.namespace and x.name <> g.name))`
+	and not exists (select from gateway.operatorgroups x where x.tenant = g.tenant and x.cluster = g.cluster
+	and x.namespace = g.namespace and x.name <> g.name))`
 
 // Reader answers queries about installed operators.
 type Reader struct{ Pool *pg.Pool }
@@ -253,7 +260,8 @@ func details(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*
 	d := model.OperatorDetails{Requirements: []model.Requirement{}}
 	var requirements, condition, cut *string
 	var drift, components, notReady string
-	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text, cut::text, updated, not_ready::text from installer_api.operator_details
+	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text,
+		cut::text, updated, not_ready::text from installer_api.operator_details
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`, tenant, o.Cluster, o.Namespace, o.Name).
 		Scan(&requirements, &condition, &drift, &components, &cut, &d.UpdatedAt, &notReady))
 	if errs.Is(err, errs.NotFound) {
@@ -263,8 +271,10 @@ func details(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*
 		return nil, err
 	}
 	err = readmodel.Unpack("operator "+o.Cluster+"/"+o.Namespace+"/"+o.Name,
-		readmodel.Detail{Text: requirements, Into: &d.Requirements}, readmodel.Detail{Text: condition, Into: &d.Condition}, readmodel.Detail{Text: &drift, Into: &d.Drift}, readmodel.Detail{Text: &components, Into: &d.Components},
-		readmodel.Detail{Text: cut, Into: &d.LeftOut}, readmodel.Detail{Text: &notReady, Into: &d.NotReady})
+		readmodel.Detail{Text: requirements, Into: &d.Requirements},
+		readmodel.Detail{Text: condition, Into: &d.Condition}, readmodel.Detail{Text: &drift, Into: &d.Drift},
+		readmodel.Detail{Text: &components, Into: &d.Components}, readmodel.Detail{Text: cut, Into: &d.LeftOut},
+		readmodel.Detail{Text: &notReady, Into: &d.NotReady})
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +291,10 @@ func removedOf(
 		return nil, err
 	}
 	return cluster.RemovedAPIs(c.KubernetesVersion,
-		[]cluster.Installed{{Namespace: o.Namespace, CSV: o.Name, Components: d.Components, Requirements: d.Requirements}}), nil
+		[]cluster.Installed{{
+			Namespace: o.Namespace, CSV: o.Name, Components: d.Components,
+			Requirements: d.Requirements,
+		}}), nil
 }
 
 // Leftovers lists what uninstalled operators left (R-UNI-7), by cluster, namespace and name.
@@ -296,11 +309,13 @@ func (r *Reader) Leftovers(
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[leftoverRow](ctx, tx, `select l.cluster, l.namespace, l.csv, l.package, l.removal, l.removed, l.objects, l.more
+		rows, more, err := readmodel.Page[leftoverRow](ctx, tx, `select l.cluster, l.namespace, l.csv, l.package,
+			l.removal, l.removed, l.objects, l.more
 			from installer_api.leftovers l`, w, "l.cluster, l.namespace, l.csv", f.Limit)
 		for _, l := range rows {
 			items = append(items, model.Leftovers{
-				Cluster: l.Cluster, Namespace: l.Namespace, Name: l.CSV, Package: l.Package, Removal: l.Removal, RemovedAt: l.Removed, Objects: l.Objects, More: l.More,
+				Cluster: l.Cluster, Namespace: l.Namespace, Name: l.CSV, Package: l.Package, Removal: l.Removal,
+				RemovedAt: l.Removed, Objects: l.Objects, More: l.More,
 			})
 		}
 		if more {

@@ -32,7 +32,8 @@ func Annotations(ctx context.Context, q pg.Querier, tenant, commitment string, i
 	if commitment == "" {
 		return nil
 	}
-	body, err := Document(ctx, q, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, commitment)
+	body, err := Document(ctx, q, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
+		commitment)
 	if err != nil || body == nil {
 		return err
 	}
@@ -65,7 +66,8 @@ func AddMessages[T any](
 	if len(subjects) == 0 {
 		return nil
 	}
-	rows, err := q.Query(ctx, `select subject, message from installer_api.messages where tenant = $1 and kind = $2 and subject = any ($3)`,
+	rows, err := q.Query(ctx, `select subject, message from installer_api.messages where tenant = $1 and kind = $2
+		and subject = any ($3)`,
 		tenant, kind, subjects)
 	if err != nil {
 		return err

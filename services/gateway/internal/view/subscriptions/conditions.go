@@ -44,7 +44,8 @@ func (r row) conditions() []model.Condition {
 	if r.PlanName == "" && r.MissingEvent != "" {
 		list = append(list, model.Condition{
 			Type: conditionPlanMissing, Status: "True", Reason: "ReferencedInstallPlanNotFound",
-			Message: "the install plan that was made for it ended before it was begun, and there is no other one", Since: at(r.MissingSince, r.Updated), Event: r.MissingEvent,
+			Message: "the install plan that was made for it ended before it was begun, and there is no other one",
+			Since:   at(r.MissingSince, r.Updated), Event: r.MissingEvent,
 		})
 	}
 	switch r.PlanPhase {
@@ -144,7 +145,8 @@ func (r row) catalogCondition() model.Condition {
 	case catalogGone:
 		c.Reason, c.Message = "CatalogSourcesDeleted", "targeted catalogsource "+name+" missing"
 	case model.CatalogLoading:
-		c.Reason, c.Message = "CatalogSourcesAdded", "targeted catalogsource "+name+" unhealthy: no revision is in service yet"
+		c.Reason, c.Message = "CatalogSourcesAdded", "targeted catalogsource "+name+
+			" unhealthy: no revision is in service yet"
 	default:
 		c.Message = "targeted catalogsource " + name + " unhealthy: " + r.CatalogReason
 	}

@@ -171,7 +171,11 @@ func TestDeprecations(t *testing.T) {
 	want := []struct {
 		typ, event string
 		since      time.Time
-	}{{"PackageDeprecated", "published-1", noon}, {"BundleDeprecated", "installed", installed}, {"Deprecated", "published-1", noon}}
+	}{
+		{"PackageDeprecated", "published-1", noon},
+		{"BundleDeprecated", "installed", installed},
+		{"Deprecated", "published-1", noon},
+	}
 	if len(got) != len(want) {
 		t.Fatalf("conditions %+v", got)
 	}

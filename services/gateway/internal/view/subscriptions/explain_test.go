@@ -12,7 +12,8 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, document, want string }{
 		{
-			"statements", `{"statements":[{"text":"subscription a exists"},{"text":"no operators found in package b"}]}`,
+			"statements",
+			`{"statements":[{"text":"subscription a exists"},{"text":"no operators found in package b"}]}`,
 			"subscription a exists; no operators found in package b",
 		},
 		{"no statement", `{"statements":[]}`, "before"},

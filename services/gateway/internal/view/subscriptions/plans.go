@@ -15,7 +15,8 @@ func updatePlan(ctx context.Context, f readmodel.Fold, set string, args ...any) 
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set updated = $6, `+set+` where tenant = $1 and cluster = $2 and namespace = $3 and plan_name = $4`,
+	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set updated = $6, `+set+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and plan_name = $4`,
 		append([]any{f.Tenant, cluster, namespace, name, f.ID, f.Time}, args...)...)
 }
 
@@ -32,10 +33,12 @@ func planProposed(ctx context.Context, f readmodel.Fold, p events.InstallPlanPro
 	for _, b := range p.Bundles {
 		for _, s := range b.Subscriptions {
 			name := s[strings.LastIndex(s, "/")+1:]
-			err := updateNamed(ctx, f, cluster, namespace, name, `current_csv = $5, plan_id = $6, plan_name = $7, plan_generation = $8, plan_phase = $9, plan_reason = '',
+			err := updateNamed(ctx, f, cluster, namespace, name,
+				`current_csv = $5, plan_id = $6, plan_name = $7, plan_generation = $8, plan_phase = $9, plan_reason = '',
 				plan_event = $10, plan_since = $11, updated = $11, missing_event = '', missing_since = null,
 				plan_approval = $12, plan_begun = false, plan_expires = null, plan_windows = $13`,
-				b.CSV, p.Plan, p.Name, p.Generation, string(plan.Phase), f.ID, f.Time, p.Approval, append([]events.WindowGroup{}, p.Windows...))
+				b.CSV, p.Plan, p.Name, p.Generation, string(plan.Phase), f.ID, f.Time, p.Approval,
+				append([]events.WindowGroup{}, p.Windows...))
 			if err != nil {
 				return err
 			}
@@ -61,11 +64,13 @@ func planEnded(ctx context.Context, f readmodel.Fold) error {
 }
 
 func planApproved(ctx context.Context, f readmodel.Fold, p events.InstallPlanApproved) error {
-	return updatePlan(ctx, f, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_expires = $7`, p.Expires)
+	return updatePlan(ctx, f,
+		`plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_expires = $7`, p.Expires)
 }
 
 func planStarted(ctx context.Context, f readmodel.Fold, _ events.InstallPlanStarted) error {
-	return updatePlan(ctx, f, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_begun = true,
+	return updatePlan(ctx, f,
+		`plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_begun = true,
 		missing_event = '', missing_since = null`)
 }
 

@@ -26,11 +26,12 @@ const (
 func Projection() projection.Projection {
 	return readmodel.Projection(Name, 5, []string{subscriptions, csvs, catalogs, deprecated},
 		readmodel.On(created), readmodel.On(generated), readmodel.On(changed), readmodel.On(deleted),
-		readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed), readmodel.On(resolved),
-		readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved),
-		readmodel.On(planProposed), readmodel.On(planSuperseded), readmodel.On(planRejected), readmodel.On(planApproved),
-		readmodel.On(planStarted), readmodel.On(planBlocked), readmodel.On(planFinished), readmodel.On(planFailed),
-		readmodel.On(catalogAdded), readmodel.On(catalogRemoved), readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))
+		readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed),
+		readmodel.On(resolved), readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved),
+		readmodel.On(planProposed), readmodel.On(planSuperseded), readmodel.On(planRejected),
+		readmodel.On(planApproved), readmodel.On(planStarted), readmodel.On(planBlocked), readmodel.On(planFinished),
+		readmodel.On(planFailed), readmodel.On(catalogAdded), readmodel.On(catalogRemoved),
+		readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))
 }
 
 // update changes the subscription of the event's subject; arguments count from $5.
@@ -43,7 +44,8 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 }
 
 func updateNamed(ctx context.Context, f readmodel.Fold, cluster, namespace, name, set string, args ...any) error {
-	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set `+set+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set `+set+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		append([]any{f.Tenant, cluster, namespace, name}, args...)...)
 }
 
@@ -60,7 +62,8 @@ func insert(ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, ge
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `insert into `+f.Table(subscriptions)+` (tenant, cluster, namespace, name, package, channel, catalog, catalog_namespace, starting_csv,
+	return f.Exec(ctx, `insert into `+f.Table(subscriptions)+
+		` (tenant, cluster, namespace, name, package, channel, catalog, catalog_namespace, starting_csv,
 			approval, config, generated, current_csv, installed_csv, plan_id, plan_name, plan_generation, plan_phase, plan_reason, plan_event,
 			failed_reason, failed_document, failed_event, created, updated, stream, version, spec_event, spec_since)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', '', $13, $13, $14, $15, $16, $13)`,
@@ -70,13 +73,16 @@ func insert(ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, ge
 
 func changed(ctx context.Context, f readmodel.Fold, p events.SubscriptionChanged) error {
 	s := p.Spec
-	return update(ctx, f, `package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
+	return update(ctx, f,
+		`package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
 		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = '', rollback_to = ''`,
-		s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, f.Time, f.Version, f.ID)
+		s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, f.Time, f.Version,
+		f.ID)
 }
 
 func rollbackRequested(ctx context.Context, f readmodel.Fold, p events.SubscriptionRollbackRequested) error {
-	return update(ctx, f, `rollback_from = $5, rollback_to = $6, updated = $7, version = $8`, p.From, p.To, f.Time, f.Version)
+	return update(ctx, f, `rollback_from = $5, rollback_to = $6, updated = $7, version = $8`, p.From, p.To, f.Time,
+		f.Version)
 }
 
 func metadataChanged(ctx context.Context, f readmodel.Fold, p events.SubscriptionMetadataChanged) error {
@@ -89,12 +95,14 @@ func deleted(ctx context.Context, f readmodel.Fold, _ events.SubscriptionDeleted
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `delete from `+f.Table(subscriptions)+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	return f.Exec(ctx, `delete from `+f.Table(subscriptions)+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		f.Tenant, cluster, namespace, name)
 }
 
 func resolutionFailed(ctx context.Context, f readmodel.Fold, p events.ResolutionFailed) error {
-	return update(ctx, f, `failed_reason = $5, failed_document = $6, failed_event = $7, failed_since = $8, updated = $8, version = $9,
+	return update(ctx, f,
+		`failed_reason = $5, failed_document = $6, failed_event = $7, failed_since = $8, updated = $8, version = $9,
 		missing_event = '', missing_since = null`,
 		p.Reason, p.Explanation, f.ID, f.Time, f.Version)
 }
@@ -106,14 +114,16 @@ func resolved(ctx context.Context, f readmodel.Fold, p events.ResolutionSucceede
 	if err != nil {
 		return err
 	}
-	err = update(ctx, f, `failed_reason = '', failed_document = '', failed_event = '', failed_since = null, updated = $6, version = $7,
+	err = update(ctx, f,
+		`failed_reason = '', failed_document = '', failed_event = '', failed_since = null, updated = $6, version = $7,
 		current_csv = coalesce(nullif($5, ''), current_csv),
 		missing_event = case when $8 then '' else missing_event end, missing_since = case when $8 then null else missing_since end`,
 		p.CSV, f.Time, f.Version, p.Plan == "")
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `update `+f.Table(subscriptions)+` s set installed_csv = $5, installed_event = $6, installed_since = $7
+	return f.Exec(ctx, `update `+f.Table(subscriptions)+
+		` s set installed_csv = $5, installed_event = $6, installed_since = $7
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and installed_csv <> $5
 		and exists (select from `+f.Table(csvs)+` c where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 and c.name = $5)`,
 		f.Tenant, cluster, namespace, name, p.CSV, f.ID, f.Time)
@@ -124,12 +134,14 @@ func csvPhaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseCha
 	if err != nil {
 		return err
 	}
-	err = f.Exec(ctx, `insert into `+f.Table(csvs)+` (tenant, cluster, namespace, name, phase) values ($1, $2, $3, $4, $5)
+	err = f.Exec(ctx, `insert into `+f.Table(csvs)+
+		` (tenant, cluster, namespace, name, phase) values ($1, $2, $3, $4, $5)
 		on conflict (tenant, cluster, namespace, name) do update set phase = excluded.phase`, f.Tenant, cluster, namespace, name, p.Phase)
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set installed_csv = $4, installed_event = $6, installed_since = $5, updated = $5
+	return f.Exec(ctx, `update `+f.Table(subscriptions)+
+		` set installed_csv = $4, installed_event = $6, installed_since = $5, updated = $5
 		where tenant = $1 and cluster = $2 and namespace = $3 and current_csv = $4 and installed_csv <> $4`,
 		f.Tenant, cluster, namespace, name, f.Time, f.ID)
 }
@@ -139,11 +151,13 @@ func csvRemoved(ctx context.Context, f readmodel.Fold, _ events.CSVRemoved) erro
 	if err != nil {
 		return err
 	}
-	err = f.Exec(ctx, `delete from `+f.Table(csvs)+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	err = f.Exec(ctx, `delete from `+f.Table(csvs)+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		f.Tenant, cluster, namespace, name)
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `update `+f.Table(subscriptions)+` set installed_csv = '', installed_event = $6, installed_since = $5, updated = $5
+	return f.Exec(ctx, `update `+f.Table(subscriptions)+
+		` set installed_csv = '', installed_event = $6, installed_since = $5, updated = $5
 		where tenant = $1 and cluster = $2 and namespace = $3 and installed_csv = $4`, f.Tenant, cluster, namespace, name, f.Time, f.ID)
 }

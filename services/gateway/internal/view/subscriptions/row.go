@@ -128,8 +128,8 @@ func (r row) answer() model.Subscription {
 	s := model.Subscription{
 		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Metadata: model.Metadata{Labels: r.Labels},
 		Spec: model.SubscriptionSpec{
-			Package: r.Package, Channel: r.Channel, Catalog: r.Catalog, CatalogNamespace: r.CatalogNamespace, StartingCSV: r.StartingCSV,
-			Approval: r.Approval,
+			Package: r.Package, Channel: r.Channel, Catalog: r.Catalog, CatalogNamespace: r.CatalogNamespace,
+			StartingCSV: r.StartingCSV, Approval: r.Approval,
 		},
 		Generated: r.Generated,
 		Status: model.SubscriptionStatus{

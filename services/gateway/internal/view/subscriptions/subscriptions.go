@@ -132,7 +132,8 @@ func (r *Reader) Get(
 // addBodies adds what stands outside the log: configuration, annotations, and the explanation of a failure.
 func addBodies(ctx context.Context, tx pgx.Tx, tenant string, r row, s *model.Subscription) (err error) {
 	if r.Config != "" {
-		if s.Spec.Config, err = readmodel.Document(ctx, tx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, r.Config); err != nil {
+		if s.Spec.Config, err = readmodel.Document(ctx, tx,
+			`select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, r.Config); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,8 @@ func addBodies(ctx context.Context, tx pgx.Tx, tenant string, r row, s *model.Su
 		return nil
 	}
 	s.Status.Explanation.Document, err = readmodel.Document(ctx, tx,
-		`select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant, r.FailedDocument)
+		`select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant,
+		r.FailedDocument)
 	if err == nil {
 		explain(&s.Status, failureType(r.FailedReason))
 	}
@@ -170,16 +172,20 @@ const maxPast = 20
 // rollback led to is not left by it again: what counts is what each version had replaced when it came.
 func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name subscription.Name) (model.Past, error) {
 	var p model.Past
-	err := pg.Err(q.QueryRow(ctx, `select installed_csv from gateway.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+	err := pg.Err(q.QueryRow(ctx, `select installed_csv from gateway.subscriptions where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`,
 		tenant, name.Cluster, name.Namespace, name.Name).Scan(&p.CSV))
 	if errs.Is(err, errs.NotFound) {
 		return p, nil
 	}
 	for at := p.CSV; err == nil && at != "" && len(p.Before) < maxPast; {
-		err = pg.Err(q.QueryRow(ctx, `select coalesce(max(b ->> 'replaces'), '') from (select p.bundles from gateway.installplans p
+		err = pg.Err(q.QueryRow(ctx, `select coalesce(max(b ->> 'replaces'), '') from (select p.bundles
+			from gateway.installplans p
 			where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
-			and p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text)) and not p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text, 'reason', 'Rollback'))
-			order by p.epoch desc, p.position desc limit 1) newest, jsonb_array_elements(newest.bundles) b where b ->> 'csv' = $4`,
+			and p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text))
+			and not p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text, 'reason', 'Rollback'))
+			order by p.epoch desc, p.position desc limit 1) newest, jsonb_array_elements(newest.bundles) b
+			where b ->> 'csv' = $4`,
 			tenant, name.Cluster, name.Namespace, at).Scan(&at))
 		if at == "" || slices.Contains(p.Before, at) || at == p.CSV {
 			break
@@ -194,7 +200,8 @@ func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name sub
 func (r *Reader) Subscribers(
 	ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string,
 ) ([]string, error) {
-	rows, err := q.Query(ctx, `select name from gateway.subscriptions where tenant = $1 and cluster = $2 and namespace = $3
+	rows, err := q.Query(ctx, `select name from gateway.subscriptions where tenant = $1 and cluster = $2
+		and namespace = $3
 		and ($4 in (installed_csv, current_csv) or package = $5) order by name`, tenant, cluster, namespace, csv, packageName)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -207,11 +214,13 @@ func (r *Reader) Subscribers(
 func catalogHealth(
 	ctx context.Context, q pg.Querier, tenant, cluster, namespace string,
 ) ([]model.CatalogSourceHealth, error) {
-	rows, err := q.Query(ctx, `select c.name, c.namespace, coalesce(h.state, c.state), coalesce(h.reason, ''), coalesce(h.event_id, ''), coalesce(h.since, c.added)
+	rows, err := q.Query(ctx, `select c.name, c.namespace, coalesce(h.state, c.state), coalesce(h.reason, ''),
+		coalesce(h.event_id, ''), coalesce(h.since, c.added)
 		from (select $1::text as tenant, $2::text as cluster, $3::text as namespace) s
 		join gateway.catalogs c on `+visibleCatalogs+`
 		left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
-		left join lateral (select h.state, h.reason, h.event_id, h.since from gateway.subscription_catalogs h where h.tenant = c.tenant and h.subject = c.subject and `+seenVariant+`
+		left join lateral (select h.state, h.reason, h.event_id, h.since from gateway.subscription_catalogs h
+		where h.tenant = c.tenant and h.subject = c.subject and `+seenVariant+`
 			order by h.variant = '' limit 1) h on true
 		order by c.cluster, c.namespace, c.name`, tenant, cluster, namespace)
 	if err != nil {

@@ -44,7 +44,10 @@ func (q APIs) Judge(ctx context.Context, c bundle.CSV, out *csv.Serving) error {
 		if err != nil {
 			return err
 		}
-		for into, text := range map[*string]string{&out.ObjectsWrong: v.Wrong, &out.Waiting: v.Waiting, &out.Broken: v.Broken} {
+		for into, text := range map[*string]string{
+			&out.ObjectsWrong: v.Wrong, &out.Waiting: v.Waiting,
+			&out.Broken: v.Broken,
+		} {
 			if text != "" {
 				texts[into] = append(texts[into], text)
 			}
@@ -72,7 +75,8 @@ func (q APIs) judge(ctx context.Context, name string, a bundle.APIDescription) (
 	}
 	have.ServiceFound = behind != nil
 	return serving.Judge(q.Now, have, serving.Want{
-		CA: q.Certificates[render.SecretName(service)].CA, Target: target(q.Namespace, service, a.Port()), Running: q.Running,
+		CA: q.Certificates[render.SecretName(service)].CA, Target: target(q.Namespace, service, a.Port()),
+		Running: q.Running,
 	}), nil
 }
 

@@ -69,9 +69,10 @@ func FormerOf(crd *unstructured.Unstructured, ns string) (Former, bool, error) {
 	if d.Webhook {
 		return f, crd.GetLabels()[LabelConverted] == ns, nil
 	}
-	foreign := crd.GetLabels()[kube.LabelManaged] != "true" && slices.ContainsFunc(crd.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:conversion":`)
-	})
+	foreign := crd.GetLabels()[kube.LabelManaged] != "true" &&
+		slices.ContainsFunc(crd.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+			return m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:conversion":`)
+		})
 	return f, !foreign, nil
 }
 
@@ -164,7 +165,9 @@ func ConvertedAt(crd *unstructured.Unstructured, ns string) string {
 
 // Distrusts reports a CRD whose converter the API server knows under another CA than the one of its Secret, with the
 // spec.conversion that it is to have.
-func Distrusts(crd *unstructured.Unstructured, ns string, certificates map[string]Kept) (conversion map[string]any, distrusts bool, err error) {
+func Distrusts(crd *unstructured.Unstructured, ns string, certificates map[string]Kept) (
+	conversion map[string]any, distrusts bool, err error,
+) {
 	if c, ok := certificates[render.SecretName(ConvertedAt(crd, ns))]; !ok || len(c.CA) == 0 {
 		return nil, false, nil
 	}

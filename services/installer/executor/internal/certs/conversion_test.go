@@ -19,7 +19,10 @@ func definition(t *testing.T, service, ca, stored string, versions ...string) *u
 	t.Helper()
 	spec := map[string]any{}
 	if service != "" {
-		client := map[string]any{"service": map[string]any{"namespace": "ops", "name": service, "port": 443, "path": "/convert"}}
+		client := map[string]any{"service": map[string]any{
+			"namespace": "ops", "name": service, "port": 443,
+			"path": "/convert",
+		}}
 		if ca != "" {
 			client["caBundle"] = ca
 		}
@@ -31,7 +34,8 @@ func definition(t *testing.T, service, ca, stored string, versions ...string) *u
 	}
 	spec["versions"] = list
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "buoys.sea.test"}, "spec": spec,
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "buoys.sea.test"}, "spec": spec,
 	})
 	fatal(t, err)
 	o := &unstructured.Unstructured{}
@@ -57,11 +61,16 @@ func TestFormer(t *testing.T) {
 	t.Parallel()
 	ours := map[string]string{certs.LabelConverted: "ops", kube.LabelManaged: "true"}
 	foreign := definition(t, "", "", "v1", "v1", "v2")
-	foreign.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:conversion":{"f:strategy":{}}}}`)}})
+	foreign.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:conversion":{"f:strategy":{}}}}`)},
+	})
 	for name, c := range map[string]struct {
 		live, next, want *unstructured.Unstructured
 	}{
-		"nothing is there": {nil, definition(t, "new", "", "v2", "v1", "v2"), definition(t, "new", "", "v2", "v1", "v2")},
+		"nothing is there": {
+			nil, definition(t, "new", "", "v2", "v1", "v2"),
+			definition(t, "new", "", "v2", "v1", "v2"),
+		},
 		"another Service": {
 			labelled(definition(t, "old", "b2xk", "v1", "v1"), ours),
 			definition(t, "new", "", "v2", "v1", "v2"), definition(t, "old", "b2xk", "v1", "v1", "v2"),
@@ -71,16 +80,21 @@ func TestFormer(t *testing.T) {
 			definition(t, "new", "", "v2", "v1", "v2"), definition(t, "new", "", "v1", "v1", "v2"),
 		},
 		"the first webhook, for versions that there were": {
-			definition(t, "", "", "v1", "v1", "v2"), definition(t, "new", "", "v2", "v1", "v2"), definition(t, "", "", "v1", "v1", "v2"),
+			definition(t, "", "", "v1", "v1", "v2"), definition(t, "new", "", "v2", "v1", "v2"),
+			definition(t, "", "", "v1", "v1", "v2"),
 		},
 		"no webhook any more": {
-			labelled(definition(t, "old", "b2xk", "v1", "v1", "v2"), ours), definition(t, "", "", "v2", "v1", "v2"), definition(t, "old", "b2xk", "v1", "v1", "v2"),
+			labelled(definition(t, "old", "b2xk", "v1", "v1", "v2"), ours), definition(t, "", "", "v2", "v1", "v2"),
+			definition(t, "old", "b2xk", "v1", "v1", "v2"),
 		},
 		"a webhook of another namespace": {
 			labelled(definition(t, "old", "b2xk", "v1", "v1"), map[string]string{certs.LabelConverted: "dock"}),
 			definition(t, "new", "", "v2", "v1", "v2"), definition(t, "new", "", "v2", "v1", "v2"),
 		},
-		"the conversion is somebody's": {foreign, definition(t, "new", "", "v2", "v1", "v2"), definition(t, "new", "", "v2", "v1", "v2")},
+		"the conversion is somebody's": {
+			foreign, definition(t, "new", "", "v2", "v1", "v2"),
+			definition(t, "new", "", "v2", "v1", "v2"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,7 +138,8 @@ func TestDistrusts(t *testing.T) {
 			if got != c.want {
 				t.Fatalf("distrusts: %v", got)
 			}
-			if ca, _, err := unstructured.NestedString(conversion, "webhook", "clientConfig", "caBundle"); got && (err != nil || ca != "bmV3") {
+			if ca, _, err := unstructured.NestedString(conversion, "webhook", "clientConfig", "caBundle"); got &&
+				(err != nil || ca != "bmV3") {
 				t.Errorf("CA %q, %v", ca, err)
 			}
 		})

@@ -152,7 +152,8 @@ func Secret(ns, name, csv string, c serving.Certificate) *unstructured.Unstructu
 			"annotations": map[string]any{render.AnnotationCAHash: c.Hash()},
 			"labels": map[string]any{
 				kube.LabelManaged: "true", LabelServing: "true", render.LabelManaged: "true",
-				render.LabelOwner: render.OwnerLabelValue(csv), render.LabelOwnerKind: kube.GVKCSV.Kind, render.LabelOwnerNamespace: ns,
+				render.LabelOwner: render.OwnerLabelValue(csv), render.LabelOwnerKind: kube.GVKCSV.Kind,
+				render.LabelOwnerNamespace: ns,
 			},
 		},
 	}}

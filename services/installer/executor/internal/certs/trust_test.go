@@ -13,14 +13,20 @@ import (
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	chosen := events.LabelSelector{
-		MatchLabels:      map[string]string{"sea": "north"},
-		MatchExpressions: []events.LabelRequirement{{Key: "tier", Operator: "In", Values: []string{"a", "b"}}, {Key: "old", Operator: "DoesNotExist"}},
+		MatchLabels: map[string]string{"sea": "north"},
+		MatchExpressions: []events.LabelRequirement{
+			{Key: "tier", Operator: "In", Values: []string{"a", "b"}},
+			{Key: "old", Operator: "DoesNotExist"},
+		},
 	}
 	for name, c := range map[string]struct {
 		spec events.OperatorGroupSpec
 		want map[string]any
 	}{
-		"explicit targets": {events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}, Selector: chosen}, map[string]any{"matchLabels": map[string]any{"group/id": ""}}},
+		"explicit targets": {
+			events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}, Selector: chosen},
+			map[string]any{"matchLabels": map[string]any{"group/id": ""}},
+		},
 		"a selector": {events.OperatorGroupSpec{Selector: chosen}, map[string]any{
 			"matchLabels": map[string]any{"sea": "north"},
 			"matchExpressions": []any{

@@ -117,7 +117,9 @@ func fields(o *unstructured.Unstructured, part, http, https, no string) (Proxy, 
 // Copy keeps the pull secrets in a namespace with operators, and on the service accounts under which those run; without
 // accounts nothing of them stays there. wrote is called with every object that was written. What cannot be written
 // holds up none of the others.
-func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret, accounts []string, wrote func(*unstructured.Unstructured)) error {
+func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret, accounts []string,
+	wrote func(*unstructured.Unstructured),
+) error {
 	if len(accounts) == 0 {
 		secrets = nil
 	}
@@ -146,7 +148,9 @@ func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret
 	return nil
 }
 
-func (c *Cache) copy(ctx context.Context, namespace string, secrets []PullSecret, wrote func(*unstructured.Unstructured)) error {
+func (c *Cache) copy(ctx context.Context, namespace string, secrets []PullSecret,
+	wrote func(*unstructured.Unstructured),
+) error {
 	there, err := c.client.List(ctx, GVKSecret, namespace, labelCopy+"=true")
 	if err != nil {
 		return err
@@ -175,7 +179,9 @@ func (c *Cache) copy(ctx context.Context, namespace string, secrets []PullSecret
 
 // attach puts the copies on an account by a patch of what was read: the list has one owner, and others write there,
 // too. It reports whether the account is there.
-func (c *Cache) attach(ctx context.Context, namespace, name string, secrets []PullSecret, wrote func(*unstructured.Unstructured)) (bool, error) {
+func (c *Cache) attach(ctx context.Context, namespace, name string, secrets []PullSecret,
+	wrote func(*unstructured.Unstructured),
+) (bool, error) {
 	o, err := c.client.Get(ctx, gvkAccount, namespace, name)
 	if err != nil || o == nil {
 		return false, err
@@ -188,7 +194,10 @@ func (c *Cache) attach(ctx context.Context, namespace, name string, secrets []Pu
 	if !changed {
 		return true, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion()}, "imagePullSecrets": next})
+	patch, err := json.Marshal(map[string]any{
+		"metadata":         map[string]any{"resourceVersion": o.GetResourceVersion()},
+		"imagePullSecrets": next,
+	})
 	if err != nil {
 		return true, errs.Wrap(errs.Internal, err, "encode")
 	}

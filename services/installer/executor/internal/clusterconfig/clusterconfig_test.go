@@ -32,7 +32,8 @@ func TestOverridden(t *testing.T) {
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	var o unstructured.Unstructured
-	if err := json.Unmarshal([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[
+	if err := json.Unmarshal(
+		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{"containers":[
 		{"name":"a","env":[{"name":"HTTP_PROXY","valueFrom":{}},{"name":"LEVEL","value":"x"}]},{"name":"b"}]}}}}`), &o.Object); err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +48,14 @@ func TestProxy(t *testing.T) {
 	}
 	variable := func(name, value string) any { return map[string]any{"name": name, "value": value} }
 	want := []any{
-		map[string]any{"name": "a", "env": []any{variable("HTTP_PROXY", "http://p.example.com"), variable("LEVEL", "x"), variable("NO_PROXY", ".svc")}},
-		map[string]any{"name": "b", "env": []any{variable("HTTP_PROXY", "http://p.example.com"), variable("NO_PROXY", ".svc")}},
+		map[string]any{"name": "a", "env": []any{
+			variable("HTTP_PROXY", "http://p.example.com"), variable("LEVEL", "x"),
+			variable("NO_PROXY", ".svc"),
+		}},
+		map[string]any{"name": "b", "env": []any{
+			variable("HTTP_PROXY", "http://p.example.com"),
+			variable("NO_PROXY", ".svc"),
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -66,11 +73,21 @@ func TestAttach(t *testing.T) {
 		want    []any
 		changed bool
 	}{
-		"none yet":      {nil, secrets, []any{ref("chandler-pull-a"), ref("chandler-pull-b")}, true},
-		"one is there":  {[]any{ref("own"), ref("chandler-pull-b")}, secrets, []any{ref("own"), ref("chandler-pull-b"), ref("chandler-pull-a")}, true},
-		"all are there": {[]any{ref("chandler-pull-b"), ref("own"), ref("chandler-pull-a")}, secrets, []any{ref("chandler-pull-b"), ref("own"), ref("chandler-pull-a")}, false},
-		"a former one":  {[]any{ref("chandler-pull-z"), ref("own")}, nil, []any{ref("own")}, true},
-		"nothing":       {[]any{ref("own")}, nil, []any{ref("own")}, false},
+		"none yet": {nil, secrets, []any{ref("chandler-pull-a"), ref("chandler-pull-b")}, true},
+		"one is there": {
+			[]any{ref("own"), ref("chandler-pull-b")},
+			secrets,
+			[]any{ref("own"), ref("chandler-pull-b"), ref("chandler-pull-a")},
+			true,
+		},
+		"all are there": {
+			[]any{ref("chandler-pull-b"), ref("own"), ref("chandler-pull-a")},
+			secrets,
+			[]any{ref("chandler-pull-b"), ref("own"), ref("chandler-pull-a")},
+			false,
+		},
+		"a former one": {[]any{ref("chandler-pull-z"), ref("own")}, nil, []any{ref("own")}, true},
+		"nothing":      {[]any{ref("own")}, nil, []any{ref("own")}, false},
 	} {
 		got, changed := clusterconfig.Attach(c.have, c.secrets)
 		if diff := cmp.Diff(c.want, got); diff != "" || changed != c.changed {

@@ -19,8 +19,13 @@ import (
 // the accounts from naming them; it is an error all the same.
 func TestCopyGoesOn(t *testing.T) {
 	t.Parallel()
-	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"namespace": "ops", "name": "tide"}}}
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{{Version: "v1", Resource: "secrets"}: "SecretList"}, account)
+	account := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount",
+		"metadata": map[string]any{"namespace": "ops", "name": "tide"},
+	}}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(
+		runtime.NewScheme(), map[schema.GroupVersionResource]string{{Version: "v1", Resource: "secrets"}: "SecretList"},
+		account)
 	client.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		p, ok := a.(clienttesting.PatchAction)
 		if !ok || p.GetName() == "chandler-pull-first" {
@@ -31,7 +36,8 @@ func TestCopyGoesOn(t *testing.T) {
 	})
 	wrote := map[string]bool{}
 	secrets := []PullSecret{{Name: "chandler-pull-first", Data: "e30="}, {Name: "chandler-pull-second", Data: "e30="}}
-	err := New(&kube.Epoch{Dynamic: client}).Copy(t.Context(), "ops", secrets, []string{"tide"}, func(o *unstructured.Unstructured) { wrote[o.GetName()] = true })
+	err := New(&kube.Epoch{Dynamic: client}).Copy(t.Context(), "ops", secrets, []string{"tide"},
+		func(o *unstructured.Unstructured) { wrote[o.GetName()] = true })
 	if err == nil || !strings.Contains(err.Error(), "pull secret ops/chandler-pull-first") {
 		t.Errorf("the error is %v", err)
 	}

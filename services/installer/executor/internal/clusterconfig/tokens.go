@@ -38,7 +38,10 @@ func TokenKinds() []watch.Kind {
 	var out []watch.Kind
 	for _, f := range []tokenField{issuer, mode, platform} {
 		resource := kube.Resource(f.gvk)
-		out = append(out, watch.Kind{GVK: f.gvk, Resource: resource.Resource, CRD: resource.GroupResource().String(), Status: true})
+		out = append(out, watch.Kind{
+			GVK: f.gvk, Resource: resource.Resource, CRD: resource.GroupResource().String(),
+			Status: true,
+		})
 	}
 	return out
 }

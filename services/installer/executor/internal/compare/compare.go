@@ -71,7 +71,10 @@ func plain(o map[string]any) map[string]any {
 		return out
 	}
 	meta = maps.Clone(meta)
-	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"} {
+	for _, field := range []string{
+		"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp",
+		"selfLink",
+	} {
 		delete(meta, field)
 	}
 	out["metadata"] = meta
@@ -82,7 +85,8 @@ func plain(o map[string]any) map[string]any {
 func LastManager(live *unstructured.Unstructured, own string, since time.Time) (string, time.Time) {
 	name, at := "", time.Time{}
 	for _, f := range live.GetManagedFields() {
-		if f.Subresource == "" && f.Manager != own && f.Manager != watch.KubernetesManager && f.Time != nil && !f.Time.Time.Before(at) {
+		if f.Subresource == "" && f.Manager != own && f.Manager != watch.KubernetesManager && f.Time != nil &&
+			!f.Time.Time.Before(at) {
 			name, at = f.Manager, f.Time.UTC()
 		}
 	}

@@ -21,7 +21,8 @@ func LeaveReplicas(want, live *unstructured.Unstructured) {
 		return
 	}
 	for _, f := range live.GetManagedFields() {
-		if f.Subresource == scale && !strings.HasPrefix(f.Manager, kubectl) && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`)) {
+		if f.Subresource == scale && !strings.HasPrefix(f.Manager, kubectl) && f.FieldsV1 != nil &&
+			bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`)) {
 			unstructured.RemoveNestedField(want.Object, "spec", "replicas")
 			return
 		}

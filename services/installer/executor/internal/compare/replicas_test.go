@@ -24,8 +24,12 @@ func TestLeaveReplicas(t *testing.T) {
 		"the controller of its own status": {"kube-controller-manager", "status", replicas, false},
 	} {
 		live := &unstructured.Unstructured{Object: map[string]any{}}
-		live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: c.manager, Subresource: c.subresource, FieldsV1: metav1.NewFieldsV1(c.fields)}})
-		want := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(1), "paused": false}}}
+		live.SetManagedFields([]metav1.ManagedFieldsEntry{
+			{Manager: c.manager, Subresource: c.subresource, FieldsV1: metav1.NewFieldsV1(c.fields)},
+		})
+		want := &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"replicas": int64(1), "paused": false},
+		}}
 		compare.LeaveReplicas(want, live)
 		_, has, err := unstructured.NestedFieldNoCopy(want.Object, "spec", "replicas")
 		if err != nil || has == c.left {

@@ -19,7 +19,8 @@ func definition(name, version string) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": name, "resourceVersion": version},
 		"spec":     map[string]any{"versions": []any{map[string]any{"name": "v1", "served": true}}},
 		"status": map[string]any{"conditions": []any{
-			map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "NamesAccepted", "status": "True"},
+			map[string]any{"type": "Established", "status": "True"},
+			map[string]any{"type": "NamesAccepted", "status": "True"},
 		}},
 	}}
 }
@@ -67,7 +68,8 @@ func TestUsers(t *testing.T) {
 	t.Parallel()
 	cache := New(nil, func() time.Time { return time.Unix(1_000_000, 0) })
 	for _, ns := range []string{"b", "a"} {
-		cache.SetMet(cache.Turn(), Operator{Namespace: ns, UID: ns}, []csv.Requirement{{Kind: gvkCRD.Kind, Name: "tides.sea.test", Status: csv.Present}})
+		cache.SetMet(cache.Turn(), Operator{Namespace: ns, UID: ns},
+			[]csv.Requirement{{Kind: gvkCRD.Kind, Name: "tides.sea.test", Status: csv.Present}})
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, cache.CRDChanged("tides.sea.test", "8")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

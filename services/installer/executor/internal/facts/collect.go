@@ -49,7 +49,8 @@ func (c *Cache) findCRDs(ctx context.Context, q Question, f *csv.Facts) error {
 			return err
 		}
 		if ok {
-			fact.Alongside = slices.DeleteFunc(slices.Clone(fact.Alongside), func(owner string) bool { return !q.CameFirst(owner) })
+			fact.Alongside = slices.DeleteFunc(slices.Clone(fact.Alongside),
+				func(owner string) bool { return !q.CameFirst(owner) })
 			f.CRDs[d.Name] = fact
 		}
 	}
@@ -94,7 +95,8 @@ func (c *Cache) findAccounts(ctx context.Context, q Question, f *csv.Facts) erro
 		}
 		fact := csv.AccountFact{UID: string(a.GetUID()), ForeignOwner: q.Foreign(a.GetOwnerReferences())}
 		scopes, held := added(q.Spec, a.GetName(), csv.Scopes(q.Spec, a.GetName(), q.Targets), satisfied)
-		if fact.Held, err = c.held(ctx, kube.Account{Namespace: q.Operator.Namespace, Name: a.GetName()}, scopes, held); err != nil {
+		if fact.Held, err = c.held(ctx, kube.Account{Namespace: q.Operator.Namespace, Name: a.GetName()}, scopes,
+			held); err != nil {
 			return err
 		}
 		f.Accounts[a.GetName()] = fact
@@ -169,7 +171,9 @@ func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask
 }
 
 // held adds what an account may do in the scopes, as csv.Scopes names them.
-func (c *Cache) held(ctx context.Context, account kube.Account, scopes []string, held permissions.Held) (permissions.Held, error) {
+func (c *Cache) held(ctx context.Context, account kube.Account, scopes []string, held permissions.Held) (
+	permissions.Held, error,
+) {
 	for _, scope := range scopes {
 		rules, err := c.client.Rules(ctx, account, scope)
 		if err != nil {

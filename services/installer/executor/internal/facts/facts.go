@@ -33,7 +33,10 @@ const (
 
 // Kinds that requirements are about.
 var (
-	gvkCRD        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkCRD = schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition",
+	}
 	gvkAPIService = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 	gvkAccount    = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 	// GVKCondition is OLM's channel from an operator to those who upgrade it (R-COND-1).
@@ -91,7 +94,10 @@ func JoinTargets(targets []string) string { return strings.Join(targets, targets
 
 // New returns a cache that holds nothing.
 func New(client *kube.Epoch, now func() time.Time) *Cache {
-	return &Cache{client: client, now: now, news: map[matter]int{}, crds: map[string]crdNote{}, met: map[string]metNote{}, conditions: map[string]conditionNote{}}
+	return &Cache{
+		client: client, now: now, news: map[matter]int{}, crds: map[string]crdNote{},
+		met: map[string]metNote{}, conditions: map[string]conditionNote{},
+	}
 }
 
 // Met returns the rows of an operator that lacked nothing a short while ago.
@@ -176,7 +182,10 @@ func (c *Cache) NoteCRD(o *unstructured.Unstructured) {
 }
 
 func (c *Cache) crdNoteOf(o *unstructured.Unstructured) crdNote {
-	note := crdNote{CRDFact: csv.CRDFact{UID: string(o.GetUID()), Alongside: alongside(o)}, version: o.GetResourceVersion(), until: c.now().Add(crdFor)}
+	note := crdNote{
+		CRDFact: csv.CRDFact{UID: string(o.GetUID()), Alongside: alongside(o)},
+		version: o.GetResourceVersion(), until: c.now().Add(crdFor),
+	}
 	note.Established, note.Served = kube.Established(o)
 	if o.GetLabels()[kube.LabelManaged] == "true" {
 		note.until = c.now().Add(managedFor)
@@ -210,7 +219,10 @@ func (c *Cache) ForgetCRD(name string) []string {
 	c.changed(matter{crd: name})
 	delete(c.crds, name)
 	return c.forgetMet(func(note metNote) bool {
-		return slices.ContainsFunc(note.rows, func(r csv.Requirement) bool { return r.Kind == gvkCRD.Kind && r.Name == name })
+		return slices.ContainsFunc(note.rows, func(r csv.Requirement) bool {
+			return r.Kind == gvkCRD.Kind &&
+				r.Name == name
+		})
 	})
 }
 

@@ -22,7 +22,10 @@ func TestReservedGroups(t *testing.T) {
 	// What client-go has no clients for: definitions, and aggregated APIs.
 	known = append(known, apiextensions.GroupName, "apiregistration.k8s.io")
 	slices.Sort(known)
-	known = slices.DeleteFunc(slices.Compact(known), func(g string) bool { return strings.HasPrefix(g, "__") || g == "meta.k8s.io" })
+	known = slices.DeleteFunc(slices.Compact(known), func(g string) bool {
+		return strings.HasPrefix(g, "__") ||
+			g == "meta.k8s.io"
+	})
 	have := bundle.ReservedGroups()
 	slices.Sort(have)
 	for _, g := range known {
@@ -40,7 +43,10 @@ func TestReservedGroups(t *testing.T) {
 // TestProtected: which definitions the API server asks an approval of.
 func TestProtected(t *testing.T) {
 	t.Parallel()
-	for group, want := range map[string]bool{"charts.helm.k8s.io": true, "x.kubernetes.io": true, "k8s.io": true, "sea.test": false, "cluster.x-k8s.io": false} {
+	for group, want := range map[string]bool{
+		"charts.helm.k8s.io": true, "x.kubernetes.io": true, "k8s.io": true,
+		"sea.test": false, "cluster.x-k8s.io": false,
+	} {
 		if got := Protected(render.Object{GVK: gvkCRD, Name: "tides." + group}); got != want {
 			t.Errorf("group %q: %v", group, got)
 		}

@@ -45,7 +45,9 @@ func Definitions(ctx context.Context, c *kube.Epoch, q Question) ([]protocol.CRD
 	return out, nil
 }
 
-func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budget *crd.Budget) (protocol.CRDVerdict, error) {
+func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budget *crd.Budget) (
+	protocol.CRDVerdict, error,
+) {
 	var live *unstructured.Unstructured
 	var err error
 	if q.Vacant == nil || !q.Vacant(o) {
@@ -110,7 +112,8 @@ func owners(ctx context.Context, c *kube.Epoch, live *unstructured.Unstructured)
 
 // Pages is a cluster that lists objects page by page.
 type Pages interface {
-	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error)
+	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (
+		items []unstructured.Unstructured, next string, err error)
 }
 
 // objects gives the objects of the cluster to the judge, page by page, and reports whether some were left out.
@@ -120,7 +123,9 @@ func objects(ctx context.Context, c Pages, j *crd.Judge, budget *crd.Budget) (mo
 		limit, from, read := int64(firstPage), "", 0
 		for {
 			before := budget.Bytes
-			items, next, err := c.Page(ctx, schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, limit, from)
+			items, next, err := c.Page(ctx, schema.GroupVersionResource{
+				Group: group, Version: version, Resource: plural,
+			}, limit, from)
 			if err != nil {
 				return false, err
 			}

@@ -21,7 +21,9 @@ type shelf struct {
 	read           int
 }
 
-func (s *shelf) Page(_ context.Context, _ schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error) {
+func (s *shelf) Page(_ context.Context, _ schema.GroupVersionResource, limit int64, from string) (
+	items []unstructured.Unstructured, next string, err error,
+) {
 	s.limits = append(s.limits, limit)
 	first := 0
 	if from != "" {
@@ -44,7 +46,8 @@ func (s *shelf) Page(_ context.Context, _ schema.GroupVersionResource, limit int
 }
 
 func definitionOf(maximum string) json.RawMessage {
-	return json.RawMessage(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gauges.sea.test"},
+	return json.RawMessage(
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gauges.sea.test"},
 "spec":{"group":"sea.test","scope":"Namespaced","names":{"kind":"Gauge","plural":"gauges"},"versions":[{"name":"v1","served":true,"storage":true,
 "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"note":{"type":"string"},"size":{"type":"integer"` + maximum + `}}}}}}}]},
 "status":{"storedVersions":["v1"]}}`)

@@ -94,7 +94,11 @@ func takenBy(ctx context.Context, c *kube.Epoch, q Question, o render.Object) (w
 // alone reports an object that only operators have which the plan brings or replaces.
 func (q Question) alone(live *metav1.PartialObjectMetadata) bool {
 	ours := func(o kube.Operator) bool {
-		return slices.ContainsFunc(q.Leaving, func(name string) bool { return kube.Operator{Namespace: q.Namespace, Name: name}.Label() == o })
+		return slices.ContainsFunc(q.Leaving, func(name string) bool {
+			return kube.Operator{
+				Namespace: q.Namespace, Name: name,
+			}.Label() == o
+		})
 	}
 	if !ours(kube.OwnerOf(live)) {
 		return false

@@ -55,7 +55,8 @@ func Check(ctx context.Context, c *kube.Epoch, q Question) (protocol.PlanCheck, 
 	}
 	if out.Permissions = missing.Missing; missing.More > 0 {
 		out.Obstacles = append(out.Obstacles, protocol.Obstacle{
-			Class: "transient", Reason: "Forbidden", Message: fmt.Sprintf("%d more rights are missing than are listed", missing.More),
+			Class: "transient", Reason: "Forbidden", Message: fmt.Sprintf("%d more rights are missing than are listed",
+				missing.More),
 		})
 	}
 	out.CRDs, err = Definitions(ctx, c, q)
@@ -70,7 +71,8 @@ func Permissions(ctx context.Context, c *kube.Epoch, q Question) (permissions.Re
 	if q.Account == (kube.Account{}) {
 		return permissions.Result{}, nil
 	}
-	p := permissions.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
+	p := permissions.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(
+		slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
 	refs, err := p.References()
 	if err != nil {
 		return permissions.Result{}, err

@@ -90,7 +90,9 @@ func (r *roles) held(ctx context.Context, a kube.Account, namespaces []string) (
 }
 
 // bound gathers the rules that the bindings of a namespace, or of the cluster, give a subject.
-func (r *roles) bound(ctx context.Context, who permissions.Subject, kind, namespace string) ([]rbacv1.PolicyRule, error) {
+func (r *roles) bound(ctx context.Context, who permissions.Subject, kind, namespace string) (
+	[]rbacv1.PolicyRule, error,
+) {
 	list, err := r.cluster.List(ctx, rbacKind(kind), namespace, "")
 	if err != nil {
 		return nil, err
@@ -123,7 +125,9 @@ func decode(o *unstructured.Unstructured, into any) error {
 }
 
 // ask returns the accesses that the API server allows an account although RBAC does not say so.
-func ask(ctx context.Context, c *kube.Epoch, a kube.Account, unknown []permissions.Access) (map[permissions.Access]bool, error) {
+func ask(ctx context.Context, c *kube.Epoch, a kube.Account, unknown []permissions.Access) (
+	map[permissions.Access]bool, error,
+) {
 	allowed := map[permissions.Access]bool{}
 	for _, u := range unknown[:min(len(unknown), maxAsked)] {
 		ok, err := c.Allowed(ctx, a, authorizationv1.ResourceAttributes{

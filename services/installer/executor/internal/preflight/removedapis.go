@@ -28,7 +28,10 @@ func RemovedAPIs(kubernetesVersion string, objects []render.Object) []protocol.R
 		used := append([]removedapi.Kind{{Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind}}, usedBy(o)...)
 		for _, k := range removedapi.Gone(kubernetesVersion, used) {
 			version, _ := removedapi.In(k)
-			out = append(out, protocol.RemovedAPI{Group: k.Group, Version: k.Version, Kind: k.Kind, Removed: version.String(), For: o.String()})
+			out = append(out, protocol.RemovedAPI{
+				Group: k.Group, Version: k.Version, Kind: k.Kind,
+				Removed: version.String(), For: o.String(),
+			})
 		}
 	}
 	return out
@@ -39,7 +42,10 @@ func usedBy(o render.Object) []removedapi.Kind {
 	case kube.GVKCSV:
 		var out []removedapi.Kind
 		for _, a := range objectsIn(o.Body, "spec", "nativeAPIs") {
-			out = append(out, removedapi.Kind{Group: text(a, "group"), Version: text(a, "version"), Kind: text(a, "kind")})
+			out = append(out, removedapi.Kind{
+				Group: text(a, "group"), Version: text(a, "version"),
+				Kind: text(a, "kind"),
+			})
 		}
 		return out
 	case render.GVKValidatingWebhook, render.GVKMutatingWebhook:
@@ -64,8 +70,10 @@ func ruled(rule map[string]any) []removedapi.Kind {
 	}
 	var out []removedapi.Kind
 	for _, k := range removedapi.Kinds() {
-		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
-		if slices.Contains(groups, k.Group) && slices.Contains(versions, k.Version) && slices.Contains(resources, plural.Resource) {
+		plural, _ := meta.UnsafeGuessKindToResource(
+			schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
+		if slices.Contains(groups, k.Group) && slices.Contains(versions, k.Version) &&
+			slices.Contains(resources, plural.Resource) {
 			out = append(out, k)
 		}
 	}

@@ -27,7 +27,8 @@ type lifecycle interface {
 func TestRemovedKinds(t *testing.T) {
 	t.Parallel()
 	types := maps.Clone(scheme.Scheme.AllKnownTypes())
-	types[apiextensionsv1beta1.SchemeGroupVersion.WithKind("CustomResourceDefinition")] = reflect.TypeFor[apiextensionsv1beta1.CustomResourceDefinition]()
+	types[apiextensionsv1beta1.SchemeGroupVersion.WithKind(
+		"CustomResourceDefinition")] = reflect.TypeFor[apiextensionsv1beta1.CustomResourceDefinition]()
 	for gvk, typ := range types {
 		l, ok := reflect.TypeAssert[lifecycle](reflect.New(typ))
 		if !ok || strings.HasSuffix(gvk.Kind, "List") {
@@ -54,17 +55,28 @@ func TestRemovedKinds(t *testing.T) {
 func TestRemovedAPIs(t *testing.T) {
 	t.Parallel()
 	object := func(group, version, kind, name string, body map[string]any) render.Object {
-		return render.Object{GVK: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Namespace: "ports", Name: name, Body: body}
+		return render.Object{
+			GVK:       schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+			Namespace: "ports", Name: name, Body: body,
+		}
 	}
 	webhook := func(gvk schema.GroupVersionKind, versions ...any) render.Object {
-		return render.Object{GVK: gvk, Name: "check", Body: map[string]any{"webhooks": []any{map[string]any{"rules": []any{
-			map[string]any{"apiGroups": []any{"networking.k8s.io"}, "apiVersions": versions, "resources": []any{"ingresses/status"}},
-		}}}}}
+		return render.Object{GVK: gvk, Name: "check", Body: map[string]any{
+			"webhooks": []any{map[string]any{"rules": []any{
+				map[string]any{
+					"apiGroups": []any{"networking.k8s.io"}, "apiVersions": versions,
+					"resources": []any{"ingresses/status"},
+				},
+			}}},
+		}}
 	}
 	budget := object("policy", "v1beta1", "PodDisruptionBudget", "gauge", nil)
-	csv := object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind, "gauge.v1", map[string]any{"spec": map[string]any{"nativeAPIs": []any{
-		map[string]any{"group": "batch", "version": "v1beta1", "kind": "CronJob"}, map[string]any{"group": "batch", "version": "v1", "kind": "Job"}, "odd",
-	}}})
+	csv := object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind, "gauge.v1",
+		map[string]any{"spec": map[string]any{"nativeAPIs": []any{
+			map[string]any{"group": "batch", "version": "v1beta1", "kind": "CronJob"},
+			map[string]any{"group": "batch", "version": "v1", "kind": "Job"},
+			"odd",
+		}}})
 	removed := func(group, kind, version, in string) protocol.RemovedAPI {
 		return protocol.RemovedAPI{Group: group, Version: version, Kind: kind, Removed: in, For: kind + " ports/gauge"}
 	}
@@ -77,15 +89,22 @@ func TestRemovedAPIs(t *testing.T) {
 		object  render.Object
 		want    []protocol.RemovedAPI
 	}{
-		"in the next version":          {"v1.24.3", budget, []protocol.RemovedAPI{removed("policy", "PodDisruptionBudget", "v1beta1", "1.25")}},
-		"later":                        {"v1.23.3", budget, nil},
-		"another version of it":        {"v1.24.3", object("policy", "v1", "PodDisruptionBudget", "gauge", nil), nil},
-		"a native API":                 {"v1.24.3", csv, []protocol.RemovedAPI{native}},
-		"a webhook's rule":             {"v1.24.3", webhook(render.GVKValidatingWebhook, "v1", "v1beta1"), []protocol.RemovedAPI{ingress}},
-		"a webhook for every version":  {"v1.24.3", webhook(render.GVKMutatingWebhook, "*"), nil},
-		"of a custom resource":         {"v1.24.3", object("sea.test", "v1beta1", "CronJob", "gauge", nil), nil},
-		"the version is not known":     {"", budget, nil},
-		"a ClusterServiceVersion bare": {"v1.24.3", object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind, "gauge.v1", nil), nil},
+		"in the next version": {
+			"v1.24.3", budget,
+			[]protocol.RemovedAPI{removed("policy", "PodDisruptionBudget", "v1beta1", "1.25")},
+		},
+		"later":                 {"v1.23.3", budget, nil},
+		"another version of it": {"v1.24.3", object("policy", "v1", "PodDisruptionBudget", "gauge", nil), nil},
+		"a native API":          {"v1.24.3", csv, []protocol.RemovedAPI{native}},
+		"a webhook's rule": {
+			"v1.24.3", webhook(render.GVKValidatingWebhook, "v1", "v1beta1"),
+			[]protocol.RemovedAPI{ingress},
+		},
+		"a webhook for every version": {"v1.24.3", webhook(render.GVKMutatingWebhook, "*"), nil},
+		"of a custom resource":        {"v1.24.3", object("sea.test", "v1beta1", "CronJob", "gauge", nil), nil},
+		"the version is not known":    {"", budget, nil},
+		"a ClusterServiceVersion bare": {"v1.24.3", object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind,
+			"gauge.v1", nil), nil},
 	} {
 		if diff := cmp.Diff(c.want, RemovedAPIs(c.version, []render.Object{c.object})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -106,12 +106,14 @@ func (c Claim) named(list []protocol.GrantedOperator) (protocol.GrantedOperator,
 }
 
 func (c Claim) forbidden(why string) error {
-	return errs.New(errs.Forbidden, "InstalledOperator %s, which names plan %q, is not what the hub granted: %s; nothing is done for it, and what it has stays, "+
-		"until a plan brings it again: see who wrote it", c.CSV, c.Plan, why)
+	return errs.New(errs.Forbidden,
+		"InstalledOperator %s, which names plan %q, is not what the hub granted: %s; nothing is done for it, and "+
+			"what it has stays, "+
+			"until a plan brings it again: see who wrote it", c.CSV, c.Plan, why)
 }
 
-// CheckConfig checks the configuration that the execution of a plan holds for the operator: nobody signed that by itself.
-// plan and granted are what Granted gave. Where the hub says what is configured now, that is what counts.
+// CheckConfig checks the configuration that the execution of a plan holds for the operator: nobody signed that by
+// itself. plan and granted are what Granted gave. Where the hub says what is configured now, that is what counts.
 func (c Claim) CheckConfig(plan string, granted protocol.GrantedOperator) error {
 	x := c.Execution(plan)
 	if i := c.recorded(); len(operators(x)) == 0 || i != nil && len(i.Config) > 0 {
@@ -131,7 +133,8 @@ func Expected(content bundle.Content, granted protocol.GrantedOperator) (*unstru
 		return nil, err
 	}
 	if manifest.Name != granted.CSV {
-		return nil, errs.New(errs.Forbidden, "content %s is of %s, not of %s", granted.Content, manifest.Name, granted.CSV)
+		return nil, errs.New(errs.Forbidden, "content %s is of %s, not of %s", granted.Content, manifest.Name,
+			granted.CSV)
 	}
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(manifest.Raw); err != nil {

@@ -18,7 +18,9 @@ import (
 
 // said is what an object says that somebody has edited; by are the executions of plans.
 func said(change func(*provenance.Claim), by ...*kube.Execution) provenance.Claim {
-	s := provenance.Claim{Plan: "p", GrantedOperator: protocol.GrantedOperator{CSV: "tide.v1", Package: "tide", Content: "own", Replaces: "mine"}}
+	s := provenance.Claim{Plan: "p", GrantedOperator: protocol.GrantedOperator{
+		CSV: "tide.v1", Package: "tide", Content: "own", Replaces: "mine",
+	}}
 	s.Execution = func(plan string) *kube.Execution {
 		for _, x := range by {
 			if x.Spec.Plan == plan {
@@ -32,7 +34,10 @@ func said(change func(*provenance.Claim), by ...*kube.Execution) provenance.Clai
 }
 
 func execution(plan string, operators ...protocol.GrantedOperator) *kube.Execution {
-	return &kube.Execution{Spec: kube.ExecutionSpec{Plan: plan, Grant: protocol.Grant{Plan: plan, Operators: operators}}}
+	return &kube.Execution{Spec: kube.ExecutionSpec{
+		Plan:  plan,
+		Grant: protocol.Grant{Plan: plan, Operators: operators},
+	}}
 }
 
 // TestGranted is the table above Claim.Granted (DESIGN D6): what is acted on is what the hub signed, whatever the
@@ -41,7 +46,9 @@ func TestGranted(t *testing.T) {
 	t.Parallel()
 	tide := protocol.GrantedOperator{CSV: "tide.v1", Package: "tide", Content: "granted", Reason: "Subscribed"}
 	buoy := protocol.GrantedOperator{CSV: "buoy.v1", Package: "buoy", Content: "granted"}
-	document, err := json.Marshal(installplan.Document{Bundles: []events.PlannedBundle{{CSV: "tide.v1", Content: "planned"}}})
+	document, err := json.Marshal(installplan.Document{
+		Bundles: []events.PlannedBundle{{CSV: "tide.v1", Content: "planned"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +65,20 @@ func TestGranted(t *testing.T) {
 		said provenance.Claim
 		want string // plan and content; "" is refused
 	}{
-		"the grant names it":                            {said(nothing, execution("p", buoy, tide)), "p granted"},
-		"the record does not hold it yet":               {said(recorded("buoy.v1", "q"), execution("p", tide)), "p granted"},
-		"the record holds what was before":              {said(recorded("tide.v1", "before"), execution("p", tide), execution("before", tide)), "p granted"},
-		"the grant names others":                        {said(nothing, execution("p", buoy)), ""},
-		"it names the plan of another, the record not":  {said(recorded("tide.v1", "q"), execution("p", buoy), execution("q", tide)), "q granted"},
-		"it names no plan of ours, the record has one":  {said(recorded("tide.v1", "q"), execution("q", tide)), "q granted"},
+		"the grant names it": {said(nothing, execution("p", buoy, tide)), "p granted"},
+		"the record does not hold it yet": {
+			said(recorded("buoy.v1", "q"), execution("p", tide)),
+			"p granted",
+		},
+		"the record holds what was before": {said(recorded("tide.v1", "before"), execution("p", tide),
+			execution("before", tide)), "p granted"},
+		"the grant names others": {said(nothing, execution("p", buoy)), ""},
+		"it names the plan of another, the record not": {said(recorded("tide.v1", "q"), execution("p", buoy),
+			execution("q", tide)), "q granted"},
+		"it names no plan of ours, the record has one": {
+			said(recorded("tide.v1", "q"), execution("q", tide)),
+			"q granted",
+		},
 		"the record was told of the wrong plan":         {said(recorded("tide.v1", "p"), execution("p", buoy)), ""},
 		"the hub wants the plan":                        {said(wanted("p")), "p planned"},
 		"the hub wants another plan":                    {said(wanted("q")), ""},
@@ -90,7 +105,8 @@ func TestGranted(t *testing.T) {
 // TestConfig: a configuration that somebody wrote into a PlanExecution gives no operator an environment (R-SUB §4.2).
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	config, other := json.RawMessage(`{"env":[{"name":"A","value":"b"}]}`), json.RawMessage(`{"env":[{"name":"LD_PRELOAD","value":"/x"}]}`)
+	config, other := json.RawMessage(`{"env":[{"name":"A","value":"b"}]}`),
+		json.RawMessage(`{"env":[{"name":"LD_PRELOAD","value":"/x"}]}`)
 	d, err := protocol.ConfigDigest(config)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +149,10 @@ func TestSetAnnotations(t *testing.T) {
 	if other := provenance.SetAnnotations(o, want); !slices.Equal(other, []string{"content", "package", "reason"}) {
 		t.Errorf("other are %v", other)
 	}
-	if got := o.GetAnnotations(); !maps.Equal(got, map[string]string{"plan": "p", "content": "granted", "package": "tide", "else": "x"}) {
+	if got := o.GetAnnotations(); !maps.Equal(got, map[string]string{
+		"plan": "p", "content": "granted",
+		"package": "tide", "else": "x",
+	}) {
 		t.Errorf("it says %v", got)
 	}
 	if other := provenance.SetAnnotations(o, want); other != nil {

@@ -35,8 +35,11 @@ type Contents interface {
 
 // Compare compares the spec of an InstalledOperator with its bundle. It returns the ClusterServiceVersion that counts
 // where the object says otherwise, else nil; first is set when that was found out by this call.
-func (s *Specs) Compare(ctx context.Context, o *unstructured.Unstructured, granted protocol.GrantedOperator, from Contents) (csv *bundle.CSV, first bool, err error) {
-	key, of := o.GetNamespace()+"/"+o.GetName(), fmt.Sprint(o.GetUID(), " ", o.GetGeneration(), " ", granted.Content, " ", granted.Replaces)
+func (s *Specs) Compare(ctx context.Context, o *unstructured.Unstructured, granted protocol.GrantedOperator,
+	from Contents,
+) (csv *bundle.CSV, first bool, err error) {
+	key, of := o.GetNamespace()+"/"+o.GetName(), fmt.Sprint(o.GetUID(), " ", o.GetGeneration(), " ", granted.Content,
+		" ", granted.Replaces)
 	s.mu.Lock()
 	have, ok := s.known[key]
 	s.mu.Unlock()

@@ -64,7 +64,13 @@ func TestCompare(t *testing.T) {
 
 	edited := o.DeepCopy()
 	edited.SetGeneration(2)
-	rights := []any{map[string]any{"serviceAccountName": "tide", "rules": []any{map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}}}}}
+	rights := []any{map[string]any{
+		"serviceAccountName": "tide",
+		"rules": []any{map[string]any{
+			"apiGroups": []any{"*"}, "resources": []any{"*"},
+			"verbs": []any{"*"},
+		}},
+	}}
 	if err := unstructured.SetNestedSlice(edited.Object, rights, "spec", "install", "spec", "permissions"); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +79,8 @@ func TestCompare(t *testing.T) {
 		if err != nil || csv == nil || told != first {
 			t.Fatalf("an edited one is %v, %v, %v", csv, told, err)
 		}
-		if p := csv.Spec.Install.Spec.Permissions; len(p) != 1 || p[0].Rules[0].APIGroups[0] != "" || csv.Spec.Replaces != "tide.v0.9" {
+		if p := csv.Spec.Install.Spec.Permissions; len(p) != 1 || p[0].Rules[0].APIGroups[0] != "" ||
+			csv.Spec.Replaces != "tide.v0.9" {
 			t.Errorf("what counts of it is %+v, replaces %s", p, csv.Spec.Replaces)
 		}
 	}
@@ -82,16 +89,19 @@ func TestCompare(t *testing.T) {
 	if err := unstructured.SetNestedField(other.Object, "buoy.v1", "spec", "replaces"); err != nil {
 		t.Fatal(err)
 	}
-	if csv, _, err := specs.Compare(t.Context(), other, granted, from); err != nil || csv == nil || csv.Spec.Replaces != "tide.v0.9" {
+	if csv, _, err := specs.Compare(t.Context(), other, granted, from); err != nil || csv == nil ||
+		csv.Spec.Replaces != "tide.v0.9" {
 		t.Errorf("one that says that it follows another is %v, %v", csv, err)
 	}
 
 	from.away = errs.New(errs.Unavailable, "away")
-	if _, _, err := specs.Compare(t.Context(), edited, protocol.GrantedOperator{CSV: "tide.v1", Content: "sha256:d"}, from); !errs.Is(err, errs.Unavailable) {
+	if _, _, err := specs.Compare(t.Context(), edited, protocol.GrantedOperator{CSV: "tide.v1", Content: "sha256:d"},
+		from); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("without the bundle: %v", err)
 	}
 	from.away = nil
-	if _, _, err := specs.Compare(t.Context(), edited, protocol.GrantedOperator{CSV: "buoy.v1", Content: "sha256:c"}, from); !errs.Is(err, errs.Forbidden) {
+	if _, _, err := specs.Compare(t.Context(), edited, protocol.GrantedOperator{CSV: "buoy.v1", Content: "sha256:c"},
+		from); !errs.Is(err, errs.Forbidden) {
 		t.Errorf("with the bundle of another operator: %v", err)
 	}
 }

@@ -117,16 +117,19 @@ func (c *Cache) read(ctx context.Context, d *appsv1.Deployment) (readiness.Obser
 	seen := readiness.Observed{Deployment: *d}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	var err error
-	if seen.ReplicaSets, err = list[appsv1.ReplicaSet](ctx, c.client, gvkReplicaSet, d.Namespace, metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets}); err != nil {
+	if seen.ReplicaSets, err = list[appsv1.ReplicaSet](ctx, c.client, gvkReplicaSet, d.Namespace,
+		metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets}); err != nil {
 		return seen, err
 	}
-	if seen.Pods, err = list[corev1.Pod](ctx, c.client, gvkPod, d.Namespace, metav1.ListOptions{LabelSelector: selector, Limit: maxPods}); err != nil {
+	if seen.Pods, err = list[corev1.Pod](ctx, c.client, gvkPod, d.Namespace,
+		metav1.ListOptions{LabelSelector: selector, Limit: maxPods}); err != nil {
 		return seen, err
 	}
 	unsaid := readiness.Unexplained(seen)
 	for _, uid := range unsaid[:min(len(unsaid), maxAsked)] {
 		events, err := list[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
-			FieldSelector: fields.Set{"involvedObject.uid": uid, "type": corev1.EventTypeWarning}.String(), Limit: maxEvents,
+			FieldSelector: fields.Set{"involvedObject.uid": uid, "type": corev1.EventTypeWarning}.String(),
+			Limit:         maxEvents,
 		})
 		if err != nil {
 			return seen, err
@@ -136,7 +139,9 @@ func (c *Cache) read(ctx context.Context, d *appsv1.Deployment) (readiness.Obser
 	return seen, nil
 }
 
-func list[T any](ctx context.Context, client *kube.Epoch, gvk schema.GroupVersionKind, namespace string, o metav1.ListOptions) ([]T, error) {
+func list[T any](ctx context.Context, client *kube.Epoch, gvk schema.GroupVersionKind, namespace string,
+	o metav1.ListOptions,
+) ([]T, error) {
 	found, err := client.Dynamic.Resource(kube.Resource(gvk)).Namespace(namespace).List(ctx, o)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,8 @@ func (o *Owners) try(ctx context.Context, one render.Object) error {
 	if !ok {
 		return nil // whether the cluster answers is asked elsewhere
 	}
-	if name, _ := readiness.Webhook(status.Status().Message); name == "" || strings.Contains(status.Status().Message, "does not support dry run") {
+	if name, _ := readiness.Webhook(status.Status().Message); name == "" ||
+		strings.Contains(status.Status().Message, "does not support dry run") {
 		return nil // an object that is there was let in
 	}
 	return err
@@ -101,7 +102,10 @@ func withPods(objects []render.Object) []render.Object {
 		for _, field := range []string{"serviceAccountName", "serviceAccount"} {
 			unstructured.RemoveNestedField(pod.Object, "spec", field)
 		}
-		out = append(out, render.Object{GVK: gvkPod, Namespace: o.Namespace, Name: o.Name, Resolving: o.Resolving, Body: pod.Object})
+		out = append(out, render.Object{
+			GVK: gvkPod, Namespace: o.Namespace, Name: o.Name, Resolving: o.Resolving,
+			Body: pod.Object,
+		})
 	}
 	return out
 }
@@ -114,7 +118,8 @@ type rules []rule
 func (r rules) about(gvk schema.GroupVersionKind) bool {
 	resource := kube.Resource(gvk)
 	return slices.ContainsFunc(r, func(one rule) bool {
-		return has(one.groups, resource.Group) && has(one.versions, resource.Version) && (has(one.resources, resource.Resource) || slices.Contains(one.resources, "*/*"))
+		return has(one.groups, resource.Group) && has(one.versions, resource.Version) &&
+			(has(one.resources, resource.Resource) || slices.Contains(one.resources, "*/*"))
 	})
 }
 
@@ -143,7 +148,10 @@ func rulesOf(o *unstructured.Unstructured) rules {
 			if !ok || !has(words(m, "operations"), "CREATE") {
 				continue
 			}
-			out = append(out, rule{groups: words(m, "apiGroups"), versions: words(m, "apiVersions"), resources: words(m, "resources")})
+			out = append(out, rule{
+				groups: words(m, "apiGroups"), versions: words(m, "apiVersions"),
+				resources: words(m, "resources"),
+			})
 		}
 	}
 	return out
