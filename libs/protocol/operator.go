@@ -208,11 +208,13 @@ type GroupReport struct {
 
 // Types of the conditions of a group, as far as its cluster tells them (R-OG §7.1).
 const (
-	GroupServiceAccount = "OperatorGroupServiceAccount" // the named account is not there: ServiceAccountNotFound
-	GroupTargetsMissing = "TargetNamespacesMissing"     // listed targets do not exist or are going: NamespaceNotFound
-	// accounts of its operators have not what is to be given there: Forbidden
+	// GroupServiceAccount: the named account does not exist (ServiceAccountNotFound).
+	GroupServiceAccount = "OperatorGroupServiceAccount"
+	// GroupTargetsMissing: listed targets do not exist or are being deleted (NamespaceNotFound).
+	GroupTargetsMissing = "TargetNamespacesMissing"
+	// GroupForbidden: the accounts of its operators lack rights that their roles would give there (Forbidden).
 	GroupForbidden = "TargetNamespacesForbidden"
-	// something of its operators cannot be written, or others undo it: TriedAgain
+	// GroupUnattended: something of its operators cannot be written, or others undo it (TriedAgain).
 	GroupUnattended = "OperatorsUnattended"
 )
 

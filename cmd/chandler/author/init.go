@@ -150,8 +150,8 @@ CMD ["serve", "/configs", "--cache-dir=/tmp/cache"]
 		b.WriteString("RUN [\"/bin/opm\", \"serve\", \"/configs\", \"--cache-dir=/tmp/cache\", \"--cache-only\"]\n")
 	}
 	file := filepath.Join(filepath.Dir(dir), name+".Dockerfile")
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY,
-		0o644) //nolint:gosec // a recipe is for everybody to read
+	//nolint:gosec // everybody may read a Dockerfile
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("%s is there already; remove it to have it written anew", file)
 	}

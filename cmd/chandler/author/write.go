@@ -134,8 +134,8 @@ func (w *byPackage) next(b fbc.Blob) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(dir, w.name()), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
-		0o644) //nolint:gosec // as the directory
+	//nolint:gosec // everybody may read it, as the directory
+	f, err := os.OpenFile(filepath.Join(dir, w.name()), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -109,8 +109,8 @@ func readTime(c *cursor, v reflect.Value) bool {
 	if !ok {
 		return false
 	}
-	return v.Addr().Interface().(*time.Time).UnmarshalText(
-		[]byte(s)) == nil //nolint:forcetypeassert // it is of that type
+	t, isTime := reflect.TypeAssert[*time.Time](v.Addr())
+	return isTime && t.UnmarshalText([]byte(s)) == nil
 }
 
 func list(element reader) reader {

@@ -160,8 +160,8 @@ func (r *registry) manifest(ctx context.Context, reference string) ([]byte, stri
 
 func (r *registry) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	fetch := func() (io.ReadCloser, error) {
-		resp, err := r.ask(ctx, http.MethodGet, "blobs",
-			d.Digest.String()) //nolint:bodyclose // closed by who reads the blob
+		//nolint:bodyclose // who reads the blob closes it
+		resp, err := r.ask(ctx, http.MethodGet, "blobs", d.Digest.String())
 		if err != nil {
 			return nil, err
 		}

@@ -31,10 +31,10 @@ func TestManifestAsOLM(t *testing.T) {
 		"in a flow mapping": {"a: {b: 1, b: 2}\n", "1: key \"b\" occurs twice"},
 		"quoted and plain":  {"a: 1\n\"a\": 2\n", "2: key \"a\" occurs twice"},
 		"the last is null":  {"a: {b: 1}\na:\n", "2: key \"a\" occurs twice"},
-		"the first is null": {"a:\na: {b: 1}\n", "2: key \"a\" occurs twice"},
 		//nolint:dupword // it is the fault
-		"another type":   {"a: [1]\na: {b: 1}\n", "2: key \"a\" occurs twice"},
-		"with an anchor": {"a: &x {b: 1}\nc: *x\na: 2\n", "3: key \"a\" occurs twice"},
+		"the first is null": {"a:\na: {b: 1}\n", "2: key \"a\" occurs twice"},
+		"another type":      {"a: [1]\na: {b: 1}\n", "2: key \"a\" occurs twice"},
+		"with an anchor":    {"a: &x {b: 1}\nc: *x\na: 2\n", "3: key \"a\" occurs twice"},
 		"in JSON": {
 			`{"a": 1, "b": {"c": 1, "c": {"d": 2}}, "a": 2}`,
 			"1: key \"c\" occurs twice | 1: key \"a\" occurs twice",
@@ -138,8 +138,8 @@ func TestManifestRefused(t *testing.T) {
 			t.Errorf("%s: got %s", name, object)
 			continue
 		}
-		if e, ok := err.(*Error); !ok || !strings.Contains(
-			e.Error()+e.Limit, c.says) { //nolint:errorlint // it is what Manifest promises
+		//nolint:errorlint // Manifest promises this type
+		if e, ok := err.(*Error); !ok || !strings.Contains(e.Error()+e.Limit, c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

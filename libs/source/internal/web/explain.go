@@ -106,8 +106,8 @@ func About(err error, format string, args ...any) error {
 
 // ruled finds the first error in a chain that names a place or a rule.
 func ruled(err error) *errs.Error {
-	if e, ok := err.(*errs.Error); ok && (e.Field != "" ||
-		e.Rule != "") { //nolint:errorlint // each link of the chain is looked at
+	//nolint:errorlint // each error of the chain is examined by itself
+	if e, ok := err.(*errs.Error); ok && (e.Field != "" || e.Rule != "") {
 		return e
 	}
 	switch u := err.(type) { //nolint:errorlint // as above

@@ -207,9 +207,8 @@ func TestBundle(t *testing.T) {
 	}, facts); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	head, err := c.GetBundleForChannel(t.Context(), &api.GetBundleInChannelRequest{
-		PkgName: "tide", ChannelName: "old",
-	}) //nolint:staticcheck // old clients call it
+	//nolint:staticcheck // old clients call it
+	head, err := c.GetBundleForChannel(t.Context(), &api.GetBundleInChannelRequest{PkgName: "tide", ChannelName: "old"})
 	if err != nil || head.GetCsvName() != "tide.v1" || head.GetDeprecation().GetMessage() != "use v3" ||
 		head.GetCsvJson() != "" {
 		t.Errorf("head of channel old is %v, %v", head, err)

@@ -406,8 +406,8 @@ func TestRevisionIsWhole(t *testing.T) {
 	publish := func() error {
 		tx, err := w.pool.Begin(t.Context())
 		w.must(err)
-		defer tx.Rollback(context.WithoutCancel(
-			t.Context())) //nolint:errcheck // the test looks at insertRevision alone
+		//nolint:errcheck // only insertRevision is tested
+		defer tx.Rollback(context.WithoutCancel(t.Context()))
 		return insertRevision(t.Context(), tx, tenant, published)
 	}
 	if publish() == nil {
