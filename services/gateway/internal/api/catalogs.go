@@ -165,6 +165,7 @@ func merge(now model.ChangeCatalog, patch map[string]any) (model.ChangeCatalog, 
 		return out, errs.Wrap(errs.Internal, err, "read the intent of a catalog")
 	}
 	merged := mergePatch(target, patch)
+	strictCasing()
 	var v rule.Violations
 	for _, err := range huma.NewModelValidator().Validate(typeOf[model.ChangeCatalog](), merged) {
 		if d, ok := err.(*huma.ErrorDetail); ok { //nolint:errorlint // what the validator makes, not what wraps it
