@@ -163,7 +163,7 @@ func (g *group) build() (catalog.Package, digest.Digest, bool) {
 	p := g.document()
 	d, err := p.Digest()
 	if err != nil {
-		g.Addf(g.Packages[0].Place, catalog.SeverityError, "R-CAT-25",
+		g.Reportf(g.Packages[0].Place, catalog.SeverityError, "R-CAT-25",
 			"package %q holds a value that has no canonical form: %v", g.Name, err)
 	}
 	return p, d, err == nil
@@ -238,7 +238,7 @@ func (g *group) adopt() {
 		case wanted[name]:
 			g.Bundles = append(g.Bundles, dirs[name])
 		default:
-			g.Addf(dirs[name].Place, catalog.SeverityWarning, "R-CAT-29",
+			g.Reportf(dirs[name].Place, catalog.SeverityWarning, "R-CAT-29",
 				"bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
 		}
 	}
@@ -249,7 +249,7 @@ func (g *group) sameBundle(first, second *validate.BundleDraft) {
 	if first.Bundle.Content == second.Bundle.Content {
 		return
 	}
-	g.Addf(second.In("name"), catalog.SeverityWarning, "R-CAT-24",
+	g.Reportf(second.In("name"), catalog.SeverityWarning, "R-CAT-24",
 		"bundle %q is left out: %s holds another one of the same name; remove one, or name it anew", second.Bundle.Name,
 		first.File)
 }

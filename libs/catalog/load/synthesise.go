@@ -27,7 +27,7 @@ import (
 func (g *group) synthesise() {
 	g.Severity = catalog.SeverityWarning
 	if !value.Label(g.Name) {
-		g.Addf(g.dirs[0].Place, catalog.SeverityWarning, "R-CAT-20",
+		g.Reportf(g.dirs[0].Place, catalog.SeverityWarning, "R-CAT-20",
 			"bundles of package %q are left out: its name must be a DNS-1123 label", g.Name)
 		return
 	}
@@ -68,24 +68,25 @@ func (g *group) synthesise() {
 // usable reports whether later steps can rely on the bundle; what they cannot take is left out.
 func (g *group) usable(d *validate.BundleDraft) bool {
 	if _, err := semver.Parse(d.Bundle.Version); err != nil {
-		g.Addf(d.In("version"), catalog.SeverityWarning, "R-CAT-26",
+		g.Reportf(d.In("version"), catalog.SeverityWarning, "R-CAT-26",
 			"bundle %q is left out: version %q of its CSV is no semantic version: %v", d.Bundle.Name, d.Bundle.Version,
 			err)
 		return false
 	}
 	if why := validate.CheckEntryNames(catalog.Entry{Replaces: d.CSV.Replaces, Skips: d.CSV.Skips}); why != "" {
-		g.Addf(d.In("replaces"), catalog.SeverityWarning, "R-CAT-23", "bundle %q is left out: %s", d.Bundle.Name, why)
+		g.Reportf(d.In("replaces"), catalog.SeverityWarning, "R-CAT-23", "bundle %q is left out: %s", d.Bundle.Name,
+			why)
 		return false
 	}
 	for _, p := range d.Bundle.Properties {
 		if why := value.Name(p.Type, catalog.MaxBlobNameBytes); why != "" {
-			g.Addf(d.In("name"), catalog.SeverityWarning, "R-CAT-25",
+			g.Reportf(d.In("name"), catalog.SeverityWarning, "R-CAT-25",
 				"bundle %q is left out: the type %.40q of a property %s", d.Bundle.Name, p.Type, why)
 			return false
 		}
 		for _, issue := range g.Properties.Check(p.Type, p.Value) {
 			if !issue.Warning {
-				g.Addf(d.In(p.Type), catalog.SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s",
+				g.Reportf(d.In(p.Type), catalog.SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s",
 					d.Bundle.Name, p.Type, issue.Text)
 				return false
 			}
@@ -149,7 +150,7 @@ func (g *group) mode() layout.Mode {
 		case first == "":
 			first, mode = dir, m
 		case m != mode:
-			g.Addf(validate.Place{File: dir}, catalog.SeverityWarning, "R-CAT-75",
+			g.Reportf(validate.Place{File: dir}, catalog.SeverityWarning, "R-CAT-75",
 				"bundles of package %q lie here with updateGraph %s, and in %s with %s, which counts; let %s say the "+
 					"same in both", g.Name, m, first, mode, layout.FileCI)
 			return mode
@@ -176,7 +177,7 @@ func (g *group) semverEdges(c *validate.ChannelDraft, byName map[string]*validat
 		c.Entries[i] = byName[e.Name].In("version")
 		e.Replaces, e.Skips = "", nil
 		if i > 0 && version(entries[i-1]).EQ(version(*e)) {
-			g.Addf(c.Entries[i], catalog.SeverityWarning, "R-CAT-75",
+			g.Reportf(c.Entries[i], catalog.SeverityWarning, "R-CAT-75",
 				"the versions of %q and %q have no order, which %s needs; give one another version", entries[i-1].Name,
 				e.Name, layout.Semver)
 		}
@@ -207,14 +208,14 @@ func (g *group) joinByManifests(byName map[string]*validate.BundleDraft) {
 			d := byName[c.CurrentCSV]
 			switch {
 			case c.Name == "":
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+				g.Reportf(at, catalog.SeverityWarning, "R-CAT-76",
 					"a channel of the package manifest is left out: it has no name")
 			case value.Name(c.Name, catalog.MaxNameBytes) != "":
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+				g.Reportf(at, catalog.SeverityWarning, "R-CAT-76",
 					"channel %.40q of the package manifest is left out: its name %s", c.Name,
 					value.Name(c.Name, catalog.MaxNameBytes))
 			case d == nil:
-				g.Addf(at, catalog.SeverityWarning, "R-CAT-76",
+				g.Reportf(at, catalog.SeverityWarning, "R-CAT-76",
 					"channel %q of the package manifest is left out: its currentCSV %q is in no directory beside it, "+
 						"or is left out itself", c.Name, c.CurrentCSV)
 			default:
@@ -222,7 +223,7 @@ func (g *group) joinByManifests(byName map[string]*validate.BundleDraft) {
 			}
 		}
 		if m.DefaultChannel != "" && !known[m.DefaultChannel] {
-			g.Addf(m.In("defaultChannel"), catalog.SeverityWarning, "R-CAT-31",
+			g.Reportf(m.In("defaultChannel"), catalog.SeverityWarning, "R-CAT-31",
 				"default channel %q of the package manifest is no channel of it; name one of: %s", m.DefaultChannel,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
@@ -242,7 +243,7 @@ func (g *group) dropOutsiders(members map[string]map[string]bool) {
 				return false
 			}
 		}
-		g.Addf(d.Place, catalog.SeverityWarning, "R-CAT-52",
+		g.Reportf(d.Place, catalog.SeverityWarning, "R-CAT-52",
 			"bundle %q is left out: it names no channel; set the annotation %s", d.Bundle.Name,
 			catalog.AnnotationChannels)
 		return true
@@ -328,7 +329,7 @@ func (g *group) joinHeads(c *validate.ChannelDraft, byName map[string]*validate.
 	for _, h := range heads[1:] {
 		j.join(h)
 	}
-	g.Addf(byName[heads[0]].In("replaces"), catalog.SeverityWarning, "R-CAT-35",
+	g.Reportf(byName[heads[0]].In("replaces"), catalog.SeverityWarning, "R-CAT-35",
 		"channel %q had several heads, which were put in order of version: %s; let the newest replace or skip the "+
 			"others",
 		c.Body.Name, strings.Join(heads, ", "))

@@ -19,7 +19,7 @@ func (g *Drafts) CheckChannels() {
 	}
 	for _, c := range g.Channels {
 		if len(c.Body.Entries) == 0 {
-			g.Addf(c.Place, catalog.SeverityError, "R-CAT-33",
+			g.Reportf(c.Place, catalog.SeverityError, "R-CAT-33",
 				"channel %q has no entries; add a bundle or remove the channel", c.Body.Name)
 			continue
 		}
@@ -31,11 +31,12 @@ func (g *Drafts) CheckChannels() {
 			switch {
 			case e.Name == "":
 				whole = false
-				g.Addf(c.Entries[i], catalog.SeverityError, "R-CAT-23",
+				g.Reportf(c.Entries[i], catalog.SeverityError, "R-CAT-23",
 					"an entry of channel %q has no name; name its bundle", c.Body.Name)
 			case seen[e.Name]:
 				whole = false
-				g.Addf(c.Entries[i], catalog.SeverityError, "R-CAT-23", "entry %q occurs twice in channel %q; keep one",
+				g.Reportf(c.Entries[i], catalog.SeverityError, "R-CAT-23",
+					"entry %q occurs twice in channel %q; keep one",
 					e.Name, c.Body.Name)
 			case !have[e.Name]:
 				if len(absent) == 0 {
@@ -47,7 +48,7 @@ func (g *Drafts) CheckChannels() {
 			g.checkEdges(c, i)
 		}
 		if len(absent) > 0 {
-			g.Addf(firstAbsent, catalog.SeverityError, "R-CAT-30",
+			g.Reportf(firstAbsent, catalog.SeverityError, "R-CAT-30",
 				"no olm.bundle blobs found in package %q for olm.channel entries of %q: %s; add the bundles, or name "+
 					"them in replaces and skips only", g.Name, c.Body.Name, quoted(absent))
 		}
@@ -61,11 +62,12 @@ func (g *Drafts) CheckChannels() {
 func (g *Drafts) checkEdges(c *ChannelDraft, i int) {
 	e := c.Body.Entries[i]
 	if why := CheckEntryNames(e); why != "" {
-		g.Addf(c.Entries[i], catalog.SeverityError, "R-CAT-23", "entry %.253q of channel %q: %s", e.Name, c.Body.Name,
+		g.Reportf(c.Entries[i], catalog.SeverityError, "R-CAT-23", "entry %.253q of channel %q: %s", e.Name,
+			c.Body.Name,
 			why)
 	}
 	if n := slices.Index(e.Skips, ""); n >= 0 {
-		g.Addf(c.EdgeAt(i, "skips", "#"+strconv.Itoa(n)), g.Severity, "R-CAT-38",
+		g.Reportf(c.EdgeAt(i, "skips", "#"+strconv.Itoa(n)), g.Severity, "R-CAT-38",
 			"entry %q of channel %q skips an empty name; remove it", e.Name, c.Body.Name)
 	}
 	if e.SkipRange == "" {
@@ -74,11 +76,11 @@ func (g *Drafts) checkEdges(c *ChannelDraft, i int) {
 	if _, err := catalog.ParseRange(e.SkipRange); err != nil {
 		at := c.EdgeAt(i, "skipRange")
 		if at.Line == 0 { // of a CSV, whose channels have the same: reported once
-			g.Addf(at, g.Severity, "R-CAT-38", "skipRange of bundle %q: %v; correct the annotation olm.skipRange",
+			g.Reportf(at, g.Severity, "R-CAT-38", "skipRange of bundle %q: %v; correct the annotation olm.skipRange",
 				e.Name, err)
 			return
 		}
-		g.Addf(at, g.Severity, "R-CAT-38", "skipRange of entry %q in channel %q: %v", e.Name, c.Body.Name, err)
+		g.Reportf(at, g.Severity, "R-CAT-38", "skipRange of entry %q in channel %q: %v", e.Name, c.Body.Name, err)
 	}
 }
 
@@ -97,25 +99,25 @@ func (g *Drafts) checkGraph(c *ChannelDraft) {
 	heads := catalog.Heads(c.Body)
 	switch {
 	case len(heads) == 0:
-		g.Addf(c.Place, g.Severity, "R-CAT-35",
+		g.Reportf(c.Place, g.Severity, "R-CAT-35",
 			"no channel head found in graph of channel %q: every entry is replaced or skipped by another; take the "+
 				"newest out of replaces and skips", c.Body.Name)
 		return
 	case len(heads) > 1:
-		g.Addf(c.EntryAt(heads[1]), g.Severity, "R-CAT-35",
+		g.Reportf(c.EntryAt(heads[1]), g.Severity, "R-CAT-35",
 			"multiple channel heads found in graph of channel %q: %s; let the newest replace or skip the others",
 			c.Body.Name, strings.Join(heads, ", "))
 		return
 	}
 	s := survey(c.Body)
 	if s.cycle != nil {
-		g.Addf(c.EntryAt(s.cycle[0]), g.Severity, "R-CAT-37",
+		g.Reportf(c.EntryAt(s.cycle[0]), g.Severity, "R-CAT-37",
 			"detected cycle in replaces chain of channel %q at entry %q: %s; let one of them replace an older version",
 			c.Body.Name, s.cycle[0], chainText(s.cycle))
 		return
 	}
 	if len(s.stranded) > 0 {
-		g.Addf(c.EntryAt(s.stranded[0]), g.Severity, "R-CAT-36",
+		g.Reportf(c.EntryAt(s.stranded[0]), g.Severity, "R-CAT-36",
 			"channel %q contains one or more stranded bundles: %s; no replaces chain from its head %q leads to them: "+
 				"let a newer entry replace or skip them", c.Body.Name, quoted(s.stranded), heads[0])
 	}
@@ -141,7 +143,7 @@ func (g *Drafts) CheckDeprecations() {
 	}
 	for n, d := range g.Deprecations {
 		if n > 0 {
-			g.Addf(d.Place, catalog.SeverityError, "R-CAT-32",
+			g.Reportf(d.Place, catalog.SeverityError, "R-CAT-32",
 				"package %q has more than one olm.deprecations; the first stands at %s; join them", g.Name,
 				g.Deprecations[0].Text())
 			continue
@@ -149,12 +151,13 @@ func (g *Drafts) CheckDeprecations() {
 		seen := map[string]bool{}
 		for i, e := range d.Entries {
 			if why := checkDeprecation(e, channels, bundles); why != "" {
-				g.Addf(d.EntriesAt[i], catalog.SeverityError, "R-CAT-32", "deprecation of %s %q: %s", e.Schema, e.Name,
+				g.Reportf(d.EntriesAt[i], catalog.SeverityError, "R-CAT-32", "deprecation of %s %q: %s", e.Schema,
+					e.Name,
 					why)
 			}
 			key := e.Schema + " " + e.Name
 			if seen[key] {
-				g.Addf(d.EntriesAt[i], catalog.SeverityError, "R-CAT-32",
+				g.Reportf(d.EntriesAt[i], catalog.SeverityError, "R-CAT-32",
 					"deprecation of %s %q occurs twice; join the messages", e.Schema, e.Name)
 			}
 			seen[key] = true

@@ -21,8 +21,8 @@ type Drafts struct {
 	Properties   value.Properties
 }
 
-// Addf notes what is wrong with the package.
-func (g *Drafts) Addf(at Place, s catalog.Severity, rule, format string, args ...any) {
+// Reportf notes what is wrong with the package.
+func (g *Drafts) Reportf(at Place, s catalog.Severity, rule, format string, args ...any) {
 	g.Findings = append(g.Findings, at.Finding(s, rule, g.Name, format, args...))
 }
 
@@ -82,8 +82,8 @@ type DeprecationsDraft struct {
 	EntriesAt []Place
 }
 
-// At is the place of a value of the bundle: a path in its document, or a key of the CSV in its directory.
-func (d *BundleDraft) At(key string, path ...string) Place {
+// PlaceOf is the place of a value of the bundle: a path in its document, or a key of the CSV in its directory.
+func (d *BundleDraft) PlaceOf(key string, path ...string) Place {
 	if d.Dir != "" {
 		return d.In(key)
 	}
@@ -92,7 +92,7 @@ func (d *BundleDraft) At(key string, path ...string) Place {
 
 // IdentityAt is the place of a field of the bundle's olm.package.
 func (d *BundleDraft) IdentityAt(field string) Place {
-	return d.At(field, "properties", catalog.TypePackage+"#0", "value", field)
+	return d.PlaceOf(field, "properties", catalog.TypePackage+"#0", "value", field)
 }
 
 // EdgeAt is the place of a field of an entry: in its document, or in the CSV that the entry was made of.

@@ -22,16 +22,16 @@ func (g *Drafts) CheckPackage() {
 	}
 	p := g.Packages[0]
 	if !value.Label(g.Name) {
-		g.Addf(p.In("name"), catalog.SeverityError, "R-CAT-20",
+		g.Reportf(p.In("name"), catalog.SeverityError, "R-CAT-20",
 			"package name %q must be a DNS-1123 label: at most 63 lower-case letters, digits and '-'", g.Name)
 	}
 	for _, other := range g.Packages[1:] {
-		g.Addf(other.Place, catalog.SeverityError, "R-CAT-21",
+		g.Reportf(other.Place, catalog.SeverityError, "R-CAT-21",
 			"duplicate package %q: the first olm.package stands at %s; keep one", g.Name, p.Text())
 	}
 	g.checkOwnProperties(p.Place, "package "+strconv.Quote(g.Name), p.Body.Properties)
 	if len(g.Channels) == 0 {
-		g.Addf(p.Place, catalog.SeverityError, "R-CAT-33",
+		g.Reportf(p.Place, catalog.SeverityError, "R-CAT-33",
 			"package %q has no channel; add an olm.channel with package: %s", g.Name, g.Name)
 		return
 	}
@@ -44,13 +44,13 @@ func (g *Drafts) checkChannelNames() map[string]*ChannelDraft {
 	for _, c := range g.Channels {
 		switch first := names[c.Body.Name]; {
 		case len(c.Body.Name) > catalog.MaxNameBytes:
-			g.Addf(c.In("name"), catalog.SeverityError, "R-CAT-22",
+			g.Reportf(c.In("name"), catalog.SeverityError, "R-CAT-22",
 				"a channel name of package %q has more than %d characters; shorten it", g.Name, catalog.MaxNameBytes)
 		case c.Body.Name == "":
-			g.Addf(c.Place, catalog.SeverityError, "R-CAT-22", "a channel of package %q has no name; give it one",
+			g.Reportf(c.Place, catalog.SeverityError, "R-CAT-22", "a channel of package %q has no name; give it one",
 				g.Name)
 		case first != nil:
-			g.Addf(c.In("name"), catalog.SeverityError, "R-CAT-22",
+			g.Reportf(c.In("name"), catalog.SeverityError, "R-CAT-22",
 				"duplicate channel %q: the first stands at %s; keep one", c.Body.Name, first.Text())
 		default:
 			names[c.Body.Name] = c
@@ -66,10 +66,10 @@ func (g *Drafts) checkDefaultChannel(names map[string]*ChannelDraft) {
 	at := p.In("defaultChannel")
 	switch d := p.Body.DefaultChannel; {
 	case d == "":
-		g.Addf(at, catalog.SeverityError, "R-CAT-31", "package %q has no defaultChannel; name one of: %s", g.Name,
+		g.Reportf(at, catalog.SeverityError, "R-CAT-31", "package %q has no defaultChannel; name one of: %s", g.Name,
 			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	case names[d] == nil:
-		g.Addf(at, catalog.SeverityError, "R-CAT-31",
+		g.Reportf(at, catalog.SeverityError, "R-CAT-31",
 			"default channel %q of package %q is no channel of it; name one of: %s", d, g.Name,
 			strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
@@ -79,7 +79,7 @@ func (g *Drafts) checkDefaultChannel(names map[string]*ChannelDraft) {
 func (g *Drafts) checkOwnProperties(at Place, whose string, properties []catalog.Property) {
 	for i, p := range properties {
 		if p.Type == "" || len(p.Value) == 0 || string(p.Value) == "null" {
-			g.Addf(at.In("properties", "#"+strconv.Itoa(i)), catalog.SeverityError, "R-CAT-25",
+			g.Reportf(at.In("properties", "#"+strconv.Itoa(i)), catalog.SeverityError, "R-CAT-25",
 				"property %d of %s needs a type that is a non-empty string, and a value that is not null", i+1, whose)
 		}
 	}
@@ -93,15 +93,16 @@ func (g *Drafts) orphans() {
 		return
 	}
 	for _, c := range g.Channels {
-		g.Addf(c.In("package"), catalog.SeverityError, "R-CAT-22", "channel %q names the unknown package %q; %s",
+		g.Reportf(c.In("package"), catalog.SeverityError, "R-CAT-22", "channel %q names the unknown package %q; %s",
 			c.Body.Name, g.Name, mend)
 	}
 	for _, b := range g.Bundles {
-		g.Addf(b.In("package"), catalog.SeverityError, "R-CAT-24", "bundle %q names the unknown package %q; %s",
+		g.Reportf(b.In("package"), catalog.SeverityError, "R-CAT-24", "bundle %q names the unknown package %q; %s",
 			b.Bundle.Name, g.Name, mend)
 	}
 	for _, d := range g.Deprecations {
-		g.Addf(d.In("package"), catalog.SeverityError, "R-CAT-32", "olm.deprecations names the unknown package %q; %s",
+		g.Reportf(d.In("package"), catalog.SeverityError, "R-CAT-32",
+			"olm.deprecations names the unknown package %q; %s",
 			g.Name, mend)
 	}
 }
@@ -110,13 +111,13 @@ func (g *Drafts) orphans() {
 func (g *Drafts) homeless() {
 	const mend = "add the key package with the name of its olm.package"
 	for _, c := range g.Channels {
-		g.Addf(c.Place, catalog.SeverityError, "R-CAT-22", "channel %q names no package; %s", c.Body.Name, mend)
+		g.Reportf(c.Place, catalog.SeverityError, "R-CAT-22", "channel %q names no package; %s", c.Body.Name, mend)
 	}
 	for _, b := range g.Bundles {
-		g.Addf(b.Place, catalog.SeverityError, "R-CAT-24", "bundle %q names no package; %s", b.Bundle.Name, mend)
+		g.Reportf(b.Place, catalog.SeverityError, "R-CAT-24", "bundle %q names no package; %s", b.Bundle.Name, mend)
 	}
 	for _, d := range g.Deprecations {
-		g.Addf(d.Place, catalog.SeverityError, "R-CAT-32", "olm.deprecations names no package; %s", mend)
+		g.Reportf(d.Place, catalog.SeverityError, "R-CAT-32", "olm.deprecations names no package; %s", mend)
 	}
 }
 
@@ -130,31 +131,32 @@ func (g *Drafts) CheckBundles() {
 	entries := g.entryNames()
 	for _, b := range g.Bundles {
 		name := b.Bundle.Name
-		at := b.At("name", "name")
+		at := b.PlaceOf("name", "name")
 		if name == "" {
-			g.Addf(b.Place, catalog.SeverityError, "R-CAT-24",
+			g.Reportf(b.Place, catalog.SeverityError, "R-CAT-24",
 				"a bundle of package %q has no name; give it one, such as %s.v1.0.0", g.Name, g.Name)
 			continue
 		}
 		if len(name) > catalog.MaxNameBytes {
-			g.Addf(at, catalog.SeverityError, "R-CAT-24",
+			g.Reportf(at, catalog.SeverityError, "R-CAT-24",
 				"a bundle name of package %q has more than %d characters; shorten it", g.Name, catalog.MaxNameBytes)
 		}
 		if first := names[name]; first != nil {
-			g.Addf(at, catalog.SeverityError, "R-CAT-24", "duplicate bundle %q: the first stands at %s; keep one", name,
+			g.Reportf(at, catalog.SeverityError, "R-CAT-24", "duplicate bundle %q: the first stands at %s; keep one",
+				name,
 				first.Text())
 			continue
 		}
 		names[name] = b
 		if !entries[name] {
-			g.Addf(at, catalog.SeverityError, "R-CAT-29",
+			g.Reportf(at, catalog.SeverityError, "R-CAT-29",
 				"bundle %q not found in any channel entries; add it to a channel or remove it", name)
 		}
 		g.checkProperties(b)
 		g.checkIdentity(b, versions)
 		g.checkImages(b)
 		if b.Bundle.Release == "" && !operatorVersion.MatchString(name) { // a release has a form of its own: R-CAT-40
-			g.Addf(at, catalog.SeverityWarning, "R-CAT-42",
+			g.Reportf(at, catalog.SeverityWarning, "R-CAT-42",
 				"bundle name %q should have the form <operator>.v<version>; name the next version so", name)
 		}
 	}
@@ -174,10 +176,10 @@ func (g *Drafts) entryNames() map[string]bool {
 func (g *Drafts) checkProperties(b *BundleDraft) {
 	nth := map[string]int{}
 	for _, p := range b.Bundle.Properties {
-		at := b.At(p.Type, "properties", p.Type+"#"+strconv.Itoa(nth[p.Type]), "value")
+		at := b.PlaceOf(p.Type, "properties", p.Type+"#"+strconv.Itoa(nth[p.Type]), "value")
 		nth[p.Type]++
 		if why := value.Name(p.Type, catalog.MaxBlobNameBytes); why != "" {
-			g.Addf(b.At("name", "name"), catalog.SeverityError, "R-CAT-25",
+			g.Reportf(b.PlaceOf("name", "name"), catalog.SeverityError, "R-CAT-25",
 				"the type %.40q of a property of bundle %q %s", p.Type, b.Bundle.Name, why)
 		}
 		for _, issue := range g.Properties.Check(p.Type, p.Value) {
@@ -185,7 +187,7 @@ func (g *Drafts) checkProperties(b *BundleDraft) {
 			if issue.Warning {
 				s = catalog.SeverityWarning
 			}
-			g.Addf(at, s, "R-CAT-25", "property %s of bundle %q: %s", p.Type, b.Bundle.Name, issue.Text)
+			g.Reportf(at, s, "R-CAT-25", "property %s of bundle %q: %s", p.Type, b.Bundle.Name, issue.Text)
 		}
 	}
 }
@@ -198,7 +200,7 @@ func (g *Drafts) checkIdentity(b *BundleDraft, versions map[string]*BundleDraft)
 		return // R-CAT-25 has reported it
 	}
 	if len(ids) != 1 {
-		g.Addf(b.At("name", "properties", fmt.Sprintf("%s#%d", catalog.TypePackage, min(len(ids), 1))),
+		g.Reportf(b.PlaceOf("name", "properties", fmt.Sprintf("%s#%d", catalog.TypePackage, min(len(ids), 1))),
 			catalog.SeverityError, "R-CAT-26",
 			"bundle %q must have exactly one olm.package property, it has %d; give it one with its package and version",
 			name, len(ids))
@@ -206,13 +208,13 @@ func (g *Drafts) checkIdentity(b *BundleDraft, versions map[string]*BundleDraft)
 	}
 	id := ids[0]
 	if id.PackageName != g.Name {
-		g.Addf(b.IdentityAt("packageName"), catalog.SeverityError, "R-CAT-26",
+		g.Reportf(b.IdentityAt("packageName"), catalog.SeverityError, "R-CAT-26",
 			"olm.package of bundle %q names package %q, but the bundle belongs to %q; let both name the same", name,
 			id.PackageName, g.Name)
 	}
 	v, err := semver.Parse(id.Version)
 	if err != nil {
-		g.Addf(b.IdentityAt("version"), catalog.SeverityError, "R-CAT-26",
+		g.Reportf(b.IdentityAt("version"), catalog.SeverityError, "R-CAT-26",
 			"version %q of bundle %q is no semantic version (three numbers, no leading v or zeros): %v", id.Version,
 			name, err)
 		return
@@ -221,7 +223,7 @@ func (g *Drafts) checkIdentity(b *BundleDraft, versions map[string]*BundleDraft)
 	g.checkRelease(b, v)
 	key := id.Version + " " + id.Release
 	if first := versions[key]; first != nil {
-		g.Addf(b.IdentityAt("version"), g.Severity, "R-CAT-34",
+		g.Reportf(b.IdentityAt("version"), g.Severity, "R-CAT-34",
 			"duplicate versions found in bundles: %q and %q both have version %s; give one another version",
 			first.Bundle.Name, name, strings.TrimSpace(key))
 		return
@@ -236,14 +238,14 @@ func (g *Drafts) checkRelease(b *BundleDraft, v semver.Version) {
 		return
 	}
 	if why := value.Release(r); why != "" {
-		g.Addf(b.IdentityAt("release"), g.Severity, "R-CAT-27", "release %q of bundle %q %s", r, b.Bundle.Name, why)
+		g.Reportf(b.IdentityAt("release"), g.Severity, "R-CAT-27", "release %q of bundle %q %s", r, b.Bundle.Name, why)
 	}
 	if want := fmt.Sprintf("%s-v%s-%s", g.Name, b.Bundle.Version, r); b.Bundle.Name != want {
-		g.Addf(b.At("name", "name"), g.Severity, "R-CAT-40", "bundle %q has a release and must be named %q",
+		g.Reportf(b.PlaceOf("name", "name"), g.Severity, "R-CAT-40", "bundle %q has a release and must be named %q",
 			b.Bundle.Name, want)
 	}
 	if len(v.Build) > 0 {
-		g.Addf(b.IdentityAt("version"), g.Severity, "R-CAT-40",
+		g.Reportf(b.IdentityAt("version"), g.Severity, "R-CAT-40",
 			"bundle %q has a release, so its version %s must have no build metadata; drop what follows the +",
 			b.Bundle.Name, b.Bundle.Version)
 	}
@@ -252,18 +254,18 @@ func (g *Drafts) checkRelease(b *BundleDraft, v semver.Version) {
 // checkImages holds R-CAT-28 and R-CAT-39.
 func (g *Drafts) checkImages(b *BundleDraft) {
 	if b.Bundle.Image == "" && !b.Embedded {
-		g.Addf(b.Place, catalog.SeverityError, "R-CAT-39",
+		g.Reportf(b.Place, catalog.SeverityError, "R-CAT-39",
 			"bundle %q has neither an image nor manifests; give the image, olm.bundle.object properties or a bundle "+
 				"directory", b.Bundle.Name)
 	}
 	if why := CheckImage(b.Bundle.Image); why != "" {
-		g.Addf(b.In("image"), catalog.SeverityError, "R-CAT-28", "image %q of bundle %q %s", b.Bundle.Image,
+		g.Reportf(b.In("image"), catalog.SeverityError, "R-CAT-28", "image %q of bundle %q %s", b.Bundle.Image,
 			b.Bundle.Name, why)
 	}
 	for i, r := range b.Bundle.RelatedImages {
 		if why := CheckImage(r.Image); why != "" {
-			at := b.At("relatedImages", "relatedImages", "#"+strconv.Itoa(i), "image")
-			g.Addf(at, g.Severity, "R-CAT-28", "related image %q of bundle %q %s", r.Image, b.Bundle.Name, why)
+			at := b.PlaceOf("relatedImages", "relatedImages", "#"+strconv.Itoa(i), "image")
+			g.Reportf(at, g.Severity, "R-CAT-28", "related image %q of bundle %q %s", r.Image, b.Bundle.Name, why)
 		}
 	}
 }
@@ -291,7 +293,7 @@ func CheckSharedImages(packages []*Drafts) {
 				first[image] = b
 			case other.Package != b.Package || other.Bundle.Name != b.Bundle.Name:
 				// else it is there twice, which is reported
-				g.Addf(b.In("image"), catalog.SeverityWarning, "R-CAT-50",
+				g.Reportf(b.In("image"), catalog.SeverityWarning, "R-CAT-50",
 					"bundle %q names the same image as bundle %q of package %q at %s, but an image holds one bundle; "+
 						"give each its own: %s",
 					b.Bundle.Name, other.Bundle.Name, other.Package, other.Text(), image)
