@@ -146,6 +146,30 @@ func (c *Consumer) atRest(ctx context.Context, pos events.Position) (bool, error
 	return head == pos && stored == pos, nil
 }
 
+// waitPoll is how often Wait reads the checkpoint, which any replica may move.
+const waitPoll = 20 * time.Millisecond
+
+// Wait returns when the consumer, in this replica or another one, has taken everything up to atLeast, and
+// errs.Unavailable when ctx ends before.
+func (c *Consumer) Wait(ctx context.Context, atLeast events.Position) error {
+	t := time.NewTicker(waitPoll)
+	defer t.Stop()
+	for {
+		var at events.Position
+		err := c.Pool.QueryRow(ctx, `select coalesce(max(epoch), 0), coalesce(max(position), 0)
+			from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+			c.Name, events.AllTenants).Scan(&at.Epoch, &at.N)
+		if err == nil && !at.Less(atLeast) {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return errs.New(errs.Unavailable, "consumer %s is at position %s, not yet at %s", c.Name, at, atLeast)
+		}
+	}
+}
+
 // CatchUp processes everything up to the head of the log as it is now, or returns the first error.
 func (c *Consumer) CatchUp(ctx context.Context) error {
 	head, err := c.Log.Head(ctx, c.Pool)

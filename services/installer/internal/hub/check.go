@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,10 +12,34 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
+// foldWait bounds how long a question about a plan that is not known waits for the hub to read the log. Usually that
+// takes milliseconds.
+const foldWait = 2 * time.Second
+
 // PlanQuestion makes the question to an executor what stands in the way of a plan, as it would be handed over now: with
 // the operator group of today, its configurations, and its content where the executor finds it. A plan that has ended,
 // or that there is not, is errs.NotFound.
 func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (
+	cluster string, q protocol.PlanQuestion, err error,
+) {
+	cluster, q, err = h.planQuestion(ctx, tenant, plan)
+	if !errs.Is(err, errs.NotFound) {
+		return cluster, q, err
+	}
+	// Who asks may have read of the plan in a read model that is ahead of the hub.
+	head, headErr := h.c.EventLog.Head(ctx, h.c.Pool)
+	if headErr != nil {
+		return "", q, headErr
+	}
+	wait, cancel := context.WithTimeout(ctx, foldWait)
+	defer cancel()
+	if err := h.consumer.Wait(wait, head); err != nil {
+		return "", q, err
+	}
+	return h.planQuestion(ctx, tenant, plan)
+}
+
+func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	cluster string, q protocol.PlanQuestion, err error,
 ) {
 	var w wanted

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,15 @@ func TestPlanQuestion(t *testing.T) {
 	if q.OperatorGroups != 1 || q.OperatorGroup.Name != "group" ||
 		q.OperatorGroup.Spec.ServiceAccountName != "installer" {
 		t.Errorf("asked with the group %+v of %d", q.OperatorGroup, q.OperatorGroups)
+	}
+	// Whether there is a plan that the hub has not read of is not known while it is behind the log.
+	brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := d.h.PlanQuestion(brief, "another", windowedPlan); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("while the hub is behind: %v", err)
+	}
+	if err := d.h.consumer.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	if _, _, err := d.h.PlanQuestion(t.Context(), "another", windowedPlan); !errs.Is(err, errs.NotFound) {
 		t.Errorf("of another tenant: %v", err)
