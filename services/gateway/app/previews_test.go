@@ -26,7 +26,7 @@ type oracle struct {
 	mu       sync.Mutex
 	asked    []previewapi.Question
 	changed  []previewapi.Change
-	document json.RawMessage // of the plan that it foresees
+	document json.RawMessage // of the plan that it previews
 }
 
 func (o *oracle) last() previewapi.Question {

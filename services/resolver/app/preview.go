@@ -96,11 +96,11 @@ func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit 
 	page := make([]store.PreviewScope, n)
 	totals := make([]previewapi.Totals, n)
 	err = each(n, func(i int) error {
-		x, outlook, err := p.previewScope(ctx, kept.Question, touched[i])
-		if outlook.News() || kept.Single() {
-			x.Preview = &outlook
+		x, scopePreview, err := p.previewScope(ctx, kept.Question, touched[i])
+		if scopePreview.News() || kept.Single() {
+			x.Preview = &scopePreview
 		}
-		page[i], totals[i] = x, outlook.Totals()
+		page[i], totals[i] = x, scopePreview.Totals()
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func BenchmarkPreview(b *testing.B) {
 				Namespace: namespace, Hypotheses: []previewapi.Hypothesis{one},
 			}, &page)
 			if page.Totals.Plans != 1 {
-				b.Fatalf("foreseen %+v", page.Totals)
+				b.Fatalf("previewed %+v", page.Totals)
 			}
 		}
 	})
@@ -78,7 +78,7 @@ func BenchmarkPreview(b *testing.B) {
 				ask(b, previewapi.ReadSubject, r, &page)
 			}
 			if page.Totals.Plans != previewapi.MaxPageScopes {
-				b.Fatalf("foreseen %+v", page.Totals)
+				b.Fatalf("previewed %+v", page.Totals)
 			}
 		}
 	})

@@ -89,8 +89,8 @@ func (f *fleet) decidedAfter(n int) []string {
 	return out
 }
 
-// foreseen is the same of a preview.
-func foreseen(list []previewapi.ScopePreview) []string {
+// previewed is the same of a preview.
+func previewed(list []previewapi.ScopePreview) []string {
 	out := []string{}
 	for _, o := range list {
 		for _, p := range o.Plans {
@@ -130,7 +130,7 @@ func TestPreviewedPlansAreThoseProposed(t *testing.T) {
 	for round := range rounds {
 		c := w.next()
 		before, recorded := f.traces(), len(f.recorded())
-		page, outlooks := f.preview(previewapi.Question{Hypotheses: c.list})
+		page, previews := f.preview(previewapi.Question{Hypotheses: c.list})
 		if after := f.traces(); after != before {
 			t.Fatalf("round %d: asking what comes of %s left traces: %s, before %s", round, c.name, after, before)
 		}
@@ -142,8 +142,8 @@ func TestPreviewedPlansAreThoseProposed(t *testing.T) {
 		}
 		c.do()
 		f.quiet()
-		if diff := cmp.Diff(foreseen(outlooks), f.decidedAfter(recorded)); diff != "" {
-			t.Fatalf("round %d: %s (-foreseen +decided):\n%s", round, c.name, diff)
+		if diff := cmp.Diff(previewed(previews), f.decidedAfter(recorded)); diff != "" {
+			t.Fatalf("round %d: %s (-previewed +decided):\n%s", round, c.name, diff)
 		}
 		plans += page.Totals.Plans
 		if w.random.IntN(4) > 0 {
@@ -156,7 +156,7 @@ func TestPreviewedPlansAreThoseProposed(t *testing.T) {
 		}
 	}
 	if plans < rounds/4 {
-		t.Errorf("only %d plans were foreseen in %d rounds: the run proves little", plans, rounds)
+		t.Errorf("only %d plans were previewed in %d rounds: the run proves little", plans, rounds)
 	}
 }
 
@@ -175,13 +175,13 @@ func TestPreviewIsVoidWhenWhatItRestsOnChanged(t *testing.T) {
 		Cluster: cluster, Namespace: namespace, Name: "buoy",
 		Spec: spec,
 	})
-	page, outlooks := f.preview(previewapi.Question{
+	page, previews := f.preview(previewapi.Question{
 		Cluster: cluster, Namespace: namespace,
 		Hypotheses: []previewapi.Hypothesis{h},
 	})
-	if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Approval != installplan.Manual ||
-		len(outlooks[0].Plans[0].Document) == 0 {
-		t.Fatalf("foreseen %+v", outlooks)
+	if len(previews) != 1 || len(previews[0].Plans) != 1 || previews[0].Plans[0].Approval != installplan.Manual ||
+		len(previews[0].Plans[0].Document) == 0 {
+		t.Fatalf("previewed %+v", previews)
 	}
 	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"),
 		events.OperatorGroupChanged{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"other"}}})
@@ -240,10 +240,10 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	suppose := func(subject string, p events.Payload) previewapi.Question {
 		return previewapi.Question{Limit: 2, Hypotheses: []previewapi.Hypothesis{f.supposed(subject, 0, p)}}
 	}
-	page, outlooks := f.preview(suppose("fleet", events.CatalogRevisionPublished{Revision: next}))
+	page, previews := f.preview(suppose("fleet", events.CatalogRevisionPublished{Revision: next}))
 	want := previewapi.Totals{Scopes: namespaces - 1, Plans: namespaces - 1, Superseded: namespaces - 1}
-	if diff := cmp.Diff(want, page.Totals); diff != "" || len(outlooks) != namespaces-1 {
-		t.Errorf("%d outlooks, totals (-want +got):\n%s", len(outlooks), diff)
+	if diff := cmp.Diff(want, page.Totals); diff != "" || len(previews) != namespaces-1 {
+		t.Errorf("%d previews, totals (-want +got):\n%s", len(previews), diff)
 	}
 	var again previewapi.Page
 	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4},
@@ -340,7 +340,7 @@ func TestPreviewSaysWhatIsNotFetched(t *testing.T) {
 	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: "registry.test/buoy:1"}))
 	f.quiet()
 	before := f.traces()
-	_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{
+	_, previews := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{
 		f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
 			Cluster: cluster, Namespace: namespace, Name: "buoy",
 			Spec: events.SubscriptionSpec{
@@ -349,9 +349,9 @@ func TestPreviewSaysWhatIsNotFetched(t *testing.T) {
 			},
 		}),
 	}})
-	if len(outlooks) != 1 || len(outlooks[0].Waiting) != 1 || outlooks[0].Waiting[0].For != previewapi.WaitImage ||
-		!strings.Contains(outlooks[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
-		t.Errorf("foreseen %+v", outlooks)
+	if len(previews) != 1 || len(previews[0].Waiting) != 1 || previews[0].Waiting[0].For != previewapi.WaitImage ||
+		!strings.Contains(previews[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
+		t.Errorf("previewed %+v", previews)
 	}
 	if after := f.traces(); after != before {
 		t.Errorf("left %s, before %s", after, before)
@@ -376,7 +376,7 @@ func TestPreviewKnowsWhatWasJustWritten(t *testing.T) {
 			f.must(f.db.Pool(t, "admin").QueryRow(f.ctx, `select count(*) from eventlog.appended`).Scan(&n))
 			return n == 0
 		})
-		_, outlooks := f.preview(previewapi.Question{
+		_, previews := f.preview(previewapi.Question{
 			Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
 				Cluster: cluster, Namespace: namespace, Name: "buoy",
 				Spec: events.SubscriptionSpec{
@@ -385,8 +385,8 @@ func TestPreviewKnowsWhatWasJustWritten(t *testing.T) {
 				},
 			})},
 		})
-		if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Bundles[0].Version != v {
-			t.Fatalf("after %s was published: %+v", v, outlooks)
+		if len(previews) != 1 || len(previews[0].Plans) != 1 || previews[0].Plans[0].Bundles[0].Version != v {
+			t.Fatalf("after %s was published: %+v", v, previews)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (d Deps) dryRun(
 // triable documents an operation whose answer is a T or, as a dry run, a preview.
 func triable[T any](a *API, op huma.Operation) huma.Operation {
 	schemas := a.huma.OpenAPI().Components.Schemas
-	made, foreseen := schemas.Schema(typeOf[T](), true, ""), schemas.Schema(typeOf[model.Preview](), true, "")
+	made, previewed := schemas.Schema(typeOf[T](), true, ""), schemas.Schema(typeOf[model.Preview](), true, "")
 	answer := func(description string, s *huma.Schema) *huma.Response {
 		return &huma.Response{
 			Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: s}},
@@ -124,13 +124,13 @@ func triable[T any](a *API, op huma.Operation) huma.Operation {
 	status := cmp.Or(op.DefaultStatus, http.StatusOK)
 	if status == http.StatusOK {
 		op.Responses = map[string]*huma.Response{
-			"200": answer("OK; with dryRun=true the preview", &huma.Schema{AnyOf: []*huma.Schema{made, foreseen}}),
+			"200": answer("OK; with dryRun=true the preview", &huma.Schema{AnyOf: []*huma.Schema{made, previewed}}),
 		}
 		return op
 	}
 	op.Responses = map[string]*huma.Response{
 		strconv.Itoa(status): answer(http.StatusText(status), made), "200": answer("The preview, with dryRun=true",
-			foreseen),
+			previewed),
 	}
 	return op
 }
