@@ -16,7 +16,7 @@ type RemovalQuestion struct {
 // RemovalPreview is what the removal of an operator would leave to the resolver.
 type RemovalPreview struct {
 	Dependants []Dependant  `json:"dependants"` // by namespace and name
-	After      ScopePreview `json:"scopePreview"`
+	After      ScopePreview `json:"outlook"`
 }
 
 // Dependant is an installed operator of which a requirement is met by another one alone.

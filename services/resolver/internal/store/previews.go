@@ -86,15 +86,15 @@ func putPreviewScopes(ctx context.Context, tx pgx.Tx, p Preview, page []PreviewS
 		if err != nil {
 			return err
 		}
-		var scopePreview json.RawMessage
+		var outlook json.RawMessage
 		if x.Preview != nil {
-			if scopePreview, err = encode(x.Preview); err != nil {
+			if outlook, err = encode(x.Preview); err != nil {
 				return err
 			}
 		}
 		err = exec(ctx, tx, `insert into resolver.preview_scopes (tenant, id, cluster, namespace, fingerprint, facts,
-			announced, scopePreview)
-			values ($1, $2, $3, $4, $5, $6, $7, $8)`, p.Tenant, p.ID, x.Cluster, x.Namespace, x.Fingerprint, facts, x.Announced, scopePreview)
+			announced, outlook)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`, p.Tenant, p.ID, x.Cluster, x.Namespace, x.Fingerprint, facts, x.Announced, outlook)
 		if err != nil {
 			return fmt.Errorf("keep preview %s: %w", p.ID, err)
 		}
@@ -124,7 +124,7 @@ func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Previ
 func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) (
 	[]PreviewScope, error,
 ) {
-	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, scopePreview
+	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook
 		from resolver.preview_scopes
 		where tenant = $1 and id = $2 and (cluster collate "C", namespace collate "C") > ($3, $4)
 		order by cluster collate "C", namespace collate "C" limit $5`,
@@ -133,13 +133,13 @@ func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, 
 		return nil, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x PreviewScope, err error) {
-		var facts, scopePreview json.RawMessage
-		if err := r.Scan(&x.Cluster, &x.Namespace, &x.Fingerprint, &facts, &x.Announced, &scopePreview); err != nil {
+		var facts, outlook json.RawMessage
+		if err := r.Scan(&x.Cluster, &x.Namespace, &x.Fingerprint, &facts, &x.Announced, &outlook); err != nil {
 			return x, err
 		}
-		if scopePreview != nil {
+		if outlook != nil {
 			x.Preview = new(previewapi.ScopePreview)
-			err = json.Unmarshal(scopePreview, x.Preview)
+			err = json.Unmarshal(outlook, x.Preview)
 		}
 		return x, errors.Join(err, json.Unmarshal(facts, &x.Facts))
 	})
