@@ -8,6 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 )
 
@@ -44,7 +45,7 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 	if err := s.logs.In(sc).Read(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.group.Read(ctx, sc); err != nil {
+	if _, err := (group.Reader{Stage: s.group}).Reconcile(ctx, sc); err != nil {
 		return nil, err
 	}
 	if err := sc.Load(ctx); err != nil {

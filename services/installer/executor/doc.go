@@ -24,9 +24,10 @@
 // # A reconcile
 //
 // A session lasts from the lease to its loss. It has a queue of namespaces; messages of the hub, watches and timers
-// put one there. A reconcile of a namespace reads it into a scope.Scope and runs the stages (session.runStages has
-// their order and why). Stages are packages. None imports another: what one has found out the next finds in the
-// scope, and what a stage asks of another it asks through a small interface of its own; newStages wires them.
+// put one there. A reconcile of a namespace reads it into a scope.Scope and runs the stages (session.stageList has
+// their order and why). A stage is a scope.Stage; a package whose subject comes up several times in a reconcile has
+// several, each a small type of its own. No stage's package imports another: what one has found out the next finds in
+// the scope, and what a stage asks of another it asks through a small interface of its own; newStages wires them.
 // Packages failure, scope, overlay, objects, steplog, kube, hubclient and watch are what stages stand on.
 //
 //	stage          reads                                decides and writes

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,87 +127,129 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 			return 0, err
 		}
 	}
-	err = failure.Guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return s.runStages(ctx, sc) })
-	switch {
-	case err == nil:
-		s.report.Send(sc)
-	case !failure.Final(ctx, err):
+	if err = s.stageList().run(ctx, sc); err != nil && !failure.Final(ctx, err) {
 		s.report.SendBegun(ctx, sc)
 	}
 	return sc.Again(), err
 }
 
-// runStages runs all stages, once each but for the plans. What one has found out the next finds in the scope:
+// stageList are the stages of a reconcile, in their order. Most run once; what one has found out the next finds in the
+// scope:
 //
 //	read the cluster's configuration, the operator group, the certificates: overlays depend on them
-//	expect the Deployments of plans that have begun: a phase depends on whether these run
+//	note the Deployments of plans that have begun: a phase depends on whether these run
 //	plans, which may need the phases to be reconciled on the way
 //	removals, before phases are reconciled: who is being uninstalled is not repaired
 //	phases, then what plans have left
 //	components, for the mirrors and the report; roles of users, once nobody waits for a phase
 //	drift, when phases have written what they write; mirrors, which show the outcome; old step logs
-func (s *session) runStages(ctx context.Context, sc *scope.Scope) error {
-	for _, stage := range []func(context.Context, *scope.Scope) error{
-		s.config.Read, s.group.Read, s.serving.Read, s.expect, s.reconcilePlans, s.uninstall.Reconcile,
-		s.reconcilePhases, s.deferred.Reconcile, s.report.ReadComponents, s.group.ReconcileRoles, s.drift.Reconcile,
-		s.mirror.Reconcile, s.logs.Prune,
-	} {
-		if err := stage(ctx, sc); err != nil {
+//	the report, which says what has become of all
+func (s *session) stageList() stageList {
+	phases := phases{stageList{
+		{"operator group", s.group},
+		{"pull secrets", s.config},
+		{"serving", s.serving},
+		{"overlays", s.rerender},
+		{"operator conditions", s.condition},
+		{"phases", s.lifecycle},
+	}}
+	return stageList{
+		{"configuration of the cluster", clusterconfig.Reader{Cache: s.configCache}},
+		{"targets of the operator group", group.Reader{Stage: s.group}},
+		{"certificates", serving.Reader{Stage: s.serving}},
+		{"expected Deployments", plan.Deployments{Stage: s.plan}},
+		{"plans", plans{steps: s.plan.Steps(), phases: phases}},
+		{"removals", s.uninstall},
+		{"phases", phases},
+		{"objects left by plans", s.deferred},
+		{"components", report.Components{}},
+		{"roles of users", group.Users{Stage: s.group}},
+		{"drift", s.drift},
+		{"mirrors", s.mirror},
+		{"old step logs", steplog.Pruner{}},
+		{"report", s.report},
+	}
+}
+
+// stageList are stages that run one after the other; the first error ends them.
+type stageList []namedStage
+
+type namedStage struct {
+	name  string // for the log
+	stage scope.Stage
+}
+
+// run runs the stages once each. An error, and what the log has of a panic, names the stage.
+func (l stageList) run(ctx context.Context, sc *scope.Scope) error {
+	for _, s := range l {
+		err := failure.Guard(ctx, sc.Log, s.name+" of namespace "+sc.Namespace, func() error {
+			_, err := s.stage.Reconcile(ctx, sc)
+			return err
+		})
+		if err != nil && stageOf(err) == "" { // else it is a stage within this one
+			err = stageError{stage: s.name, error: err}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// expect notes the Deployments of plans that are begun and not ended, so that a ClusterServiceVersion that runs with
-// other ones is seen to need an install.
-func (s *session) expect(ctx context.Context, sc *scope.Scope) error {
-	for _, p := range sc.Wanted.Plans {
-		x := sc.Execution(p.ID)
-		if x == nil || !x.Status.Begun || scope.Ended(x) {
-			continue
-		}
-		if r, f := sc.Open(ctx, p, x); f == nil {
-			overlay.Expect(sc, s.overlays(sc), r)
-		}
-	}
-	return nil
+// stageError is an error with the stage that met it, for the log: what people are told of a failure is its own text.
+type stageError struct {
+	stage string
+	error
 }
 
-// reconcilePlans carries the plans as far as they go. A plan that waits for the phase of an operator goes on after the
-// phases were reconciled.
-func (s *session) reconcilePlans(ctx context.Context, sc *scope.Scope) error {
-	s.logs.In(sc).Forget()
+func (e stageError) Unwrap() error { return e.error }
+
+// stageOf names the stage that an error comes from, "" where that was met before the first.
+func stageOf(err error) string {
+	e, _ := errors.AsType[stageError](err)
+	return e.stage
+}
+
+// plans carries the plans as far as they go. A plan that waits for the phase of an operator goes on after the phases
+// were reconciled.
+type plans struct {
+	steps  steps
+	phases scope.Stage
+}
+
+// steps are those of the plans of one reconcile (plan.Steps).
+type steps interface {
+	scope.Stage
+	PhasesFailed(err error)
+}
+
+// Reconcile runs the plans, and the phases as often as a plan waits for them.
+func (p plans) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
 	if !sc.Resting() {
 		sc.Slot.Release() // a plan may take its time
 	}
-	plans := s.plan.In(sc)
-	result, err := plans.Reconcile(ctx, nil)
+	result, err := p.steps.Reconcile(ctx, sc)
 	for err == nil && result.Again {
-		failed := failure.Guard(ctx, s.cfg.Log, "phases of namespace "+sc.Namespace,
-			func() error { return s.reconcilePhases(ctx, sc) })
-		result, err = plans.Reconcile(ctx, failed)
+		sc.Log.DebugContext(ctx, "plans wait for phases", "namespace", sc.Namespace, "for", result.Why)
+		_, failed := p.phases.Reconcile(ctx, sc)
+		p.steps.PhasesFailed(failed)
+		result, err = p.steps.Reconcile(ctx, sc)
 	}
-	return err
+	return result, err
 }
 
-// reconcilePhases keeps what the operators need beside the objects of their plans, and moves them through their phases.
-func (s *session) reconcilePhases(ctx context.Context, sc *scope.Scope) error {
+// phases keeps what the operators need beside the objects of their plans, and moves them through their phases.
+type phases struct{ stageList }
+
+// Reconcile reads the operators where that is not done, and runs the stages.
+func (p phases) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	if !sc.Loaded || len(sc.Wanted.Removals) > 0 {
 		if err := sc.Load(ctx); err != nil {
-			return err
+			return res, err
 		}
 	}
 	if sc.RecordBehind {
-		return nil
+		return res, nil
 	}
-	for _, stage := range []func(context.Context, *scope.Scope) error{
-		s.group.Reconcile, s.config.Reconcile, s.serving.Reconcile, s.rerender.Reconcile, s.condition.Reconcile,
-		s.lifecycle.Reconcile,
-	} {
-		if err := stage(ctx, sc); err != nil {
-			return err
-		}
-	}
-	return nil
+	return res, p.run(ctx, sc)
 }

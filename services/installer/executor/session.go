@@ -240,7 +240,8 @@ func (s *session) one(ctx context.Context, namespace string) {
 		s.end(errs.Wrap(errs.Conflict, err, "a write was refused"))
 		return
 	case err != nil:
-		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
+		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "stage", stageOf(err),
+			"error", err)
 		if plans, _, known := s.inbox.Get(namespace); known && s.lasting(namespace) {
 			s.reporter.Blocked(plans, s.client.Number, block(failure.OwnObject(err)))
 		}

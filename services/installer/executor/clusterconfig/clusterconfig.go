@@ -1,5 +1,8 @@
 // Package clusterconfig gives operators what the cluster tells all of them: its proxy, and the secrets by which their
 // images are pulled.
+//
+// It has two stages: Reader goes first, since overlays depend on what it reads; Stage writes once the operators are
+// known.
 package clusterconfig
 
 import (
@@ -20,27 +23,32 @@ type Stage struct {
 	Cache *config.Cache
 }
 
-// Read reads the configuration of the cluster. Most reconciles ask the cluster nothing.
-func (s *Stage) Read(ctx context.Context, sc *scope.Scope) (err error) {
-	sc.Live.Config, err = s.Cache.Get(ctx)
-	return err
+// Reader is the stage that reads the configuration of the cluster.
+type Reader struct {
+	Cache *config.Cache
+}
+
+// Reconcile reads the configuration. Most reconciles ask the cluster nothing.
+func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
+	sc.Live.Config, err = r.Cache.Get(ctx)
+	return res, err
 }
 
 // Reconcile keeps the pull secrets where the operators of the namespace find them (R-IP-22). While one of these
 // cannot be read, they stay.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	if sc.Stopped() != nil || sc.Waits("", scope.PartPullSecrets) {
-		return nil
+		return res, nil
 	}
 	var accounts []string
 	for _, m := range sc.Operators {
 		accounts = append(accounts, csv.Accounts(m.CSV.Spec)...)
 	}
 	if len(accounts) == 0 && len(sc.Unreadable) > 0 {
-		return nil
+		return res, nil
 	}
 	slices.Sort(accounts)
-	return sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets,
+	return res, sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets,
 		slices.Compact(accounts), sc.Left))
 }
 

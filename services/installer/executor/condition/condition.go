@@ -35,12 +35,12 @@ type worker struct {
 }
 
 // Reconcile makes the OperatorConditions that are missing, and reads what the operators say.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	w := worker{s, sc}
 	if err := w.keep(ctx); err != nil {
-		return err
+		return res, err
 	}
-	return w.read(ctx)
+	return res, w.read(ctx)
 }
 
 // CheckUpgradeable refuses to begin a plan that replaces an operator which does not let itself be upgraded, as it says

@@ -22,8 +22,8 @@ type worker struct {
 }
 
 // Reconcile writes objects whose kind is served by now.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.late(ctx)
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{s, sc}.late(ctx)
 }
 
 // Callers has the API server call an operator whose Deployments answer, by the steps that its plan left.

@@ -35,6 +35,6 @@ type worker struct {
 }
 
 // Reconcile compares what moved since the last reconcile.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.reconcile(ctx)
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{s, sc}.reconcile(ctx)
 }

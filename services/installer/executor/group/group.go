@@ -1,5 +1,8 @@
 // Package group carries out what an operator group comes to: the namespaces that its operators serve, which operator
 // provides which API, and the roles of operators and users that follow from both (R-OG).
+//
+// It has three stages: Reader goes first, since overlays and plans depend on the targets; Stage writes what operators
+// need, before their phases; Users writes what people get, after these.
 package group
 
 import (
@@ -43,19 +46,27 @@ type worker struct {
 	*scope.Scope
 }
 
-// Read finds what the operator group of the namespace comes to now (R-OG §7.1).
-func (s *Stage) Read(ctx context.Context, sc *scope.Scope) error { return worker{s, sc}.read(ctx) }
+// Reader is the stage that finds what the operator group of the namespace comes to now (R-OG §7.1).
+type Reader struct{ *Stage }
+
+// Reconcile reads the group, with its targets.
+func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{r.Stage, sc}.read(ctx)
+}
 
 // Reconcile keeps what the operators need in the namespaces that they serve, and takes from those that may not
 // provide their APIs what runs (R-OG-35, R-OG-44, R-OG-45).
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.arrange(ctx)
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{s, sc}.arrange(ctx)
 }
 
-// ReconcileRoles keeps what users get from the group: its aggregating roles, the roles of the APIs that its operators
-// provide once they run (R-OG-40 … R-OG-43), and the labels of the namespaces that it serves.
-func (s *Stage) ReconcileRoles(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.roles(ctx)
+// Users is the stage that keeps what users get from the group: its aggregating roles, the roles of the APIs that its
+// operators provide once they run (R-OG-40 … R-OG-43), and the labels of the namespaces that it serves.
+type Users struct{ *Stage }
+
+// Reconcile keeps the roles of users, once nobody waits for a phase.
+func (u Users) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{u.Stage, sc}.roles(ctx)
 }
 
 // Claim claims the APIs of a plan's operators before the first step, so that what is written says so from the start.

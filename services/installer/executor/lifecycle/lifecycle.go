@@ -63,28 +63,28 @@ type worker struct {
 }
 
 // Reconcile makes the transitions that can be made now, and what they ask for.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	w := worker{s, sc}
 	for range maxTransitions {
 		moved, err := w.advance(ctx)
 		if err != nil {
-			return err
+			return res, err
 		}
 		if moved {
 			continue
 		}
 		acted, err := w.act(ctx)
 		if err != nil {
-			return err
+			return res, err
 		}
 		if !acted {
 			break
 		}
 		if err := w.Load(ctx); err != nil {
-			return err
+			return res, err
 		}
 	}
-	return w.findDeleted(ctx)
+	return res, w.findDeleted(ctx)
 }
 
 // Restore writes back what a replacement that is gone had taken over by name from an operator, before that one's phase

@@ -27,8 +27,8 @@ type worker struct {
 
 // Reconcile keeps the mirrors of a namespace. It holds up nothing else: what cannot be written is reported and tried
 // again.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.reconcile(ctx)
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{s, sc}.reconcile(ctx)
 }
 
 // Ensure makes the definitions of the mirrors.

@@ -1,6 +1,9 @@
 // Package plan carries out install plans: it admits them, checks what stands in their way before the first step, and
 // takes the steps one batch after the other. Steps that depend on the phase of an operator wait until its phases were
 // reconciled.
+//
+// It has two stages: Deployments goes first, since a phase depends on whether what a plan is about to write runs; Steps
+// carries the plans out.
 package plan
 
 import (
@@ -12,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/objects"
+	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/steplog"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
@@ -73,33 +77,57 @@ type worker struct {
 	*scope.Scope
 }
 
-// Plans are the plans of one namespace in one reconcile.
-type Plans struct {
-	worker
+// Deployments is the stage that notes the Deployments of plans that are begun and not ended, so that a
+// ClusterServiceVersion that runs with other ones is seen to need an install.
+type Deployments struct{ *Stage }
 
-	next    int  // the plan whose turn it is
-	waiting *run // it, once it has waited
-}
-
-// In returns the plans of one reconcile.
-func (s *Stage) In(sc *scope.Scope) *Plans { return &Plans{worker: worker{s, sc}} }
-
-// Reconcile carries the plans as far as they go now, one after the other. Where a step depends on the phase of an
-// operator the result says so: the phases are to be reconciled, and then the plans once more. failed is why that could
-// not be done.
-func (p *Plans) Reconcile(ctx context.Context, failed error) (scope.Result, error) {
-	for ; p.next < len(p.Wanted.Plans); p.next++ {
-		var err error
-		if p.waiting, err = p.plan(ctx, p.Wanted.Plans[p.next], p.waiting, failed); err != nil {
-			return scope.Result{}, err
+// Reconcile notes them. A plan that cannot be opened now says so when its turn comes.
+func (d Deployments) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	for _, p := range sc.Wanted.Plans {
+		x := sc.Execution(p.ID)
+		if x == nil || !x.Status.Begun || scope.Ended(x) {
+			continue
 		}
-		if p.waiting != nil {
-			return scope.Result{Again: true, Why: p.waiting.waits}, nil
+		if r, f := sc.Open(ctx, p, x); f == nil {
+			overlay.Expect(sc, d.Objects.Overlays(sc), r)
 		}
-		failed = nil
 	}
 	return scope.Result{}, nil
 }
+
+// Steps is the stage that carries out the plans of one namespace in one reconcile.
+type Steps struct {
+	stage   *Stage
+	next    int   // the plan whose turn it is
+	waiting *run  // it, once it has waited
+	failed  error // why the phases that it waited for could not be reconciled
+}
+
+// Steps returns the stage of one reconcile.
+func (s *Stage) Steps() *Steps { return &Steps{stage: s} }
+
+// Reconcile carries the plans as far as they go now, one after the other. Where a step depends on the phase of an
+// operator the result says so: the phases are to be reconciled, and then the plans once more.
+func (s *Steps) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	w := worker{s.stage, sc}
+	if s.waiting == nil {
+		w.Logs.In(sc).Forget()
+	}
+	for ; s.next < len(sc.Wanted.Plans); s.next++ {
+		var err error
+		if s.waiting, err = w.plan(ctx, sc.Wanted.Plans[s.next], s.waiting, s.failed); err != nil {
+			return scope.Result{}, err
+		}
+		if s.failed = nil; s.waiting != nil {
+			return scope.Result{Again: true, Why: s.waiting.waits}, nil
+		}
+	}
+	return scope.Result{}, nil
+}
+
+// PhasesFailed says why the phases that a plan waits for could not be reconciled; nil where they were. The plan is
+// blocked for that.
+func (s *Steps) PhasesFailed(err error) { s.failed = err }
 
 // run is a plan that is being carried out.
 type run struct {

@@ -1,4 +1,7 @@
 // Package report puts together what the hub is notified of a namespace.
+//
+// It has two stages: Components finds the states of objects, which mirrors and drift look at, too; Stage is the last of
+// a reconcile and sends.
 package report
 
 import (
@@ -38,19 +41,19 @@ type Stage struct {
 	Removals func(*scope.Scope) []protocol.RemovalReport
 }
 
-type worker struct {
-	*Stage
-	*scope.Scope
+type worker struct{ *scope.Scope }
+
+// Components is the stage that finds the state of every object of the operators (R-CSV-62).
+type Components struct{}
+
+// Reconcile finds the states. What the watch knows is relied on; what it does not know may just have been made, and is
+// asked for.
+func (Components) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{sc}.components(ctx)
 }
 
-// ReadComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is relied on; what
-// it does not know may just have been made, and is asked for.
-func (s *Stage) ReadComponents(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.components(ctx)
-}
-
-// Send hands everything that is known of the namespace to the reporter.
-func (s *Stage) Send(sc *scope.Scope) {
+// Reconcile hands everything that is known of the namespace to the reporter.
+func (s *Stage) Reconcile(_ context.Context, sc *scope.Scope) (scope.Result, error) {
 	r := s.empty(sc)
 	for _, p := range sc.Wanted.Plans {
 		if o, ok := sc.Outcomes[p.ID]; ok {
@@ -64,6 +67,7 @@ func (s *Stage) Send(sc *scope.Scope) {
 	}
 	r.Group, r.Removals = s.Group(sc), s.Removals(sc)
 	s.Reporter.Scope(r)
+	return scope.Result{}, nil
 }
 
 // SendBegun sends, after a reconcile that ended in an error, what is certain all the same: the plans that are begun.

@@ -62,7 +62,9 @@ func TestSend(t *testing.T) {
 		"tide.v1": {"b": {Deployment: "b"}, "a": {Deployment: "a"}},
 	}
 	sc.Deleted = []protocol.CSVReport{{Name: "wind.v1", Removed: true}}
-	stage(&to).Send(sc)
+	if _, err := stage(&to).Reconcile(t.Context(), sc); err != nil {
+		t.Fatal(err)
+	}
 	if len(to.whole) != 1 || len(to.begun) != 0 {
 		t.Fatalf("sent %+v", to)
 	}

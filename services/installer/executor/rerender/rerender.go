@@ -32,19 +32,19 @@ type worker struct {
 }
 
 // Reconcile renders the operators anew whose overlays have other inputs than before.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	if sc.Stopped() != nil || !sc.Live.Group.One { // whom it serves is not known without a group
-		return nil
+		return res, nil
 	}
 	for _, m := range sc.Operators {
 		if sc.Waits(m.Name(), scope.PartOverlays) {
 			continue
 		}
 		if err := sc.Alone(ctx, m.Name(), scope.PartOverlays, s.Operator(ctx, sc, m)); err != nil {
-			return err
+			return res, err
 		}
 	}
-	return nil
+	return res, nil
 }
 
 // Operator is Reconcile of one operator, with its error.

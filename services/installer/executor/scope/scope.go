@@ -48,14 +48,6 @@ type Env struct {
 	Stop func(namespace string) *failure.Failure
 }
 
-// Result is what a stage comes to.
-type Result struct {
-	// Again is set where the phases of the operators are to be reconciled, and the stage once more after that; Why says
-	// what it waits for.
-	Again bool
-	Why   string
-}
-
 // Contents fetches bundles by their digest.
 type Contents interface {
 	Get(ctx context.Context, d digest.Digest) (bundle.Content, error)

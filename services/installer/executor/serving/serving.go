@@ -1,5 +1,8 @@
 // Package serving looks after what the API server calls: the certificates under which the Deployments of operators
 // serve webhooks and API services, and which version of an operator converts its CustomResourceDefinitions.
+//
+// It has two stages: Reader goes first, since overlays depend on the certificates; Stage renews those of operators that
+// wait behind a successor, in the course of the phases.
 package serving
 
 import (
@@ -33,19 +36,22 @@ type worker struct {
 	*scope.Scope
 }
 
-// Read reads the serving certificates of the namespace. Most reconciles ask the cluster nothing.
-func (s *Stage) Read(ctx context.Context, sc *scope.Scope) (err error) {
+// Reader is the stage that reads the serving certificates of the namespace.
+type Reader struct{ *Stage }
+
+// Reconcile reads the certificates. Most reconciles ask the cluster nothing.
+func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	sc.Live.Former = map[string]certs.Former{}
-	sc.Live.Certificates, err = s.Store.Get(ctx, sc.Client, sc.Namespace)
-	return err
+	sc.Live.Certificates, err = r.Store.Get(ctx, sc.Client, sc.Namespace)
+	return res, err
 }
 
 // Reconcile keeps the certificates of operators that go on serving while the one that is to replace them does not yet,
 // or not at all (R-CSV-5, R-CSV-50). Those of the others are made before their Deployments are written (Certify).
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	w := worker{s, sc}
 	if sc.Stopped() != nil || !sc.Live.Group.One { // whom it serves is not known without a group
-		return nil
+		return res, nil
 	}
 	for _, m := range sc.Operators {
 		if !sc.ServesOn(m) || sc.Waits(m.Name(), scope.PartOverlays) {
@@ -53,11 +59,11 @@ func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
 		}
 		if err := w.serveOn(ctx, m); err != nil {
 			if err := sc.Alone(ctx, m.Name(), scope.PartOverlays, err); err != nil {
-				return err
+				return res, err
 			}
 		}
 	}
-	return nil
+	return res, nil
 }
 
 // Overlay puts the CA under which an operator serves into its objects, and the namespaces about which its webhooks are

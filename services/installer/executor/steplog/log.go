@@ -112,8 +112,11 @@ func (w Writer) Interrupted(ctx context.Context, p protocol.Plan, x *kube.Execut
 	return w.Block(ctx, p, x, &f)
 }
 
-// Prune removes executions that nobody refers to any more, but the newest few.
-func (s *Store) Prune(ctx context.Context, sc *scope.Scope) error {
+// Pruner is the stage that removes executions that nobody refers to any more, but the newest few.
+type Pruner struct{}
+
+// Reconcile removes old executions.
+func (Pruner) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	var old []*kube.Execution
 	for _, x := range sc.Executions {
 		referred := slices.ContainsFunc(sc.Operators, func(m *scope.Operator) bool { return m.Plan == x.Spec.Plan }) ||
@@ -125,7 +128,7 @@ func (s *Store) Prune(ctx context.Context, sc *scope.Scope) error {
 		}
 	}
 	if len(old) <= keptExecutions {
-		return nil
+		return res, nil
 	}
 	slices.SortFunc(old, func(a, b *kube.Execution) int {
 		if c := a.Status.Ended.Compare(b.Status.Ended); c != 0 {
@@ -135,8 +138,8 @@ func (s *Store) Prune(ctx context.Context, sc *scope.Scope) error {
 	})
 	for _, x := range old[:len(old)-keptExecutions] {
 		if err := sc.Alone(ctx, "", scope.PartLogs, (kube.StepLogs{Epoch: sc.Client}).Discard(ctx, x)); err != nil {
-			return err
+			return res, err
 		}
 	}
-	return nil
+	return res, nil
 }

@@ -46,8 +46,8 @@ type worker struct {
 }
 
 // Reconcile carries every removal as far as it goes now.
-func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
-	return worker{s, sc}.all(ctx)
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
+	return scope.Result{}, worker{s, sc}.all(ctx)
 }
 
 // RemoveOwned removes what still names an operator as its owner: what a successor has, too, names that one by now. It
