@@ -67,7 +67,7 @@ func TestReconcile(t *testing.T) {
 	sc.Follow(all)
 	k := &keeper{fails: "fails.v1"}
 	s := &condition.Stage{Mirrors: k, Facts: silent{}}
-	if err := s.Reconcile(t.Context(), sc); err != nil {
+	if _, err := s.Reconcile(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(k.kept, []string{"tide.v1"}) || sc.Again() != time.Second {
