@@ -97,7 +97,7 @@ func Quick() executor.Timing {
 	return executor.Timing{
 		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
 		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Longest: 2 * time.Second,
-		Grace: 200 * time.Millisecond, Pause: time.Second, Refused: 2 * time.Second,
+		Grace: 200 * time.Millisecond, Pause: time.Second, Refused: 2 * time.Second, Roles: 2 * time.Second,
 	}
 }
 

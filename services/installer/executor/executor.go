@@ -60,6 +60,9 @@ type Timing struct {
 	Pause time.Duration
 	// how long it is relied on that an account lacks rights, of which no notification comes; default 20 s
 	Refused time.Duration
+	// how long the roles that users get wait at most while operators are on their way elsewhere in the cluster; default
+	// 1 min: fifty operators at once take half a minute, and a person who was waiting for one rarely uses it sooner
+	Roles time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -78,6 +81,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Longest, time.Minute)
 	def(&t.Pause, 5*time.Second)
 	def(&t.Refused, 20*time.Second)
+	def(&t.Roles, time.Minute)
 	return t
 }
 

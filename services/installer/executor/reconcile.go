@@ -82,7 +82,9 @@ func (s *session) newStages() stages {
 		Await: s.waiting.await,
 	}
 	t.uninstall.Lifecycle = t.lifecycle
-	t.group = &group.Stage{Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt}
+	t.group = &group.Stage{
+		Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt, RolesWait: timing.Roles,
+	}
 	t.mirror = &mirror.Stage{Keeper: s.mirrors, GroupReport: t.group.Report}
 	t.condition = &condition.Stage{Mirrors: t.mirror, Facts: s.facts}
 	t.report.Group, t.report.Removals = t.group.Report, t.uninstall.Reports

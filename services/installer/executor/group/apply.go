@@ -154,7 +154,7 @@ func (w worker) roles(ctx context.Context) error {
 	if w.RecordBehind || w.Stopped() != nil || w.Wanted.OperatorGroups > 1 {
 		return nil
 	}
-	wait, wake := w.Groups.Rest.Wait(w.Namespace, w.Moving(), w.Now(), 2*w.Pause)
+	wait, wake := w.Groups.Rest.Wait(w.Namespace, w.Moving(), w.Now(), w.RolesWait)
 	w.Wake(wake)
 	if g.Moved || wait > 0 { // people wait to be told of a phase, and nobody for a role
 		w.Soon(max(wait, time.Millisecond))

@@ -8,6 +8,7 @@ package group
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -37,6 +38,8 @@ type Stage struct {
 	Facts  Facts
 	// Wake has namespaces reconciled.
 	Wake func(namespaces []string)
+	// RolesWait is how long roles of users wait at most for operators that are on their way.
+	RolesWait time.Duration
 	// Halt ends what runs of an operator whose APIs are another group's.
 	Halt func(ctx context.Context, sc *scope.Scope, m *scope.Operator) error
 }
