@@ -83,7 +83,8 @@ func (s *session) newStages() stages {
 	}
 	t.uninstall.Lifecycle = t.lifecycle
 	t.group = &group.Stage{
-		Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt, RolesWait: timing.Roles,
+		Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, RolesWait: timing.Roles,
+		Halt: t.uninstall.Halt,
 	}
 	t.mirror = &mirror.Stage{Keeper: s.mirrors, GroupReport: t.group.Report}
 	t.condition = &condition.Stage{Mirrors: t.mirror, Facts: s.facts}
