@@ -132,7 +132,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "a table about Kubernetes; executor and gateway mean the same",
 		},
 		{
-			Packages: []string{"libs/documented"}, May: []string{pureStd}, Pure: true,
+			Packages: []string{"libs/doccommand"}, May: []string{pureStd}, Pure: true,
 			Why: "commands in documents, for the tests of the command line and of the whole",
 		},
 		{
@@ -227,7 +227,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			"github.com/jackc/pgx/v5", "go.opentelemetry.io",
 		}, Why: "the record"},
 		{
-			Packages: []string{"libs/ask"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
+			Packages: []string{"libs/rpc"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
 			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
 		},
 		{
@@ -236,7 +236,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"libs/bus"}, May: []string{
-				anyStd, "libs/ask", "libs/errs", "libs/events", "libs/digest",
+				anyStd, "libs/rpc", "libs/errs", "libs/events", "libs/digest",
 				"libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid",
 				"github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io",
 			},

@@ -11,7 +11,7 @@
 //     knowing it is refused. It notices a missing, emptied, foreign or lagging stream and refills it.
 //   - Lanes are dirty scopes in a table: marked in the transaction that makes them dirty, claimed by a
 //     short row update, worked on with no transaction open.
-//   - Serve and Ask carry pure questions; nothing depends on an answer.
+//   - Serve and Call carry requests and replies that change nothing.
 //
 // # What happens when something fails
 //

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/libs/documented"
+	"github.com/chandler-fleet/chandler/libs/doccommand"
 )
 
 // TestDocumentedCommands follows the README and every document line by line, with a real cluster and a registry of
@@ -44,7 +44,7 @@ func TestDocumentedCommands(t *testing.T) {
 		w.must(err)
 		name, err := filepath.Rel(root, file)
 		w.must(err)
-		commands := documented.Blocks(name, string(text), "chandler")
+		commands := doccommand.Blocks(name, string(text), "chandler")
 		if len(commands) == 0 {
 			continue
 		}
@@ -153,7 +153,7 @@ func (r *reader) stands(word string) string {
 }
 
 // follow runs a line as it stands.
-func (r *reader) follow(c documented.Command) {
+func (r *reader) follow(c doccommand.Command) {
 	r.t.Helper()
 	line := c.String()
 	for beginning, do := range meanwhile {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 )
 
@@ -147,7 +147,7 @@ func quiet(tb testing.TB) (*bed, *requests, operator) {
 func (b *bed) shows(tb testing.TB, o operator) (p protocol.RemovalPlan) {
 	tb.Helper()
 	q := protocol.RemovalQuestion{Namespace: "ops", CSV: o.csv(), CRDs: []string{"*"}}
-	must(tb, ask.Put(tb.Context(), b.js.Conn(), protocol.AskSubject(hubtest.Tenant, b.ClusterID, protocol.AskRemoval),
+	must(tb, rpc.Call(tb.Context(), b.js.Conn(), protocol.AskSubject(hubtest.Tenant, b.ClusterID, protocol.AskRemoval),
 		q, &p))
 	return p
 }

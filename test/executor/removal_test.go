@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 )
@@ -91,7 +91,7 @@ func (r *removed) show(crds ...string) protocol.RemovalPlan {
 func (r *removed) shown(csv string, crds ...string) (p protocol.RemovalPlan, err error) {
 	subject := protocol.AskSubject(hubtest.Tenant, r.ClusterID, protocol.AskRemoval)
 	q := protocol.RemovalQuestion{Namespace: r.ns, CSV: csv, CRDs: crds}
-	err = ask.Put(r.t.Context(), r.js.Conn(), subject, q, &p)
+	err = rpc.Call(r.t.Context(), r.js.Conn(), subject, q, &p)
 	return p, err
 }
 

@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 const alongside = "operatorframework.io/installed-alongside-"
@@ -62,7 +62,7 @@ func (b *bed) choose(t *testing.T, ns string, p protocol.Plan, c ...protocol.Cho
 func (b *bed) checked(t *testing.T, ns string, p protocol.Plan) protocol.PlanCheck {
 	t.Helper()
 	var c protocol.PlanCheck
-	must(t, ask.Put(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
+	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
 		protocol.PlanQuestion{Namespace: ns, Plan: p, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup}, &c))
 	return c
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
 // references says what a reference may be, in the help of every command that takes one.
@@ -98,7 +98,7 @@ func (t *sources) open(ctx context.Context, ref string) (*tree, error) {
 	if typ == "" {
 		return oneFile(ref), nil
 	}
-	o, s := t.opener(s)
+	o, s := t.fetcher(s)
 	tr, err := o.Open(ctx, typ, s)
 	if s.Image != "" && errs.Is(err, errs.Invalid) {
 		// It may be the image of one bundle, which the labels tell; where it is not, the first error is right.
@@ -135,7 +135,7 @@ func (t *sources) openBundle(ctx context.Context, base, ref string) (*tree, erro
 
 // openBundleImage opens the image of a bundle, and notes it by digest.
 func (t *sources) openBundleImage(ctx context.Context, ref string) (*tree, error) {
-	o, s := t.opener(source.Settings{})
+	o, s := t.fetcher(source.Settings{})
 	tr, err := o.Bundle(ctx, ref, s)
 	if err != nil {
 		return nil, err
@@ -206,10 +206,10 @@ func sniff(file string) (source.Type, error) {
 	return "", nil
 }
 
-// opener opens with the credentials and mirrors of the flags.
-func (t *sources) opener(s source.Settings) (*opener.Opener, source.Settings) {
+// fetcher reads sources with the credentials and mirrors of the flags.
+func (t *sources) fetcher(s source.Settings) (*fetch.Fetcher, source.Settings) {
 	s.Insecure = t.from.insecure
-	o := &opener.Opener{}
+	o := &fetch.Fetcher{}
 	for from, to := range t.from.mirrors {
 		o.Mirrors = append(o.Mirrors, source.Mirror{Source: from, Mirrors: []string{to}})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
-	"github.com/chandler-fleet/chandler/libs/documented"
+	"github.com/chandler-fleet/chandler/libs/doccommand"
 )
 
 func documentedRoot(t *testing.T) *cobra.Command {
@@ -83,13 +83,13 @@ func TestDocumentedCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range documented.Blocks(filepath.Base(file), string(text), "chandler") {
+		for _, c := range doccommand.Blocks(filepath.Base(file), string(text), "chandler") {
 			blocks++
 			if err := parses(documentedRoot(t), c.Words); err != nil {
 				t.Errorf("%s: chandler %s: %v", c.Place, c, err)
 			}
 		}
-		for _, c := range documented.Spans(filepath.Base(file), string(text), "chandler") {
+		for _, c := range doccommand.Spans(filepath.Base(file), string(text), "chandler") {
 			spans++
 			if err := namedInText(documentedRoot(t), c.Words); err != nil {
 				t.Errorf("%s: chandler %s: %v", c.Place, c, err)
@@ -125,7 +125,7 @@ func TestHelp(t *testing.T) {
 		if c.Long == "" || c.Long == c.Short {
 			t.Errorf("%s has no long text", path)
 		}
-		examples := documented.Examples(path, c.Example, "chandler")
+		examples := doccommand.Examples(path, c.Example, "chandler")
 		if len(examples) == 0 {
 			t.Errorf("%s shows no example", path)
 		}

@@ -27,7 +27,7 @@ func BenchmarkHolds(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !holds(r, look(b, buoy)) {
+		if !holds(r, bundleOf(b, buoy)) {
 			b.Fatal("does not hold")
 		}
 	}

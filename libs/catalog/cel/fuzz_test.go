@@ -34,14 +34,14 @@ func FuzzRule(f *testing.F) {
 			}
 			return
 		}
-		look := func() *cel.Bundle {
-			return cel.Look(func(yield func(string, json.RawMessage) bool) {
+		bundle := func() *cel.Bundle {
+			return cel.NewBundle(func(yield func(string, json.RawMessage) bool) {
 				_ = yield("olm.package", json.RawMessage(value)) && yield("a", json.RawMessage(`"text"`))
 			})
 		}
-		holds, cost := r.Judge(look())
+		holds, cost := r.Eval(bundle())
 		for range 4 {
-			if ok, c := again.Judge(look()); ok != holds || c != cost {
+			if ok, c := again.Eval(bundle()); ok != holds || c != cost {
 				t.Fatalf("rule %q is %t for %d, then %t for %d", rule, holds, cost, ok, c)
 			}
 		}

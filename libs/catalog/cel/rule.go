@@ -140,19 +140,18 @@ func (r *Rule) Text() string { return r.text }
 // Weight is about how many bytes a compiled rule with that text takes in memory, for caches.
 func Weight(rule string) int { return ruleWeight + ruleByteWeight*len(rule) }
 
-// CompileCost is what it costs to compile a rule, in the units of Judge.
+// CompileCost is what it costs to compile a rule, in the units of Eval.
 func CompileCost(rule string) int { return compileUnit * min(len(rule), MaxRuleBytes) }
 
-// Bundle is what rules see of one bundle. It is immutable and safe for concurrent use.
+// Bundle holds the properties of one bundle in the form that rules read. It is immutable and safe for concurrent use.
 type Bundle struct {
-	properties map[string]any // the variables of a rule; nil where it shows nothing
-	cost       int            // of looking at it
+	properties map[string]any // the variables of a rule; nil if no rule can hold
+	cost       int            // of reading the properties
 }
 
-// Look makes the properties of a bundle, by type, ready for rules. Numbers become doubles. A bundle of which
-// a property is no JSON, or whose properties have more than MaxPropertyBytes together, shows nothing: no rule
-// holds for it.
-func Look(properties iter.Seq2[string, json.RawMessage]) *Bundle {
+// NewBundle prepares the properties of a bundle, by type, for rules. Numbers become doubles. If a property is no JSON,
+// or the properties have more than MaxPropertyBytes together, no rule holds for the bundle.
+func NewBundle(properties iter.Seq2[string, json.RawMessage]) *Bundle {
 	size := 0
 	var list []any
 	for typ, raw := range properties {
@@ -165,10 +164,10 @@ func Look(properties iter.Seq2[string, json.RawMessage]) *Bundle {
 	return &Bundle{properties: map[string]any{variable: valueOf(list)}, cost: size / textUnit}
 }
 
-// Judge says whether the rule is true of a bundle, and what it costs to say so: the steps of the evaluation, at
-// most MaxCost, and one for each 10 bytes of the properties. The cost is the same each time and on every machine.
+// Eval evaluates the rule for a bundle. The cost is the number of steps of the evaluation, at most MaxCost, and one for
+// each 10 bytes of the properties. The cost is the same each time and on every machine.
 // A rule that ends in an error, or takes more steps than MaxCost, does not hold (R-RES-26).
-func (r *Rule) Judge(b *Bundle) (holds bool, cost int) {
+func (r *Rule) Eval(b *Bundle) (holds bool, cost int) {
 	if b.properties == nil {
 		return false, b.cost
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// look is the bundle of a list of {type, value}.
-func look(t testing.TB, document string) *cel.Bundle {
+// bundleOf is the bundle of a list of {type, value}.
+func bundleOf(t testing.TB, document string) *cel.Bundle {
 	t.Helper()
 	var list []struct {
 		Type  string
@@ -25,7 +25,7 @@ func look(t testing.TB, document string) *cel.Bundle {
 	if err := json.Unmarshal([]byte(document), &list); err != nil {
 		t.Fatal(err)
 	}
-	return cel.Look(func(yield func(string, json.RawMessage) bool) {
+	return cel.NewBundle(func(yield func(string, json.RawMessage) bool) {
 		for _, p := range list {
 			if !yield(p.Type, p.Value) {
 				return
@@ -35,7 +35,7 @@ func look(t testing.TB, document string) *cel.Bundle {
 }
 
 func holds(r *cel.Rule, b *cel.Bundle) bool {
-	ok, _ := r.Judge(b)
+	ok, _ := r.Eval(b)
 	return ok
 }
 
@@ -102,7 +102,7 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: %v", rule, err)
 			continue
 		}
-		if holds(r, look(t, buoy)) != want {
+		if holds(r, bundleOf(t, buoy)) != want {
 			t.Errorf("%s: holds is %t, want %t", rule, !want, want)
 		}
 		if r.Text() != rule {
@@ -195,7 +195,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for i := range 300 {
 		list = append(list, fmt.Sprintf(`{"type": "t%d", "value": [%s0]}`, i, strings.Repeat(`"a", {"b": "c"}, `, 20)))
 	}
-	b := look(t, "["+strings.Join(list, ",")+"]")
+	b := bundleOf(t, "["+strings.Join(list, ",")+"]")
 	if r, err := cel.Compile("size(properties) == 300"); err != nil || !holds(r, b) {
 		t.Fatal("the bundle is not looked at", err)
 	}
@@ -224,7 +224,7 @@ func TestWorkIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		ok, cost := r.Judge(b)
+		ok, cost := r.Eval(b)
 		if ok {
 			t.Errorf("%s: holds, though it costs too much", name)
 		}
@@ -238,7 +238,7 @@ func TestWorkIsBounded(t *testing.T) {
 // (DESIGN D10). Going through a value allocates, so that allocations tell how much was gone through.
 func TestWorkIsPaid(t *testing.T) { //nolint:paralleltest // allocations are those of the process
 	const perUnit = 10
-	b := look(t, "["+strings.Repeat(`{"type": "t", "value": {"a": [1, 2, 3], "b": {"c": "d", "e": [4, 5, 6]}}}, `, 800)+
+	b := bundleOf(t, "["+strings.Repeat(`{"type": "t", "value": {"a": [1, 2, 3], "b": {"c": "d", "e": [4, 5, 6]}}}, `, 800)+
 		`{"type": "t", "value": 1}]`)
 	whole := strings.Repeat(`properties, `, 30) + `properties`
 	for _, rule := range []string{
@@ -252,8 +252,8 @@ func TestWorkIsPaid(t *testing.T) { //nolint:paralleltest // allocations are tho
 			t.Errorf("%s: %v", rule, err)
 			continue
 		}
-		_, cost := r.Judge(b)
-		if n := testing.AllocsPerRun(1, func() { r.Judge(b) }); n > float64(cost*perUnit) {
+		_, cost := r.Eval(b)
+		if n := testing.AllocsPerRun(1, func() { r.Eval(b) }); n > float64(cost*perUnit) {
 			t.Errorf("%.60s costs %d, but allocates %.0f times", rule, cost, n)
 		}
 	}
@@ -264,7 +264,7 @@ func TestMatchingIsPaidBefore(t *testing.T) {
 	t.Parallel()
 	const pattern = "((x?x?x?){10}){20}y"
 	text := strings.Repeat("x", 20_000)
-	b := look(t, `[{"type": "t", "value": "`+text+`"}]`)
+	b := bundleOf(t, `[{"type": "t", "value": "`+text+`"}]`)
 	r, err := cel.Compile(`properties.exists(p, p.value.matches("` + pattern + `") || true)`)
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestMatchingIsPaidBefore(t *testing.T) {
 	var seen []string
 	for range 4 {
 		began := time.Now()
-		ok, cost := r.Judge(b)
+		ok, cost := r.Eval(b)
 		took := time.Since(began)
 		if ok || cost < cel.MaxCost {
 			t.Fatalf("holds %t for %d", ok, cost)
@@ -298,11 +298,11 @@ func TestLookIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	const most = cel.MaxPropertyBytes/10 + cel.MaxCost
-	big := look(t, `[{"type": "a", "value": "`+strings.Repeat("x", cel.MaxPropertyBytes)+`"}]`)
-	if ok, cost := always.Judge(big); ok || cost < cel.MaxPropertyBytes/10 || cost > most {
+	big := bundleOf(t, `[{"type": "a", "value": "`+strings.Repeat("x", cel.MaxPropertyBytes)+`"}]`)
+	if ok, cost := always.Eval(big); ok || cost < cel.MaxPropertyBytes/10 || cost > most {
 		t.Errorf("a bundle that is too large is looked at (%t) for %d", ok, cost)
 	}
-	many := cel.Look(func(yield func(string, json.RawMessage) bool) {
+	many := cel.NewBundle(func(yield func(string, json.RawMessage) bool) {
 		for range cel.MaxPropertyBytes {
 			if !yield("a", json.RawMessage("1")) {
 				return
@@ -313,7 +313,7 @@ func TestLookIsBounded(t *testing.T) {
 		t.Error("a bundle with too many properties is looked at")
 	}
 	for _, raw := range []string{"", "{", "1e999", strings.Repeat("[", 20_000)} {
-		b := cel.Look(func(yield func(string, json.RawMessage) bool) { yield("a", json.RawMessage(raw)) })
+		b := cel.NewBundle(func(yield func(string, json.RawMessage) bool) { yield("a", json.RawMessage(raw)) })
 		if holds(always, b) {
 			t.Errorf("a bundle with the value %.10q is looked at", raw)
 		}
@@ -346,9 +346,9 @@ func TestMapsHaveAnOrder(t *testing.T) {
 			t.Errorf("%s: %v", rule, err)
 			continue
 		}
-		_, first := r.Judge(look(t, document))
+		_, first := r.Eval(bundleOf(t, document))
 		for range 100 {
-			if ok, cost := r.Judge(look(t, document)); ok != want || cost != first {
+			if ok, cost := r.Eval(bundleOf(t, document)); ok != want || cost != first {
 				t.Errorf("%s: holds is %t for %d, want %t for %d each time", rule, ok, cost, want, first)
 				break
 			}
@@ -360,7 +360,7 @@ func TestMapsHaveAnOrder(t *testing.T) {
 // kept do no harm.
 func TestCompiledRulesAreShared(t *testing.T) {
 	t.Parallel()
-	b := look(t, buoy)
+	b := bundleOf(t, buoy)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {

@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
@@ -40,11 +40,11 @@ type App struct {
 	published chan struct{}
 }
 
-// sources is the door to what catalogs are read from, for one tenant; *opener.Opener is one.
+// sources is the door to what catalogs are read from, for one tenant; *fetch.Fetcher is one.
 type sources interface {
-	Probe(ctx context.Context, t source.Type, s source.Settings) (opener.Probe, error)
-	Open(ctx context.Context, t source.Type, s source.Settings) (*opener.Tree, error)
-	Bundle(ctx context.Context, image string, s source.Settings) (*opener.Tree, error)
+	Probe(ctx context.Context, t source.Type, s source.Settings) (fetch.Probe, error)
+	Open(ctx context.Context, t source.Type, s source.Settings) (*fetch.Tree, error)
+	Bundle(ctx context.Context, image string, s source.Settings) (*fetch.Tree, error)
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and refuses a schema that does not fit this

@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
 // cacheLock is the file in a cache by whose lock processes know of each other.
@@ -64,7 +64,7 @@ func openCache(dir string) (*cache, error) {
 // enter sweeps the directory if nobody else is there, and takes a share of its lock.
 func (c *cache) enter() error {
 	if syscall.Flock(int(c.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		if err := (&opener.Opener{Cache: c.dir}).Sweep(); err != nil {
+		if err := (&fetch.Fetcher{Cache: c.dir}).Sweep(); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
 const (
@@ -95,7 +95,7 @@ func (a *App) door() (func(tenant string) sources, error) {
 		return nil, err
 	}
 	return func(tenant string) sources {
-		return &opener.Opener{
+		return &fetch.Fetcher{
 			Root: a.cfg.CatalogRoot, Cache: a.cache.dir, Mirrors: mirrors,
 			Secrets: func(ctx context.Context, name string) (source.Secret, error) {
 				return a.secret(ctx, identity, tenant, name)

@@ -18,13 +18,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/service"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
 // begin does what a look does up to opening the source.
-func (b *bench) begin(stream string) (*looking, *opener.Tree) {
+func (b *bench) begin(stream string) (*looking, *fetch.Tree) {
 	b.t.Helper()
 	c, err := b.store.Get(b.t.Context(), key(stream))
 	b.must(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
@@ -113,12 +113,12 @@ func (a *App) visit(ctx context.Context, l *looking) error {
 }
 
 // seen says whether the last look that came to an end found the same.
-func (l *looking) seen(p opener.Probe) bool {
+func (l *looking) seen(p fetch.Probe) bool {
 	c := l.catalog
 	return p.Fingerprint != "" && p.Fingerprint == c.Fingerprint && c.Looked >= c.Wanted
 }
 
-func closed(err error, tree *opener.Tree) error {
+func closed(err error, tree *fetch.Tree) error {
 	if cerr := tree.Close(); err == nil {
 		return cerr
 	}
@@ -126,7 +126,7 @@ func closed(err error, tree *opener.Tree) error {
 }
 
 // take reads what the source holds and records the outcome.
-func (a *App) take(ctx context.Context, l *looking, tree *opener.Tree) error {
+func (a *App) take(ctx context.Context, l *looking, tree *fetch.Tree) error {
 	l.out.Fingerprint, l.out.Report.Resolved = tree.Fingerprint, tree.Resolved
 	err := a.record(ctx, l, tree)
 	if err != nil && store.Unstorable(err) {
@@ -141,7 +141,7 @@ func (a *App) take(ctx context.Context, l *looking, tree *opener.Tree) error {
 }
 
 // record loads what the source holds and records what came of it.
-func (a *App) record(ctx context.Context, l *looking, tree *opener.Tree) error {
+func (a *App) record(ctx context.Context, l *looking, tree *fetch.Tree) error {
 	if err := a.load(ctx, l, tree.FS); err != nil {
 		return err
 	}

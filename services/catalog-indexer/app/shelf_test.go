@@ -8,7 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
 // shelf plays all sources: what stands under a name is what an image or a path of that name holds.
@@ -52,7 +52,7 @@ func (s *shelf) count(call string) int {
 	return s.calls[call]
 }
 
-func (s *shelf) get(call, name string) (*opener.Tree, error) {
+func (s *shelf) get(call, name string) (*fetch.Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call+" "+name]++
@@ -63,7 +63,7 @@ func (s *shelf) get(call, name string) (*opener.Tree, error) {
 	if !there {
 		return nil, errs.New(errs.NotFound, "nothing is called %s", name)
 	}
-	return &opener.Tree{FS: tree, Fingerprint: s.prints[name], Resolved: name + "@" + s.prints[name]}, nil
+	return &fetch.Tree{FS: tree, Fingerprint: s.prints[name], Resolved: name + "@" + s.prints[name]}, nil
 }
 
 func nameOf(s source.Settings) string {
@@ -73,18 +73,18 @@ func nameOf(s source.Settings) string {
 	return s.Path
 }
 
-func (s *shelf) Probe(_ context.Context, _ source.Type, set source.Settings) (opener.Probe, error) {
+func (s *shelf) Probe(_ context.Context, _ source.Type, set source.Settings) (fetch.Probe, error) {
 	t, err := s.get("probe", nameOf(set))
 	if err != nil {
-		return opener.Probe{}, err
+		return fetch.Probe{}, err
 	}
-	return opener.Probe{Fingerprint: t.Fingerprint, Resolved: t.Resolved}, nil
+	return fetch.Probe{Fingerprint: t.Fingerprint, Resolved: t.Resolved}, nil
 }
 
-func (s *shelf) Open(_ context.Context, _ source.Type, set source.Settings) (*opener.Tree, error) {
+func (s *shelf) Open(_ context.Context, _ source.Type, set source.Settings) (*fetch.Tree, error) {
 	return s.get("open", nameOf(set))
 }
 
-func (s *shelf) Bundle(_ context.Context, image string, _ source.Settings) (*opener.Tree, error) {
+func (s *shelf) Bundle(_ context.Context, image string, _ source.Settings) (*fetch.Tree, error) {
 	return s.get("bundle", image)
 }

@@ -78,10 +78,10 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	})
 	t.Cleanup(func() { cancel(); done.Wait(); conn.Close() })
 	b.until(func() bool { // until the subjects are known to the server
-		return conn.Ask(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
-			conn.Ask(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
-			conn.Ask(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
-			conn.Ask(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
+		return conn.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
+			conn.Call(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
+			conn.Call(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
+			conn.Call(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
 	})
 	return b, o
 }

@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 )
 
 // answer answers questions (protocol.AskPrefix) while the cluster is held.
 func (s *session) answer(ctx context.Context) {
-	answers := map[string]ask.Answer{protocol.AskCheckPlan: s.answerCheck, protocol.AskRemoval: s.uninstall.Answer}
-	choose := func(subject string) (ask.Answer, bool) {
+	answers := map[string]rpc.Handler{protocol.AskCheckPlan: s.answerCheck, protocol.AskRemoval: s.uninstall.Answer}
+	choose := func(subject string) (rpc.Handler, bool) {
 		fn, ok := answers[subject[strings.LastIndex(subject, ".")+1:]]
 		return fn, ok
 	}
 	filter := protocol.AskFilter(s.cfg.Tenant, s.cfg.ClusterID)
 	for ctx.Err() == nil {
-		if err := ask.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
+		if err := rpc.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
 			s.cfg.Log.WarnContext(ctx, "questions are not answered for now", "error", err)
 			pace.Sleep(ctx, errorPause)
 		}

@@ -90,10 +90,10 @@ func (op *Operator) judge(r *rule) (holds bool, cost int) {
 	}
 	b := j.seen.Value()
 	if b == nil {
-		b = cel.Look(op.each())
+		b = cel.NewBundle(op.each())
 		j.seen = weak.Make(b)
 	}
-	holds, cost = compiled.Judge(b)
+	holds, cost = compiled.Eval(b)
 	j.known = append([]verdict{{r.text, holds, cost}}, j.known[:min(len(j.known), maxVerdicts-1)]...)
 	return holds, cost
 }

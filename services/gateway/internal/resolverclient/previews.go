@@ -40,7 +40,7 @@ func (c Client) AfterRemoval(
 }
 
 func (c Client) preview(ctx context.Context, subject string, in, out any) error {
-	err := c.Bus.Ask(ctx, subject, in, out)
+	err := c.Bus.Call(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
 		c.Slog.WarnContext(ctx, "the resolver does not answer", "subject", subject, "error", err)
 		return errs.New(errs.Unavailable,

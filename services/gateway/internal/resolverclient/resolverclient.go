@@ -19,7 +19,7 @@ const (
 
 // Bus sends a request to a subject and decodes the reply.
 type Bus interface {
-	Ask(ctx context.Context, subject string, in, out any) error
+	Call(ctx context.Context, subject string, in, out any) error
 }
 
 // Client sends requests to the resolver.
@@ -107,7 +107,7 @@ func (c Client) WhyOperator(
 }
 
 func (c Client) explain(ctx context.Context, subject string, in request, out any) error {
-	err := c.Bus.Ask(ctx, subject, in, out)
+	err := c.Bus.Call(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
 		return errs.New(errs.Unavailable,
 			"the resolver does not answer at the moment: try again in a moment; recorded decisions can be read "+

@@ -9,17 +9,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
 // Bus sends questions and serves them.
 type Bus interface {
-	Ask(ctx context.Context, subject string, in, out any) error
-	Serve(ctx context.Context, subject string, fn ask.Answer) error
+	Call(ctx context.Context, subject string, in, out any) error
+	Serve(ctx context.Context, subject string, fn rpc.Handler) error
 }
 
 // Server answers questions until its context ends.
@@ -55,7 +55,7 @@ func (q Server) askExecutor(ctx context.Context, tenant, cluster, question strin
 	if err != nil {
 		return err
 	}
-	err = q.Bus.Ask(ctx, protocol.AskSubject(tenant, id, question), in, out)
+	err = q.Bus.Call(ctx, protocol.AskSubject(tenant, id, question), in, out)
 	if errs.Is(err, errs.Unavailable) {
 		return errs.New(errs.Unavailable,
 			"the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)

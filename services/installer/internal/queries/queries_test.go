@@ -71,8 +71,8 @@ func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 func put[A any](d *fixture, subject string, question any) (out A, err error) {
 	d.t.Helper()
 	for {
-		if err = d.bus.Ask(d.t.Context(), subject, question, &out); err == nil ||
-			!strings.Contains(err.Error(), "nobody answers") {
+		if err = d.bus.Call(d.t.Context(), subject, question, &out); err == nil ||
+			!strings.Contains(err.Error(), "nobody serves") {
 			return out, err
 		}
 	}

@@ -1,4 +1,4 @@
-package ask_test
+package rpc_test
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
-// TestOneSubscriptionForSeveralQuestions: each question gets the answer of its own subject; one that nobody knows is
-// refused at once, not left to run out of time.
-func TestOneSubscriptionForSeveralQuestions(t *testing.T) {
+// TestOneSubscriptionForSeveralSubjects: each request is handled by the handler of its own subject. An unknown subject
+// is refused at once; the caller does not wait for its timeout.
+func TestOneSubscriptionForSeveralSubjects(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Start(t).Connect(t).Conn()
-	say := func(text string) ask.Answer {
+	say := func(text string) rpc.Handler {
 		return func(context.Context, json.RawMessage) (any, error) { return text, nil }
 	}
-	answers := map[string]ask.Answer{"test.ask.one": say("1"), "test.ask.two": say("2")}
+	answers := map[string]rpc.Handler{"test.ask.one": say("1"), "test.ask.two": say("2")}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- ask.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", func(subject string) (ask.Answer, bool) {
+		done <- rpc.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", func(subject string) (rpc.Handler, bool) {
 			fn, ok := answers[subject]
 			return fn, ok
 		})
@@ -37,14 +37,14 @@ func TestOneSubscriptionForSeveralQuestions(t *testing.T) {
 		}
 	}
 	var got string
-	if err := ask.Put(t.Context(), conn, "test.ask.three", "?", &got); !errs.Is(err, errs.NotFound) {
+	if err := rpc.Call(t.Context(), conn, "test.ask.three", "?", &got); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a question that nobody knows: %v, want %s", err, errs.NotFound)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("ServeAll = %v", err)
 	}
-	if err := ask.Put(t.Context(), conn, "test.ask.one", "?", &got); !errs.Is(err, errs.Unavailable) {
+	if err := rpc.Call(t.Context(), conn, "test.ask.one", "?", &got); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("after the end: %v, want %s", err, errs.Unavailable)
 	}
 }
@@ -53,8 +53,8 @@ func TestOneSubscriptionForSeveralQuestions(t *testing.T) {
 func patient(t *testing.T, conn *nats.Conn, subject string, out any) error {
 	t.Helper()
 	for {
-		err := ask.Put(t.Context(), conn, subject, "?", out)
-		if err == nil || !strings.Contains(err.Error(), "nobody answers") {
+		err := rpc.Call(t.Context(), conn, subject, "?", out)
+		if err == nil || !strings.Contains(err.Error(), "nobody serves") {
 			return err
 		}
 	}

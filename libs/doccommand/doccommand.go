@@ -1,6 +1,6 @@
-// Package documented finds the command lines that documents show, so that tests can hold the documents to the program.
-// It is pure: the text of a document comes in, nothing is run.
-package documented
+// Package doccommand finds the command lines that documents show, so that tests can check them against the program.
+// It is pure: it reads the text of a document and runs nothing.
+package doccommand
 
 import (
 	"fmt"

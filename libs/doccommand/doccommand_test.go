@@ -1,4 +1,4 @@
-package documented
+package doccommand
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package opener
+package fetch
 
 import (
 	"context"
@@ -20,43 +20,43 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/sqlite"
 )
 
-// Directories below Opener.Cache.
+// Directories below Fetcher.Cache.
 const (
 	workDir  = "work"
 	blobsDir = "blobs"
 )
 
-// scene is what a look needs beside the settings.
-type scene struct {
+// env is what reading a source needs besides its settings.
+type env struct {
 	secrets *credential.Set
 	temp    string
-	path    string // of the settings, resolved
+	path    string // Path of the settings, resolved
 }
 
-func (o *Opener) scene(ctx context.Context, s source.Settings) (scene, error) {
-	var out scene
+func (f *Fetcher) env(ctx context.Context, s source.Settings) (env, error) {
+	var out env
 	var err error
-	if out.secrets, err = o.credentials(ctx, s.Secrets); err != nil {
+	if out.secrets, err = f.credentials(ctx, s.Secrets); err != nil {
 		return out, err
 	}
-	if out.temp, err = o.temp(); err != nil {
+	if out.temp, err = f.temp(); err != nil {
 		return out, err
 	}
 	if s.Path != "" {
-		out.path, err = dir.Resolve(o.Root, s.Path)
+		out.path, err = dir.Resolve(f.Root, s.Path)
 	}
 	return out, err
 }
 
 // credentials finds and reads the secrets that a source names.
-func (o *Opener) credentials(ctx context.Context, names []string) (*credential.Set, error) {
+func (f *Fetcher) credentials(ctx context.Context, names []string) (*credential.Set, error) {
 	list := make([]source.Secret, 0, len(names))
 	for _, name := range names {
-		if o.Secrets == nil {
+		if f.Secrets == nil {
 			return nil, errs.New(errs.NotFound, "secret %q is named by the source, and there are no secrets here",
 				name).At("/secrets", "R-DIS-4")
 		}
-		secret, err := o.Secrets(ctx, name)
+		secret, err := f.Secrets(ctx, name)
 		if err != nil {
 			return nil, errs.Wrap(errs.KindOf(err), err, "secret %q of the source", name)
 		}
@@ -65,26 +65,26 @@ func (o *Opener) credentials(ctx context.Context, names []string) (*credential.S
 	return credential.Parse(list)
 }
 
-// temp is where sources are unpacked.
-func (o *Opener) temp() (string, error) {
-	if o.Cache == "" {
+// temp is the directory where sources are unpacked.
+func (f *Fetcher) temp() (string, error) {
+	if f.Cache == "" {
 		return "", nil
 	}
-	at := filepath.Join(o.Cache, workDir)
+	at := filepath.Join(f.Cache, workDir)
 	return at, errs.Wrap(errs.Internal, os.MkdirAll(at, 0o700), "make the directory for what is unpacked")
 }
 
-// Sweep removes what a process that ended in the midst left in the cache. It is called before the first
-// look, by the only process that uses the cache.
-func (o *Opener) Sweep() error {
-	if o.Cache == "" {
+// Sweep removes what an interrupted process left in the cache. It is called before the first read, by the only process
+// that uses the cache.
+func (f *Fetcher) Sweep() error {
+	if f.Cache == "" {
 		return nil
 	}
-	return errs.Wrap(errs.Internal, os.RemoveAll(filepath.Join(o.Cache, workDir)), "remove what was unpacked before")
+	return errs.Wrap(errs.Internal, os.RemoveAll(filepath.Join(f.Cache, workDir)), "remove what was unpacked before")
 }
 
-func (o *Opener) probe(ctx context.Context, t source.Type, s source.Settings) (p Probe, err error) {
-	at, err := o.scene(ctx, s)
+func (f *Fetcher) probe(ctx context.Context, t source.Type, s source.Settings) (p Probe, err error) {
+	at, err := f.env(ctx, s)
 	if err != nil {
 		return Probe{}, err
 	}
@@ -98,14 +98,14 @@ func (o *Opener) probe(ctx context.Context, t source.Type, s source.Settings) (p
 	case source.Archive:
 		p.Fingerprint, err = archive.Probe(ctx, archiveSource(at, s))
 	case source.Git:
-		g, gerr := o.gitSource(at, s)
+		g, gerr := f.gitSource(at, s)
 		if gerr != nil {
 			return Probe{}, gerr
 		}
 		p.Fingerprint, err = git.Probe(ctx, g)
 		p.Resolved = p.Fingerprint
 	case source.Image:
-		img, ierr := o.imageSource(at, s)
+		img, ierr := f.imageSource(at, s)
 		if ierr != nil {
 			return Probe{}, ierr
 		}
@@ -127,8 +127,8 @@ func (o *Opener) probe(ctx context.Context, t source.Type, s source.Settings) (p
 	return p, nil
 }
 
-func (o *Opener) open(ctx context.Context, t source.Type, s source.Settings) (*Tree, error) {
-	at, err := o.scene(ctx, s)
+func (f *Fetcher) open(ctx context.Context, t source.Type, s source.Settings) (*Tree, error) {
+	at, err := f.env(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +142,9 @@ func (o *Opener) open(ctx context.Context, t source.Type, s source.Settings) (*T
 		}
 		return &Tree{FS: a.FS(), Fingerprint: a.Fingerprint, Resolved: a.Digest, close: []func() error{a.Close}}, nil
 	case source.Git:
-		return o.git(ctx, at, s)
+		return f.git(ctx, at, s)
 	case source.Image:
-		return o.image(ctx, at, s)
+		return f.image(ctx, at, s)
 	case source.GRPC:
 		return served(registry.Open(ctx, registryOptions(at, s)))
 	case source.ConfigMap:
@@ -160,7 +160,7 @@ func (o *Opener) open(ctx context.Context, t source.Type, s source.Settings) (*T
 	}
 }
 
-// served makes a tree of what the sources return that hold no files of their own.
+// served makes a tree for sources that return a file system without files of their own on disk.
 func served(fsys fs.FS, fingerprint string, end func() error, err error) (*Tree, error) {
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func served(fsys fs.FS, fingerprint string, end func() error, err error) (*Tree,
 	return &Tree{FS: fsys, Fingerprint: fingerprint, close: []func() error{end}}, nil
 }
 
-func directory(ctx context.Context, at scene) (*Tree, error) {
+func directory(ctx context.Context, at env) (*Tree, error) {
 	d, err := dir.Open(at.path)
 	if err != nil {
 		return nil, err
@@ -184,14 +184,14 @@ func directory(ctx context.Context, at scene) (*Tree, error) {
 	}, nil
 }
 
-func archiveSource(at scene, s source.Settings) archive.Source {
+func archiveSource(at env, s source.Settings) archive.Source {
 	return archive.Source{
 		Path: at.path, URL: s.URL, Subdirectory: s.Subdirectory, Credentials: at.secrets, Insecure: s.Insecure,
 		Temp: at.temp, Limits: archive.Standard(),
 	}
 }
 
-func (o *Opener) gitSource(at scene, s source.Settings) (git.Source, error) {
+func (f *Fetcher) gitSource(at env, s source.Settings) (git.Source, error) {
 	out := git.Source{
 		URL: s.URL, Reference: s.Reference, Subdirectory: s.Subdirectory, Credentials: at.secrets, Insecure: s.Insecure,
 		Temp: at.temp, Limits: archive.Standard(),
@@ -202,15 +202,15 @@ func (o *Opener) gitSource(at scene, s source.Settings) (git.Source, error) {
 			return out, errs.New(errs.Invalid, "the URL of the git repository cannot be used").At(
 				"/url", source.RuleURL)
 		}
-		if out.Path, err = dir.Resolve(o.Root, u.Path); err != nil {
+		if out.Path, err = dir.Resolve(f.Root, u.Path); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
 }
 
-func (o *Opener) git(ctx context.Context, at scene, s source.Settings) (*Tree, error) {
-	g, err := o.gitSource(at, s)
+func (f *Fetcher) git(ctx context.Context, at env, s source.Settings) (*Tree, error) {
+	g, err := f.gitSource(at, s)
 	if err != nil {
 		return nil, err
 	}
@@ -224,14 +224,14 @@ func (o *Opener) git(ctx context.Context, at scene, s source.Settings) (*Tree, e
 	}, nil
 }
 
-func registryOptions(at scene, s source.Settings) registry.Options {
+func registryOptions(at env, s source.Settings) registry.Options {
 	return registry.Options{
 		Address: s.Address, Insecure: s.Insecure, CA: at.secrets.Certificates,
 		Token: at.secrets.Token, Dir: at.temp,
 	}
 }
 
-func configMapOptions(at scene, s source.Settings) (configmap.Options, error) {
+func configMapOptions(at env, s source.Settings) (configmap.Options, error) {
 	if at.secrets.Kubeconfig == nil {
 		return configmap.Options{}, errs.New(errs.Invalid,
 			"config map %s/%s needs a secret of kind kubeconfig for its cluster; name one in secrets",

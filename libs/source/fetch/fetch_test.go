@@ -1,4 +1,4 @@
-package opener_test
+package fetch_test
 
 import (
 	"context"
@@ -32,10 +32,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/libs/source/internal/imagetest"
 	"github.com/chandler-fleet/chandler/libs/source/internal/sourcetest"
 	"github.com/chandler-fleet/chandler/libs/source/oci"
-	"github.com/chandler-fleet/chandler/libs/source/opener"
 	"github.com/chandler-fleet/chandler/libs/source/registry/server"
 )
 
@@ -67,7 +67,7 @@ func must(t *testing.T, err error) {
 
 // site is a directory that everything lies in, with servers beside.
 type site struct {
-	*opener.Opener
+	*fetch.Fetcher
 
 	root     string
 	registry string // host of a registry without TLS
@@ -92,7 +92,7 @@ func newSite(t *testing.T) *site {
 	s.files.StartTLS()
 	t.Cleanup(s.files.Close)
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.files.Certificate().Raw}))
-	s.Opener = &opener.Opener{
+	s.Fetcher = &fetch.Fetcher{
 		Root: s.root, Cache: t.TempDir(),
 		Secrets: func(_ context.Context, name string) (source.Secret, error) {
 			if name != "dock-ca" {
@@ -143,7 +143,7 @@ func (s *site) commit(t *testing.T, at string) {
 }
 
 // TestSameContent proves that a catalog is the same whichever way it comes (issue: Sources): the same
-// revision, the same digest of every package; and that a probe tells what opening finds.
+// revision, the same digest of every package; and that a probe returns the fingerprint that opening finds.
 func TestSameContent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -244,7 +244,7 @@ func TestSameContent(t *testing.T) {
 		tree, err := s.Open(t.Context(), source.GRPC, set)
 		must(t, err)
 		defer func() { must(t, tree.Close()) }()
-		// What the protocol does not carry is proven in libs/source/registry; here it is the door.
+		// What the protocol does not carry is proven in libs/source/registry; here the dispatch by type.
 		if _, found := revision(t, tree.FS); len(found) != len(packages) || probe.Fingerprint != tree.Fingerprint {
 			t.Errorf("%d packages of %d; probe %+v, fingerprint %s", len(found), len(packages), probe, tree.Fingerprint)
 		}
@@ -407,13 +407,13 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (&opener.Opener{}).Open(t.Context(), source.Directory,
+	if _, err := (&fetch.Fetcher{}).Open(t.Context(), source.Directory,
 		source.Settings{Path: s.root, Secrets: []string{"x"}}); !errs.Is(err, errs.NotFound) {
-		t.Errorf("an opener without secrets: %v", err)
+		t.Errorf("a fetcher without secrets: %v", err)
 	}
 }
 
-// TestTimeout proves that a look ends after the timeout of its settings, and says so.
+// TestTimeout proves that a read ends after the timeout of its settings, and says so.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
@@ -489,5 +489,5 @@ func TestSweep(t *testing.T) {
 	if left, err := filepath.Glob(work + "/*"); err != nil || len(left) != 0 {
 		t.Errorf("after Sweep: %v, %v", left, err)
 	}
-	must(t, (&opener.Opener{}).Sweep())
+	must(t, (&fetch.Fetcher{}).Sweep())
 }

@@ -1,11 +1,11 @@
-// Package opener is the one door to catalog sources: whatever their type, it has a cheap look (Probe)
-// and a file tree for libs/catalog (Open, and Bundle for the bundle images that a catalog names).
+// Package fetch reads catalog sources of every type. Probe finds out cheaply whether a source has changed; Open returns
+// its content as a file tree; Bundle does so for a bundle image that a catalog names.
 //
-// Errors have the kinds by which a caller decides what to do next: errs.Unavailable is transient (a
-// stall, a network, a server's own fault), errs.NotFound what is not there, errs.Forbidden a credential
-// that is missing or refused, errs.TooLarge a named limit, errs.Invalid what a person must mend. Their
-// sentences name the source and what was asked of it, and never a credential.
-package opener
+// The kind of an error tells the caller what to do next: errs.Unavailable is transient (a timeout, the network, a fault
+// of the server), errs.NotFound means that it does not exist, errs.Forbidden that a credential is missing or refused,
+// errs.TooLarge that a named limit is exceeded, errs.Invalid that a person has to change something. Messages name the
+// source and the request, never a credential.
+package fetch
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/oci"
 )
 
-// Opener opens sources. Its fields are set before the first use and not changed afterwards; all methods
+// Fetcher reads sources. Its fields are set before the first use and not changed afterwards; all methods
 // may be called at the same time.
-type Opener struct {
-	// Root, where set, is the directory that all paths must lie in; relative paths start there.
+type Fetcher struct {
+	// Root, if set, is the directory that must contain all paths; relative paths start there.
 	Root string
-	// Cache is a directory for what is unpacked and for blobs that are fetched again; "" means the
-	// system's directory for temporary files, and no blobs are kept.
+	// Cache is the directory for unpacked sources and for blobs of registries. If it is "", sources are unpacked in
+	// the system's directory for temporary files, and blobs are not kept.
 	Cache string
 	// Mirrors are the installation's own, tried after those of a source.
 	Mirrors []source.Mirror
@@ -35,17 +35,17 @@ type Opener struct {
 	cache *oci.Cache
 }
 
-// Probe is what a cheap look at a source finds.
+// Probe is the result of a probe.
 type Probe struct {
-	// Fingerprint equals that of the Tree which Open would return, as long as nothing changed. It is ""
-	// where the source does not tell without being read.
+	// Fingerprint equals that of the Tree that Open returns, as long as nothing has changed. It is "" if only
+	// reading the source can show that.
 	Fingerprint string
-	// Resolved is what a reference stands for, such as an image by digest or a commit; "" where the
-	// source has no such thing.
+	// Resolved is what a reference points to, such as an image by digest or a commit; "" for sources without
+	// references.
 	Resolved string
 }
 
-// Tree is what a source holds. It must be closed.
+// Tree is the content of a source. It must be closed.
 type Tree struct {
 	FS          fs.FS
 	Fingerprint string
@@ -57,7 +57,7 @@ type Tree struct {
 	settled func(context.Context) error
 }
 
-// Close gives back what the tree holds on disk and on the network.
+// Close removes the temporary files of the tree and closes its connections.
 func (t *Tree) Close() error {
 	var first error
 	for _, end := range slices.Backward(t.close) {
@@ -69,8 +69,8 @@ func (t *Tree) Close() error {
 	return first
 }
 
-// Settled is asked after reading: an error of kind errs.Unavailable says that the source changed
-// meanwhile, so that what was read is to be dropped. Sources that were copied cannot change.
+// Settled is called after the tree was read. An error of kind errs.Unavailable means that the source changed
+// meanwhile, and that what was read must be discarded. Sources that were copied cannot change.
 func (t *Tree) Settled(ctx context.Context) error {
 	if t.settled == nil {
 		return nil
@@ -78,29 +78,29 @@ func (t *Tree) Settled(ctx context.Context) error {
 	return t.settled(ctx)
 }
 
-// Probe looks at a source without reading its content.
-func (o *Opener) Probe(ctx context.Context, t source.Type, s source.Settings) (Probe, error) {
-	return look(ctx, t, s, o.probe)
+// Probe finds out whether a source has changed, without reading its content.
+func (f *Fetcher) Probe(ctx context.Context, t source.Type, s source.Settings) (Probe, error) {
+	return run(ctx, t, s, f.probe)
 }
 
 // Open reads a source. A templated image must have been resolved before (source.Resolve).
-func (o *Opener) Open(ctx context.Context, t source.Type, s source.Settings) (*Tree, error) {
-	return look(ctx, t, s, o.open)
+func (f *Fetcher) Open(ctx context.Context, t source.Type, s source.Settings) (*Tree, error) {
+	return run(ctx, t, s, f.open)
 }
 
 // Bundle reads a bundle image that a catalog names, with the credentials and the mirrors of the catalog's
 // source (R-DIS-4): the tree has manifests and metadata at its root. A reference by digest is verified
-// against it. An OCI layout that the catalog came from is looked into first.
-func (o *Opener) Bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
+// against it. If the catalog came from an OCI layout, the image is searched there first.
+func (f *Fetcher) Bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
 	return within(ctx, s, "bundle image "+image, func(ctx context.Context) (
 		*Tree, error,
 	) {
-		return o.bundle(ctx, image, s)
+		return f.bundle(ctx, image, s)
 	})
 }
 
-// look runs one look at a source. Settings are checked again: they may be older than the rules.
-func look[T any](ctx context.Context, t source.Type, s source.Settings,
+// run runs a probe or a read of a source. Settings are checked again: they may be older than the rules.
+func run[T any](ctx context.Context, t source.Type, s source.Settings,
 	do func(context.Context, source.Type, source.Settings) (T, error),
 ) (T, error) {
 	if v := source.Check(t, s); len(v) > 0 {
@@ -111,15 +111,15 @@ func look[T any](ctx context.Context, t source.Type, s source.Settings,
 	return within(ctx, s, Name(t, s), func(ctx context.Context) (T, error) { return do(ctx, t, s) })
 }
 
-// within bounds a look by the timeout of the settings.
+// within bounds do by the timeout of the settings.
 func within[T any](ctx context.Context, s source.Settings, name string, do func(context.Context) (T, error)) (
 	T, error,
 ) {
 	timeout := source.TimeoutOf(s)
 	bounded, cancel := context.WithTimeoutCause(ctx, timeout,
 		errs.New(errs.Unavailable,
-			"%s: the look did not end within %s; it is tried again, and timeout in the settings of the source gives "+
-				"it longer", name, timeout))
+			"%s: the read did not end within %s; it is tried again. A larger timeout in the settings of the source "+
+				"gives it more time", name, timeout))
 	defer cancel()
 	out, err := do(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
@@ -129,7 +129,7 @@ func within[T any](ctx context.Context, s source.Settings, name string, do func(
 	return out, err
 }
 
-// Name says in a few words which source is meant.
+// Name describes a source in a few words, for messages.
 func Name(t source.Type, s source.Settings) string {
 	switch {
 	case s.Image != "":

@@ -1,4 +1,4 @@
-package opener
+package fetch
 
 import (
 	"cmp"
@@ -18,24 +18,24 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/sqlite"
 )
 
-// blobCache is one for all looks: nil where there is no place for it.
-func (o *Opener) blobCache() *oci.Cache {
-	o.blobs.Do(func() {
-		if o.Cache != "" {
-			o.cache = &oci.Cache{Dir: filepath.Join(o.Cache, blobsDir)}
+// blobCache returns the cache that all reads share, or nil if no directory is set for it.
+func (f *Fetcher) blobCache() *oci.Cache {
+	f.blobs.Do(func() {
+		if f.Cache != "" {
+			f.cache = &oci.Cache{Dir: filepath.Join(f.Cache, blobsDir)}
 		}
 	})
-	return o.cache
+	return f.cache
 }
 
-func (o *Opener) fromRegistry(at scene, image string, s source.Settings) oci.Source {
+func (f *Fetcher) fromRegistry(at env, image string, s source.Settings) oci.Source {
 	return oci.Source{
-		Image: image, Mirrors: [][]source.Mirror{s.Mirrors, o.Mirrors}, Credentials: at.secrets, Insecure: s.Insecure,
-		Temp: at.temp, Limits: archive.Standard(), Cache: o.blobCache(),
+		Image: image, Mirrors: [][]source.Mirror{s.Mirrors, f.Mirrors}, Credentials: at.secrets, Insecure: s.Insecure,
+		Temp: at.temp, Limits: archive.Standard(), Cache: f.blobCache(),
 	}
 }
 
-func (o *Opener) imageSource(at scene, s source.Settings) (oci.Source, error) {
+func (f *Fetcher) imageSource(at env, s source.Settings) (oci.Source, error) {
 	image := s.Image
 	if s.Template != "" {
 		// Without variables it needs no cluster; with some, the caller has put what it resolved to in Image.
@@ -48,14 +48,14 @@ func (o *Opener) imageSource(at scene, s source.Settings) (oci.Source, error) {
 				s.Template).At("/template", source.RuleTemplate)
 		}
 	}
-	out := o.fromRegistry(at, image, s)
+	out := f.fromRegistry(at, image, s)
 	out.Layout, out.Reference, out.Subdirectory = at.path, s.Reference, s.Subdirectory
 	return out, nil
 }
 
 // image unpacks a catalog image; the database of a legacy one is read as a source of type sqlite is.
-func (o *Opener) image(ctx context.Context, at scene, s source.Settings) (*Tree, error) {
-	img, err := o.imageSource(at, s)
+func (f *Fetcher) image(ctx context.Context, at env, s source.Settings) (*Tree, error) {
+	img, err := f.imageSource(at, s)
 	if err != nil {
 		return nil, err
 	}
@@ -83,20 +83,20 @@ func unpacked(tree *oci.Tree) *Tree {
 	}
 }
 
-func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
+func (f *Fetcher) bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
 	ref, err := source.ParseReference(image)
 	if err != nil {
 		return nil, err
 	}
 	path := s.Path
-	s.Path = "" // of a catalog that needs not be there any more
-	at, err := o.scene(ctx, s)
+	s.Path = "" // the catalog's path, which may not exist any more
+	at, err := f.env(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	img := o.fromRegistry(at, image, s)
-	img.Named = o.named(s)
-	if path, err := dir.Resolve(o.Root, path); err == nil && isLayout(path) {
+	img := f.fromRegistry(at, image, s)
+	img.Named = f.named(s)
+	if path, err := dir.Resolve(f.Root, path); err == nil && isLayout(path) {
 		inLayout := img
 		inLayout.Layout, inLayout.Reference = path, image
 		if ref.Digest != "" {
@@ -118,12 +118,12 @@ func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*
 }
 
 // named gathers the hosts that administrators have named for a catalog: its source and the mirrors.
-func (o *Opener) named(s source.Settings) *oci.Named {
+func (f *Fetcher) named(s source.Settings) *oci.Named {
 	n := &oci.Named{Origin: origin(s)}
 	if n.Origin != "" {
 		n.Hosts = append(n.Hosts, n.Origin)
 	}
-	for _, list := range [][]source.Mirror{s.Mirrors, o.Mirrors} {
+	for _, list := range [][]source.Mirror{s.Mirrors, f.Mirrors} {
 		for _, m := range list {
 			for _, to := range m.Mirrors {
 				host, _, _ := strings.Cut(to, "/")
@@ -142,13 +142,13 @@ func origin(s source.Settings) string {
 		return web.Hostname(host)
 	case s.Address != "":
 		return web.Hostname(s.Address)
-	case s.ConfigMap != nil: // its server is said by a secret, and is never the registry
+	case s.ConfigMap != nil: // its server is named in a secret, and is never the registry
 		return "cluster.invalid"
 	case strings.Contains(s.URL, "://"):
 		if u, err := url.Parse(s.URL); err == nil {
 			return u.Hostname()
 		}
-		return "url.invalid" // nobody's: it is no disk either
+		return "url.invalid" // matches no host; "" would mean a disk
 	case s.URL != "":
 		host, _, _ := strings.Cut(s.URL[strings.LastIndexByte(s.URL, '@')+1:], ":")
 		return host
