@@ -7,14 +7,12 @@ package preview
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -86,58 +84,6 @@ func (k Kept) Changed(now []Write) []string {
 		}
 	}
 	return out
-}
-
-// Commitments are what one write commits to; "" where it does not.
-type Commitments struct {
-	Body        string // the configuration of a subscription, or the settings of a catalog
-	Annotations string
-}
-
-// BodyOr is the commitment of the body, or the one that is there.
-func (c Commitments) BodyOr(previous string) string { return cmp.Or(c.Body, previous) }
-
-// AnnotationsOr is the commitment of the annotations, or the one that is there.
-func (c Commitments) AnnotationsOr(previous string) string { return cmp.Or(c.Annotations, previous) }
-
-// AllCommitments are those of all writes, "" among them.
-func AllCommitments(list []Write) ([]string, error) {
-	by, err := CommitmentsOf(list)
-	out := make([]string, 0, 2*len(by))
-	for _, c := range by {
-		out = append(out, c.Body, c.Annotations)
-	}
-	return out, err
-}
-
-// CommitmentsOf are the commitments among what is supposed, by write: one subject may be written more than once.
-func CommitmentsOf(list []Write) ([]Commitments, error) {
-	out := make([]Commitments, len(list))
-	for i, w := range list {
-		for _, h := range w.Hypotheses {
-			p, err := h.Payload()
-			if err != nil {
-				return nil, err
-			}
-			switch p := p.(type) {
-			case events.SubscriptionCreated:
-				out[i].Body = p.Spec.Config
-			case events.SubscriptionChanged:
-				out[i].Body = p.Spec.Config
-			case events.CatalogChanged:
-				out[i].Body = p.Spec
-			case events.SubscriptionMetadataChanged:
-				out[i].Annotations = p.Metadata.Annotations
-			case events.OperatorGroupMetadataChanged:
-				out[i].Annotations = p.Metadata.Annotations
-			case events.CatalogMetadataChanged:
-				out[i].Annotations = p.Metadata.Annotations
-			case events.ApprovalPolicyMetadataChanged:
-				out[i].Annotations = p.Metadata.Annotations
-			}
-		}
-	}
-	return out, nil
 }
 
 // Body is an erasable body as it is stored.

@@ -78,7 +78,7 @@ func (d *fixture) group(p events.Payload) {
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
 	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
-		return d.h.folder.handle(
+		return d.h.handlers.Handle(
 			d.t.Context(), tx, e)
 	}); err != nil {
 		d.t.Fatal(err)

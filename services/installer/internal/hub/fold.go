@@ -16,42 +16,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 )
 
 // folder folds the log into the tables of the installer schema, and marks the scopes that an event touches.
 type folder struct{ lanes *bus.Lanes }
-
-// handle folds one event into the tables and marks what it touches.
-func (f folder) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	if err := count(ctx, tx, e); err != nil {
-		return err
-	}
-	noted, err := foldMetadata(ctx, tx, e)
-	if err != nil {
-		return err
-	}
-	if noted {
-		return f.markMetadata(ctx, tx, e)
-	}
-	switch e.StreamID.Kind {
-	case events.KindCluster:
-		return f.foldCluster(ctx, tx, e)
-	case events.KindOperatorGroup:
-		return f.foldGroup(ctx, tx, e)
-	case events.KindSubscription:
-		return f.foldSubscription(ctx, tx, e)
-	case events.KindInstallPlan:
-		return f.foldPlan(ctx, tx, e)
-	case events.KindCSV:
-		return f.foldCSV(ctx, tx, e)
-	case events.KindAccess:
-		return f.foldStop(ctx, tx, e)
-	case events.KindCatalog:
-		return f.markFollowers(ctx, tx, e)
-	case events.KindCatalogSecret, events.KindPolicy: // what is planned names content by digest
-	}
-	return errs.New(errs.Internal, "the hub does not fold events of kind %s", e.StreamID.Kind)
-}
 
 // subject is a natural key of the form cluster/namespace/name.
 type subject struct{ cluster, namespace, name string }
@@ -72,40 +41,47 @@ func (f folder) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.R
 	})
 }
 
-func (f folder) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	id := e.StreamID.UUID()
-	switch p := e.Payload.(type) {
-	case events.ClusterRegistered:
-		if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
-			values ($1, $2, $3, $4, $5)`,
-			e.Tenant, p.Name, id, e.StreamID.String(), p.Credential); err != nil {
-			return err
-		}
-		return f.markCluster(ctx, tx, e, p.Name)
-	case events.ClusterCredentialReplaced:
-		if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`,
-			e.Tenant, id, p.Credential); err != nil {
-			return err
-		}
-		// What was heard of the holder was heard with the credential before: that the new one does not work shows at
-		// once.
-		_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`,
-			e.Tenant, id)
+func (f folder) clusterRegistered(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered,
+) error {
+	if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ($1, $2, $3, $4, $5)`,
+		e.Tenant, p.Name, e.StreamID.UUID(), e.StreamID.String(), p.Credential); err != nil {
 		return err
-	case events.ClusterConfigured:
-		if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`,
-			e.Tenant, id, p.Settings); err != nil {
-			return err
-		}
-		return f.markCluster(ctx, tx, e, e.Envelope.Subject)
-	case events.ClusterRemoved:
-		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`,
-			e.Tenant, id); err != nil {
-			return err
-		}
-		return f.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
 	}
-	return nil
+	return f.markCluster(ctx, tx, e, p.Name)
+}
+
+func (f folder) credentialReplaced(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterCredentialReplaced,
+) error {
+	id := e.StreamID.UUID()
+	if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`,
+		e.Tenant, id, p.Credential); err != nil {
+		return err
+	}
+	// What was heard of the holder was heard with the credential before: that the new one does not work shows at once.
+	_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`,
+		e.Tenant, id)
+	return err
+}
+
+func (f folder) clusterConfigured(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterConfigured,
+) error {
+	if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`,
+		e.Tenant, e.StreamID.UUID(), p.Settings); err != nil {
+		return err
+	}
+	return f.markCluster(ctx, tx, e, e.Envelope.Subject)
+}
+
+func (f folder) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.ClusterRemoved) error {
+	if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`,
+		e.Tenant, e.StreamID.UUID()); err != nil {
+		return err
+	}
+	return f.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
 }
 
 // markCluster marks all scopes that the tables know of a cluster: one that is registered again has them
@@ -130,71 +106,74 @@ func (f folder) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	return f.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
 }
 
-func (f folder) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) groupCreated(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupCreated,
+) error {
+	return f.putGroup(ctx, tx, e, p.Spec)
+}
+
+func (f folder) groupChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupChanged,
+) error {
+	return f.putGroup(ctx, tx, e, p.Spec)
+}
+
+func (f folder) putGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.OperatorGroupSpec) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
 	}
-	var spec any
-	switch p := e.Payload.(type) {
-	case events.OperatorGroupCreated:
-		spec = p.Spec
-	case events.OperatorGroupChanged:
-		spec = p.Spec
-	}
-	if spec == nil {
-		_, err = tx.Exec(ctx, `delete from installer.operatorgroups where tenant = $1 and cluster = $2
-			and namespace = $3 and name = $4`,
-			e.Tenant, s.cluster, s.namespace, s.name)
-	} else {
-		_, err = tx.Exec(ctx, `insert into installer.operatorgroups values ($1, $2, $3, $4, $5)
-			on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec`,
-			e.Tenant, s.cluster, s.namespace, s.name, spec)
-	}
-	if err != nil {
+	if _, err := tx.Exec(ctx, `insert into installer.operatorgroups values ($1, $2, $3, $4, $5)
+		on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec`,
+		e.Tenant, s.cluster, s.namespace, s.name, spec); err != nil {
 		return err
 	}
 	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
-// foldSubscription keeps what a subscription says. It touches a scope only where that is shown or configures something
-// there: a plan carries the configuration that it was proposed with.
-func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) groupDeleted(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.OperatorGroupDeleted,
+) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
 	}
-	var spec events.SubscriptionSpec
-	switch p := e.Payload.(type) {
-	case events.SubscriptionCreated:
-		spec = p.Spec
-	case events.SubscriptionGenerated:
-		spec = p.Spec
-	case events.SubscriptionChanged:
-		spec = p.Spec
-	case events.SubscriptionDeleted:
-		// The operator stays as it was configured last (R-SUB-32): its plan takes that over.
-		if _, err := tx.Exec(ctx, `update installer.plans p set configs = p.configs || jsonb_build_object(c.name,
-			s.config)
-			from installer.subscriptions s, installer.csvs c
-			where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4 and s.config <> ''
-			and c.tenant = s.tenant and c.cluster = s.cluster and c.namespace = s.namespace
-			and c.package = s.spec ->> 'package'
-			and p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end`, e.Tenant, s.cluster, s.namespace, s.name); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2
-			and namespace = $3 and name = $4`,
-			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
-			return err
-		}
-		return f.markDisplayed(ctx, tx, e, s, spec.Package)
-	case events.ResolutionFailed:
-		return f.foldOutcome(ctx, tx, e, s, p.Reason)
-	case events.ResolutionSucceeded:
-		return f.foldOutcome(ctx, tx, e, s, "")
-	default:
-		return nil
+	if err := putMetadata(ctx, tx, e, events.Metadata{}); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `delete from installer.operatorgroups where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`, e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+		return err
+	}
+	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
+}
+
+func (f folder) subscriptionCreated(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionCreated,
+) error {
+	return f.putSubscription(ctx, tx, e, p.Spec)
+}
+
+func (f folder) subscriptionGenerated(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionGenerated,
+) error {
+	return f.putSubscription(ctx, tx, e, p.Spec)
+}
+
+func (f folder) subscriptionChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionChanged,
+) error {
+	return f.putSubscription(ctx, tx, e, p.Spec)
+}
+
+// putSubscription keeps the spec of a subscription. It touches a scope only where that is shown or configures something
+// there: a plan carries the configuration that it was proposed with.
+func (f folder) putSubscription(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.SubscriptionSpec,
+) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
 	}
 	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec)
 		values ($1, $2, $3, $4, $5, $6)
@@ -203,6 +182,47 @@ func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 		return err
 	}
 	return f.markDisplayed(ctx, tx, e, s, spec.Package)
+}
+
+func (f folder) subscriptionDeleted(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.SubscriptionDeleted,
+) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	if err := putMetadata(ctx, tx, e, events.Metadata{}); err != nil {
+		return err
+	}
+	// The operator stays as it was configured last (R-SUB-32): its plan takes that over.
+	if _, err := tx.Exec(ctx, `update installer.plans p set configs = p.configs || jsonb_build_object(c.name,
+		s.config)
+		from installer.subscriptions s, installer.csvs c
+		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4 and s.config <> ''
+		and c.tenant = s.tenant and c.cluster = s.cluster and c.namespace = s.namespace
+		and c.package = s.spec ->> 'package'
+		and p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end`,
+		e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`,
+		e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+		return err
+	}
+	return f.markDisplayed(ctx, tx, e, s, "")
+}
+
+func (f folder) resolutionFailed(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ResolutionFailed,
+) error {
+	return f.foldOutcome(ctx, tx, e, p.Reason)
+}
+
+func (f folder) resolutionSucceeded(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.ResolutionSucceeded,
+) error {
+	return f.foldOutcome(ctx, tx, e, "")
 }
 
 // markDisplayed marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of
@@ -219,9 +239,6 @@ func (f folder) markDisplayed(ctx context.Context, tx pgx.Tx, e eventlog.Recorde
 }
 
 func (f folder) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
-		return f.insertPlan(ctx, tx, e, p)
-	}
 	var (
 		plan, cluster, namespace string
 		raw                      []byte
@@ -265,7 +282,20 @@ func savePlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, plan string, 
 	return err
 }
 
-func (f folder) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanProposed) error {
+func (f folder) planFinished(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanFinished,
+) error {
+	if p.Warnings > 0 {
+		if err := addTotals(ctx, tx, e.Tenant, 0, p.Warnings); err != nil {
+			return err
+		}
+	}
+	return f.foldPlan(ctx, tx, e)
+}
+
+func (f folder) planProposed(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanProposed,
+) error {
 	id, err := uuid.Parse(p.Plan)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "plan id of %s", p.Name)
@@ -330,47 +360,53 @@ func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPl
 	return configs, nil
 }
 
-func (f folder) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) csvPhaseChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVPhaseChanged,
+) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
 	}
-	switch p := e.Payload.(type) {
-	case events.CSVPhaseChanged:
-		var followed bool
-		err := tx.QueryRow(ctx, `select exists (select from installer.csvs where tenant = $1 and cluster = $2
-			and namespace = $3 and name = $4
-			and content = $5 and plan = $6)`, e.Tenant, s.cluster, s.namespace, s.name, p.Content, p.Plan).Scan(&followed)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `insert into installer.csvs values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			on conflict (tenant, cluster, namespace, name) do update set stream = excluded.stream,
-			phase = excluded.phase, reason = excluded.reason,
-			  package = excluded.package, version = excluded.version, content = excluded.content, plan = excluded.plan`,
-			e.Tenant, s.cluster, s.namespace, s.name, e.StreamID.String(), p.Phase, p.Reason, p.Package, p.Version,
-			p.Content, p.Plan); err != nil {
-			return err
-		}
-		if followed { // only what is to be followed travels to the executor, not how it is
-			return nil
-		}
-	case events.CSVRemoved:
-		if _, err := tx.Exec(ctx, `delete from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3
-			and name = $4`,
-			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
-			return err
-		}
-		if err := foldRemoval(ctx, tx, e, s); err != nil {
-			return err
-		}
-	case events.CSVRemovalRequested, events.CSVRemovalRefused:
-		if err := foldRemoval(ctx, tx, e, s); err != nil {
-			return err
-		}
-		return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
-	default:
+	var followed bool
+	err = tx.QueryRow(ctx, `select exists (select from installer.csvs where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4
+		and content = $5 and plan = $6)`, e.Tenant, s.cluster, s.namespace, s.name, p.Content, p.Plan).Scan(&followed)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `insert into installer.csvs values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		on conflict (tenant, cluster, namespace, name) do update set stream = excluded.stream,
+		phase = excluded.phase, reason = excluded.reason,
+		  package = excluded.package, version = excluded.version, content = excluded.content, plan = excluded.plan`,
+		e.Tenant, s.cluster, s.namespace, s.name, e.StreamID.String(), p.Phase, p.Reason, p.Package, p.Version,
+		p.Content, p.Plan); err != nil {
+		return err
+	}
+	if followed { // only what is to be followed travels to the executor, not how it is
 		return nil
+	}
+	return f.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
+}
+
+func (f folder) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemoved) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	if p.Reason == string(csv.ReasonReplaced) {
+		if err := addTotals(ctx, tx, e.Tenant, 1, 0); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, `delete from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3
+		and name = $4`,
+		e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+		and csv = $4`,
+		e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+		return err
 	}
 	return f.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
 }
@@ -378,21 +414,26 @@ func (f folder) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) err
 // fleet is the subject of a stop that holds for all clusters of a tenant.
 const fleet = "fleet"
 
-func (f folder) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	var err error
-	switch p := e.Payload.(type) {
-	case events.EffectsStopped:
-		_, err = tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)
-			on conflict (tenant, subject) do update set reason = excluded.reason`,
-			e.Tenant, e.Envelope.Subject, p.Reason)
-	case events.EffectsResumed:
-		_, err = tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant,
-			e.Envelope.Subject)
-	}
-	if err != nil {
+func (f folder) effectsStopped(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.EffectsStopped) error {
+	if _, err := tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)
+		on conflict (tenant, subject) do update set reason = excluded.reason`,
+		e.Tenant, e.Envelope.Subject, p.Reason); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
+	return markPublished(ctx, tx, e)
+}
+
+func (f folder) effectsResumed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.EffectsResumed) error {
+	if _, err := tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant,
+		e.Envelope.Subject); err != nil {
+		return err
+	}
+	return markPublished(ctx, tx, e)
+}
+
+// markPublished marks every scope that has a message, of the whole fleet or of one cluster: the stop stands in it.
+func markPublished(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
 		select tenant, cluster, namespace, 0, $3 from installer.published
 		where tenant = $1 and ($2 = 'fleet' or $2 = 'cluster/' || cluster) order by tenant, cluster, namespace
 		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, lane = 0,

@@ -39,7 +39,7 @@ type Config struct {
 type Hub struct {
 	c        Config
 	lanes    *bus.Lanes
-	folder   folder
+	handlers bus.Handlers
 	consumer *bus.Consumer
 	content  *contents
 
@@ -60,12 +60,12 @@ func New(c Config) *Hub {
 	}
 	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
 	h := &Hub{
-		c: c, lanes: lanes, folder: folder{lanes}, content: newContents(c.Pool, c.Bus),
+		c: c, lanes: lanes, handlers: folder{lanes}.handlers(), content: newContents(c.Pool, c.Bus),
 		withheldWhy: map[string]string{},
 	}
 	h.consumer = &bus.Consumer{
-		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: types(), Handle: h.folder.handle,
-		Logger: c.Log, Committed: func(events.Position) {
+		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: h.handlers.Types(),
+		Handle: h.handlers.Handle, Logger: c.Log, Committed: func(events.Position) {
 			h.lanes.Wake()
 			c.Changed()
 		},
@@ -78,26 +78,3 @@ func (h *Hub) Consumer() *bus.Consumer { return h.consumer }
 
 // Lanes are the dirty scopes.
 func (h *Hub) Lanes() *bus.Lanes { return h.lanes }
-
-// types are the event types that the hub's tables depend on.
-func types() []events.Type {
-	return append([]events.Type{
-		events.ClusterRegistered{}.EventType(), events.ClusterCredentialReplaced{}.EventType(),
-		events.ClusterRemoved{}.EventType(), events.ClusterConfigured{}.EventType(),
-		events.OperatorGroupCreated{}.EventType(), events.OperatorGroupChanged{}.EventType(),
-		events.OperatorGroupDeleted{}.EventType(), events.OperatorGroupMetadataChanged{}.EventType(),
-		events.SubscriptionMetadataChanged{}.EventType(), events.CatalogMetadataChanged{}.EventType(),
-		events.SubscriptionCreated{}.EventType(), events.SubscriptionGenerated{}.EventType(),
-		events.SubscriptionChanged{}.EventType(), events.SubscriptionDeleted{}.EventType(),
-		events.ResolutionFailed{}.EventType(), events.ResolutionSucceeded{}.EventType(),
-		events.CatalogAdded{}.EventType(), events.CatalogChanged{}.EventType(), events.CatalogRemoved{}.EventType(),
-		events.CatalogRevisionPublished{}.EventType(), events.CatalogLoadFailed{}.EventType(),
-		events.InstallPlanProposed{}.EventType(), events.InstallPlanSuperseded{}.EventType(),
-		events.InstallPlanApproved{}.EventType(), events.InstallPlanApprovalGiven{}.EventType(),
-		events.InstallPlanObstaclesSettled{}.EventType(), events.InstallPlanRejected{}.EventType(),
-		events.InstallPlanStarted{}.EventType(), events.InstallPlanBlocked{}.EventType(),
-		events.InstallPlanFinished{}.EventType(), events.InstallPlanFailed{}.EventType(),
-		events.CSVPhaseChanged{}.EventType(), events.CSVRemoved{}.EventType(), events.CSVFlapping{}.EventType(),
-		events.EffectsStopped{}.EventType(), events.EffectsResumed{}.EventType(),
-	}, removalTypes()...)
-}

@@ -12,46 +12,61 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// Labels and annotations of intents, which are told to clusters that show them and change nothing else there.
+// Labels and annotations of intents are shown in clusters that mirror everything, and change nothing else there.
 
-// foldMetadata keeps what is noted on an intent, and forgets it with the intent. noted reports an event that says
-// nothing else.
-func foldMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (noted bool, err error) {
-	var m events.Metadata
-	switch p := e.Payload.(type) {
-	case events.SubscriptionMetadataChanged:
-		m, noted = p.Metadata, true
-	case events.OperatorGroupMetadataChanged:
-		m, noted = p.Metadata, true
-	case events.CatalogMetadataChanged:
-		m, noted = p.Metadata, true
-	case events.SubscriptionDeleted, events.OperatorGroupDeleted, events.CatalogRemoved:
-	default:
-		return false, nil
-	}
-	if m.Equal(events.Metadata{}) {
-		_, err = tx.Exec(ctx, `delete from installer.metadata where tenant = $1 and kind = $2 and subject = $3`,
-			e.Tenant, e.StreamID.Kind, e.Envelope.Subject)
-	} else {
-		_, err = tx.Exec(ctx, `insert into installer.metadata (tenant, kind, subject, metadata) values ($1, $2, $3, $4)
-			on conflict (tenant, kind, subject) do update set metadata = excluded.metadata`, e.Tenant, e.StreamID.Kind, e.Envelope.Subject, m)
-	}
-	return noted, err
+func (f folder) subscriptionMetadataChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionMetadataChanged,
+) error {
+	return f.metadataChanged(ctx, tx, e, p.Metadata)
 }
 
-// markMetadata marks where labels and annotations are shown, and nothing else: no operator depends on them.
-func (f folder) markMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	if e.StreamID.Kind == events.KindCatalog {
-		return f.markFollowers(ctx, tx, e)
-	}
+func (f folder) groupMetadataChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupMetadataChanged,
+) error {
+	return f.metadataChanged(ctx, tx, e, p.Metadata)
+}
+
+func (f folder) metadataChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, m events.Metadata) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
+		return err
+	}
+	if err := putMetadata(ctx, tx, e, m); err != nil {
 		return err
 	}
 	return f.markMirrored(ctx, tx, e, s)
 }
 
-// fillMetadata tells labels and annotations of what is shown in the cluster.
+func (f folder) catalogMetadataChanged(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogMetadataChanged,
+) error {
+	if err := putMetadata(ctx, tx, e, p.Metadata); err != nil {
+		return err
+	}
+	return f.markFollowers(ctx, tx, e)
+}
+
+func (f folder) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogRemoved) error {
+	if err := putMetadata(ctx, tx, e, events.Metadata{}); err != nil {
+		return err
+	}
+	return f.markFollowers(ctx, tx, e)
+}
+
+// putMetadata keeps labels and annotations of an intent; the zero value deletes them.
+func putMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, m events.Metadata) error {
+	if m.Equal(events.Metadata{}) {
+		_, err := tx.Exec(ctx, `delete from installer.metadata where tenant = $1 and kind = $2 and subject = $3`,
+			e.Tenant, e.StreamID.Kind, e.Envelope.Subject)
+		return err
+	}
+	_, err := tx.Exec(ctx, `insert into installer.metadata (tenant, kind, subject, metadata) values ($1, $2, $3, $4)
+		on conflict (tenant, kind, subject) do update set metadata = excluded.metadata`, e.Tenant, e.StreamID.Kind,
+		e.Envelope.Subject, m)
+	return err
+}
+
+// fillMetadata adds labels and annotations of what the cluster mirrors.
 func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil

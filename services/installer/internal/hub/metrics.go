@@ -5,8 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/eventlog"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
@@ -23,7 +21,7 @@ const (
 )
 
 // Metrics are those of R-MET-1 that are about what is installed. Beside OLM's labels stand the tenant and the cluster.
-// Every replica tells the same, since all read the same tables.
+// All replicas have the same figures, since they read the same tables.
 func Metrics() []telemetry.Metric {
 	return []telemetry.Metric{
 		{
@@ -41,27 +39,15 @@ func Metrics() []telemetry.Metric {
 	}
 }
 
-// count adds to the totals what an event tells of.
-func count(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	var upgrades, warnings int
-	switch p := e.Payload.(type) {
-	case events.CSVRemoved:
-		if p.Reason == string(csv.ReasonReplaced) {
-			upgrades = 1
-		}
-	case events.InstallPlanFinished:
-		warnings = p.Warnings
-	}
-	if upgrades == 0 && warnings == 0 {
-		return nil
-	}
+// addTotals counts upgrades and warnings of a tenant; the metrics read them.
+func addTotals(ctx context.Context, tx pgx.Tx, tenant string, upgrades, warnings int) error {
 	_, err := tx.Exec(ctx, `insert into installer.totals as t values ($1, $2, $3)
 		on conflict (tenant) do update set upgrades = t.upgrades + excluded.upgrades,
-		warnings = t.warnings + excluded.warnings`, e.Tenant, upgrades, warnings)
+		warnings = t.warnings + excluded.warnings`, tenant, upgrades, warnings)
 	return err
 }
 
-// Samples reads the metrics. What a cluster had that is no longer registered is not told.
+// Samples reads the metrics. Clusters that are no longer registered have none.
 func Samples(ctx context.Context, pool *pg.Pool) ([]telemetry.Sample, error) {
 	samples, err := csvSamples(ctx, pool)
 	if err != nil {

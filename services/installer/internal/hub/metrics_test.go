@@ -29,10 +29,37 @@ func (d *fixture) foldCSV(csvName string, p events.Payload) {
 		}, Payload: p,
 	}
 	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
-		return d.h.folder.handle(
+		return d.h.handlers.Handle(
 			d.t.Context(), tx, e)
 	}); err != nil {
 		d.t.Fatal(err)
+	}
+}
+
+// finishPlan proposes a plan and ends it with a number of warnings.
+func (d *fixture) finishPlan(warnings int) {
+	d.t.Helper()
+	id := uuid.New()
+	for i, p := range []events.Payload{
+		events.InstallPlanProposed{
+			Plan: id.String(), Name: id.String(), Cluster: "east", Namespace: "ns", Approval: "Automatic",
+		},
+		events.InstallPlanFinished{Warnings: warnings},
+	} {
+		d.n++
+		e := eventlog.Recorded{
+			Envelope: events.Envelope{
+				ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Version: int64(i + 1),
+				Subject: "east/ns/" + id.String(),
+			},
+			StreamID: events.StreamID{Kind: events.KindInstallPlan, Key: id, Incarnation: 1},
+			Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
+		}
+		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error {
+			return d.h.handlers.Handle(d.t.Context(), tx, e)
+		}); err != nil {
+			d.t.Fatal(err)
+		}
 	}
 }
 
@@ -77,16 +104,10 @@ func TestMetrics(t *testing.T) {
 		"install_plan_count[]0", "installplan_warnings_total[]0")
 	d.foldCSV("tide.v2", events.CSVRemoved{Reason: "Deleted"})
 	for _, n := range []int{3, 0, 4} {
-		e := eventlog.Recorded{
-			Envelope: events.Envelope{Tenant: events.DefaultTenant},
-			Payload:  events.InstallPlanFinished{Warnings: n},
-		}
-		if err := d.h.c.Pool.Tx(t.Context(), func(tx pgx.Tx) error { return count(t.Context(), tx, e) }); err != nil {
-			t.Fatal(err)
-		}
+		d.finishPlan(n)
 	}
 	check("one that a person deleted is no upgrade; warnings add up",
-		"csv_count[]0", "csv_upgrade_count[]1", "install_plan_count[]0", "installplan_warnings_total[]7")
+		"csv_count[]0", "csv_upgrade_count[]1", "install_plan_count[]3", "installplan_warnings_total[]7")
 }
 
 // TestMetricsOfRemovedCluster: what a cluster had that is no longer registered is not told (R-MET-2).

@@ -5,41 +5,48 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// removalTypes are the event types that begin and end a request to uninstall; csv.removed.v1 does, too.
-func removalTypes() []events.Type {
-	return []events.Type{events.CSVRemovalRequested{}.EventType(), events.CSVRemovalRefused{}.EventType()}
+// removalRequested keeps a request to uninstall until it is refused, or the operator is gone.
+func (f folder) removalRequested(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemovalRequested,
+) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `insert into installer.removals (tenant, cluster, namespace, csv, removal, crds, plan,
+		dependants, epoch, position)
+		values ($1, $2, $3, $4, $5, coalesce($6, '{}'::text[]), $7, coalesce($8, '{}'::text[]), $9, $10)
+		on conflict (tenant, cluster, namespace, csv) do update set removal = excluded.removal,
+		crds = excluded.crds, plan = excluded.plan,
+		  dependants = excluded.dependants,
+		  epoch = excluded.epoch, position = excluded.position`,
+		e.Tenant, s.cluster, s.namespace, s.name, p.Removal, p.CRDs, p.Plan, p.Dependants, e.Position.Epoch,
+		e.Position.N); err != nil {
+		return err
+	}
+	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
-// foldRemoval keeps the requests to uninstall that have not ended.
-func foldRemoval(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject) error {
-	var err error
-	switch p := e.Payload.(type) {
-	case events.CSVRemovalRequested:
-		_, err = tx.Exec(ctx, `insert into installer.removals (tenant, cluster, namespace, csv, removal, crds, plan,
-			dependants, epoch, position)
-			values ($1, $2, $3, $4, $5, coalesce($6, '{}'::text[]), $7, coalesce($8, '{}'::text[]), $9, $10)
-			on conflict (tenant, cluster, namespace, csv) do update set removal = excluded.removal,
-			crds = excluded.crds, plan = excluded.plan,
-			  dependants = excluded.dependants,
-			  epoch = excluded.epoch, position = excluded.position`,
-			e.Tenant, s.cluster, s.namespace, s.name, p.Removal, p.CRDs, p.Plan, p.Dependants, e.Position.Epoch,
-			e.Position.N)
-	case events.CSVRemovalRefused:
-		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
-			and csv = $4 and removal = $5`,
-			e.Tenant, s.cluster, s.namespace, s.name, p.Removal)
-	case events.CSVRemoved:
-		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
-			and csv = $4`,
-			e.Tenant, s.cluster, s.namespace, s.name)
+func (f folder) removalRefused(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemovalRefused,
+) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
 	}
-	return err
+	if _, err := tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+		and csv = $4 and removal = $5`,
+		e.Tenant, s.cluster, s.namespace, s.name, p.Removal); err != nil {
+		return err
+	}
+	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
 func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {

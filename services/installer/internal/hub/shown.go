@@ -22,7 +22,11 @@ import (
 // What is told to clusters that mirror everything, to be shown there and for nothing else.
 
 // foldOutcome keeps why a subscription does not resolve; reason is "" where it does.
-func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, reason string) error {
+func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, reason string) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
 	tag, err := tx.Exec(ctx, `update installer.subscriptions set failed = $5, failed_since = case when $5 = '' then null
 		else $6::timestamptz end
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and failed <> $5`, e.Tenant, s.cluster, s.namespace, s.name, reason, e.Time)

@@ -1,0 +1,40 @@
+package hub
+
+import (
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// handlers are the events that the hub's tables depend on, each with what folds it. This is the one list of them.
+func (f folder) handlers() bus.Handlers {
+	h := bus.Handlers{}
+	bus.On(h, f.clusterRegistered)
+	bus.On(h, f.credentialReplaced)
+	bus.On(h, f.clusterConfigured)
+	bus.On(h, f.clusterRemoved)
+	bus.On(h, f.groupCreated)
+	bus.On(h, f.groupChanged)
+	bus.On(h, f.groupDeleted)
+	bus.On(h, f.groupMetadataChanged)
+	bus.On(h, f.subscriptionCreated)
+	bus.On(h, f.subscriptionGenerated)
+	bus.On(h, f.subscriptionChanged)
+	bus.On(h, f.subscriptionDeleted)
+	bus.On(h, f.subscriptionMetadataChanged)
+	bus.On(h, f.resolutionFailed)
+	bus.On(h, f.resolutionSucceeded)
+	h.Each(f.markFollowers, events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRevisionPublished{},
+		events.CatalogLoadFailed{})
+	bus.On(h, f.catalogMetadataChanged)
+	bus.On(h, f.catalogRemoved)
+	h.All(events.KindInstallPlan, f.foldPlan)
+	bus.On(h, f.planProposed)
+	bus.On(h, f.planFinished)
+	bus.On(h, f.csvPhaseChanged)
+	bus.On(h, f.csvRemoved)
+	bus.On(h, f.removalRequested)
+	bus.On(h, f.removalRefused)
+	bus.On(h, f.effectsStopped)
+	bus.On(h, f.effectsResumed)
+	return h
+}
