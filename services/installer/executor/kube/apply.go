@@ -127,7 +127,7 @@ func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, name
 	*unstructured.Unstructured, error,
 ) {
 	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+	if isAbsent(err) {
 		return nil, nil //nolint:nilnil // absence is an answer here, not an error
 	}
 	return o, err

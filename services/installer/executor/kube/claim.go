@@ -152,7 +152,10 @@ func (c claim) refusal() error {
 
 // holder is the InstalledOperator that labels name, nil where it is gone.
 func (e *Epoch) holder(ctx context.Context, o Operator) (metav1.Object, error) {
-	all, err := e.objects(GVKInstalledOperator, o.Namespace).List(ctx, metav1.ListOptions{})
+	ctx, cancel := e.Limit(ctx)
+	defer cancel()
+	all, err := e.Metadata.Resource(Resource(GVKInstalledOperator)).Namespace(o.Namespace).
+		List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("the operator that an object belongs to: %w", err)
 	}

@@ -28,17 +28,48 @@ const (
 // Adopted reports an object that was there before Chandler.
 func Adopted(o metav1.Object) bool { return o.GetAnnotations()[annotationAdopted] == "true" }
 
-// Foreign returns the metadata of an object that Chandler has never written, nil where there is none.
-func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+// GetMetadata returns the metadata of an object, nil where there is none or its API is not served. Large objects, such
+// as InstalledOperators and definitions, are costly to read whole.
+func (e *Epoch) GetMetadata(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*metav1.PartialObjectMetadata, error,
+) {
+	o, err := e.metadata(ctx, gvk, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	return o, err
+}
+
+// GetServedMetadata is GetMetadata for those who act on absence, as GetServed is Get.
+func (e *Epoch) GetServedMetadata(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*metav1.PartialObjectMetadata, error,
+) {
+	o, err := e.metadata(ctx, gvk, namespace, name)
+	if isAbsent(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	return o, err
+}
+
+func (e *Epoch) metadata(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
 	*metav1.PartialObjectMetadata, error,
 ) {
 	ctx, cancel := e.Limit(ctx)
 	defer cancel()
-	o, err := e.Metadata.Resource(Resource(gvk)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // absence is an answer here
-	}
-	if err != nil || written(o) || o.DeletionTimestamp != nil {
+	return e.Metadata.Resource(Resource(gvk)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// isAbsent reports that an object of an API that is served is not there.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// Foreign returns the metadata of an object that Chandler has never written, nil where there is none.
+func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (
+	*metav1.PartialObjectMetadata, error,
+) {
+	o, err := e.GetMetadata(ctx, gvk, namespace, name)
+	if err != nil || o == nil || written(o) || o.DeletionTimestamp != nil {
 		return nil, err
 	}
 	return o, nil

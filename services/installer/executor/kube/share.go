@@ -109,7 +109,7 @@ func (e Shares) installed(ctx context.Context, name string) (*sharedobject.Owner
 	if !ok {
 		return nil, nil //nolint:nilnil // no operator is an answer here
 	}
-	found, err := e.GetServed(ctx, GVKInstalledOperator, namespace, csv)
+	found, err := e.GetServedMetadata(ctx, GVKInstalledOperator, namespace, csv)
 	if err != nil || found == nil || found.GetDeletionTimestamp() != nil {
 		return nil, err
 	}

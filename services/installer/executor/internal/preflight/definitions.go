@@ -31,12 +31,12 @@ var gvkCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1
 // Definitions judges every definition of the plan, in its order.
 func Definitions(ctx context.Context, c *kube.Epoch, q Question) ([]protocol.CRDVerdict, error) {
 	var out []protocol.CRDVerdict
-	budget := crd.NewBudget()
+	budget, known := crd.NewBudget(), installed{}
 	for _, o := range q.Objects {
 		if o.GVK.GroupKind() != gvkCRD.GroupKind() {
 			continue
 		}
-		v, err := judge(ctx, c, q, o, budget)
+		v, err := judge(ctx, c, q, o, budget, known)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func Definitions(ctx context.Context, c *kube.Epoch, q Question) ([]protocol.CRD
 	return out, nil
 }
 
-func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budget *crd.Budget) (
+func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budget *crd.Budget, known installed) (
 	protocol.CRDVerdict, error,
 ) {
 	var live *unstructured.Unstructured
@@ -63,7 +63,7 @@ func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budg
 		if in.Live, err = live.MarshalJSON(); err != nil {
 			return protocol.CRDVerdict{}, errs.Wrap(errs.Internal, err, "encode %s of the cluster", o)
 		}
-		if in.Owners, err = owners(ctx, c, live); err != nil {
+		if in.Owners, err = known.owners(ctx, c, live); err != nil {
 			return protocol.CRDVerdict{}, err
 		}
 		for _, name := range q.Leaving {
@@ -86,28 +86,47 @@ func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budg
 	return v, nil
 }
 
+// installed says of operators, as namespace/csv, whether they are there: definitions of one plan mostly name the same.
+type installed map[string]bool
+
 // owners are the operators that say in the definition that they brought it (R-CSV-22), and that are still there: who is
 // gone leaves its word behind. Both Chandler's operators and OLM's count.
-func owners(ctx context.Context, c *kube.Epoch, live *unstructured.Unstructured) ([]string, error) {
+func (i installed) owners(ctx context.Context, c *kube.Epoch, live *unstructured.Unstructured) ([]string, error) {
 	var out []string
 	for key, owner := range live.GetAnnotations() {
-		namespace, name, ok := strings.Cut(owner, "/")
-		if !ok || !strings.HasPrefix(key, render.AnnotationInstalledAlongside) {
+		if !strings.HasPrefix(key, render.AnnotationInstalledAlongside) {
 			continue
 		}
-		for _, gvk := range []schema.GroupVersionKind{kube.GVKInstalledOperator, kube.GVKCSV} {
-			o, err := c.Get(ctx, gvk, namespace, name)
-			if err != nil {
-				return nil, err
-			}
-			if o != nil {
-				out = append(out, owner)
-				break
-			}
+		there, err := i.has(ctx, c, owner)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			out = append(out, owner)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+func (i installed) has(ctx context.Context, c *kube.Epoch, owner string) (bool, error) {
+	there, known := i[owner]
+	namespace, name, ok := strings.Cut(owner, "/")
+	if known || !ok {
+		return there, nil
+	}
+	for _, gvk := range []schema.GroupVersionKind{kube.GVKInstalledOperator, kube.GVKCSV} {
+		o, err := c.GetMetadata(ctx, gvk, namespace, name)
+		if err != nil {
+			return false, err
+		}
+		if o != nil {
+			there = true
+			break
+		}
+	}
+	i[owner] = there
+	return there, nil
 }
 
 // Pages is a cluster that lists objects page by page.
