@@ -43,12 +43,9 @@ func larger() map[string]string {
 		"cmd/chandler/client.Client":                    "one method for each operation of the REST API (ADR 0023)",
 		"libs/catalog/compare.schema":                   "mirrors the fields of an OpenAPI schema",
 		"libs/catalog/lint.linter":                      "to be cut",
-		"services/catalog-indexer/app.App":              "to be cut",
-		"services/catalog-indexer/internal/store.Store": "to be cut",
 		"services/gateway/model.Catalog":                "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan":            "the fields of the resource in the REST API",
 		"services/gateway/model.Decision":               "the fields of the resource in the REST API",
-		"services/resolver/internal/store.Store":        "to be cut",
 		"services/resolver/sat.Solver":                  "one algorithm over one state (ADR 0014)",
 	}
 }

@@ -77,7 +77,9 @@ func (a *App) wire() error {
 	a.lanes.Settle = settle
 	views := catalogview.New(a.Pool)
 	tables := store.New(a.Pool, a.Log, a.lanes, views, time.Now)
-	read := func(ctx context.Context) ([]telemetry.Sample, error) { return tables.Samples(ctx, &seen.syncs) }
+	read := func(ctx context.Context) ([]telemetry.Sample, error) {
+		return store.MetricSamples(ctx, a.Pool, &seen.syncs)
+	}
 	if err := a.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return err
 	}
@@ -86,8 +88,11 @@ func (a *App) wire() error {
 		newIdentity: randomIdentity, metrics: seen,
 	}
 	a.consumer = &bus.Consumer{
-		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Types(), Logger: a.Telemetry.Log,
-		Handle:    func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return tables.Apply(ctx, tx, e) },
+		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Projection.Types(),
+		Logger: a.Telemetry.Log,
+		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+			return tables.Projection.Apply(ctx, tx, e)
+		},
 		Committed: func(events.Position) { a.lanes.Wake() },
 	}
 	return nil

@@ -32,7 +32,7 @@ func (c *collector) run(ctx context.Context) error {
 
 // sweep removes all that is not needed.
 func (c *collector) sweep(ctx context.Context) error {
-	done, err := c.store.Sweep(ctx, c.now())
+	done, err := c.store.Collector.Sweep(ctx, c.now())
 	if done.Any() {
 		c.log.InfoContext(ctx, "collected old plans and inputs", "plans", done.Plans, "documents", done.Documents,
 			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)

@@ -69,7 +69,7 @@ func (w *worker) explain(ctx context.Context, question json.RawMessage) (any, er
 
 func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*ExplainAnswer, error) {
 	scope := resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace}
-	o, err := w.store.Subscription(ctx, q.Tenant, scope, q.Subscription)
+	o, err := w.store.History.Outcome(ctx, q.Tenant, scope, q.Subscription)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 		return nil, err
 	}
 	if o.Kind == decide.OutcomeFailed {
-		if a.Explanation, err = w.store.Explanation(ctx, q.Tenant, o.Explanation); err != nil {
+		if a.Explanation, err = w.store.Documents.Explanation(ctx, q.Tenant, o.Explanation); err != nil {
 			return nil, err
 		}
 		if a.Suggestions, err = w.suggest(ctx, q.Tenant, scope, q.Subscription); err != nil {
@@ -98,7 +98,7 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 }
 
 func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAnswer, error) {
-	p, err := w.store.Plan(ctx, q.Tenant, q.Plan)
+	p, err := w.store.History.Plan(ctx, q.Tenant, q.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func descriptions(e events.InstallPlanProposed) []func(resolution.Component) boo
 func (w *worker) recompute(ctx context.Context, tenant string, a *ExplainAnswer,
 	mine ...func(resolution.Component) bool,
 ) error {
-	record, err := w.store.Record(ctx, tenant, a.Input)
+	record, err := w.store.Documents.Record(ctx, tenant, a.Input)
 	if err != nil {
 		return err
 	}

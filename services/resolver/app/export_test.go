@@ -42,7 +42,7 @@ func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (
 ) {
 	switch p := e.Payload.(type) {
 	case events.InstallPlanProposed:
-		plan, err := a.worker.store.Plan(ctx, e.Tenant, p.Plan)
+		plan, err := a.worker.store.History.Plan(ctx, e.Tenant, p.Plan)
 		if err != nil {
 			return nil, true, err
 		}
@@ -80,7 +80,7 @@ func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Ou
 	var explained *resolution.Explanation
 	var err error
 	if o.Explanation != "" {
-		if explained, err = a.worker.store.Explanation(ctx, e.Tenant, o.Explanation); err != nil {
+		if explained, err = a.worker.store.Documents.Explanation(ctx, e.Tenant, o.Explanation); err != nil {
 			return nil, err
 		}
 	}

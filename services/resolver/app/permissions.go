@@ -17,7 +17,7 @@ func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades [
 	if len(upgrades) == 0 {
 		return nil, nil
 	}
-	out, err := w.store.Gains(ctx, tenant, upgrades)
+	out, err := w.store.Scopes.Gains(ctx, tenant, upgrades)
 	if err != nil {
 		return nil, err
 	}

@@ -37,14 +37,14 @@ type previewer struct {
 // catchUp waits until the tables hold what is in the log: who has just made an operator group asks about a subscription
 // beside it. An answer on less would be wrong without a sign.
 func (p *previewer) catchUp(ctx context.Context) error {
-	head, err := p.store.LogHead(ctx)
+	head, err := p.store.History.Head(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpWait)
 	defer cancel()
 	for {
-		at, err := p.store.Checkpoint(ctx, consumerName)
+		at, err := p.store.Projection.Checkpoint(ctx, consumerName)
 		if ctx.Err() != nil {
 			return errs.New(errs.Unavailable,
 				"the resolver has read the log up to %s, and it ends at %s: try again in a moment", at, head)
@@ -71,7 +71,8 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes",
+	if err := p.store.Hypotheses.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace},
+		"/changes",
 		q.Hypotheses); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.store.PutPreview(ctx, kept, page); err != nil {
+	if err := p.store.Previews.Put(ctx, kept, page); err != nil {
 		return nil, err
 	}
 	return answer(kept, page), nil
@@ -87,7 +88,7 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 
 // previewPage goes on behind the scope that was reached, and notes in the preview how far it came.
 func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit int) ([]store.PreviewScope, error) {
-	touched, err := p.store.Touched(ctx, kept.Question)
+	touched, err := p.store.Hypotheses.Touched(ctx, kept.Question)
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +162,14 @@ func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at 
 	store.PreviewScope, previewapi.ScopePreview, error,
 ) {
 	x := store.PreviewScope{Scope: at}
-	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
+	l, err := p.store.Scopes.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
 	if err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
 	if err := fingerprint(&x, l); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
-	if l.DisabledCatalogs, err = p.store.DisabledCatalogs(ctx, q.Tenant, l.Scope,
+	if l.DisabledCatalogs, err = p.store.Scopes.DisabledCatalogs(ctx, q.Tenant, l.Scope,
 		catalogsOf(q.Hypotheses)); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
@@ -236,7 +237,7 @@ func (p *previewer) readRequest(ctx context.Context, question json.RawMessage) (
 	if err := json.Unmarshal(question, &r); err != nil {
 		return r, store.Preview{}, errs.Wrap(errs.Invalid, err, "read the question")
 	}
-	kept, err := p.store.Preview(ctx, r.Tenant, r.ID)
+	kept, err := p.store.Previews.Read(ctx, r.Tenant, r.ID)
 	return r, kept, err
 }
 
@@ -257,7 +258,7 @@ func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, er
 	if err != nil {
 		return nil, err
 	}
-	if err := p.store.ExtendPreview(ctx, kept, r.After, page); err != nil {
+	if err := p.store.Previews.Extend(ctx, kept, r.After, page); err != nil {
 		return nil, err
 	}
 	return answer(kept, page), nil
@@ -266,7 +267,7 @@ func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, er
 // reread serves a page that is kept.
 func (p *previewer) reread(ctx context.Context, kept store.Preview, r previewapi.PageRequest) (any, error) {
 	n := pageSize(r.Limit)
-	page, err := p.store.PreviewScopes(ctx, kept.Tenant, kept.ID, r.After, n)
+	page, err := p.store.Previews.ReadScopes(ctx, kept.Tenant, kept.ID, r.After, n)
 	if err != nil {
 		return nil, err
 	}
@@ -292,11 +293,11 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 		return nil, err
 	}
 	n := pageSize(r.Limit)
-	before, err := p.store.PreviewScopes(ctx, kept.Tenant, kept.ID, r.After, n)
+	before, err := p.store.Previews.ReadScopes(ctx, kept.Tenant, kept.ID, r.After, n)
 	if err != nil {
 		return nil, err
 	}
-	touched, err := p.store.Touched(ctx, kept.Question)
+	touched, err := p.store.Hypotheses.Touched(ctx, kept.Question)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +345,10 @@ func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []prev
 			moved[i] = true
 			return nil
 		}
-		l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: all[i].Cluster, Namespace: all[i].Namespace})
+		l, err := p.store.Scopes.Load(ctx, q.Tenant, resolution.Scope{
+			Cluster:   all[i].Cluster,
+			Namespace: all[i].Namespace,
+		})
 		if err != nil {
 			return err
 		}
@@ -392,7 +396,7 @@ func (p *previewer) sweep(ctx context.Context) error {
 	t := time.NewTicker(sweepEvery)
 	defer t.Stop()
 	for {
-		if _, err := p.store.SweepPreviews(ctx); err != nil && ctx.Err() == nil {
+		if _, err := p.store.Previews.Sweep(ctx); err != nil && ctx.Err() == nil {
 			p.log.WarnContext(ctx, "expired previews are not deleted; trying again", "error", err)
 		}
 		select {

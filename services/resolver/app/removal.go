@@ -19,7 +19,7 @@ func (p *previewer) removal(ctx context.Context, question json.RawMessage) (any,
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
+	l, err := p.store.Scopes.Load(ctx, q.Tenant, resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (r *renderer) bundle(ctx context.Context, b resolution.Planned) (rendering,
 	if err != nil {
 		return rendering{}, err
 	}
-	config, err := r.w.store.Config(ctx, r.l.Tenant, o.config)
+	config, err := r.w.store.Documents.Config(ctx, r.l.Tenant, o.config)
 	if err != nil {
 		return rendering{}, err
 	}

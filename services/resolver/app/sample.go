@@ -51,11 +51,11 @@ func (s *sampler) run(ctx context.Context) error {
 // turn resolves some scopes of this night's sample.
 func (s *sampler) turn(ctx context.Context, scopes int) error {
 	night := s.now().UTC().Truncate(24 * time.Hour)
-	if err := s.store.ChooseSample(ctx, night, sampleSize); err != nil {
+	if err := s.store.Samples.Choose(ctx, night, sampleSize); err != nil {
 		return err
 	}
 	for range scopes {
-		m, ok, err := s.store.TakeSample(ctx, night, s.now())
+		m, ok, err := s.store.Samples.Take(ctx, night, s.now())
 		if err != nil || !ok {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *sampler) turn(ctx context.Context, scopes int) error {
 
 // resolveFresh resolves one scope afresh. A scope that is dirty will be resolved anyway, and proves nothing.
 func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
-	l, err := s.store.Load(ctx, m.Tenant, m.Scope)
+	l, err := s.store.Scopes.Load(ctx, m.Tenant, m.Scope)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 			return err
 		}
 	}
-	told, err := s.store.Sampled(ctx, m, l, found, s.now())
+	told, err := s.store.Samples.Note(ctx, m, l, found, s.now())
 	if err != nil {
 		return err
 	}

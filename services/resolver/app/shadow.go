@@ -70,7 +70,8 @@ func (p *previewer) knownRevision(ctx context.Context, q previewapi.ShadowQuesti
 	if err != nil {
 		return err
 	}
-	return p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog",
+	return p.store.Hypotheses.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace},
+		"/catalog",
 		[]previewapi.Hypothesis{h})
 }
 
@@ -79,7 +80,7 @@ func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (
 	list []store.Decided, next string, err error,
 ) {
 	limit := min(cmp.Or(max(q.Limit, 0), previewapi.ShadowDecisions), previewapi.MaxShadowDecisions)
-	narrow := store.Decisions{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
+	narrow := store.DecisionFilter{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
 	if q.From != nil || q.To != nil {
 		return p.recordedIn(ctx, q, narrow, limit)
 	}
@@ -91,7 +92,7 @@ func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (
 		}
 		copy(after[:], parts)
 	}
-	if list, err = p.store.LastDecisions(ctx, narrow, after, limit); err == nil && len(list) == limit {
+	if list, err = p.store.History.Last(ctx, narrow, after, limit); err == nil && len(list) == limit {
 		last := list[limit-1]
 		next = last.Scope.Cluster + "/" + last.Scope.Namespace + "/" + last.Subscription
 	}
@@ -99,9 +100,9 @@ func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (
 }
 
 // recordedIn reads from a range of the log; its cursor is a position.
-func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion, narrow store.Decisions, limit int) (
-	list []store.Decided, next string, err error,
-) {
+func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion, narrow store.DecisionFilter,
+	limit int,
+) (list []store.Decided, next string, err error) {
 	var after, to events.Position
 	if q.From != nil {
 		after = *q.From
@@ -111,13 +112,13 @@ func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion,
 			return nil, "", errs.New(errs.Invalid, "the cursor is not one of this run: %v", err).At("/cursor", "cursor")
 		}
 	}
-	if to, err = p.store.LogHead(ctx); err != nil {
+	if to, err = p.store.History.Head(ctx); err != nil {
 		return nil, "", err
 	}
 	if q.To != nil && q.To.Less(to) {
 		to = *q.To
 	}
-	list, at, scanned, err := p.store.DecisionsAfter(ctx, narrow, after, limit)
+	list, at, scanned, err := p.store.History.After(ctx, narrow, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -140,7 +141,7 @@ type shadowRun struct {
 
 // recompute makes a decision again; nil is no difference.
 func (r *shadowRun) recompute(ctx context.Context, d store.Decided) (*previewapi.ShadowDifference, error) {
-	record, err := r.store.Record(ctx, r.q.Tenant, d.Outcome.Input)
+	record, err := r.store.Documents.Record(ctx, r.q.Tenant, d.Outcome.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (r *shadowRun) explained(ctx context.Context, d store.Decided) (*resolution
 	if d.Outcome.Explanation == "" {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
-	return r.store.Explanation(ctx, r.q.Tenant, d.Outcome.Explanation)
+	return r.store.Documents.Explanation(ctx, r.q.Tenant, d.Outcome.Explanation)
 }
 
 // scope reads the scope of a decision as it is now.
@@ -210,7 +211,7 @@ func (r *shadowRun) scope(ctx context.Context, s resolution.Scope) error {
 	if r.at.Scope == s {
 		return nil
 	}
-	l, err := r.store.Load(ctx, r.q.Tenant, s)
+	l, err := r.store.Scopes.Load(ctx, r.q.Tenant, s)
 	if err == nil {
 		r.at = l
 	}
@@ -301,7 +302,7 @@ func (r *shadowRun) approvalOf(ctx context.Context, d store.Decided) (string, er
 	if d.Outcome.Plan == "" {
 		return "", nil
 	}
-	p, err := r.store.Plan(ctx, r.q.Tenant, d.Outcome.Plan)
+	p, err := r.store.History.Plan(ctx, r.q.Tenant, d.Outcome.Plan)
 	if errs.Is(err, errs.NotFound) {
 		return "", nil
 	}

@@ -19,7 +19,7 @@ const maxRendered = 60
 func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (
 	*suggestion.Answer, error,
 ) {
-	l, err := w.store.Load(ctx, tenant, scope)
+	l, err := w.store.Scopes.Load(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
 	}

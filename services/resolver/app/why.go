@@ -68,7 +68,7 @@ func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution
 func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scope) (
 	why.Facts, *catalogview.View, error,
 ) {
-	l, err := w.store.Load(ctx, tenant, scope)
+	l, err := w.store.Scopes.Load(ctx, tenant, scope)
 	if err != nil {
 		return why.Facts{}, nil, err
 	}

@@ -75,7 +75,7 @@ func (w *worker) await(ctx context.Context) {
 }
 
 func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Scope, cause store.Cause) error {
-	l, err := w.store.Load(ctx, tenant, scope)
+	l, err := w.store.Scopes.Load(ctx, tenant, scope)
 	if err != nil || l.Removed {
 		return err
 	}
@@ -83,10 +83,10 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Sc
 		cause.Event, cause.TraceParent = l.Marked.Event, l.Marked.TraceParent
 	}
 	if subs, plans := decide.Generated(l.State); len(plans) > 0 {
-		if err := w.store.Settle(ctx, l, subs, plans, cause); err != nil {
+		if err := w.store.Decisions.Settle(ctx, l, subs, plans, cause); err != nil {
 			return err
 		}
-		if l, err = w.store.Load(ctx, tenant, scope); err != nil {
+		if l, err = w.store.Scopes.Load(ctx, tenant, scope); err != nil {
 			return err
 		}
 		// Its own command: ids of events derive from it and the stream.
@@ -99,7 +99,7 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Sc
 	if err != nil {
 		return err
 	}
-	if err := w.store.Write(ctx, l, c.decisions, c.reads, cause); err != nil {
+	if err := w.store.Decisions.Write(ctx, l, c.decisions, c.reads, cause); err != nil {
 		return err
 	}
 	w.logDecisions(ctx, scope, c.decisions)

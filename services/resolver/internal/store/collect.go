@@ -10,6 +10,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// Collector removes what nothing needs any more.
+type Collector struct{ pool *pg.Pool }
+
 // How long things are kept, beside the record, which keeps every event.
 const (
 	// KeptPlans is how many ended plans of a namespace stay in the working tables (R-IP-4). Beyond them stay the newest
@@ -56,7 +59,7 @@ type step struct {
 // Sweep removes what nothing needs any more. Each page of each step is a transaction that leaves nothing half done:
 // what is removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with
 // by the next. One replica sweeps at a time: where another one does, this one leaves it to that.
-func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
+func (c *Collector) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 	var done Swept
 	var referred int64
 	for _, st := range []step{
@@ -67,7 +70,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 		{"explanations", &done.Explanations, sweepOld(oldExplanations)},
 		{"references without a holder", &done.References, sweepUnheld},
 	} {
-		alone, err := s.sweep(ctx, now, st)
+		alone, err := c.sweep(ctx, now, st)
 		if err != nil || !alone {
 			return done, err
 		}
@@ -76,11 +79,11 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 }
 
 // sweep carries a step out; alone is false where another replica sweeps.
-func (s *Store) sweep(ctx context.Context, now time.Time, st step) (alone bool, err error) {
+func (c *Collector) sweep(ctx context.Context, now time.Time, st step) (alone bool, err error) {
 	p := &page{now: now, looked: sweepRows}
 	for alone = true; alone && p.looked == sweepRows; {
 		p.looked, p.removed = 0, 0
-		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
+		err := c.pool.Tx(ctx, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, collectLock).Scan(&alone); err != nil || !alone {
 				return pg.Err(err)
 			}

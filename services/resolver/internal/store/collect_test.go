@@ -26,7 +26,7 @@ func (b *bench) exec(t *testing.T, sql string, args ...any) {
 
 func (b *bench) collect(t *testing.T, now time.Time) store.Swept {
 	t.Helper()
-	done, err := b.store.Sweep(t.Context(), now)
+	done, err := b.store.Collector.Sweep(t.Context(), now)
 	if err != nil {
 		t.Fatal(err)
 	}

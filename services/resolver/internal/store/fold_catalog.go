@@ -15,6 +15,13 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
+// catalogFolds folds what is known of catalogs: how they are set up, their revisions, their bundle images and which
+// catalog namespaces are strict.
+type catalogFolds struct {
+	dirty *dirtyScopes
+	apis  APIs
+}
+
 // countCatalogChange counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is
 // being written now holds this row.
 func countCatalogChange(ctx context.Context, tx pgx.Tx, tenant string) error {
@@ -29,9 +36,9 @@ func inCluster(i decide.CatalogIntent) decide.CatalogIntent {
 	return i
 }
 
-// foldCatalogIntent folds how a catalog is set up, and makes dirty exactly the scopes whose read set that touches
+// intent folds how a catalog is set up, and makes dirty exactly the scopes whose read set that touches
 // (DESIGN D4).
-func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f *catalogFolds) intent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
@@ -45,7 +52,7 @@ func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 	case after == nil && before == nil:
 		return nil
 	case after == nil:
-		return s.catalogRemoved(ctx, tx, e, *before)
+		return f.remove(ctx, tx, e, *before)
 	case before != nil && *before == *after && !added:
 		return nil
 	}
@@ -53,20 +60,20 @@ func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		return err
 	}
 	if before != nil && !added {
-		return s.markChangedCatalog(ctx, tx, e, *before, *after)
+		return f.markChanged(ctx, tx, e, *before, *after)
 	}
 	// Who names the catalog waits for it from now on, or does not see it.
-	return s.mark(ctx, tx, e, touchedReads{named: true}, visibility{now: inCluster(*after)})
+	return f.dirty.markReaders(ctx, tx, e, touchedReads{named: true}, visibility{now: inCluster(*after)})
 }
 
-// markChangedCatalog makes dirty who sees the catalog now and did not, or the other way round, and asked for it;
+// markChanged makes dirty who sees the catalog now and did not, or the other way round, and asked for it;
 // where its priority changes, those who choose among catalogs; and where it becomes templated or ceases to be, all
 // who asked for it. Whether the last poll failed stays: only a poll can change that.
-func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before,
+func (f *catalogFolds) markChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before,
 	now decide.CatalogIntent,
 ) error {
 	what := touchedReads{named: true, visible: true, healths: true}
-	if err := s.mark(ctx, tx, e, what, visibility{
+	if err := f.dirty.markReaders(ctx, tx, e, what, visibility{
 		before: &before, now: now,
 		either: before.Templated != now.Templated,
 	}); err != nil {
@@ -74,7 +81,7 @@ func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Re
 	}
 	if before.Visibility.Namespace != "" || now.Visibility.Namespace != "" {
 		was := inCluster(before)
-		if err := s.mark(ctx, tx, e, touchedReads{named: true},
+		if err := f.dirty.markReaders(ctx, tx, e, touchedReads{named: true},
 			visibility{before: &was, now: inCluster(now)}); err != nil {
 			return err
 		}
@@ -82,7 +89,7 @@ func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Re
 	if before.Priority == now.Priority {
 		return nil
 	}
-	return s.mark(ctx, tx, e, touchedReads{visible: true}, visibility{now: now})
+	return f.dirty.markReaders(ctx, tx, e, touchedReads{visible: true}, visibility{now: now})
 }
 
 // readIntent reads how the event's catalog is set up; nil where the log has none.
@@ -115,11 +122,13 @@ func putCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, i decide.Ca
 	return dropUnused(ctx, tx, e.Tenant)
 }
 
-func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before decide.CatalogIntent) error {
-	if err := s.mark(ctx, tx, e, touchedReads{named: true}, visibility{now: inCluster(before)}); err != nil {
+func (f *catalogFolds) remove(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before decide.CatalogIntent) error {
+	if err := f.dirty.markReaders(ctx, tx, e, touchedReads{named: true},
+		visibility{now: inCluster(before)}); err != nil {
 		return err
 	}
-	if err := s.mark(ctx, tx, e, touchedReads{visible: true, health: true}, visibility{now: before}); err != nil {
+	if err := f.dirty.markReaders(ctx, tx, e, touchedReads{visible: true, health: true},
+		visibility{now: before}); err != nil {
 		return err
 	}
 	for _, table := range []string{"catalogs", "catalog_revisions", "bundle_images", "wanted_images"} {
@@ -135,14 +144,14 @@ func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 // provides now, or for the list of packages if that changed; and, with a catalog's first revision, those
 // that named it or asked every catalog. Scopes that asked for an API that a package provided before
 // have asked for the package, too. A variant concerns the clusters of its version of Kubernetes alone.
-func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+func (f *catalogFolds) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	p events.CatalogRevisionPublished,
 ) error {
 	now, before, used, err := foldRevision(ctx, tx, e, p.Variant)
 	if err != nil || !used {
 		return err
 	}
-	what, err := s.touched(ctx, tx, e.Tenant, p)
+	what, err := f.touched(ctx, tx, e.Tenant, p)
 	if err != nil {
 		return err
 	}
@@ -150,12 +159,12 @@ func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	what.named, what.visible, what.health = first, first, first || before.Failed
 	// how it differs from the revision that is known here is not said
 	what.anyhow = p.All || p.Previous != before.Revision
-	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
+	return f.dirty.markReaders(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // touched is what a revision changes. A package document that is not there any more, since the revision left service
 // long ago, may have provided any API: so whoever asked for one is concerned.
-func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (
+func (f *catalogFolds) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (
 	what touchedReads, err error,
 ) {
 	var digests []string
@@ -169,7 +178,7 @@ func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.
 			what.anyAPI = true
 		}
 	}
-	what.apis, err = s.apis.Of(ctx, tx, tenant, digests)
+	what.apis, err = f.apis.Of(ctx, tx, tenant, digests)
 	if errs.Is(err, errs.NotFound) {
 		what.anyAPI, err = true, nil
 	}
@@ -184,14 +193,16 @@ const (
 
 // loadFailed makes dirty the scopes that wait for the first revision: it will not come by itself; and those that
 // asked for the catalog's health. The revision before stays in service, so that nothing changes for anybody else.
-func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogLoadFailed) error {
+func (f *catalogFolds) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.CatalogLoadFailed,
+) error {
 	now, before, used, err := foldRevision(ctx, tx, e, p.Variant)
 	if err != nil || !used {
 		return err
 	}
 	what := touchedReads{named: before.Revision == "" && !before.Failed, health: !before.Failed ||
 		before.Reason != p.Reason}
-	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
+	return f.dirty.markReaders(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // foldRevision folds what came of a poll of a variant. It returns the catalog, what was known of the variant before,
@@ -228,9 +239,19 @@ func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant s
 	return *intent, before, tag.RowsAffected() > 0, nil
 }
 
+// dropUnused drops variants of Kubernetes versions that no cluster has. It runs with each event, as the indexer
+// drops what it has of them with each event: a version that goes and comes back begins anew with both.
+func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
+	return exec(ctx, tx, `delete from resolver.catalog_revisions v using resolver.catalogs c
+		where v.tenant = $1 and v.variant <> '' and c.tenant = v.tenant and c.subject = v.subject and (not c.templated
+		or not exists (
+		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant
+		  and c.visibility_cluster in ('', k.name)))`, tenant)
+}
+
 // bundlesFetched makes dirty exactly the scopes whose last resolution asked for one of the images. A request is met by
 // the content alone: who waits for an image that could not be had waits for the next try.
-func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+func (f *catalogFolds) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	p events.CatalogBundlesFetched,
 ) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
@@ -263,7 +284,33 @@ func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	if err != nil {
 		return err
 	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
+	return f.dirty.markFound(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
 		and catalog = $3 and name = any ($4)`,
 		e.Tenant, string(resolution.ReadImage), e.Subject, names)
 }
+
+// healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty the scopes that asked for the
+// health of any catalog: what is held up may go on, or another catalog holds it up, too. A scope that asked for none
+// has planned what there is to plan, and plans are not taken back.
+func (f *catalogFolds) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
+		return err
+	}
+	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict)
+		values ($1, $2, $3, $4)
+		on conflict (tenant, cluster, namespace) do update set strict = excluded.strict`, e.Tenant, p.Cluster, p.Namespace, p.Mode == healthStrict)
+	if err != nil {
+		return err
+	}
+	return f.dirty.markFound(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
+		and $3 in ('', cluster)`,
+		e.Tenant, string(resolution.ReadHealth), p.Cluster)
+}
+
+// healthStrict is the mode of events.CatalogHealthSet in which an unhealthy catalog blocks all who see it.
+const healthStrict = "Strict"
+
+// strictly is true of a catalog c whose own namespace, in its subject, is strict.
+const strictly = `exists (select from resolver.catalog_health h where h.tenant = c.tenant and h.strict
+	and (h.cluster, h.namespace) = (case when c.subject like '%/%/%' then split_part(c.subject, '/', 1) else '' end,
+	  case when c.subject like '%/%/%' then split_part(c.subject, '/', 2) else '' end))`

@@ -11,11 +11,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// clusterRegistered takes up work that waited while the cluster was away.
-func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+// clusterFolds folds what is known of clusters: whether they are registered, their labels and their version.
+type clusterFolds struct{ dirty *dirtyScopes }
+
+// registered takes up work that waited while the cluster was away.
+func (f *clusterFolds) registered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	p events.ClusterRegistered,
 ) error {
 	labels := p.Labels
@@ -26,12 +28,12 @@ func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		on conflict (tenant, name) do update set removed = false, labels = excluded.labels`, e.Tenant, p.Name, labels); err != nil {
 		return err
 	}
-	return s.markCluster(ctx, tx, e, p.Name)
+	return f.dirty.markCluster(ctx, tx, e, p.Name)
 }
 
-// clusterLabelled follows other labels of a cluster: what a policy chose there by labels and no longer does, or does
+// labelled follows other labels of a cluster: what a policy chose there by labels and no longer does, or does
 // now, is dirty.
-func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+func (f *clusterFolds) labelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	p events.ClusterLabelsChanged,
 ) error {
 	labels := p.Labels
@@ -66,10 +68,10 @@ func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	if len(moved) == 0 {
 		return nil
 	}
-	return s.markChosen(ctx, tx, e, moved)
+	return f.dirty.markChosen(ctx, tx, e, moved)
 }
 
-func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) error {
+func (f *clusterFolds) removed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) error {
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
 		on conflict (tenant, name) do update set removed = true, minor = '', kubernetes = ''`, e.Tenant, p.Name); err != nil {
 		return err
@@ -77,9 +79,9 @@ func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	return dropUnused(ctx, tx, e.Tenant)
 }
 
-// clusterObserved notes which version of Kubernetes a cluster runs. With another one, its scopes see other variants
+// observed notes which version of Kubernetes a cluster runs. With another one, its scopes see other variants
 // of templated catalogs: these move by themselves (R-CAT-92).
-func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterObserved) error {
+func (f *clusterFolds) observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterObserved) error {
 	version := p.KubernetesVersion
 	minor, err := source.Variant(version)
 	if err != nil { // unknown or unreadable: what is known stays
@@ -92,7 +94,7 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 		return fmt.Errorf("note the version of cluster %s: %w", e.Subject, pg.Err(err))
 	}
 	if moved.RowsAffected() > 0 {
-		if err := s.clusterChanged(ctx, tx, e, e.Subject); err != nil {
+		if err := f.dirty.clusterChanged(ctx, tx, e, e.Subject); err != nil {
 			return err
 		}
 	}
@@ -118,46 +120,5 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	if !templated {
 		return nil
 	}
-	return s.markCluster(ctx, tx, e, e.Subject)
+	return f.dirty.markCluster(ctx, tx, e, e.Subject)
 }
-
-func (s *Store) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions
-		where tenant = $1 and cluster = $2`, e.Tenant, name)
-}
-
-// dropUnused drops variants of Kubernetes versions that no cluster has. It runs with each event, as the indexer
-// drops what it has of them with each event: a version that goes and comes back begins anew with both.
-func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
-	return exec(ctx, tx, `delete from resolver.catalog_revisions v using resolver.catalogs c
-		where v.tenant = $1 and v.variant <> '' and c.tenant = v.tenant and c.subject = v.subject and (not c.templated
-		or not exists (
-		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant
-		  and c.visibility_cluster in ('', k.name)))`, tenant)
-}
-
-// healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty the scopes that asked for the
-// health of any catalog: what is held up may go on, or another catalog holds it up, too. A scope that asked for none
-// has planned what there is to plan, and plans are not taken back.
-func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
-	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
-		return err
-	}
-	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict)
-		values ($1, $2, $3, $4)
-		on conflict (tenant, cluster, namespace) do update set strict = excluded.strict`, e.Tenant, p.Cluster, p.Namespace, p.Mode == healthStrict)
-	if err != nil {
-		return err
-	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
-		and $3 in ('', cluster)`,
-		e.Tenant, string(resolution.ReadHealth), p.Cluster)
-}
-
-// healthStrict is the mode of events.CatalogHealthSet in which an unhealthy catalog blocks all who see it.
-const healthStrict = "Strict"
-
-// strictly is true of a catalog c whose own namespace, in its subject, is strict.
-const strictly = `exists (select from resolver.catalog_health h where h.tenant = c.tenant and h.strict
-	and (h.cluster, h.namespace) = (case when c.subject like '%/%/%' then split_part(c.subject, '/', 1) else '' end,
-	  case when c.subject like '%/%/%' then split_part(c.subject, '/', 2) else '' end))`

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -16,6 +15,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
+
+// subscriptionFolds folds subscriptions.
+type subscriptionFolds struct{ dirty *dirtyScopes }
 
 // eventOf is an event as decide folds it.
 func eventOf(e eventlog.Recorded) decide.Event {
@@ -25,9 +27,9 @@ func eventOf(e eventlog.Recorded) decide.Event {
 	}
 }
 
-// foldSubscription folds an event of a subscription. What a person asks for makes the scope dirty, at once; labels and
+// fold folds an event of a subscription. What a person asks for makes the scope dirty, at once; labels and
 // outcomes do not.
-func (s *Store) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f *subscriptionFolds) fold(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
 	if err != nil {
 		return err
@@ -54,7 +56,7 @@ func (s *Store) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 	if err != nil {
 		return err
 	}
-	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
+	return f.dirty.markOwn(ctx, tx, scopeOf(e, cluster, namespace))
 }
 
 // readSubscription reads the row of a subscription; nil without one.

@@ -29,9 +29,9 @@ func Metrics() []telemetry.Metric {
 	}
 }
 
-// Samples reads them; syncs counts by TallyKey. What a cluster had that is no longer registered is left out.
-func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetry.Sample, error) {
-	rows, err := s.pool.Query(ctx, `select s.tenant, s.cluster, s.namespace, s.name, s.installed_csv,
+// MetricSamples reads them; syncs counts by TallyKey. What a cluster had that is no longer registered is left out.
+func MetricSamples(ctx context.Context, pool *pg.Pool, syncs *telemetry.Tally) ([]telemetry.Sample, error) {
+	rows, err := pool.Query(ctx, `select s.tenant, s.cluster, s.namespace, s.name, s.installed_csv,
 		coalesce(s.spec ->> 'channel', ''), coalesce(s.spec ->> 'package', ''), coalesce(s.spec ->> 'approval', '')
 		from resolver.subscriptions s
 		where not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster

@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	var syncs telemetry.Tally
 	check := func(when string, want ...string) {
 		t.Helper()
-		list, err := b.store.Samples(t.Context(), &syncs)
+		list, err := store.MetricSamples(t.Context(), b.pool, &syncs)
 		if err != nil {
 			t.Fatal(err)
 		}

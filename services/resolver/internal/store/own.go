@@ -1,6 +1,8 @@
 package store
 
-import "sync"
+import (
+	"sync"
+)
 
 // maxOwn bounds the remembered ids: of a fan-out, those that the log has not brought back yet, at some 100 bytes each.
 const maxOwn = 1 << 15

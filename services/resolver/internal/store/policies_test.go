@@ -179,7 +179,7 @@ func TestPoliciesAreLoaded(t *testing.T) {
 	told := decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{
 		{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}},
 	}}
-	if err := b.store.Write(t.Context(), l, told, nil, store.Cause{}); err == nil {
+	if err := b.store.Decisions.Write(t.Context(), l, told, nil, store.Cause{}); err == nil {
 		t.Error("a decision upon a policy that was deleted meanwhile was written")
 	}
 }
@@ -214,7 +214,7 @@ func TestGains(t *testing.T) {
 	for _, to := range []string{"more", "same", "odd", "old", "never"} {
 		asked = append(asked, decide.Upgrade{From: "from", To: to})
 	}
-	got, err := s.Gains(t.Context(), tenant, asked)
+	got, err := s.Scopes.Gains(t.Context(), tenant, asked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
+// Previews keeps questions about what has not happened, with the pages that were answered.
+type Previews struct {
+	pool *pg.Pool
+	now  func() time.Time
+}
+
 // sweepBatch bounds how many expired previews one statement deletes, with all their scopes.
 const sweepBatch = 50
 
@@ -37,8 +43,8 @@ type PreviewScope struct {
 	Preview     *previewapi.ScopePreview // nil where there is no news
 }
 
-// PutPreview keeps a preview with its first page.
-func (s *Store) PutPreview(ctx context.Context, p Preview, page []PreviewScope) error {
+// Put keeps a preview with its first page.
+func (ps *Previews) Put(ctx context.Context, p Preview, page []PreviewScope) error {
 	question, err := encode(p.Question)
 	if err != nil {
 		return err
@@ -47,7 +53,7 @@ func (s *Store) PutPreview(ctx context.Context, p Preview, page []PreviewScope) 
 	if err != nil {
 		return err
 	}
-	return s.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
+	return ps.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
 		err := exec(ctx, tx, `insert into resolver.previews (tenant, id, asked, expires, question, totals, complete,
 			reached_cluster, reached_namespace)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -59,13 +65,13 @@ func (s *Store) PutPreview(ctx context.Context, p Preview, page []PreviewScope) 
 	})
 }
 
-// ExtendPreview keeps a further page. It is errs.Conflict where another request read on meanwhile.
-func (s *Store) ExtendPreview(ctx context.Context, p Preview, from previewapi.Scope, page []PreviewScope) error {
+// Extend keeps a further page. It is errs.Conflict where another request read on meanwhile.
+func (ps *Previews) Extend(ctx context.Context, p Preview, from previewapi.Scope, page []PreviewScope) error {
 	totals, err := encode(p.Totals)
 	if err != nil {
 		return err
 	}
-	return s.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
+	return ps.pool.TenantTx(ctx, p.Tenant, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `update resolver.previews set totals = $3, complete = $4, reached_cluster = $5,
 			reached_namespace = $6
 			where tenant = $1 and id = $2 and not complete and (reached_cluster, reached_namespace) = ($7, $8)`,
@@ -102,13 +108,13 @@ func putPreviewScopes(ctx context.Context, tx pgx.Tx, p Preview, page []PreviewS
 	return nil
 }
 
-// Preview reads a preview that has not expired; errs.NotFound without one.
-func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Preview, error) {
+// Read reads a preview that has not expired; errs.NotFound without one.
+func (ps *Previews) Read(ctx context.Context, tenant string, id uuid.UUID) (Preview, error) {
 	var p Preview
 	var question, totals json.RawMessage
-	err := s.pool.QueryRow(ctx, `select asked, expires, question, totals, complete, reached_cluster, reached_namespace
+	err := ps.pool.QueryRow(ctx, `select asked, expires, question, totals, complete, reached_cluster, reached_namespace
 		from resolver.previews
-		where tenant = $1 and id = $2 and expires > $3`, tenant, id, s.now()).
+		where tenant = $1 and id = $2 and expires > $3`, tenant, id, ps.now()).
 		Scan(&p.AskedAt, &p.Expires, &question, &totals, &p.Complete, &p.Reached.Cluster, &p.Reached.Namespace)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, previewapi.Lifetime)
@@ -120,11 +126,11 @@ func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Previ
 	return p, errs.Wrap(errs.Internal, err, "read preview %s", id)
 }
 
-// PreviewScopes reads at most limit scopes of a preview behind after, in order.
-func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) (
+// ReadScopes reads at most limit scopes of a preview behind after, in order.
+func (ps *Previews) ReadScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) (
 	[]PreviewScope, error,
 ) {
-	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook
+	rows, err := ps.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook
 		from resolver.preview_scopes
 		where tenant = $1 and id = $2 and (cluster collate "C", namespace collate "C") > ($3, $4)
 		order by cluster collate "C", namespace collate "C" limit $5`,
@@ -149,12 +155,12 @@ func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, 
 	return list, nil
 }
 
-// SweepPreviews deletes expired previews of all tenants, a bounded number at a time.
-func (s *Store) SweepPreviews(ctx context.Context) (deleted int64, err error) {
+// Sweep deletes expired previews of all tenants, a bounded number at a time.
+func (ps *Previews) Sweep(ctx context.Context) (deleted int64, err error) {
 	for {
-		tag, err := s.pool.Exec(ctx, `delete from resolver.previews where (tenant, id) in (
+		tag, err := ps.pool.Exec(ctx, `delete from resolver.previews where (tenant, id) in (
 			select tenant, id from resolver.previews where expires <= $1
-			order by expires limit $2 for update skip locked)`, s.now(), sweepBatch)
+			order by expires limit $2 for update skip locked)`, ps.now(), sweepBatch)
 		if err != nil {
 			return deleted, fmt.Errorf("delete expired previews: %w", pg.Err(err))
 		}

@@ -13,6 +13,12 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
+// NightlySamples keeps which scopes are resolved again at night, and what was found.
+type NightlySamples struct {
+	pool  *pg.Pool
+	marks Marker
+}
+
 const (
 	// sampleAgain is when a sample that a replica took up and did not finish is taken up again.
 	sampleAgain = 10 * time.Minute
@@ -27,10 +33,10 @@ type Sample struct {
 	Scope  resolution.Scope
 }
 
-// ChooseSample chooses the scopes of a night, by the digest of date and scope: at most size, the same ones whoever
+// Choose chooses the scopes of a night, by the digest of date and scope: at most size, the same ones whoever
 // chooses. A night is chosen for once.
-func (s *Store) ChooseSample(ctx context.Context, night time.Time, size int) error {
-	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
+func (n *NightlySamples) Choose(ctx context.Context, night time.Time, size int) error {
+	return n.pool.Tx(ctx, func(tx pgx.Tx) error {
 		err := exec(ctx, tx, `insert into resolver.samples (tenant, night, cluster, namespace)
 			select s.tenant, $1::date, s.cluster, s.namespace from resolver.scopes s
 			where not exists (select from resolver.samples where night = $1::date)
@@ -46,10 +52,10 @@ func (s *Store) ChooseSample(ctx context.Context, night time.Time, size int) err
 	})
 }
 
-// TakeSample takes up one scope of a night that nobody has looked at; ok is false where none is left.
-func (s *Store) TakeSample(ctx context.Context, night, now time.Time) (m Sample, ok bool, err error) {
+// Take takes up one scope of a night that nobody has looked at; ok is false where none is left.
+func (n *NightlySamples) Take(ctx context.Context, night, now time.Time) (m Sample, ok bool, err error) {
 	m.Night = night
-	err = s.pool.QueryRow(ctx, `update resolver.samples m set begun = $2 from (
+	err = n.pool.QueryRow(ctx, `update resolver.samples m set begun = $2 from (
 		  select tenant, cluster, namespace from resolver.samples
 		  where night = $1::date and looked is null and (begun is null or begun < $3)
 		  order by tenant, cluster, namespace limit 1 for update skip locked) next
@@ -65,12 +71,12 @@ func (s *Store) TakeSample(ctx context.Context, night, now time.Time) (m Sample,
 	return m, true, nil
 }
 
-// Sampled writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not
+// Note writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not
 // any more what l says, it will be or was resolved, and nothing was found.
-func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (
+func (n *NightlySamples) Note(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (
 	told []string, err error,
 ) {
-	err = s.pool.Tx(ctx, func(tx pgx.Tx) error {
+	err = n.pool.Tx(ctx, func(tx pgx.Tx) error {
 		told = []string{}
 		if len(found) > 0 {
 			still, err := unmoved(ctx, tx, l)
@@ -79,7 +85,7 @@ func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string,
 			}
 			if still {
 				told = found
-				if err := s.marks.Mark(ctx, tx, bus.FanOut,
+				if err := n.marks.Mark(ctx, tx, bus.FanOut,
 					bus.Scope{Tenant: m.Tenant, Cluster: m.Scope.Cluster, Namespace: m.Scope.Namespace}); err != nil {
 					return err
 				}

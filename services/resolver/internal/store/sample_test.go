@@ -18,11 +18,11 @@ import (
 // sampled takes up all of a night's sample.
 func (b *bench) sampled(t *testing.T, night time.Time, size int) (namespaces []string) {
 	t.Helper()
-	if err := b.store.ChooseSample(t.Context(), night, size); err != nil {
+	if err := b.store.Samples.Choose(t.Context(), night, size); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		m, ok, err := b.store.TakeSample(t.Context(), night, night)
+		m, ok, err := b.store.Samples.Take(t.Context(), night, night)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestSampleFollowsFromDateAndScope(t *testing.T) {
 	if next := b.sampled(t, night.AddDate(0, 0, 1), size); slices.Equal(next, first) {
 		t.Errorf("two nights have the same sample %v", next)
 	}
-	m, ok, err := b.store.TakeSample(t.Context(), night, night.Add(time.Hour))
+	m, ok, err := b.store.Samples.Take(t.Context(), night, night.Add(time.Hour))
 	if err != nil || !ok || m.Scope.Namespace != slices.Min(first) {
 		t.Errorf("what was taken up and not finished: %+v, %v, %v", m, ok, err)
 	}
@@ -82,13 +82,13 @@ func TestOvertakenSampleFindsNothing(t *testing.T) {
 	night := time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
 	sample := store.Sample{Tenant: tenant, Night: night, Scope: scope("ops")}
 	l := b.load(t, "ops")
-	told, err := b.store.Sampled(t.Context(), sample, l, []string{"reads"}, night)
+	told, err := b.store.Samples.Note(t.Context(), sample, l, []string{"reads"}, night)
 	if err != nil || !slices.Equal(told, []string{"reads"}) || !slices.Equal(b.marks.namespaces, []string{"ops"}) {
 		t.Errorf("told %v, %v; dirty %v", told, err, b.marks.namespaces)
 	}
 	b.marks.namespaces = nil
 	b.reads(t, "ops") // a decision
-	told, err = b.store.Sampled(t.Context(), sample, l, []string{"reads"}, night)
+	told, err = b.store.Samples.Note(t.Context(), sample, l, []string{"reads"}, night)
 	if err != nil || len(told)+len(b.marks.namespaces) != 0 {
 		t.Errorf("told %v, %v; dirty %v", told, err, b.marks.namespaces)
 	}
@@ -112,7 +112,8 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 			Outcome:      decide.Outcome{Kind: fmt.Sprint(version)}, Input: record,
 		}
 		told.Subscription.Version = version
-		if err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}},
+		if err := b.store.Decisions.Write(t.Context(), l,
+			decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}},
 			nil, store.Cause{Command: uuid.New()}); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 
 func (b *bench) sweep(t *testing.T, now time.Time) {
 	t.Helper()
-	if _, err := b.store.Sweep(context.WithoutCancel(t.Context()), now); err != nil {
+	if _, err := b.store.Collector.Sweep(context.WithoutCancel(t.Context()), now); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package store keeps the resolver's tables: what the log says of intents and facts (Apply), the state of
-// one scope as a decision needs it (Load), and the decisions themselves (Write). Rows that a decision
+// Package store keeps the resolver's tables: what the log says of intents and facts (Projection), the state of
+// one scope as a decision needs it (Scopes), and the decisions themselves (Decisions). Rows that a decision
 // changes are changed in its own transaction, so that the next decision need not wait for the log.
 package store
 
@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
@@ -34,26 +32,39 @@ type APIs interface {
 	Of(ctx context.Context, tx pgx.Tx, tenant string, digests []string) ([]string, error)
 }
 
-// Store is the resolver's schema.
+// Store is the resolver's schema: one type for each purpose. Those that write in the transaction of somebody else take
+// it as an argument; the others make their own.
 type Store struct {
-	log   *eventlog.Log
-	pool  *pg.Pool
-	marks Marker
-	apis  APIs
-	now   func() time.Time
-	pack  *zstd.Encoder // for EncodeAll alone, which may be called at once
-	own   ownEvents
-	// handlers fold events, by type.
-	handlers map[events.Type]handler
+	Projection *Projection
+	Scopes     *Scopes
+	Decisions  *Decisions
+	Documents  *Documents
+	History    *History
+	Hypotheses *Hypotheses
+	Previews   *Previews
+	Samples    *NightlySamples
+	Collector  *Collector
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
 func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() time.Time) *Store {
-	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic("zstd options are constants: " + err.Error())
+	own := &ownEvents{}
+	return &Store{
+		Projection: newProjection(pool, log, marks, apis, own),
+		Scopes:     &Scopes{pool: pool},
+		Decisions:  newDecisions(pool, log, own, now),
+		Documents:  &Documents{pool: pool},
+		History:    &History{pool: pool, log: log},
+		Hypotheses: &Hypotheses{pool: pool, apis: apis},
+		Previews:   &Previews{pool: pool, now: now},
+		Samples:    &NightlySamples{pool: pool, marks: marks},
+		Collector:  &Collector{pool: pool},
 	}
-	return &Store{log: log, pool: pool, marks: marks, apis: apis, now: now, pack: pack, handlers: handlers()}
+}
+
+func exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	_, err := tx.Exec(ctx, sql, args...)
+	return pg.Err(err)
 }
 
 // splitSubject takes "cluster/namespace/name" apart.

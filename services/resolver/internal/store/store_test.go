@@ -75,7 +75,7 @@ func (b *bench) apply(t *testing.T, subject string, version int64, p events.Payl
 	d, _ := events.Lookup(p.EventType())
 	*b.marks = marks{}
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
-		return b.store.Apply(t.Context(), tx, eventlog.Recorded{
+		return b.store.Projection.Apply(t.Context(), tx, eventlog.Recorded{
 			Envelope: events.Envelope{
 				ID: uuid.NewString(), Tenant: tenant, Type: p.EventType(), Subject: subject,
 				Version: version,
@@ -97,7 +97,7 @@ func scope(namespace string) resolution.Scope {
 
 func (b *bench) load(t *testing.T, namespace string) store.Loaded {
 	t.Helper()
-	l, err := b.store.Load(t.Context(), tenant, scope(namespace))
+	l, err := b.store.Scopes.Load(t.Context(), tenant, scope(namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +112,12 @@ func (b *bench) reads(t *testing.T, namespace string, reads ...resolution.Read) 
 
 func (b *bench) readsOf(t *testing.T, s resolution.Scope, reads ...resolution.Read) {
 	t.Helper()
-	l, err := b.store.Load(t.Context(), tenant, s)
+	l, err := b.store.Scopes.Load(t.Context(), tenant, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.store.Write(t.Context(), l, decide.Decisions{}, reads, store.Cause{Command: uuid.New()}); err != nil {
+	if err := b.store.Decisions.Write(t.Context(), l, decide.Decisions{}, reads,
+		store.Cause{Command: uuid.New()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -311,7 +312,7 @@ func TestLabelsDecideNothing(t *testing.T) {
 		events.CatalogMetadataChanged{},
 		events.ApprovalPolicyMetadataChanged{},
 	} {
-		if slices.Contains(b.store.Types(), p.EventType()) {
+		if slices.Contains(b.store.Projection.Types(), p.EventType()) {
 			t.Errorf("the resolver reads %s", p.EventType())
 		}
 	}
@@ -341,7 +342,7 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	b := setup(t)
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
 	write := func(l store.Loaded, name string) error {
-		return b.store.Write(t.Context(), l, decide.Decisions{},
+		return b.store.Decisions.Write(t.Context(), l, decide.Decisions{},
 			[]resolution.Read{{
 				Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"},
 				Name: name,
@@ -367,7 +368,8 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 		Event:        events.ResolutionSucceeded{Outcome: "AtLatestKnown"},
 		Outcome:      decide.Outcome{Kind: "AtLatestKnown"},
 	}
-	err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil,
+	err := b.store.Decisions.Write(t.Context(), l,
+		decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil,
 		store.Cause{Command: uuid.New()})
 	if _, ok := errors.AsType[*eventlog.ConflictError](err); !ok {
 		t.Errorf("a decision on a subscription of before gives %v", err)
@@ -393,7 +395,7 @@ func TestFirstCatalogIsNotMissed(t *testing.T) {
 	// the row is there now
 	b.reads(t, "ops", missed, resolution.Read{Kind: resolution.ReadPackage, Catalog: missed.Catalog, Name: "gauge"})
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
-	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolution.Read{missed},
+	err := b.store.Decisions.Write(t.Context(), before, decide.Decisions{}, []resolution.Read{missed},
 		store.Cause{Command: uuid.New()})
 	if !errs.Is(err, errs.Conflict) {
 		t.Errorf("a decision on no catalogs beside the first one gives %v", err)

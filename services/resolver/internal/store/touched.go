@@ -13,24 +13,19 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
-	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
-
-// Clock counts the changes of the tenant's catalogs, bundle images included, that the state was read at.
-func (l Loaded) Clock() int64 { return l.clock }
 
 // Touched finds the scopes that hypotheses can touch, as the folds of the same events would: by name, by the read
 // sets of the last resolutions, by the selector of a policy. They are in order of cluster and namespace, each once;
 // a question that names a namespace has that one alone.
-func (s *Store) Touched(ctx context.Context, q previewapi.Question) ([]previewapi.Scope, error) {
+func (hs *Hypotheses) Touched(ctx context.Context, q previewapi.Question) ([]previewapi.Scope, error) {
 	if q.Single() {
 		return []previewapi.Scope{{Cluster: q.Cluster, Namespace: q.Namespace}}, nil
 	}
 	var all []previewapi.Scope
-	err := s.pool.TenantTx(ctx, q.Tenant, func(tx pgx.Tx) error {
+	err := hs.pool.TenantTx(ctx, q.Tenant, func(tx pgx.Tx) error {
 		for _, h := range q.Hypotheses {
-			found, err := s.touchedBy(ctx, tx, q.Tenant, h)
+			found, err := hs.touchedBy(ctx, tx, q.Tenant, h)
 			if err != nil {
 				return err
 			}
@@ -48,7 +43,7 @@ func (s *Store) Touched(ctx context.Context, q previewapi.Question) ([]previewap
 	return slices.Compact(all), nil
 }
 
-func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previewapi.Hypothesis) (
+func (hs *Hypotheses) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previewapi.Hypothesis) (
 	[]previewapi.Scope, error,
 ) {
 	p, err := h.Payload()
@@ -57,19 +52,19 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 	}
 	switch p := p.(type) {
 	case events.CatalogRevisionPublished:
-		what, err := s.touchedByRevision(ctx, tx, tenant, h.Subject, p.Revision)
+		what, err := hs.touchedByRevision(ctx, tx, tenant, h.Subject, p.Revision)
 		if err != nil {
 			return nil, err
 		}
-		return s.askers(ctx, tx, tenant, h.Subject, what)
+		return hs.askers(ctx, tx, tenant, h.Subject, what)
 	case events.CatalogChanged, events.CatalogRemoved:
-		return s.askers(ctx, tx, tenant, h.Subject, touchedReads{named: true, visible: true, healths: true})
+		return hs.askers(ctx, tx, tenant, h.Subject, touchedReads{named: true, visible: true, healths: true})
 	case events.ApprovalPolicySet:
-		return s.chosen(ctx, tx, tenant, h.Subject, p.Spec.Selector)
+		return hs.chosen(ctx, tx, tenant, h.Subject, p.Spec.Selector)
 	case events.ApprovalPolicyMetadataChanged:
 		return nil, nil // nothing is decided by it
 	case events.ApprovalPolicyDeleted:
-		return s.chosen(ctx, tx, tenant, h.Subject)
+		return hs.chosen(ctx, tx, tenant, h.Subject)
 	}
 	cluster, namespace, _, err := splitSubject(h.Subject)
 	if err != nil {
@@ -80,7 +75,7 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 
 // touchedByRevision is what a stored revision, put in service in a catalog, changes for its clusters: packages that
 // differ from one of the revisions in service. Any catalog may have published it.
-func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (
+func (hs *Hypotheses) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (
 	what touchedReads, err error,
 ) {
 	next, err := packagesIn(ctx, tx, tenant, revision)
@@ -117,7 +112,7 @@ func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subjec
 		digests = append(digests, what.differ(before, next)...)
 	}
 	slices.Sort(digests)
-	what.apis, err = s.apis.Of(ctx, tx, tenant, slices.Compact(digests))
+	what.apis, err = hs.apis.Of(ctx, tx, tenant, slices.Compact(digests))
 	return what, err
 }
 
@@ -154,7 +149,7 @@ func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[st
 
 // askers are the scopes whose read set is touched, where the catalog can be seen at all; who named it is
 // touched in all of its cluster (R-CAT-85).
-func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what touchedReads) (
+func (hs *Hypotheses) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what touchedReads) (
 	[]previewapi.Scope, error,
 ) {
 	var cluster, namespace string
@@ -190,9 +185,9 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 }
 
 // chosen are the scopes that an approval policy chooses as it is, or by further selectors.
-func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) (
-	[]previewapi.Scope, error,
-) {
+func (hs *Hypotheses) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string,
+	selectors ...events.PolicySelector,
+) ([]previewapi.Scope, error) {
 	before, err := readPolicy(ctx, tx, tenant, strings.TrimPrefix(subject, policySubject))
 	if err != nil {
 		return nil, err
@@ -218,23 +213,4 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 		all = append(all, list...)
 	}
 	return all, nil
-}
-
-// DisabledCatalogs reads the disabled catalogs among these subjects, as a scope would see them if they were not.
-func (s *Store) DisabledCatalogs(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) (
-	[]decide.Catalog, error,
-) {
-	if len(subjects) == 0 {
-		return nil, nil
-	}
-	rows, err := s.pool.Query(ctx, catalogsSeen+` and c.disabled and c.subject = any ($4) order by c.subject`, tenant,
-		scope.Cluster, scope.Namespace, subjects)
-	if err != nil {
-		return nil, fmt.Errorf("read disabled catalogs: %w", pg.Err(err))
-	}
-	list, err := pgx.CollectRows(rows, scanCatalog)
-	if err != nil {
-		return nil, fmt.Errorf("read disabled catalogs: %w", pg.Err(err))
-	}
-	return list, nil
 }

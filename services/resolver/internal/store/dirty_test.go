@@ -147,7 +147,7 @@ func TestWishesEndWithTheLastWhoAsks(t *testing.T) {
 			}}
 			reads = []resolution.Read{{Kind: resolution.ReadImage, Catalog: fleet, Name: image.ReadName()}}
 		}
-		if err := b.store.Write(t.Context(), b.load(t, namespace), d, reads,
+		if err := b.store.Decisions.Write(t.Context(), b.load(t, namespace), d, reads,
 			store.Cause{Command: uuid.New()}); err != nil {
 			t.Fatal(err)
 		}

@@ -6,15 +6,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-// foldGroup folds an event of an operator group.
-func (s *Store) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// groupFolds folds operator groups.
+type groupFolds struct{ dirty *dirtyScopes }
+
+// intent folds an event of an operator group.
+func (f *groupFolds) intent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
 	if err != nil {
 		return err
@@ -37,14 +39,14 @@ func (s *Store) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		e.Tenant, cluster, namespace, name); err != nil {
 		return err
 	}
-	if err := s.clusterChanged(ctx, tx, e, cluster); err != nil {
+	if err := f.dirty.clusterChanged(ctx, tx, e, cluster); err != nil {
 		return err
 	}
-	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
+	return f.dirty.markOwn(ctx, tx, scopeOf(e, cluster, namespace))
 }
 
-// groupObserved keeps what a group came to in its cluster: which namespaces it serves, and what it provides there.
-func (s *Store) groupObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+// observed keeps what a group came to in its cluster: which namespaces it serves, and what it provides there.
+func (f *groupFolds) observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	p events.OperatorGroupObserved,
 ) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
@@ -62,17 +64,5 @@ func (s *Store) groupObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorde
 	if tag.RowsAffected() == 0 {
 		return nil
 	}
-	return s.clusterChanged(ctx, tx, e, cluster)
-}
-
-// clusterChanged makes dirty the scopes of a cluster whose last decision rests on what is known of it. The count goes
-// first: a decision that is being written holds its row, so that it is either found here or finds the count moved on.
-func (s *Store) clusterChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
-	if err := exec(ctx, tx, `update resolver.clusters set changes = changes + 1 where tenant = $1 and name = $2`,
-		e.Tenant, cluster); err != nil {
-		return err
-	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2
-		and cluster = $3`,
-		e.Tenant, string(decide.ReadCluster), cluster)
+	return f.dirty.clusterChanged(ctx, tx, e, cluster)
 }

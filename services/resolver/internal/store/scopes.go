@@ -15,6 +15,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
+// Scopes reads the state of one scope as a decision needs it.
+type Scopes struct{ pool *pg.Pool }
+
 // Loaded is the state of a scope at one moment, with what Write needs to see whether it still holds.
 type Loaded struct {
 	decide.State
@@ -30,7 +33,7 @@ type Loaded struct {
 }
 
 // Load reads a scope in one snapshot and one round trip.
-func (s *Store) Load(ctx context.Context, tenant string, scope resolution.Scope) (Loaded, error) {
+func (s *Scopes) Load(ctx context.Context, tenant string, scope resolution.Scope) (Loaded, error) {
 	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
 	err := s.pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
@@ -52,6 +55,9 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolution.Scope)
 func (l Loaded) Asked(reads []resolution.Read) bool {
 	return sameReads(l.reads, storedReads(l.Scope.Cluster, reads))
 }
+
+// Clock counts the changes of the tenant's catalogs, bundle images included, that the state was read at.
+func (l Loaded) Clock() int64 { return l.clock }
 
 // list queues a query of the scope whose rows become a list.
 func list[T any](b *pgx.Batch, l *Loaded, into *[]T, scan pgx.RowToFunc[T], sql string) {
@@ -99,6 +105,25 @@ func loadPrivate(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Private, pgx.RowTo[string], `select subject from resolver.catalogs
 		where tenant = $1 and visibility_cluster = $2 and visibility_namespace not in ('', $3) and not disabled
 		order by subject`)
+}
+
+// DisabledCatalogs reads the disabled catalogs among these subjects, as a scope would see them if they were not.
+func (s *Scopes) DisabledCatalogs(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) (
+	[]decide.Catalog, error,
+) {
+	if len(subjects) == 0 {
+		return nil, nil
+	}
+	rows, err := s.pool.Query(ctx, catalogsSeen+` and c.disabled and c.subject = any ($4) order by c.subject`, tenant,
+		scope.Cluster, scope.Namespace, subjects)
+	if err != nil {
+		return nil, fmt.Errorf("read disabled catalogs: %w", pg.Err(err))
+	}
+	list, err := pgx.CollectRows(rows, scanCatalog)
+	if err != nil {
+		return nil, fmt.Errorf("read disabled catalogs: %w", pg.Err(err))
+	}
+	return list, nil
 }
 
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {
@@ -200,6 +225,20 @@ func loadPlans(b *pgx.Batch, l *Loaded) {
 	})
 }
 
+// loadPolicies reads the tenant's policies and the labels of the scope's cluster.
+func loadPolicies(b *pgx.Batch, l *Loaded) {
+	b.Queue(`select labels from resolver.clusters where tenant = $1 and name = $2`, l.Tenant, l.Scope.Cluster).Query(
+		func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{&l.Labels}, func() error { return nil })
+			return err
+		})
+	b.Queue(`select name, spec from resolver.approval_policies where tenant = $1 order by name`, l.Tenant).Query(
+		func(rows pgx.Rows) (err error) {
+			l.Policies, err = pgx.CollectRows(rows, scanPolicy)
+			return err
+		})
+}
+
 func loadReads(b *pgx.Batch, l *Loaded) {
 	b.Queue(`select kind, catalog, name from resolver.reads where tenant = $1 and cluster = $2 and namespace = $3`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace).Query(func(rows pgx.Rows) error {
@@ -236,4 +275,16 @@ func storedReads(cluster string, reads []resolution.Read) map[resolution.Read]bo
 		}
 	}
 	return out
+}
+
+func sameReads(a, b map[resolution.Read]bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for r := range a {
+		if !b[r] {
+			return false
+		}
+	}
+	return true
 }

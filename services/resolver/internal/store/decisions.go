@@ -1,24 +1,41 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
-	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
+
+// Decisions writes what was decided, with the rows that its events change: the next decision need not wait for the log.
+type Decisions struct {
+	pool *pg.Pool
+	log  *eventlog.Log
+	own  *ownEvents
+	now  func() time.Time
+	pack *zstd.Encoder // for EncodeAll alone, which may be called at once
+}
+
+func newDecisions(pool *pg.Pool, log *eventlog.Log, own *ownEvents, now func() time.Time) *Decisions {
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic("zstd options are constants: " + err.Error())
+	}
+	return &Decisions{pool: pool, log: log, own: own, now: now, pack: pack}
+}
 
 // Cause is why a decision is made: what its events carry on.
 type Cause struct {
@@ -27,49 +44,38 @@ type Cause struct {
 	Command     uuid.UUID // of this decision, drawn at random
 }
 
-// writer is one transaction of decisions. What it writes is queued and sent in one go: a fan-out to thousands
-// of scopes would otherwise spend most of its time waiting for answers that say nothing.
-type writer struct {
-	s *Store
-	b *pgx.Batch
-	l Loaded
-	c Cause
-	// kept are the inputs that this transaction wrote: a plan and the outcome of its subscriptions share theirs.
-	kept map[digest.Digest]bool
-	// folded are the ids of events whose rows this transaction writes.
-	folded *[]string
-}
-
 // Write records decisions and the read set in one transaction. It is a conflict (errs.Conflict or
 // errs.AlreadyExists) if the scope, a subscription, a plan or the catalogs moved on since Load.
-func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads []resolution.Read, c Cause) error {
+func (d *Decisions) Write(ctx context.Context, l Loaded, made decide.Decisions, reads []resolution.Read,
+	c Cause,
+) error {
 	now := storedReads(l.Scope.Cluster, reads)
-	if d.Empty() && len(d.Wanted) == 0 && sameReads(l.reads, now) {
+	if made.Empty() && len(made.Wanted) == 0 && sameReads(l.reads, now) {
 		return nil
 	}
-	w := s.writer(l, c)
+	w := d.writer(l, c)
 	w.guard()
 	if now[resolution.Read{Kind: decide.ReadCluster}] {
 		w.guardCluster()
 	}
 	w.reads(now)
-	if err := w.record(d); err != nil {
+	if err := w.record(made); err != nil {
 		return err
 	}
-	s.own.expect(*w.folded)
-	if err := s.pool.Tx(ctx, func(tx pgx.Tx) error { return w.send(ctx, tx) }); err != nil {
-		s.own.forget(*w.folded)
+	d.own.expect(*w.folded)
+	if err := d.pool.Tx(ctx, func(tx pgx.Tx) error { return w.send(ctx, tx) }); err != nil {
+		d.own.forget(*w.folded)
 		return err
 	}
 	return nil
 }
 
 // Settle records the subscriptions for dependencies of finished plans.
-func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan,
+func (d *Decisions) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan,
 	c Cause,
 ) error {
-	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
-		w := s.writer(l, c)
+	return d.pool.Tx(ctx, func(tx pgx.Tx) error {
+		w := d.writer(l, c)
 		w.guard()
 		for _, g := range subs {
 			if err := w.generate(ctx, tx, g); err != nil {
@@ -81,6 +87,23 @@ func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.Subscription
 		}
 		return w.send(ctx, tx)
 	})
+}
+
+// writer is one transaction of decisions. What it writes is queued and sent in one go: a fan-out to thousands
+// of scopes would otherwise spend most of its time waiting for answers that say nothing.
+type writer struct {
+	to *Decisions
+	b  *pgx.Batch
+	l  Loaded
+	c  Cause
+	// kept are the inputs that this transaction wrote: a plan and the outcome of its subscriptions share theirs.
+	kept map[digest.Digest]bool
+	// folded are the ids of events whose rows this transaction writes.
+	folded *[]string
+}
+
+func (d *Decisions) writer(l Loaded, c Cause) writer {
+	return writer{to: d, b: &pgx.Batch{}, l: l, c: c, kept: map[digest.Digest]bool{}, folded: &[]string{}}
 }
 
 // guard makes sure that nobody else decided for the scope since Load, and that the catalogs stay as they
@@ -136,22 +159,6 @@ func (w writer) guardCluster() {
 // noClock is the clock of a tenant whose catalogs have none yet.
 const noClock = -1
 
-func sameReads(a, b map[resolution.Read]bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for r := range a {
-		if !b[r] {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *Store) writer(l Loaded, c Cause) writer {
-	return writer{s: s, b: &pgx.Batch{}, l: l, c: c, kept: map[digest.Digest]bool{}, folded: &[]string{}}
-}
-
 // append queues events whose rows are written here, too, and returns the version that their stream will have.
 func (w writer) append(correlation string, stream events.StreamID, name string, expected int64,
 	payloads ...events.Payload,
@@ -159,7 +166,7 @@ func (w writer) append(correlation string, stream events.StreamID, name string, 
 	for i := range payloads {
 		*w.folded = append(*w.folded, events.EventID(w.c.Command, stream, i).String())
 	}
-	return w.s.log.Queue(w.b, w.meta(correlation), stream, w.subject(name), expected, payloads...)
+	return w.to.log.Queue(w.b, w.meta(correlation), stream, w.subject(name), expected, payloads...)
 }
 
 // queue adds a statement whose answer does not matter.
@@ -168,6 +175,27 @@ func (w writer) queue(sql string, args ...any) { w.b.Queue(sql, args...) }
 // send sends what was queued. The first error is that of the whole.
 func (w writer) send(ctx context.Context, tx pgx.Tx) error {
 	return pg.Err(tx.SendBatch(ctx, w.b).Close())
+}
+
+func (w writer) meta(correlation string) events.Meta {
+	if correlation == "" {
+		correlation = w.c.Command.String()
+	}
+	return events.Meta{
+		Tenant: w.l.Tenant, Source: events.Resolver, Command: w.c.Command, Correlation: correlation,
+		Causation: w.c.Event, TraceParent: w.c.TraceParent, Time: w.to.now().UTC(),
+	}
+}
+
+func (w writer) subject(name string) string {
+	return w.l.Scope.Cluster + "/" + w.l.Scope.Namespace + "/" + name
+}
+
+func (w writer) planStream(id string) events.StreamID {
+	return events.StreamID{
+		Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id),
+		Incarnation: 1,
+	}
 }
 
 // record writes decisions. The order of streams is that of superseding, proposing, telling: a reader of the log meets
@@ -190,109 +218,6 @@ func (w writer) record(d decide.Decisions) error {
 		}
 	}
 	return nil
-}
-
-func (w writer) meta(correlation string) events.Meta {
-	if correlation == "" {
-		correlation = w.c.Command.String()
-	}
-	return events.Meta{
-		Tenant: w.l.Tenant, Source: events.Resolver, Command: w.c.Command, Correlation: correlation,
-		Causation: w.c.Event, TraceParent: w.c.TraceParent, Time: w.s.now().UTC(),
-	}
-}
-
-func (w writer) subject(name string) string {
-	return w.l.Scope.Cluster + "/" + w.l.Scope.Namespace + "/" + name
-}
-
-func (w writer) planStream(id string) events.StreamID {
-	return events.StreamID{
-		Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id),
-		Incarnation: 1,
-	}
-}
-
-// requestImages asks the indexer for bundle images. The rows stay until the log has their content, or nobody
-// asks for them any more.
-func (w writer) requestImages(list []decide.Wanted) {
-	slices.SortFunc(list, func(a, b decide.Wanted) int {
-		// one order for all, so that two decisions never wait for each other in a ring
-		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image),
-			cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	for _, x := range list {
-		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
-		image := resolution.BundleImage{
-			Image: storable(x.Image), Package: storable(x.Package),
-			Bundle: storable(x.Bundle),
-		}
-		// A scope that begins to ask locks a row that is there, so that nobody deletes it meanwhile (withdrawRequests).
-		action := `do update set since = w.since`
-		if w.l.reads[resolution.Read{
-			Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject},
-			Name: image.ReadName(),
-		}] {
-			action = `do nothing`
-		}
-		w.queue(`insert into resolver.wanted_images as w (tenant, subject, image, package, bundle)
-			values ($1, $2, $3, $4, $5)
-			on conflict (tenant, subject, image, package, bundle) `+action, w.l.Tenant, subject, image.Image, image.Package, image.Bundle)
-	}
-}
-
-func (w writer) reads(now map[resolution.Read]bool) {
-	if sameReads(w.l.reads, now) {
-		return
-	}
-	w.withdrawRequests(now)
-	gone, come := difference(w.l.reads, now), difference(now, w.l.reads)
-	if len(gone.kinds) > 0 {
-		w.queue(`delete from resolver.reads r using unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)
-			where r.tenant = $1 and r.cluster = $2 and r.namespace = $3 and (r.kind, r.catalog, r.name) = (u.k, u.c,
-			u.n)`,
-			w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, gone.kinds, gone.subjects, gone.names)
-	}
-	if len(come.kinds) > 0 {
-		w.queue(`insert into resolver.reads (tenant, cluster, namespace, kind, catalog, name)
-			select $1, $2, $3, k, c, n from unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)`,
-			w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, come.kinds, come.subjects, come.names)
-	}
-}
-
-// columns are reads as the table's columns.
-type columns struct{ kinds, subjects, names []string }
-
-// difference are the reads of a that b has not.
-func difference(a, b map[resolution.Read]bool) (c columns) {
-	for r := range a {
-		if !b[r] {
-			c.kinds, c.subjects, c.names = append(c.kinds, string(r.Kind)), append(c.subjects, r.Catalog.Name),
-				append(c.names, r.Name)
-		}
-	}
-	return c
-}
-
-// withdrawRequests deletes the requests for bundle images that only this scope asked for, and does no longer. They are
-// locked first: who began to ask meanwhile is seen by the statement that follows.
-func (w writer) withdrawRequests(now map[resolution.Read]bool) {
-	var subjects, names []string
-	for r := range w.l.reads {
-		if r.Kind == resolution.ReadImage && !now[r] {
-			subjects, names = append(subjects, r.Catalog.Name), append(names, r.Name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	const wish = `w.tenant = $1 and (w.subject, w.image || ' ' || w.package || ' ' || w.bundle) in (select s, n from unnest($2::text[], $3::text[]) as u(s, n))`
-	w.queue(`select from resolver.wanted_images w where `+wish+
-		` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
-	w.queue(`delete from resolver.wanted_images w where `+wish+` and not exists (
-		select from resolver.reads r where r.tenant = $1 and r.kind = 'image' and r.catalog = w.subject
-		  and r.name = w.image || ' ' || w.package || ' ' || w.bundle and (r.cluster, r.namespace) <> ($4, $5))`,
-		w.l.Tenant, subjects, names, w.l.Scope.Cluster, w.l.Scope.Namespace)
 }
 
 func (w writer) supersede(x decide.Supersession) error {
@@ -328,7 +253,7 @@ func (w writer) propose(p decide.Proposal) error {
 		return err
 	}
 	w.queue(`insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties, created)
-		values ($1, $2, $3, $4, $5, $6, $7)`, w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties, w.s.now())
+		values ($1, $2, $3, $4, $5, $6, $7)`, w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties, w.to.now())
 	if err := w.input(p.Input); err != nil {
 		return err
 	}
@@ -379,12 +304,12 @@ func (w writer) recordOutcome(t decide.SubscriptionEvent) error {
 // generate makes a subscription. A name that is taken, by a subscription to another package, stays with it; one that
 // was generated for the plan and deleted since is not generated again.
 func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGenerated) error {
-	head, err := w.s.log.Latest(ctx, tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
+	head, err := w.to.log.Latest(ctx, tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
 	if err != nil || head.Exists() {
 		return err
 	}
 	if head.Version > 0 {
-		life, err := w.s.log.ReadStream(ctx, tx, w.l.Tenant, head.ID, 0)
+		life, err := w.to.log.ReadStream(ctx, tx, w.l.Tenant, head.ID, 0)
 		if err != nil {
 			return err
 		}
@@ -393,7 +318,7 @@ func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGe
 		}
 	}
 	stream := head.Create()
-	if _, err := w.s.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
+	if _, err := w.to.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
 		return err
 	}
 	// The log gives it a position later; until then it is the youngest.
@@ -405,37 +330,5 @@ func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGe
 		return err
 	}
 	w.queue(putSubscriptionRow, append([]any{w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, true}, args...)...)
-	return nil
-}
-
-func (w writer) explanation(t decide.SubscriptionEvent) error {
-	body, err := encode(t.Explanation)
-	if err != nil {
-		return err
-	}
-	w.queue(`insert into resolver.explanations as i (tenant, digest, document, created) values ($1, $2, $3, $4) `+
-		keepAnew,
-		w.l.Tenant, t.Outcome.Explanation, body, w.s.now(), w.s.now().Add(-keptAnew))
-	return nil
-}
-
-func (w writer) input(r resolution.Record) error {
-	d, err := r.Digest()
-	if err != nil {
-		return err
-	}
-	if w.kept[d] {
-		return nil
-	}
-	w.kept[d] = true
-	body, err := w.s.packRecord(r)
-	if err != nil {
-		return fmt.Errorf("keep input %s: %w", d.Short(), err)
-	}
-	// The input goes first: it waits for a sweep that removes an old one, whose references go along.
-	w.queue(`insert into resolver.inputs as i (tenant, digest, document, created, referred)
-		values ($1, $2, $3, $4, true) `+keepAnew,
-		w.l.Tenant, string(d), body, w.s.now(), w.s.now().Add(-keptAnew))
-	w.refer(refPackage, string(d), packagesOf(r))
 	return nil
 }

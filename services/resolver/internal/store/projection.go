@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// Projection folds the log into the tables, and makes dirty what an event touches.
+type Projection struct {
+	pool *pg.Pool
+	own  *ownEvents
+	// handlers fold events, by type.
+	handlers map[events.Type]handler
+}
+
+func newProjection(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, own *ownEvents) *Projection {
+	dirty := &dirtyScopes{marks: marks}
+	installed := &installedFolds{dirty: dirty, log: log}
+	return &Projection{pool: pool, own: own, handlers: handlers(
+		&clusterFolds{dirty: dirty}, &catalogFolds{dirty: dirty, apis: apis}, &policyFolds{dirty: dirty},
+		&groupFolds{dirty: dirty}, &subscriptionFolds{dirty: dirty},
+		&planFolds{dirty: dirty, log: log, installed: installed}, installed,
+	)}
+}
+
+// handler folds the events of one type.
+type handler func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
+
+// typed folds the events of one payload's type.
+type typed[P events.Payload] func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p P) error
+
+// on registers what folds the events of a payload's type.
+func on[P events.Payload](table map[events.Type]handler, fold typed[P]) {
+	var zero P
+	table[zero.EventType()] = func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+		return fold(ctx, tx, e, e.Payload.(P)) //nolint:forcetypeassert // the table is looked up by the payload's type
+	}
+}
+
+// each registers what folds the events of several types alike.
+func each(table map[events.Type]handler, fold handler, payloads ...events.Payload) {
+	for _, p := range payloads {
+		table[p.EventType()] = fold
+	}
+}
+
+// handlers are the events that the resolver takes, each with what folds it. This is the one list of them.
+func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFolds, groups *groupFolds,
+	subscriptions *subscriptionFolds, plans *planFolds, installed *installedFolds,
+) map[events.Type]handler {
+	t := map[events.Type]handler{}
+	on(t, clusters.registered)
+	on(t, clusters.labelled)
+	on(t, clusters.removed)
+	on(t, clusters.observed)
+	each(t, catalogs.intent, events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{})
+	on(t, catalogs.published)
+	on(t, catalogs.loadFailed)
+	on(t, catalogs.bundlesFetched)
+	on(t, catalogs.healthSet)
+	each(t, policies.fold, events.ApprovalPolicySet{}, events.ApprovalPolicyDeleted{})
+	each(t, groups.intent, events.OperatorGroupCreated{}, events.OperatorGroupChanged{}, events.OperatorGroupDeleted{})
+	on(t, groups.observed)
+	each(t, subscriptions.fold, events.SubscriptionCreated{}, events.SubscriptionGenerated{},
+		events.SubscriptionChanged{},
+		events.SubscriptionRollbackRequested{}, events.SubscriptionMetadataChanged{}, events.SubscriptionDeleted{},
+		events.ResolutionFailed{}, events.ResolutionSucceeded{})
+	each(t, plans.fold, events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
+		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
+		events.InstallPlanMetadataChanged{}, events.InstallPlanStarted{}, events.InstallPlanBlocked{},
+		events.InstallPlanFinished{}, events.InstallPlanFailed{})
+	on(t, installed.changed)
+	on(t, installed.removed)
+	return t
+}
+
+// Types are the events that Apply takes.
+func (p *Projection) Types() []events.Type {
+	out := make([]events.Type, 0, len(p.handlers))
+	for t := range p.handlers {
+		out = append(out, t)
+	}
+	return out
+}
+
+// Apply folds one event into the tables and makes dirty what it touches. An event of the resolver's own
+// that its decision has folded already changes nothing.
+func (p *Projection) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if p.own.knows(e.ID) {
+		return nil
+	}
+	fold, known := p.handlers[e.Type]
+	if !known {
+		return errs.New(errs.Internal, "the resolver does not know what to do with %s", e.Type)
+	}
+	return fold(ctx, tx, e)
+}
+
+// Checkpoint is how far a consumer has read the log.
+func (p *Projection) Checkpoint(ctx context.Context, consumer string) (at events.Position, err error) {
+	err = p.pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+		consumer, events.AllTenants).Scan(&at.Epoch, &at.N)
+	if errors.Is(err, pgx.ErrNoRows) { // it has not begun
+		return at, nil
+	}
+	if err != nil {
+		return at, fmt.Errorf("read the checkpoint of %s: %w", consumer, pg.Err(err))
+	}
+	return at, nil
+}
