@@ -1,10 +1,10 @@
-// Package app wires the catalog-indexer: it follows catalog intents, looks at each catalog's source,
+// Package app wires the catalog-indexer: it follows catalog intents, polls each catalog's source,
 // stores content and records revisions and failures; and it fetches bundle images that somebody waits for.
 //
 // What is authoritative: the events of each catalog. The table catalog.catalogs is a fold of them
-// with the outcome of the last look beside. A look is level-triggered: an intent, a change of the
-// files or a failed attempt marks the catalog dirty, a worker looks at what is there now. Whatever
-// ends the process, the next look comes to the same end: content first, then the revision, the
+// with the outcome of the last poll beside. A poll is level-triggered: an intent, a change of the
+// files or a failed attempt marks the catalog dirty, a worker reads what is there now. Whatever
+// ends the process, the next poll comes to the same end: content first, then the revision, the
 // pointer and the event in one transaction.
 package app
 
@@ -17,9 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
-	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
@@ -28,23 +27,17 @@ import (
 type App struct {
 	*platform.Platform
 
-	cfg    Config
-	store  *store.Store
-	lanes  *bus.Lanes // catalogs to be looked at
-	images *bus.Lanes // catalogs with bundle images to be fetched
-	open   func(tenant string) sources
-	cache  *cache
-	count  *metrics
-	now    func() time.Time
-	// published has a word in it after a revision was published: there are upgrades to compare.
-	published chan struct{}
-}
-
-// sources is the door to what catalogs are read from, for one tenant; *fetch.Fetcher is one.
-type sources interface {
-	Probe(ctx context.Context, t source.Type, s source.Settings) (fetch.Probe, error)
-	Open(ctx context.Context, t source.Type, s source.Settings) (*fetch.Tree, error)
-	Bundle(ctx context.Context, image string, s source.Settings) (*fetch.Tree, error)
+	cfg       Config
+	store     *store.Store
+	cache     *cache
+	lanes     *bus.Lanes // catalogs to be polled
+	images    *bus.Lanes // catalogs with bundle images to be fetched
+	scheduler *scheduler
+	poller    *poller
+	fetcher   *fetcher
+	comparer  *comparer
+	collector *collector
+	search    *searchFiller
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and refuses a schema that does not fit this
@@ -67,22 +60,37 @@ func assemble(cfg Config, p *platform.Platform) (*App, error) {
 		return nil, err
 	}
 	cfg.defaults()
+	tables, log := store.New(p.Pool, p.Log), p.Telemetry.Log
 	a := &App{
-		Platform: p, cfg: cfg,
-		store:  store.New(p.Pool, p.Log),
-		lanes:  bus.NewLanes(p.Pool, store.DirtyTable, p.Telemetry.Log),
-		images: bus.NewLanes(p.Pool, store.FetchTable, p.Telemetry.Log),
-		count:  count,
-		now:    time.Now,
-
-		published: make(chan struct{}, 1),
+		Platform: p, cfg: cfg, store: tables,
+		lanes:     bus.NewLanes(p.Pool, store.DirtyTable, log),
+		images:    bus.NewLanes(p.Pool, store.FetchTable, log),
+		comparer:  newComparer(tables, log),
+		collector: &collector{store: tables, retention: cfg.Retention, log: log, now: time.Now},
+		search:    &searchFiller{store: tables, log: log},
 	}
-	read := func(ctx context.Context) ([]telemetry.Sample, error) { return a.store.Samples(ctx, &a.count.tally) }
+	read := func(ctx context.Context) ([]telemetry.Sample, error) {
+		return store.MetricSamples(ctx, p.Pool, &count.tally)
+	}
 	if err := p.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return nil, err
 	}
-	a.open, err = a.door()
-	return a, err
+	open, err := a.openSources()
+	if err != nil {
+		return nil, err
+	}
+	a.scheduler = &scheduler{
+		pool: p.Pool, store: tables, lanes: a.lanes, images: a.images, every: min(cfg.Poll, scheduleTick), log: log,
+	}
+	a.poller = &poller{
+		pool: p.Pool, store: tables, lanes: a.lanes, open: open, poll: cfg.Poll, remotePoll: cfg.RemotePoll,
+		loader: &loader{store: tables, workers: cfg.Workers, count: count}, published: a.comparer.wake,
+		count: count, log: log, now: time.Now,
+	}
+	a.fetcher = &fetcher{
+		store: tables, open: open, fetched: a.comparer.wake, count: count, log: log, now: time.Now,
+	}
+	return a, nil
 }
 
 // Run works until ctx ends, then stops in order: what takes in work first.
@@ -91,18 +99,28 @@ func (a *App) Run(ctx context.Context) error {
 	defer a.Close()
 	intents, clusters := a.intents(), a.clusters()
 	g := a.Group(a.checks(intents, clusters)...)
-	g.Add("looks", func(ctx context.Context) error { return a.lanes.Work(ctx, looks, a.look) })
-	g.Add("fetches", func(ctx context.Context) error { return a.images.Work(ctx, fetchers, a.fetch) })
-	g.Add("poll", a.poll)
-	g.Add("upgrades", a.compareUpgrades)
-	g.Add("collect", a.collect)
-	g.Add("search", a.fillSearch)
+	g.Add("polls", func(ctx context.Context) error { return a.lanes.Work(ctx, pollers, a.poller.pollScope) })
+	g.Add("fetches", func(ctx context.Context) error { return a.images.Work(ctx, fetchers, a.fetcher.fetch) })
+	g.Add("poll", a.scheduler.run)
+	g.Add("upgrades", a.comparer.run)
+	g.Add("collect", a.collector.run)
+	g.Add("search", a.search.run)
 	g.Add("intents", intents.Run)
 	g.Add("clusters", clusters.Run)
 	return g.Run(ctx)
 }
 
-// intents folds catalog intents and marks what is to be looked at.
+// checks say whether the service can do its work. NATS is none of them: without it consumers go on
+// from Postgres.
+func (a *App) checks(intents, clusters *bus.Consumer) []httpserver.Check {
+	return []httpserver.Check{
+		a.PostgresCheck(),
+		{Name: "intents", Check: intents.Check},
+		{Name: "clusters", Check: clusters.Check},
+	}
+}
+
+// intents folds catalog intents and marks what is to be polled.
 func (a *App) intents() *bus.Consumer {
 	return &bus.Consumer{
 		Name: "catalog-indexer.intents", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
@@ -111,7 +129,7 @@ func (a *App) intents() *bus.Consumer {
 			events.CatalogRefreshRequested{}.EventType(), events.CatalogRemoved{}.EventType(),
 			events.CatalogSecretSet{}.EventType(), events.CatalogSecretDeleted{}.EventType(),
 		},
-		Handle: a.handle(a.store.Apply), Committed: func(events.Position) { a.lanes.Wake() },
+		Handle: a.handle(store.ApplyIntent), Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
@@ -124,11 +142,11 @@ func (a *App) clusters() *bus.Consumer {
 			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(),
 			events.ClusterRemoved{}.EventType(),
 		},
-		Handle: a.handle(a.store.ApplyCluster), Committed: func(events.Position) { a.lanes.Wake() },
+		Handle: a.handle(store.ApplyCluster), Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
-// handle marks in the consumer's transaction what an event makes worth a look.
+// handle marks in the consumer's transaction which catalogs are to be polled because of an event.
 func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]store.Key, error)) func(
 	context.Context, pgx.Tx, eventlog.Recorded) error {
 	return func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {

@@ -51,7 +51,7 @@ properties:
 `
 
 // TestRevisions proves that a catalog is published once, that only a change publishes again, and that
-// a broken source leaves the revision before in service and is told once (R-CAT-61, D3).
+// a broken source leaves the revision before in service and is recorded once (R-CAT-61, D3).
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -59,25 +59,25 @@ func TestRevisions(t *testing.T) {
 	write(t, dir, "buoy/catalog.yaml", good)
 	stream := b.add("harbour", dir)
 
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	first := b.facts(stream)
 	if len(first) != 1 {
-		t.Fatalf("facts after the first look: %v", first)
+		t.Fatalf("facts after the first poll: %v", first)
 	}
 	r1 := first[0].(events.CatalogRevisionPublished)
 	if r1.Previous != "" || r1.Packages != 1 || r1.Bundles != 1 || r1.Changes[0].Change != "added" ||
 		r1.Changes[0].Heads[0].To != "buoy.v1.0.0" {
 		t.Errorf("first revision: %+v", r1)
 	}
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.intent("harbour", events.CatalogRefreshRequested{})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	if n := len(b.facts(stream)); n != 1 {
 		t.Errorf("a revision with the same digest was published again: %d facts", n)
 	}
 
 	write(t, dir, "buoy/catalog.yaml", newer)
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	r2 := b.facts(stream)[1].(events.CatalogRevisionPublished)
 	c := r2.Changes[0]
 	if r2.Previous != r1.Revision || c.Change != "changed" ||
@@ -90,11 +90,11 @@ func TestRevisions(t *testing.T) {
 	write(t, dir, "buoy/catalog.yaml", good+"---\nschema: olm.channel\npackage: buoy\nname: fast\n")
 	for range 2 {
 		b.intent("harbour", events.CatalogRefreshRequested{})
-		b.must(b.lookAt(stream))
+		b.must(b.pollOnce(stream))
 	}
 	facts := b.facts(stream)
 	if len(facts) != 3 {
-		t.Fatalf("the same failure must be told once: %v", facts)
+		t.Fatalf("the same failure must be recorded once: %v", facts)
 	}
 	f := facts[2].(events.CatalogLoadFailed)
 	if f.Rule != "R-CAT-33" || f.Findings != 1 || f.Reason != "InvalidCatalog" {
@@ -107,30 +107,30 @@ func TestRevisions(t *testing.T) {
 	b.findingsAre(f.Document, "R-CAT-33")
 
 	write(t, dir, "buoy/catalog.yaml", newer)
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	facts = b.facts(stream)
 	if state, _, _ := b.state(stream); state != "Ready" || len(facts) != 4 {
-		t.Fatalf("the mended catalog is %s with facts %v", state, facts)
+		t.Fatalf("the corrected catalog is %s with facts %v", state, facts)
 	}
 	if again := facts[3].(events.CatalogRevisionPublished); again.Revision != r2.Revision ||
 		again.Previous != r2.Revision || len(again.Changes) != 0 || again.Packages != 1 {
-		t.Errorf("the end of the failure is told as %+v", again)
+		t.Errorf("the end of the failure is recorded as %+v", again)
 	}
 	b.intent("harbour", events.CatalogRefreshRequested{})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	if len(b.facts(stream)) != 4 {
-		t.Errorf("the end of the failure is told again: %v", b.facts(stream))
+		t.Errorf("the end of the failure is recorded again: %v", b.facts(stream))
 	}
 }
 
-// TestUnreadableSource proves that a directory that is not there is told once and taken up when it appears.
+// TestUnreadableSource proves that a directory that is not there is recorded once and taken up when it appears.
 func TestUnreadableSource(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dir := filepath.Join(t.TempDir(), "later")
 	stream := b.add("later", dir)
-	b.must(b.lookAt(stream))
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
+	b.must(b.pollOnce(stream))
 	facts := b.facts(stream)
 	if len(facts) != 1 || facts[0].(events.CatalogLoadFailed).Reason != "SourceUnreadable" {
 		t.Fatalf("facts: %v", facts)
@@ -141,11 +141,11 @@ func TestUnreadableSource(t *testing.T) {
 		t.Fatal("the catalog is marked before it is due")
 	}
 	b.due(stream)
-	b.must(b.markDue(t.Context()))
+	b.must(b.scheduler.markDue(t.Context()))
 	if b.dirty(stream) != 1 {
 		t.Error("the catalog is due, but not marked")
 	}
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	if facts := b.facts(stream); len(facts) != 2 {
 		t.Errorf("facts: %v", facts)
 	}
@@ -171,7 +171,7 @@ func (b *bench) dirty(stream string) (n int) {
 	return n
 }
 
-// TestPollLeavesAttempts proves that the poll does not mark a catalog again that waits for another look:
+// TestPollLeavesAttempts proves that the poll does not mark a catalog again that waits for another poll:
 // otherwise a directory that never rests would never come to the attempt at which it is taken as it is.
 func TestPollLeavesAttempts(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestPollLeavesAttempts(t *testing.T) {
 		stream)
 	b.must(err)
 	b.due(stream)
-	b.must(b.markDue(t.Context()))
+	b.must(b.scheduler.markDue(t.Context()))
 	var attempts, generation int
 	b.must(b.Pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`,
 		stream).Scan(&attempts, &generation))
@@ -199,10 +199,10 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "catalog.yaml", good)
 	first := b.add("harbour", dir)
-	b.must(b.lookAt(first))
+	b.must(b.pollOnce(first))
 	b.intent("harbour", events.CatalogRemoved{})
 	write(t, dir, "catalog.yaml", newer)
-	b.must(b.lookAt(first))
+	b.must(b.pollOnce(first))
 	if n := len(b.facts(first)); n != 1 {
 		t.Errorf("a removed catalog got %d facts", n)
 	}
@@ -210,7 +210,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	if first == second {
 		t.Fatal("the same stream again")
 	}
-	b.must(b.lookAt(second))
+	b.must(b.pollOnce(second))
 	if f := b.facts(second); len(f) != 1 || f[0].(events.CatalogRevisionPublished).Previous != "" {
 		t.Errorf("facts of the second life: %v", f)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -17,7 +18,7 @@ const (
 	// audit looks back on, and a month to do it in. A revision costs what no other one has, some
 	// kilobytes for each package that changed.
 	DefaultRetention = 400 * 24 * time.Hour
-	// collectEvery is how often the collector looks; garbage is no hurry.
+	// collectEvery is how often the collector runs; garbage is no hurry.
 	collectEvery = time.Hour
 )
 
@@ -31,13 +32,21 @@ func checkRetention(d time.Duration) error {
 	return nil
 }
 
-// collect removes content that nobody refers to, at the start and then every hour (DESIGN D3). Every
+// collector removes content that nobody refers to.
+type collector struct {
+	store     *store.Store
+	retention time.Duration // of revisions that are not served any more; 0 keeps everything
+	log       *slog.Logger
+	now       func() time.Time
+}
+
+// run removes content that nobody refers to, at the start and then every hour (DESIGN D3). Every
 // replica may do it: a turn that finds nothing costs a few queries.
-func (a *App) collect(ctx context.Context) error {
-	if err := checkRetention(a.cfg.Retention); err != nil {
+func (g *collector) run(ctx context.Context) error {
+	if err := checkRetention(g.retention); err != nil {
 		return err
 	}
-	if a.cfg.Retention == 0 {
+	if g.retention == 0 {
 		<-ctx.Done()
 		return nil
 	}
@@ -48,8 +57,8 @@ func (a *App) collect(ctx context.Context) error {
 	tick := time.NewTicker(collectEvery)
 	defer tick.Stop()
 	for {
-		if err := a.collectOnce(ctx, count); err != nil && ctx.Err() == nil {
-			a.Telemetry.Log.WarnContext(
+		if err := g.collectOnce(ctx, count); err != nil && ctx.Err() == nil {
+			g.log.WarnContext(
 				ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
 		}
 		select {
@@ -61,22 +70,22 @@ func (a *App) collect(ctx context.Context) error {
 }
 
 // collectOnce is one turn. What it removed before an error is counted, too.
-func (a *App) collectOnce(ctx context.Context, count *collected) error {
-	began := a.now()
-	c, err := a.store.Collect(ctx, a.cfg.Retention)
+func (g *collector) collectOnce(ctx context.Context, count *collected) error {
+	began := g.now()
+	c, err := g.store.Collector.Collect(ctx, g.retention)
 	count.add(ctx, c)
 	for _, over := range c.PassedOver {
-		a.Telemetry.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may",
+		g.log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may",
 			"error", over)
 	}
 	if c.Total() > 0 {
-		args := []any{"bytes", c.Bytes, "took", a.now().Sub(began).Round(time.Millisecond).String()}
+		args := []any{"bytes", c.Bytes, "took", g.now().Sub(began).Round(time.Millisecond).String()}
 		for kind, n := range c.Rows {
 			if n > 0 {
 				args = append(args, kind, n)
 			}
 		}
-		a.Telemetry.Log.InfoContext(ctx, "collected content that nothing refers to", args...)
+		g.log.InfoContext(ctx, "collected content that nothing refers to", args...)
 	}
 	return err
 }

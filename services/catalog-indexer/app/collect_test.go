@@ -17,18 +17,18 @@ func TestCollectTurn(t *testing.T) {
 	b := setup(t)
 	dir := examples(t)
 	stream := b.add("examples", dir)
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	before := b.rows()
 	overlay(t, "../../../examples/catalog-next", dir)
 	b.intent("examples", events.CatalogRefreshRequested{})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	facts := b.facts(stream)
 	served := facts[len(facts)-1].(events.CatalogRevisionPublished).Revision
-	b.cfg.Retention = store.MinRetention
+	b.collector.retention = store.MinRetention
 	count, err := newCollected()
 	b.must(err)
 	both := b.rows()
-	b.must(b.collectOnce(t.Context(), count))
+	b.must(b.collector.collectOnce(t.Context(), count))
 	if now := b.rows(); now != both || both.packages <= before.packages {
 		t.Errorf("a turn within the retention: %+v, before %+v", now, both)
 	}
@@ -41,12 +41,12 @@ func TestCollectTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.must(b.collectOnce(t.Context(), count))
+	b.must(b.collector.collectOnce(t.Context(), count))
 	b.servedIs(stream, served)
 	if now := b.rows(); now.packages != before.packages || now.contents > both.contents {
 		t.Errorf("a turn a year later: %+v, want %d packages", now, before.packages)
 	}
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 }
 
 // TestRetentionIsChecked proves that a retention under which plans would lose their content is refused,
@@ -61,15 +61,14 @@ func TestRetentionIsChecked(t *testing.T) {
 			t.Errorf("%s: %v", d, err)
 		}
 	}
-	a := &App{}
-	a.cfg.Retention = time.Minute
-	if err := a.collect(t.Context()); !errs.Is(err, errs.Invalid) {
+	g := &collector{retention: time.Minute}
+	if err := g.run(t.Context()); !errs.Is(err, errs.Invalid) {
 		t.Errorf("collect with a minute's retention: %v", err)
 	}
-	a.cfg.Retention = 0
+	g.retention = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := a.collect(ctx); err != nil {
+	if err := g.run(ctx); err != nil {
 		t.Errorf("collect that keeps everything: %v", err)
 	}
 }

@@ -1,26 +1,16 @@
 package app
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"io"
-	"strings"
 	"time"
 
-	"filippo.io/age"
-
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/service"
-	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
 const (
-	// looks is how many catalogs are read side by side: each decodes on all processors, so that more
+	// pollers is how many catalogs are read side by side: each decodes on all processors, so that more
 	// would only add memory, and a small catalog does not wait for a large one.
-	looks = 2
-	// defaultPoll is how often what lies in a file system is looked at: names, sizes and times.
+	pollers = 2
+	// defaultPoll is how often what lies in a file system is polled: names, sizes and times.
 	defaultPoll = 30 * time.Second
 	// defaultRemotePoll is how often registries, repositories and servers are asked whether there is
 	// something new; what must be seen sooner is pushed.
@@ -49,7 +39,7 @@ func (c *Config) Settings(s *service.Settings) {
 		"directory that all catalog directories must lie in; empty allows every absolute path")
 	s.String(&c.Cache, "catalog-cache", "",
 		"directory for fetched layers and unpacked files; empty is one of its own in the system's for temporary files")
-	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are looked at for changes")
+	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are polled for changes")
 	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll,
 		"how often other catalog sources are asked for changes, where a catalog says nothing")
 	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
@@ -71,58 +61,4 @@ func (c *Config) defaults() {
 	if c.RemotePoll <= 0 {
 		c.RemotePoll = defaultRemotePoll
 	}
-}
-
-// door makes what opens the sources of a tenant.
-func (a *App) door() (func(tenant string) sources, error) {
-	var mirrors []source.Mirror
-	if a.cfg.Mirrors != "" {
-		if err := json.Unmarshal([]byte(a.cfg.Mirrors), &mirrors); err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_CATALOG_MIRRORS is not a list of mirrors as JSON")
-		}
-	}
-	var identity age.Identity
-	if id := strings.TrimSpace(a.cfg.Identity); id != "" {
-		var err error
-		if identity, err = age.ParseX25519Identity(id); err != nil {
-			// The cause would quote the secret.
-			return nil, errs.New(errs.Invalid,
-				"CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
-		}
-	}
-	var err error
-	if a.cache, err = openCache(a.cfg.Cache); err != nil {
-		return nil, err
-	}
-	return func(tenant string) sources {
-		return &fetch.Fetcher{
-			Root: a.cfg.CatalogRoot, Cache: a.cache.dir, Mirrors: mirrors,
-			Secrets: func(ctx context.Context, name string) (source.Secret, error) {
-				return a.secret(ctx, identity, tenant, name)
-			},
-		}
-	}, nil
-}
-
-// secret finds and decrypts a credential (R-DIS-4). Errors never quote it.
-func (a *App) secret(ctx context.Context, identity age.Identity, tenant, name string) (source.Secret, error) {
-	kind, ciphertext, err := a.store.Secret(ctx, tenant, name)
-	if err != nil {
-		return source.Secret{}, err
-	}
-	if identity == nil {
-		return source.Secret{}, errs.New(errs.Forbidden,
-			"catalog credential %q cannot be opened: the indexer has no CHANDLER_CATALOG_CREDENTIALS_IDENTITY", name)
-	}
-	r, err := age.Decrypt(bytes.NewReader(ciphertext), identity)
-	if err != nil {
-		return source.Secret{}, errs.New(errs.Forbidden,
-			"catalog credential %q cannot be opened with the indexer's identity; give it again", name)
-	}
-	value, err := io.ReadAll(io.LimitReader(r, maxSecretBytes+1))
-	if err != nil || len(value) > maxSecretBytes {
-		return source.Secret{}, errs.New(errs.Invalid, "catalog credential %q is damaged or has more than %d bytes",
-			name, maxSecretBytes)
-	}
-	return source.Secret{Name: name, Kind: kind, Value: value}, nil
 }

@@ -23,18 +23,18 @@ import (
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
-// begin does what a look does up to opening the source.
-func (b *bench) begin(stream string) (*looking, *fetch.Tree) {
+// begin does what a poll does up to opening the source.
+func (b *bench) begin(stream string) (*polling, *fetch.Tree) {
 	b.t.Helper()
-	c, err := b.store.Get(b.t.Context(), key(stream))
+	c, err := b.store.Catalogs.Get(b.t.Context(), key(stream))
 	b.must(err)
-	l := &looking{catalog: c, from: b.open(c.Tenant), began: time.Now()}
-	l.out = store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{
+	l := &polling{catalog: c, from: b.poller.open(c.Tenant), began: time.Now()}
+	l.out = store.Outcome{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{
 		Tenant: c.Tenant, Source: events.Indexer,
 		Time: l.began,
 	}}
-	if found, err := b.prepare(b.t.Context(), l); err != nil || !found {
-		b.t.Fatalf("nothing to look at (%v)", err)
+	if found, err := b.poller.prepare(b.t.Context(), l); err != nil || !found {
+		b.t.Fatalf("nothing to poll (%v)", err)
 	}
 	tree, err := l.from.Open(b.t.Context(), c.SourceType, l.settings)
 	b.must(err)
@@ -42,8 +42,8 @@ func (b *bench) begin(stream string) (*looking, *fetch.Tree) {
 	return l, tree
 }
 
-// TestEndedAnywhere proves that a look which ends between any two writes leaves nothing that is told
-// or served, and that the next look comes to the same end as one that was never interrupted.
+// TestEndedAnywhere proves that a poll which ends between any two writes leaves nothing that is recorded
+// or served, and that the next poll comes to the same end as one that was never interrupted.
 func TestEndedAnywhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -54,13 +54,13 @@ func TestEndedAnywhere(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	early := *out
-	if err := b.load(ended, &early, tree.FS); err == nil {
+	if err := b.poller.loader.load(ended, &early, tree.FS); err == nil {
 		t.Error("a load went on though its context has ended")
 	}
-	b.nothingTold(stream)
+	b.nothingRecorded(stream)
 	// Ended behind the content and the documents, before the outcome.
-	b.must(b.load(t.Context(), out, tree.FS))
-	b.nothingTold(stream)
+	b.must(b.poller.loader.load(t.Context(), out, tree.FS))
+	b.nothingRecorded(stream)
 	before := b.rows()
 	// Ended inside the last transaction: it rolls back as a whole.
 	failing := errors.New("power is gone")
@@ -74,10 +74,10 @@ func TestEndedAnywhere(t *testing.T) {
 	if !errors.Is(err, failing) {
 		t.Fatal(err)
 	}
-	b.nothingTold(stream)
+	b.nothingRecorded(stream)
 	b.must(tree.Close())
 
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	facts := b.facts(stream)
 	if len(facts) != 1 || facts[0].(events.CatalogRevisionPublished).Revision != string(out.out.Published.Revision) {
 		t.Errorf("facts: %v, want the revision %s", facts, out.out.Published.Revision)
@@ -86,14 +86,14 @@ func TestEndedAnywhere(t *testing.T) {
 		after.contents == 0 {
 		t.Errorf("content was stored twice: %+v, then %+v", before, after)
 	}
-	// The outcome of the look that was interrupted comes late: it finds another state and writes nothing.
-	written, err := b.store.Finish(t.Context(), out.out)
+	// The outcome of the poll that was interrupted comes late: it finds another state and writes nothing.
+	written, err := b.store.Outcomes.Finish(t.Context(), out.out)
 	if err != nil || written || len(b.facts(stream)) != 1 {
 		t.Errorf("a late outcome was written (%v, %v)", written, err)
 	}
 }
 
-// TestIntentBetween proves that an intent which comes while a source is looked at makes the look begin
+// TestIntentBetween proves that an intent which comes while a source is polled makes the poll begin
 // again where it matters, and is no obstacle where it does not.
 func TestIntentBetween(t *testing.T) {
 	t.Parallel()
@@ -103,23 +103,23 @@ func TestIntentBetween(t *testing.T) {
 	stream := b.add("harbour", dir)
 	l, tree := b.begin(stream)
 	defer func() { b.must(tree.Close()) }()
-	b.must(b.load(t.Context(), l, tree.FS))
+	b.must(b.poller.loader.load(t.Context(), l, tree.FS))
 
 	b.intent("harbour", events.CatalogRefreshRequested{})
-	b.must(b.finish(t.Context(), l.out))
+	b.must(b.poller.finish(t.Context(), l.out))
 	b.positioned()
-	now, err := b.store.Get(t.Context(), key(stream))
+	now, err := b.store.Catalogs.Get(t.Context(), key(stream))
 	b.must(err)
-	if now.Revision == "" || now.Looked >= now.Wanted {
+	if now.Revision == "" || now.Polled >= now.Wanted {
 		t.Errorf("the refresh that came in between is lost: %+v", now)
 	}
 
 	l.out.Catalog = now
 	b.intent("harbour", events.CatalogChanged{SourceType: "directory", Spec: b.body(t.TempDir())})
-	if err := b.finish(t.Context(), l.out); !errs.Is(err, errs.Conflict) {
+	if err := b.poller.finish(t.Context(), l.out); !errs.Is(err, errs.Conflict) {
 		t.Errorf("the outcome of another source was taken: %v", err)
 	}
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	facts := b.facts(stream)
 	if f, failed := facts[len(facts)-1].(events.CatalogLoadFailed); !failed || f.Rule != "R-CAT-1" {
 		t.Errorf("facts: %v", facts)
@@ -179,7 +179,7 @@ func TestRun(t *testing.T) {
 }
 
 // TestRealCatalog indexes packages of a published catalog (the benchmark takes all of them), and proves
-// that another look decodes nothing and that one changed package touches no other.
+// that another poll decodes nothing and that one changed package touches no other.
 func TestRealCatalog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -197,7 +197,7 @@ func TestRealCatalog(t *testing.T) {
 	dir := catalogtest.Unpack(t, catalogtest.CertifiedFBC414, few)
 	stream := b.add("certified", dir)
 	began := time.Now()
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	took := time.Since(began)
 	r := b.facts(stream)[0].(events.CatalogRevisionPublished)
 	if r.Packages != 5 || len(r.Changes) != 5 {
@@ -213,11 +213,11 @@ func TestRealCatalog(t *testing.T) {
 		from catalog.contents`).Scan(&raw, &packed, &documents))
 	began = time.Now()
 	b.intent("certified", events.CatalogRefreshRequested{})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	t.Logf("indexed in %s, again in %s; %d MB of manifests are stored in %d KB, documents in %d KB",
 		took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), raw>>20, packed>>10, documents>>10)
 	if n := len(b.facts(stream)); n != 1 {
-		t.Errorf("%d facts after a second look", n)
+		t.Errorf("%d facts after a second poll", n)
 	}
 	var decoded int
 	b.must(b.Pool.QueryRow(t.Context(), `select count(*) from catalog.decoded`).Scan(&decoded))
@@ -230,7 +230,7 @@ func TestRealCatalog(t *testing.T) {
 	write(t, filepath.Dir(file), "catalog.yaml", string(text)+
 		"---\nschema: olm.deprecations\npackage: hulft\nentries: [{reference: {schema: olm.package}, message: at its "+
 		"end}]\n")
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
 	if len(second.Changes) != 1 || second.Changes[0].Package != "hulft" || len(second.Changes[0].Heads) != 0 ||
 		b.rows() != (rows{stored.contents, stored.packages + 1}) {

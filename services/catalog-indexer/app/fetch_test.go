@@ -58,13 +58,13 @@ func (b *bench) wants(catalog, image string) {
 		image, package, bundle)
 		values ($1, $2, $3, 'lighthouse', 'lighthouse.v1.2.0') on conflict do nothing`, events.DefaultTenant, catalog, image)
 	b.must(err)
-	b.must(b.markDue(b.t.Context()))
+	b.must(b.scheduler.markDue(b.t.Context()))
 }
 
 // clock is the time by which pauses are measured.
 func (b *bench) clock() time.Time {
 	b.t.Helper()
-	now, err := b.store.Now(b.t.Context())
+	now, err := b.store.Images.Now(b.t.Context())
 	b.must(err)
 	return now
 }
@@ -77,7 +77,7 @@ func (b *bench) fetchAll() error {
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	b.must(err)
 	for _, stream := range list {
-		if err := b.fetch(b.t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}); err != nil {
+		if err := b.fetcher.fetch(b.t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (b *bench) fetchAll() error {
 	return nil
 }
 
-// fetched are the facts of a stream that tell of bundle images.
+// fetched are the facts of a stream about bundle images.
 func (b *bench) fetched(stream string) (out []events.FetchedBundle) {
 	b.t.Helper()
 	for _, f := range b.facts(stream) {
@@ -113,31 +113,32 @@ func (b *bench) imageOf(stream, image string) (r imageRow) {
 }
 
 // TestBundleImageIsFetchedWhenNeeded proves that an image is fetched once somebody waits for it, that its content is
-// stored and told, and that it is asked for once (R-CAT-60).
+// stored and recorded, and that it is asked for once (R-CAT-60).
 func TestBundleImageIsFetchedWhenNeeded(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.set(digested, "sha256:image", exampleBundle(t, "lighthouse/1.2.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.set(digested, "sha256:image", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
-	b.must(b.markDue(t.Context()))
+	b.must(b.pollOnce(stream))
+	b.must(b.scheduler.markDue(t.Context()))
 	b.must(b.fetchAll())
-	if n := shelf.count("bundle " + digested); n != 0 {
+	if n := fakes.count("bundle " + digested); n != 0 {
 		t.Errorf("fetched %d times though nobody waits", n)
 	}
 	for range 2 {
 		b.wants("harbour", digested)
 		b.must(b.fetchAll())
 	}
-	if n := shelf.count("bundle " + digested); n != 1 {
+	if n := fakes.count("bundle " + digested); n != 1 {
 		t.Errorf("fetched %d times, want once", n)
 	}
-	told := b.fetched(stream)
+	recorded := b.fetched(stream)
 	row := b.imageOf(stream, digested)
-	if len(told) != 1 || told[0].Content == "" || told[0].Reason != "" || told[0].Bundle != "lighthouse.v1.2.0" ||
-		row.Content != told[0].Content || row.Mutable || row.Resolved == "" {
-		t.Errorf("told %+v, row %+v", told, row)
+	if len(recorded) != 1 || recorded[0].Content == "" || recorded[0].Reason != "" ||
+		recorded[0].Bundle != "lighthouse.v1.2.0" || row.Content != recorded[0].Content || row.Mutable ||
+		row.Resolved == "" {
+		t.Errorf("recorded %+v, row %+v", recorded, row)
 	}
 	var stored bool
 	b.must(b.gateway.QueryRow(t.Context(), `select exists (select from catalog_api.contents where digest = $1)`,
@@ -147,45 +148,46 @@ func TestBundleImageIsFetchedWhenNeeded(t *testing.T) {
 	}
 
 	// Another catalog that names the same digest gets it without asking the registry.
-	shelf.put("registry.test/other:1", "p1", byImage(digested))
+	fakes.put("registry.test/other:1", "p1", byImage(digested))
 	other := b.image("other", source.Settings{Image: "registry.test/other:1"})
-	b.must(b.lookAt(other))
+	b.must(b.pollOnce(other))
 	b.wants("other", digested)
 	b.must(b.fetchAll())
-	if told := b.fetched(other); len(told) != 1 || told[0].Content != row.Content ||
-		shelf.count("bundle "+digested) != 1 {
-		t.Errorf("told %+v after %d fetches", told, shelf.count("bundle "+digested))
+	if recorded := b.fetched(other); len(recorded) != 1 || recorded[0].Content != row.Content ||
+		fakes.count("bundle "+digested) != 1 {
+		t.Errorf("recorded %+v after %d fetches", recorded, fakes.count("bundle "+digested))
 	}
 }
 
 // TestTagIsPinned proves that an image by tag is taken as it was found first, and shown as such.
 func TestTagIsPinned(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(tagged))
-	shelf.set(tagged, "sha256:first", exampleBundle(t, "lighthouse/1.2.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(tagged))
+	fakes.set(tagged, "sha256:first", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", tagged)
 	b.must(b.fetchAll())
-	shelf.set(tagged, "sha256:second", exampleBundle(t, "lighthouse/1.2.0"))
+	fakes.set(tagged, "sha256:second", exampleBundle(t, "lighthouse/1.2.0"))
 	b.wants("harbour", tagged)
 	b.must(b.fetchAll())
 	if row := b.imageOf(stream, tagged); !row.Mutable || row.Resolved != tagged+"@sha256:first" ||
 		len(b.fetched(stream)) != 1 {
-		t.Errorf("row %+v, told %+v", row, b.fetched(stream))
+		t.Errorf("row %+v, recorded %+v", row, b.fetched(stream))
 	}
 }
 
-// TestImageThatCannotBeHad proves that a failure is told once with its reason, tried again with back-off, and told
+// TestImageThatCannotBeHad proves that a failure is recorded once with its reason, tried again with back-off, and
+// recorded
 // again when it is over or becomes another one.
 func TestImageThatCannotBeHad(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.fail(digested, errAway)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.fail(digested, errAway)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", digested)
 	for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
 		before := b.clock()
@@ -207,7 +209,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 		{errs.New(errs.NotFound, "no"), "NotFound"},
 		{errs.New(errs.TooLarge, "no"), "TooLarge"},
 	} {
-		shelf.fail(digested, c.err)
+		fakes.fail(digested, c.err)
 		b.again(stream)
 		b.must(b.fetchAll())
 		if row := b.imageOf(stream, digested); row.Reason != c.reason || row.Message != c.err.Error() ||
@@ -218,7 +220,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 	if row := b.imageOf(stream, digested); row.NextTry != nil {
 		t.Errorf("what a digest makes final is tried again at %v", row.NextTry)
 	}
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	b.again(stream)
 	b.must(b.fetchAll())
 	var reasons []string
@@ -226,7 +228,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 		reasons = append(reasons, f.Reason)
 	}
 	if !slices.Equal(reasons, []string{"Unreachable", "DigestMismatch", "Unauthorized", "NotFound", "TooLarge", ""}) {
-		t.Errorf("told %q", reasons)
+		t.Errorf("recorded %q", reasons)
 	}
 	if row := b.imageOf(stream, digested); row.Reason != "" || row.Message != "" || row.Content == "" {
 		t.Errorf("row %+v", row)
@@ -237,20 +239,20 @@ func TestImageThatCannotBeHad(t *testing.T) {
 // round: a machine that is slower than the pauses would ask for nothing else, and for it without end.
 func TestPauseThatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.fail(digested, errAway)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.fail(digested, errAway)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", digested)
 	began := b.clock()
 	b.must(b.fetchAll())
 	b.again(stream) // the pause is over
-	c, err := b.store.Get(t.Context(), key(stream))
+	c, err := b.store.Catalogs.Get(t.Context(), key(stream))
 	b.must(err)
 	due := func(since time.Time) []store.Image {
 		t.Helper()
-		list, err := b.store.Unfetched(t.Context(), c, since, fetchBatch)
+		list, err := b.store.Images.Unfetched(t.Context(), c, since, fetchBatch)
 		b.must(err)
 		return list
 	}
@@ -266,12 +268,12 @@ func TestPauseThatEndsMeanwhile(t *testing.T) {
 // TestClockBehind proves that pauses hold whatever the clock of the indexer says.
 func TestClockBehind(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	b.now = func() time.Time { return time.Now().Add(-time.Hour) }
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.fail(digested, errAway)
+	b, fakes := faked(t)
+	b.fetcher.now = func() time.Time { return time.Now().Add(-time.Hour) }
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.fail(digested, errAway)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", digested)
 	before := b.clock()
 	b.must(b.fetchAll())
@@ -286,17 +288,17 @@ func (b *bench) again(stream string) {
 	b.t.Helper()
 	_, err := b.Pool.Exec(b.t.Context(), `update catalog.bundle_images set next_try = now() where catalog = $1`, stream)
 	b.must(err)
-	b.must(b.markDue(b.t.Context()))
+	b.must(b.scheduler.markDue(b.t.Context()))
 }
 
 // TestWrongBundle proves that an image which holds another bundle than its catalog says is not taken for it.
 func TestWrongBundle(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.set(digested, "p", exampleBundle(t, "tidegauge/1.1.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.set(digested, "p", exampleBundle(t, "tidegauge/1.1.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", digested)
 	b.must(b.fetchAll())
 	row := b.imageOf(stream, digested)
@@ -307,39 +309,40 @@ func TestWrongBundle(t *testing.T) {
 	}
 }
 
-// TestFetchEndedAnywhere proves that a fetch which ends between any two writes leaves nothing that is told, and that
+// TestFetchEndedAnywhere proves that a fetch which ends between any two writes leaves nothing that is recorded, and
+// that
 // the next one comes to the same end.
 func TestFetchEndedAnywhere(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
-	// Ended after the wish was written: it stands in the resolver's table until its outcome is told.
+	b.must(b.pollOnce(stream))
+	// Ended after the request was written: it is in the resolver's table until its outcome is recorded.
 	b.wants("harbour", digested)
 	_, err := b.Pool.Exec(t.Context(), `delete from catalog.fetches`)
 	b.must(err)
-	b.must(b.markDue(t.Context())) // as after a start
+	b.must(b.scheduler.markDue(t.Context())) // as after a start
 	// Ended behind the content: the outcome is not written.
-	c, err := b.store.Get(t.Context(), key(stream))
+	c, err := b.store.Catalogs.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, b.clock(), fetchBatch)
+	list, err := b.store.Images.Unfetched(t.Context(), c, b.clock(), fetchBatch)
 	b.must(err)
-	contents, err := b.store.Contents(t.Context(), c.Tenant)
+	contents, err := b.store.Contents.Writer(t.Context(), c.Tenant)
 	b.must(err)
-	settings, err := b.store.Settings(t.Context(), c)
+	settings, err := b.store.Catalogs.Settings(t.Context(), c)
 	b.must(err)
-	f, err := b.fetchOne(t.Context(), c, settings, list[0], contents)
+	f, err := b.fetcher.fetchOne(t.Context(), c, settings, list[0], contents)
 	b.must(err)
 	b.must(contents.Flush())
 	if f.Content == "" || len(b.fetched(stream)) != 0 || b.imageOf(stream, digested).Content != "" {
-		t.Fatalf("told before it was written: %+v", f)
+		t.Fatalf("recorded before it was written: %+v", f)
 	}
 	before := b.rows()
 	b.must(b.fetchAll())
-	if told := b.fetched(stream); len(told) != 1 || told[0].Content != string(f.Content) || b.rows() != before {
-		t.Errorf("told %+v, rows %+v before %+v", told, b.rows(), before)
+	if facts := b.fetched(stream); len(facts) != 1 || facts[0].Content != string(f.Content) || b.rows() != before {
+		t.Errorf("recorded %+v, rows %+v before %+v", facts, b.rows(), before)
 	}
 }
 
@@ -347,20 +350,20 @@ func TestFetchEndedAnywhere(t *testing.T) {
 // that an image that is stuck holds up no other.
 func TestPrefetch(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
+	b, fakes := faked(t)
 	text := strings.ReplaceAll(byImage(digested), "\nname: steady\nentries: [{name: lighthouse.v1.2.0}]",
 		"\nname: steady\nentries: [{name: lighthouse.v1.3.0, replaces: lighthouse.v1.2.0}, {name: lighthouse.v1.2.0}]")
 	text += "---\nschema: olm.bundle\npackage: lighthouse\nname: lighthouse.v1.3.0\nimage: " +
 		"registry.test/lighthouse:1.3.0\nproperties:\n- {type: olm.package, value: {packageName: lighthouse, " +
 		"version: 1.3.0}}\n"
-	shelf.put("registry.test/c:1", "p1", text)
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	fakes.put("registry.test/c:1", "p1", text)
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
-	b.must(b.lookAt(stream))
-	b.must(b.markDue(t.Context()))
+	b.must(b.pollOnce(stream))
+	b.must(b.scheduler.markDue(t.Context()))
 	b.must(b.fetchAll())
-	if told := b.fetched(stream); len(told) != 2 {
-		t.Errorf("told %+v", told)
+	if recorded := b.fetched(stream); len(recorded) != 2 {
+		t.Errorf("recorded %+v", recorded)
 	}
 	if done, stuck := b.imageOf(stream, digested), b.imageOf(
 		stream, "registry.test/lighthouse:1.3.0"); done.Content == "" || stuck.Reason != "NotFound" {
@@ -368,25 +371,25 @@ func TestPrefetch(t *testing.T) {
 	}
 	b.again(stream)
 	b.wants("harbour", "registry.test/z:9")
-	c, err := b.store.Get(t.Context(), key(stream))
+	c, err := b.store.Catalogs.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, b.clock(), 1)
+	list, err := b.store.Images.Unfetched(t.Context(), c, b.clock(), 1)
 	if err != nil || len(list) != 1 || list[0].Image != "registry.test/z:9" {
 		t.Errorf("first to be fetched: %+v (%v)", list, err)
 	}
 }
 
-// TestOwnTroubleIsNoOutcome proves that a database that is away is not told as a fault of an image.
+// TestOwnTroubleIsNoOutcome proves that a database that is away is not recorded as a fault of an image.
 func TestOwnTroubleIsNoOutcome(t *testing.T) {
 	t.Parallel()
 	if got := fetchReason(errors.New("anything")); got != "Unreachable" {
 		t.Errorf("an unknown error is %s", got)
 	}
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.wants("harbour", digested)
 	_, err := b.db.Pool(t, "admin").Exec(t.Context(), `alter table catalog.contents rename to away`)
 	b.must(err)
@@ -394,6 +397,6 @@ func TestOwnTroubleIsNoOutcome(t *testing.T) {
 		t.Error("no error though content cannot be stored")
 	}
 	if row := b.imageOf(stream, digested); row.Attempts != 0 || len(b.fetched(stream)) != 0 {
-		t.Errorf("row %+v, told %+v", row, b.fetched(stream))
+		t.Errorf("row %+v, recorded %+v", row, b.fetched(stream))
 	}
 }

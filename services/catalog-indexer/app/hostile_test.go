@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
-// TestHostileTexts proves that no text which Postgres does not take ends the looks at a catalog in silence: each
+// TestHostileTexts proves that no text which Postgres does not take ends the polls of a catalog in silence: each
 // comes to an outcome, the first time.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
@@ -49,10 +49,10 @@ func TestHostileTexts(t *testing.T) {
 		for _, mode := range []string{source.Strict, source.Lenient} {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				t.Parallel()
-				b, shelf := shelved(t)
-				shelf.put("registry.test/c:1", "p1", text)
+				b, fakes := faked(t)
+				fakes.put("registry.test/c:1", "p1", text)
 				stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true, Mode: mode})
-				b.must(b.lookAt(stream))
+				b.must(b.pollOnce(stream))
 				s := b.status(stream, "")
 				if name == "wide names" && s.State != store.Ready {
 					t.Errorf("status %+v", s)
@@ -61,10 +61,10 @@ func TestHostileTexts(t *testing.T) {
 					len(b.facts(stream)) != 1 {
 					t.Errorf("status %+v, facts %v", s, b.facts(stream))
 				}
-				b.must(b.markDue(t.Context()))
+				b.must(b.scheduler.markDue(t.Context()))
 				b.must(b.fetchAll())
-				b.must(b.lookAt(stream))
-				if n := shelf.count("open registry.test/c:1"); n != 1 {
+				b.must(b.pollOnce(stream))
+				if n := fakes.count("open registry.test/c:1"); n != 1 {
 					t.Errorf("read %d times: the outcome was not recorded", n)
 				}
 			})
@@ -76,22 +76,22 @@ func TestHostileTexts(t *testing.T) {
 func TestHostileMessages(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []errs.Kind{errs.Invalid, errs.Unavailable} {
-		b, shelf := shelved(t)
-		shelf.fail("registry.test/c:1", errs.New(kind, "it says \x00 and \xff"))
+		b, fakes := faked(t)
+		fakes.fail("registry.test/c:1", errs.New(kind, "it says \x00 and \xff"))
 		stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-		if err := b.lookAt(stream); kind == errs.Invalid && err != nil {
+		if err := b.pollOnce(stream); kind == errs.Invalid && err != nil {
 			t.Error(err)
 		}
 		if s := b.status(stream, ""); s.State != store.Failed || s.Error != "it says \ufffd and \ufffd" {
 			t.Errorf("%s: %+v", kind, s)
 		}
 	}
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.fail(digested, errs.New(errs.NotFound, "it says \x00 and \xff"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.fail(digested, errs.New(errs.NotFound, "it says \x00 and \xff"))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
-	b.must(b.lookAt(stream))
-	b.must(b.markDue(t.Context()))
+	b.must(b.pollOnce(stream))
+	b.must(b.scheduler.markDue(t.Context()))
 	b.must(b.fetchAll())
 	if row := b.imageOf(stream, digested); row.Reason != "NotFound" || row.Message != "it says \ufffd and \ufffd" {
 		t.Errorf("row %+v", row)
@@ -99,36 +99,36 @@ func TestHostileMessages(t *testing.T) {
 }
 
 // TestOutcomeThatCannotBeStored proves that a revision which the database refuses because of what is in it is a failure
-// that is seen and told once, that the revision before stays, and that it is over with the next content.
+// that is seen and recorded once, that the revision before stays, and that it is over with the next content.
 func TestOutcomeThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for code, reason := range map[string]string{"54000": "InvalidCatalog", "22P05": "InvalidCatalog"} {
-		b, shelf := shelved(t)
-		shelf.put("registry.test/c:1", "p1", good)
+		b, fakes := faked(t)
+		fakes.put("registry.test/c:1", "p1", good)
 		stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
-		b.must(b.lookAt(stream))
+		b.must(b.pollOnce(stream))
 		served := b.status(stream, "").Revision
 		admin := b.db.Pool(t, "admin")
 		_, err := admin.Exec(t.Context(),
 			`create function catalog.refuse() returns trigger language plpgsql as $$ begin raise exception 'it is too much' using errcode = '`+code+`'; end $$;
 			create trigger refuse before insert on catalog.revision_packages execute function catalog.refuse()`)
 		b.must(err)
-		shelf.put("registry.test/c:1", "p2", newer)
+		fakes.put("registry.test/c:1", "p2", newer)
 		for range 2 {
-			b.must(b.lookAt(stream))
+			b.must(b.pollOnce(stream))
 		}
 		if s := b.status(stream, ""); s.State != store.Failed || s.Reason != reason || s.Revision != served ||
 			!strings.Contains(s.Message, "it is too much") || s.Errors != 1 {
 			t.Errorf("%s: %+v", code, s)
 		}
 		if f, failed := b.facts(stream)[1].(events.CatalogLoadFailed); !failed || len(b.facts(stream)) != 2 ||
-			f.Reason != reason || shelf.count("open registry.test/c:1") != 2 {
-			t.Errorf("%s: facts %v after %d readings", code, b.facts(stream), shelf.count("open registry.test/c:1"))
+			f.Reason != reason || fakes.count("open registry.test/c:1") != 2 {
+			t.Errorf("%s: facts %v after %d readings", code, b.facts(stream), fakes.count("open registry.test/c:1"))
 		}
 		_, err = admin.Exec(t.Context(), `drop trigger refuse on catalog.revision_packages`)
 		b.must(err)
-		shelf.put("registry.test/c:1", "p3", newer)
-		b.must(b.lookAt(stream))
+		fakes.put("registry.test/c:1", "p3", newer)
+		b.must(b.pollOnce(stream))
 		if s := b.status(stream, ""); s.State != store.Ready || s.Revision == served {
 			t.Errorf("%s, when it is over: %+v", code, s)
 		}

@@ -17,7 +17,7 @@ func as(pkg, image string) string {
 // ahead fetches all that catalogs want fetched.
 func (b *bench) ahead() {
 	b.t.Helper()
-	b.must(b.markDue(b.t.Context()))
+	b.must(b.scheduler.markDue(b.t.Context()))
 	b.must(b.fetchAll())
 }
 
@@ -25,29 +25,29 @@ func (b *bench) ahead() {
 // it for another bundle does not get its content, nor does another bundle of the same catalog.
 func TestForeignName(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
+	b, fakes := faked(t)
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
 	first := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
-	b.must(b.lookAt(first))
+	b.must(b.pollOnce(first))
 	b.ahead()
 	if row := b.imageOf(first, digested); row.Content == "" {
 		t.Fatalf("row %+v", row)
 	}
-	shelf.put("registry.test/other:1", "p1", as("trawler", digested))
+	fakes.put("registry.test/other:1", "p1", as("trawler", digested))
 	other := b.image("other", source.Settings{Image: "registry.test/other:1", Prefetch: true})
-	b.must(b.lookAt(other))
+	b.must(b.pollOnce(other))
 	b.ahead()
 	if row := b.imageOf(other, digested); row.Reason != "InvalidBundle" || row.Content != "" {
 		t.Errorf("another catalog: %+v", row)
 	}
-	shelf.put("registry.test/c:1", "p2", byImage(digested)+"---"+as("trawler", digested))
-	b.must(b.lookAt(first))
+	fakes.put("registry.test/c:1", "p2", byImage(digested)+"---"+as("trawler", digested))
+	b.must(b.pollOnce(first))
 	b.ahead()
-	told := b.fetched(first)
-	if len(told) != 2 || told[0].Package != "lighthouse" || told[0].Content == "" || told[1].Package != "trawler" ||
-		told[1].Content != "" || told[1].Reason != "InvalidBundle" {
-		t.Errorf("told %+v", told)
+	recorded := b.fetched(first)
+	if len(recorded) != 2 || recorded[0].Package != "lighthouse" || recorded[0].Content == "" ||
+		recorded[1].Package != "trawler" || recorded[1].Content != "" || recorded[1].Reason != "InvalidBundle" {
+		t.Errorf("recorded %+v", recorded)
 	}
 }
 
@@ -55,15 +55,15 @@ func TestForeignName(t *testing.T) {
 // named again, and that what a digest makes final is not.
 func TestNamedAgain(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.fail(tagged, errAway)
-	shelf.put("registry.test/c:1", "p1", byImage(tagged))
+	b, fakes := faked(t)
+	fakes.fail(tagged, errAway)
+	fakes.put("registry.test/c:1", "p1", byImage(tagged))
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.ahead()
-	shelf.put("registry.test/c:1", "p2", byImage(digested))
-	shelf.set(digested, "p", exampleBundle(t, "tidegauge/1.1.0"))
-	b.must(b.lookAt(stream))
+	fakes.put("registry.test/c:1", "p2", byImage(digested))
+	fakes.set(digested, "p", exampleBundle(t, "tidegauge/1.1.0"))
+	b.must(b.pollOnce(stream))
 	if row := b.imageOf(stream, tagged); row.NextTry != nil {
 		t.Errorf("tried again though nobody names it: %+v", row)
 	}
@@ -71,17 +71,17 @@ func TestNamedAgain(t *testing.T) {
 	if row := b.imageOf(stream, digested); row.Reason != "InvalidBundle" || row.NextTry != nil {
 		t.Errorf("row %+v", row)
 	}
-	shelf.set(tagged, "p", exampleBundle(t, "lighthouse/1.2.0"))
-	shelf.put("registry.test/c:1", "p3", byImage(tagged))
-	b.must(b.lookAt(stream))
+	fakes.set(tagged, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	fakes.put("registry.test/c:1", "p3", byImage(tagged))
+	b.must(b.pollOnce(stream))
 	b.ahead()
 	if row := b.imageOf(stream, tagged); row.Content == "" {
 		t.Errorf("named again, and not fetched: %+v", row)
 	}
-	shelf.put("registry.test/c:1", "p4", byImage(digested))
-	b.must(b.lookAt(stream))
+	fakes.put("registry.test/c:1", "p4", byImage(digested))
+	b.must(b.pollOnce(stream))
 	b.ahead()
-	if n := shelf.count("bundle " + digested); n != 1 {
+	if n := fakes.count("bundle " + digested); n != 1 {
 		t.Errorf("what a digest makes final was fetched %d times", n)
 	}
 }
@@ -89,30 +89,30 @@ func TestNamedAgain(t *testing.T) {
 // TestDisabledFetchesNothing proves that a catalog which is disabled asks no registry, and goes on when it is enabled.
 func TestDisabledFetchesNothing(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", byImage(digested))
-	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
 	settings := b.settings(source.Settings{Image: "registry.test/c:1", Prefetch: true})
 	stream := b.intent("harbour", events.CatalogAdded{Name: "harbour", SourceType: "image", Spec: settings})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.intent("harbour", events.CatalogChanged{SourceType: "image", Spec: settings, Disabled: true})
 	b.wants("harbour", tagged)
 	if n := b.count("catalog.fetches"); n != 0 {
 		t.Errorf("%d catalogs are to fetch something", n)
 	}
 	b.ahead()
-	b.must(b.fetch(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}))
-	c, err := b.store.Get(t.Context(), key(stream))
+	b.must(b.fetcher.fetch(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}))
+	c, err := b.store.Catalogs.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, b.clock(), fetchBatch)
-	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || shelf.count("bundle "+digested)+
-		shelf.count("bundle "+tagged) != 0 {
+	list, err := b.store.Images.Unfetched(t.Context(), c, b.clock(), fetchBatch)
+	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || fakes.count("bundle "+digested)+
+		fakes.count("bundle "+tagged) != 0 {
 		t.Errorf("due %v (%v), %d rows, asked for %d and %d times", list, err, b.count("catalog.bundle_images"),
-			shelf.count("bundle "+digested), shelf.count("bundle "+tagged))
+			fakes.count("bundle "+digested), fakes.count("bundle "+tagged))
 	}
 	b.intent("harbour", events.CatalogChanged{SourceType: "image", Spec: settings})
 	b.ahead()
-	if row := b.imageOf(stream, digested); row.Content == "" || shelf.count("bundle "+tagged) != 1 {
-		t.Errorf("enabled again: %+v, asked for the other %d times", row, shelf.count("bundle "+tagged))
+	if row := b.imageOf(stream, digested); row.Content == "" || fakes.count("bundle "+tagged) != 1 {
+		t.Errorf("enabled again: %+v, asked for the other %d times", row, fakes.count("bundle "+tagged))
 	}
 }

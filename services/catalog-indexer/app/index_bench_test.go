@@ -15,7 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
-// BenchmarkIndex indexes whole published catalogs into Postgres. It reports the first look, which
+// BenchmarkIndex indexes whole published catalogs into Postgres. It reports the first poll, which
 // stores everything, and the second, after one file was touched, which reads and decodes nothing.
 func BenchmarkIndex(b *testing.B) {
 	for archive, packages := range map[string]int{
@@ -50,7 +50,7 @@ func BenchmarkIndex(b *testing.B) {
 func (b *bench) timed(stream string) time.Duration {
 	b.t.Helper()
 	began := time.Now()
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	return time.Since(began)
 }
 
@@ -102,7 +102,7 @@ func BenchmarkOneChanged(b *testing.B) {
 	many(b, dir)
 	x := setup(b)
 	stream := x.add("certified", dir)
-	x.must(x.lookAt(stream))
+	x.must(x.pollOnce(stream))
 	versions := 10
 	for b.Loop() {
 		b.StopTimer()
@@ -110,7 +110,7 @@ func BenchmarkOneChanged(b *testing.B) {
 		write(b, dir, "p007/catalog.yaml", manyVersions("p007", versions))
 		b.StartTimer()
 		x.intent("certified", events.CatalogRefreshRequested{})
-		x.must(x.lookAt(stream))
+		x.must(x.pollOnce(stream))
 		x.queried(stream, versions)
 	}
 }
@@ -122,7 +122,7 @@ func (b *bench) queried(stream string, versions int) {
 	b.must(b.gateway.QueryRow(b.t.Context(),
 		`select p.digest from catalog_api.catalogs c join catalog_api.revision_packages p using (tenant, revision)
 		where c.stream = $1 and p.package = 'p007'`, stream).Scan(&d))
-	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
+	p, err := b.store.Documents.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
 	if len(p.Bundles) != versions {
 		b.t.Fatalf("%d versions can be queried, want %d", len(p.Bundles), versions)
@@ -130,13 +130,13 @@ func (b *bench) queried(stream string, versions int) {
 }
 
 // BenchmarkRestart takes the time from the start of the service to its first answer about a catalog of 300 packages:
-// what is served stands in Postgres, so that nothing is loaded.
+// what is served is in Postgres, so that nothing is loaded.
 func BenchmarkRestart(b *testing.B) {
 	dir := b.TempDir()
 	many(b, dir)
 	x := setup(b)
 	stream := x.add("certified", dir)
-	x.must(x.lookAt(stream))
+	x.must(x.pollOnce(stream))
 	nats := bustest.Start(b)
 	cfg := Config{Config: service.Config{
 		DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(),

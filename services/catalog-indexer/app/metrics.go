@@ -15,16 +15,16 @@ import (
 
 // metrics is what the indexer counts.
 type metrics struct {
-	looks    metric.Float64Histogram
+	polls    metric.Float64Histogram
 	contents metric.Int64Counter
 	fetches  metric.Float64Histogram
-	tally    telemetry.Tally // looks by catalog
+	tally    telemetry.Tally // polls by catalog
 }
 
 func newMetrics() (*metrics, error) {
 	m := otel.Meter("github.com/chandler-fleet/chandler/services/catalog-indexer")
-	looks, err := m.Float64Histogram("chandler.catalog.look.duration", metric.WithUnit("s"),
-		metric.WithDescription("time to look at one catalog, by outcome"),
+	polls, err := m.Float64Histogram("chandler.catalog.look.duration", metric.WithUnit("s"),
+		metric.WithDescription("time to poll one catalog, by outcome"),
 		metric.WithExplicitBucketBoundaries(.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120))
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
@@ -40,13 +40,13 @@ func newMetrics() (*metrics, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}
-	return &metrics{looks: looks, contents: contents, fetches: fetches}, nil
+	return &metrics{polls: polls, contents: contents, fetches: fetches}, nil
 }
 
-// looked counts a look at a catalog that came to an outcome.
-func (m *metrics) looked(ctx context.Context, c store.Key, outcome string, took time.Duration) {
+// polled counts a poll of a catalog that came to an outcome.
+func (m *metrics) polled(ctx context.Context, c store.Key, outcome string, took time.Duration) {
 	m.tally.Add(store.TallyKey(c.Tenant, c.Stream))
-	m.looks.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("outcome", outcome)))
+	m.polls.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("outcome", outcome)))
 }
 
 // stored counts content that was written.

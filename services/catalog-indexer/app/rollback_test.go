@@ -9,13 +9,13 @@ import (
 	"github.com/chandler-fleet/chandler/migrations"
 )
 
-// TestRollback proves that after the steps down to the release before every catalog is to be looked at anew: what it
+// TestRollback proves that after the steps down to the release before every catalog is to be polled anew: what it
 // served lay in packs, which are gone.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stream := b.add("examples", examples(t))
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	names, err := fs.Glob(migrations.FS, "catalog/*.down.sql")
 	b.must(err)
 	admin := b.db.Pool(t, "admin")

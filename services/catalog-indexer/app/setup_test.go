@@ -154,15 +154,15 @@ func (b *bench) settings(s source.Settings) string {
 
 func key(stream string) store.Key { return store.Key{Tenant: events.DefaultTenant, Stream: stream} }
 
-// lookAt looks at a catalog once.
-func (b *bench) lookAt(stream string) error {
+// pollOnce polls a catalog once.
+func (b *bench) pollOnce(stream string) error {
 	b.t.Helper()
-	return b.lookAtVariant(stream, "", 0)
+	return b.pollVariant(stream, "", 0)
 }
 
-func (b *bench) lookAtVariant(stream, variant string, attempts int) error {
+func (b *bench) pollVariant(stream, variant string, attempts int) error {
 	b.t.Helper()
-	err := b.look(b.t.Context(), bus.Scope{
+	err := b.poller.pollScope(b.t.Context(), bus.Scope{
 		Tenant: events.DefaultTenant, Cluster: stream, Namespace: variant,
 		Attempts: attempts,
 	})
@@ -232,7 +232,7 @@ func (b *bench) servedIs(stream, revision string) {
 	var d digest.Digest
 	b.must(b.gateway.QueryRow(b.t.Context(), `select p.digest from catalog_api.revision_packages r
 		join catalog_api.packages p using (tenant, digest) where r.revision = $1`, revision).Scan(&d))
-	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
+	p, err := b.store.Documents.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
 	if got, err := p.Digest(); err != nil || got != d {
 		b.t.Errorf("package document %s has the digest %s (%v)", d, got, err)
@@ -281,13 +281,13 @@ func (b *bench) rows() rows {
 	return r
 }
 
-func (b *bench) nothingTold(stream string) {
+func (b *bench) nothingRecorded(stream string) {
 	b.t.Helper()
 	var revision string
 	b.must(b.Pool.QueryRow(b.t.Context(), `select revision from catalog.catalogs where stream = $1`, stream).Scan(
 		&revision))
 	if revision != "" || len(b.facts(stream)) != 0 {
-		b.t.Errorf("served %q, told %v", revision, b.facts(stream))
+		b.t.Errorf("served %q, recorded %v", revision, b.facts(stream))
 	}
 }
 

@@ -24,7 +24,7 @@ func (b *bench) upgrade(stream, pkg, from, to string) *compare.Difference {
 	b.must(b.gateway.QueryRow(b.t.Context(),
 		`select r.digest from catalog_api.catalogs c join catalog_api.revision_packages r using (tenant, revision)
 		where c.stream = $1 and r.package = $2`, stream, pkg).Scan(&d))
-	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
+	p, err := b.store.Documents.Package(b.t.Context(), events.DefaultTenant, d)
 	b.must(err)
 	old, _ := p.Bundle(from)
 	now, _ := p.Bundle(to)
@@ -68,8 +68,8 @@ func TestUpgradesAreCompared(t *testing.T) {
 			"apiGroups")
 	edit(t, crd, "scope: Namespaced", "scope: Cluster")
 	stream := b.add("examples", dir)
-	b.must(b.lookAt(stream))
-	b.must(b.compareAll(t.Context()))
+	b.must(b.pollOnce(stream))
+	b.must(b.comparer.compareAll(t.Context()))
 
 	d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1")
 	if d == nil {
@@ -82,19 +82,19 @@ func TestUpgradesAreCompared(t *testing.T) {
 		t.Errorf("rights gained: %+v", d.Gained)
 	}
 	compared := b.count("catalog.upgrades")
-	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
+	if left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
 		compared < 2 {
 		t.Errorf("%d compared, left: %v (%v)", compared, left, err)
 	}
 
 	// One bundle of one package changes back: only edges of its new content come.
 	b.must(os.WriteFile(csv, []byte(before), 0o600))
-	b.must(b.lookAt(stream))
-	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 10)
+	b.must(b.pollOnce(stream))
+	left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 10)
 	if err != nil || len(left) != 1 || left[0].Package != "buoy" {
 		t.Errorf("to compare after a change of buoy: %v (%v)", left, err)
 	}
-	b.must(b.compareAll(t.Context()))
+	b.must(b.comparer.compareAll(t.Context()))
 	if d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1"); d == nil || len(d.Gained) != 0 || !d.Breaking() {
 		t.Errorf("after the change: %+v", d)
 	}
@@ -121,39 +121,39 @@ func TestComparingGoesOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stream := b.add("examples", examples(t))
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.compareAll(ended); !errors.Is(err, context.Canceled) {
+	if err := b.comparer.compareAll(ended); !errors.Is(err, context.Canceled) {
 		t.Fatalf("ended at once: %v", err)
 	}
-	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 100)
+	left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 100)
 	b.must(err)
 	// A process that is killed between the differences and the note that all are there.
 	for _, r := range left {
-		b.must(b.comparePackage(t.Context(), r))
+		b.must(b.comparer.comparePackage(t.Context(), r))
 		_, err := b.Pool.Exec(t.Context(), `delete from catalog.compared where digest = $1`, r.Digest)
 		b.must(err)
 	}
 	was := b.count("catalog.upgrades")
-	b.must(b.compareAll(t.Context()))
+	b.must(b.comparer.compareAll(t.Context()))
 	if now := b.count("catalog.upgrades"); now != was || was == 0 {
 		t.Errorf("%d differences, after doing it again %d", was, now)
 	}
-	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
+	if left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
 		t.Errorf("left: %v (%v)", left, err)
 	}
 }
 
-// TestSickBundleIsNoEnd: a bundle that cannot be compared is told as such, and the others go on.
-func TestSickBundleIsNoEnd(t *testing.T) {
+// TestFaultyBundleIsNoEnd: a bundle that cannot be compared is recorded as such, and the others go on.
+func TestFaultyBundleIsNoEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	dir := examples(t)
 	edit(t, find(t, dir, "buoy/0.9.1/manifests/buoys.sea.example.com.crd.yaml"), "scope: Namespaced", "scope: 3")
 	stream := b.add("examples", dir)
-	b.must(b.lookAt(stream))
-	b.must(b.compareAll(t.Context()))
+	b.must(b.pollOnce(stream))
+	b.must(b.comparer.compareAll(t.Context()))
 	d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1")
 	if d == nil || !strings.Contains(d.Problem, "buoys.sea.example.com") {
 		t.Errorf("the difference must name the definition that cannot be read: %+v", d)
@@ -188,40 +188,40 @@ properties: [{type: olm.package, value: {packageName: buoy, version: 0.9.1}}]
 `
 
 // buoys is an indexer with a catalog that names bundles by image, of which the first version is fetched.
-func buoys(t *testing.T) (*bench, *shelf, string) {
+func buoys(t *testing.T) (*bench, *fakeSources, string) {
 	t.Helper()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:1", "p1", buoyImages)
-	shelf.set("registry.test/buoy:0.9.0", "p", exampleBundle(t, "buoy/0.9.0"))
-	shelf.fail("registry.test/buoy:0.9.1", errAway)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:1", "p1", buoyImages)
+	fakes.set("registry.test/buoy:0.9.0", "p", exampleBundle(t, "buoy/0.9.0"))
+	fakes.fail("registry.test/buoy:0.9.1", errAway)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	b.ahead()
-	b.must(b.compareAll(t.Context()))
-	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
+	b.must(b.comparer.compareAll(t.Context()))
+	if left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 ||
 		b.count("catalog.upgrades") != 0 {
 		t.Fatalf("left: %v (%v), %d differences of bundles without content", left, err, b.count("catalog.upgrades"))
 	}
-	for range cap(b.published) {
-		<-b.published
+	for range cap(b.comparer.news) {
+		<-b.comparer.news
 	}
-	return b, shelf, stream
+	return b, fakes, stream
 }
 
 // TestImagesAreComparedOnceFetched: a bundle whose content comes later is compared then, and nobody has to wait
 // for the next turn.
 func TestImagesAreComparedOnceFetched(t *testing.T) {
 	t.Parallel()
-	b, shelf, stream := buoys(t)
-	shelf.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
+	b, fakes, stream := buoys(t)
+	fakes.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
 	b.again(stream)
 	b.must(b.fetchAll())
 	select {
-	case <-b.published:
+	case <-b.comparer.news:
 	default:
-		t.Error("nobody is told that there is something to compare")
+		t.Error("nothing wakes the comparer")
 	}
-	b.must(b.compareAll(t.Context()))
+	b.must(b.comparer.compareAll(t.Context()))
 	if n := b.count("catalog.upgrades"); n != 1 {
 		t.Errorf("%d differences of the fetched bundles, want 1", n)
 	}
@@ -230,19 +230,19 @@ func TestImagesAreComparedOnceFetched(t *testing.T) {
 // TestFetchedWhileCompared: content that comes while its package is compared is not overlooked.
 func TestFetchedWhileCompared(t *testing.T) {
 	t.Parallel()
-	b, shelf, stream := buoys(t)
+	b, fakes, stream := buoys(t)
 	_, err := b.Pool.Exec(t.Context(), `delete from catalog.compared`)
 	b.must(err)
-	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1)
+	left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 1)
 	b.must(err)
-	p, err := b.store.Package(t.Context(), left[0].Tenant, left[0].Digest)
+	p, err := b.store.Documents.Package(t.Context(), left[0].Tenant, left[0].Digest)
 	b.must(err)
-	before, err := b.store.ImageContents(t.Context(), left[0], imagesOf(p))
+	before, err := b.store.Upgrades.ImageContents(t.Context(), left[0], imagesOf(p))
 	b.must(err)
-	shelf.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
+	fakes.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
 	b.again(stream)
 	b.must(b.fetchAll())
-	if noted, err := b.store.PutCompared(t.Context(), left[0], imagesOf(p), before); err != nil || noted ||
+	if noted, err := b.store.Upgrades.PutCompared(t.Context(), left[0], imagesOf(p), before); err != nil || noted ||
 		len(before) != 1 {
 		t.Errorf("noted as compared: %v (%v), with %v", noted, err, before)
 	}
@@ -252,10 +252,10 @@ func TestFetchedWhileCompared(t *testing.T) {
 // another catalog hold up nothing and are not taken; what a digest names is, from any catalog that is there.
 func TestForeignImagesAreNotCompared(t *testing.T) {
 	t.Parallel()
-	b, shelf, _ := buoys(t)
-	shelf.set("examples", "p", os.DirFS("../../../examples/catalog"))
+	b, fakes, _ := buoys(t)
+	fakes.set("examples", "p", os.DirFS("../../../examples/catalog"))
 	other := b.add("examples", "examples")
-	b.must(b.lookAt(other))
+	b.must(b.pollOnce(other))
 	gone := b.intent("gone", events.CatalogAdded{Name: "gone", SourceType: "directory", Spec: b.body(t.TempDir())})
 	b.intent("gone", events.CatalogRemoved{})
 	var content string
@@ -269,12 +269,12 @@ func TestForeignImagesAreNotCompared(t *testing.T) {
 		b.must(err)
 		_, err = b.Pool.Exec(t.Context(), `delete from catalog.compared where package = 'buoy'`)
 		b.must(err)
-		b.must(b.compareAll(t.Context()))
-		if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
+		b.must(b.comparer.compareAll(t.Context()))
+		if left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
 			t.Errorf("left: %v (%v)", left, err)
 		}
 	}
-	b.must(b.compareAll(t.Context()))
+	b.must(b.comparer.compareAll(t.Context()))
 	before := b.count("catalog.upgrades")
 	row("catalog:never", content, false)
 	row(gone, content, false)
@@ -294,11 +294,11 @@ func TestUnreadablePackageIsPassedOver(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stream := b.add("examples", examples(t))
-	b.must(b.lookAt(stream))
+	b.must(b.pollOnce(stream))
 	_, err := b.Pool.Exec(t.Context(), `update catalog.packages set recipe = 'damaged' where package = 'buoy'`)
 	b.must(err)
-	b.must(b.compareAll(t.Context()))
-	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 100)
+	b.must(b.comparer.compareAll(t.Context()))
+	left, err := b.store.Upgrades.Uncompared(t.Context(), store.PackageRef{}, 100)
 	if err != nil || len(left) != 1 || left[0].Package != "buoy" || b.count("catalog.upgrades") == 0 {
 		t.Errorf("left: %v (%v), %d differences", left, err, b.count("catalog.upgrades"))
 	}

@@ -11,62 +11,62 @@ import (
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
-// choose puts the image that is meant into the settings, as the version of Kubernetes says it (R-CAT-92). A look at a
-// templated catalog as such settles its variants; its own source is looked at only as long as the image that
-// it falls back to is used. It is false where there is nothing to look at.
-func (a *App) choose(ctx context.Context, l *looking) (bool, error) {
+// choose puts the image that is meant into the settings, as the version of Kubernetes says it (R-CAT-92). A poll of a
+// templated catalog as such settles its variants; its own source is polled only as long as the image that
+// it falls back to is used. It is false where there is nothing to poll.
+func (r *poller) choose(ctx context.Context, p *polling) (bool, error) {
 	version := ""
-	if l.catalog.Templated {
-		uses, err := a.store.Uses(ctx, l.catalog)
+	if p.catalog.Templated {
+		uses, err := r.store.Catalogs.Uses(ctx, p.catalog)
 		if err != nil {
 			return false, err
 		}
-		if l.catalog.Variant == "" {
-			if own, err := a.settle(ctx, l, uses); err != nil || !own {
+		if p.catalog.Variant == "" {
+			if own, err := r.settle(ctx, p, uses); err != nil || !own {
 				return false, err
 			}
 		}
-		if version = versionOf(uses, l.catalog.Variant); version == "" && l.catalog.Variant != "" {
+		if version = versionOf(uses, p.catalog.Variant); version == "" && p.catalog.Variant != "" {
 			return false, nil // not used any more
 		}
 	}
-	r, err := source.Resolve(l.settings, version)
-	l.out.Report.Template, l.out.Report.TemplateMessage = r.Reason, r.Message
+	image, err := source.Resolve(p.settings, version)
+	p.out.Report.Template, p.out.Report.TemplateMessage = image.Reason, image.Message
 	if err != nil {
-		return false, a.refuse(ctx, l, reasonTemplate, err)
+		return false, r.refuse(ctx, p, reasonTemplate, err)
 	}
-	l.settings.Image, l.settings.Template = r.Image, ""
-	l.out.Report.Reference = r.Image
+	p.settings.Image, p.settings.Template = image.Image, ""
+	p.out.Report.Reference = image.Image
 	return true, nil
 }
 
-// settle makes the variants that are in use, and has new ones looked at. It is true where the catalog's own source is
+// settle makes the variants that are in use, and has new ones polled. It is true where the catalog's own source is
 // used beside them: by clusters whose version is not known, or by nobody yet.
-func (a *App) settle(ctx context.Context, l *looking, uses []store.Use) (own bool, err error) {
+func (r *poller) settle(ctx context.Context, p *polling, uses []store.Use) (own bool, err error) {
 	references := map[string]string{}
 	var minors []string
 	for _, u := range uses {
 		if u.Minor == "" {
 			continue
 		}
-		r, _ := source.Resolve(l.settings, u.Version) // what is wrong is told by the look at the variant
-		references[u.Minor] = r.Image
+		image, _ := source.Resolve(p.settings, u.Version) // what is wrong is recorded by the poll of the variant
+		references[u.Minor] = image.Image
 		minors = append(minors, u.Minor)
 	}
-	err = a.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		keys, err := a.store.PutVariants(ctx, tx, l.catalog, references)
+	err = r.pool.Tx(ctx, func(tx pgx.Tx) error {
+		keys, err := store.PutVariants(ctx, tx, p.catalog, references)
 		if err != nil {
 			return err
 		}
-		return a.lanes.Mark(ctx, tx, l.lane, scopes(keys, l.out.Meta.Causation, l.out.Meta.TraceParent)...)
+		return r.lanes.Mark(ctx, tx, p.lane, scopes(keys, p.out.Meta.Causation, p.out.Meta.TraceParent)...)
 	})
 	if err != nil {
 		return false, err
 	}
-	a.lanes.Wake()
-	_, malformed := source.Variables(l.settings.Template)
-	if len(minors) == len(uses) && len(uses) > 0 || l.settings.Image == "" && malformed == nil {
-		return false, a.store.Settled(ctx, l.catalog, settledMessage(minors))
+	r.lanes.Wake()
+	_, malformed := source.Variables(p.settings.Template)
+	if len(minors) == len(uses) && len(uses) > 0 || p.settings.Image == "" && malformed == nil {
+		return false, r.store.Outcomes.Settled(ctx, p.catalog, settledMessage(minors))
 	}
 	return true, nil
 }

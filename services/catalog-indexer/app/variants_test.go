@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// tell appends an event of another service to the stream of a natural key, and lets the indexer take it.
-func (b *bench) tell(w events.Writer, kind events.Kind, name string, p events.Payload) {
+// appendTo appends an event of another service to the stream of a natural key, and lets the indexer take it.
+func (b *bench) appendTo(w events.Writer, kind events.Kind, name string, p events.Payload) {
 	b.t.Helper()
 	pool := b.gateway
 	if w != events.Gateway {
@@ -39,10 +39,10 @@ func (b *bench) tell(w events.Writer, kind events.Kind, name string, p events.Pa
 	b.catchUp()
 }
 
-// secretEvent tells of a credential.
+// secretEvent is the event of a credential.
 func (b *bench) secretEvent(name string, p events.Payload) {
 	b.t.Helper()
-	b.tell(events.Gateway, events.KindCatalogSecret, name, p)
+	b.appendTo(events.Gateway, events.KindCatalogSecret, name, p)
 }
 
 // secretIs stores a docker configuration as the gateway does.
@@ -63,7 +63,7 @@ func (b *bench) secretIs(name, value string, to age.Recipient) {
 // cluster registers a cluster that runs a version of Kubernetes; "" is not known yet.
 func (b *bench) cluster(name, version string) {
 	b.t.Helper()
-	b.tell(events.Gateway, events.KindCluster, name, events.ClusterRegistered{Name: name})
+	b.appendTo(events.Gateway, events.KindCluster, name, events.ClusterRegistered{Name: name})
 	if version != "" {
 		b.runs(name, version)
 	}
@@ -72,13 +72,13 @@ func (b *bench) cluster(name, version string) {
 // runs says which version a cluster runs.
 func (b *bench) runs(name, version string) {
 	b.t.Helper()
-	b.tell(events.Installer, events.KindCluster, name, events.ClusterObserved{
+	b.appendTo(events.Installer, events.KindCluster, name, events.ClusterObserved{
 		State: "Connected", KubernetesVersion: version,
 	})
 }
 
-// lookAtAll looks at everything that is marked, until nothing is.
-func (b *bench) lookAtAll() {
+// pollAll polls everything that is marked, until nothing is.
+func (b *bench) pollAll() {
 	b.t.Helper()
 	for {
 		rows, err := b.Pool.Query(b.t.Context(), `delete from catalog.dirty returning cluster, namespace`)
@@ -90,7 +90,7 @@ func (b *bench) lookAtAll() {
 			return
 		}
 		for _, k := range list {
-			b.must(b.lookAtVariant(k.Stream, k.Variant, 0))
+			b.must(b.pollVariant(k.Stream, k.Variant, 0))
 		}
 	}
 }
@@ -109,15 +109,15 @@ func (b *bench) variants(stream string) []string {
 // in use, that it follows an upgrade of a cluster by itself, and that a variant goes with its last cluster (R-CAT-92).
 func TestTemplatedReference(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:v1.33", "p33", good)
-	shelf.put("registry.test/c:v1.34", "p34", newer)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:v1.33", "p33", good)
+	fakes.put("registry.test/c:v1.34", "p34", newer)
 	b.cluster("east", "v1.33.4")
 	b.cluster("west", "v1.33.9+k3s1")
 	stream := b.image("harbour", source.Settings{
 		Template: "registry.test/c:v{kube_major_version}.{kube_minor_version}",
 	})
-	b.lookAtAll()
+	b.pollAll()
 	s := b.status(stream, "1.33")
 	if s.State != "Ready" || s.Reference != "registry.test/c:v1.33" || s.Template != "AllTemplatesResolved" ||
 		s.Revision == "" {
@@ -131,7 +131,7 @@ func TestTemplatedReference(t *testing.T) {
 	b.servedIs(stream, s.Revision) // without a cluster: that of the newest minor
 
 	b.runs("east", "v1.34.0")
-	b.lookAtAll()
+	b.pollAll()
 	if got := b.variants(stream); !slices.Equal(got, []string{"1.33", "1.34"}) {
 		t.Fatalf("variants %v", got)
 	}
@@ -141,20 +141,20 @@ func TestTemplatedReference(t *testing.T) {
 	}
 	b.servedIs(stream, newest.Revision)
 
-	b.tell(events.Gateway, events.KindCluster, "west", events.ClusterRemoved{Name: "west"})
-	b.lookAtAll()
+	b.appendTo(events.Gateway, events.KindCluster, "west", events.ClusterRemoved{Name: "west"})
+	b.pollAll()
 	if got := b.variants(stream); !slices.Equal(got, []string{"1.34"}) {
 		t.Errorf("variants %v", got)
 	}
 	// A version that comes back begins anew: the resolver has forgotten it, too.
 	b.runs("east", "v1.33.4")
-	b.lookAtAll()
+	b.pollAll()
 	facts = b.facts(stream)
 	if p := facts[len(facts)-1].(events.CatalogRevisionPublished); p.Variant != "1.33" || p.Previous != "" ||
 		p.Revision != s.Revision {
 		t.Errorf("last fact %+v", p)
 	}
-	if n := shelf.count("open registry.test/c:v1.34"); n != 1 {
+	if n := fakes.count("open registry.test/c:v1.34"); n != 1 {
 		t.Errorf("1.34 was pulled %d times", n)
 	}
 }
@@ -162,12 +162,12 @@ func TestTemplatedReference(t *testing.T) {
 // TestOneVariantFails proves that a tag which is missing for one version is the trouble of that version alone.
 func TestOneVariantFails(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:v1.33", "p33", good)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:v1.33", "p33", good)
 	b.cluster("east", "v1.33.4")
 	b.cluster("west", "v1.34.1")
 	stream := b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
-	b.lookAtAll()
+	b.pollAll()
 	if s := b.status(stream, "1.33"); s.State != "Ready" {
 		t.Errorf("1.33: %+v", s)
 	}
@@ -181,18 +181,18 @@ func TestOneVariantFails(t *testing.T) {
 	}
 }
 
-// TestFallback proves what stands in where a template cannot be resolved: the image, seen in the condition; without an
+// TestFallback proves what is used where a template cannot be resolved: the image, seen in the condition; without an
 // image the catalog stops with a reason (R-CAT-93).
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:latest", "p", good)
-	shelf.put("registry.test/c:v1.33", "p33", newer)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:latest", "p", good)
+	fakes.put("registry.test/c:v1.33", "p33", newer)
 	const template = "registry.test/c:v1.{kube_minor_version}"
 	with := b.image("with", source.Settings{Template: template, Image: "registry.test/c:latest"})
 	without := b.image("without", source.Settings{Template: template})
 	broken := b.image("broken", source.Settings{Template: "registry.test/c:{platform_version}"})
-	b.lookAtAll()
+	b.pollAll()
 	if s := b.status(with, ""); s.State != "Ready" || s.Reference != "registry.test/c:latest" ||
 		s.Template != "UnableToResolve" {
 		t.Errorf("with an image: %+v", s)
@@ -209,17 +209,17 @@ func TestFallback(t *testing.T) {
 	// A cluster whose version is not known keeps the fallback in use; one that is known gets its own.
 	b.cluster("east", "")
 	b.cluster("west", "v1.33.0")
-	b.lookAtAll()
+	b.pollAll()
 	if s := b.status(with, "1.33"); s.State != "Ready" || s.Reference != "registry.test/c:v1.33" {
 		t.Errorf("1.33: %+v", s)
 	}
-	if s := b.status(with, ""); s.NextLook == nil {
-		t.Errorf("the fallback is not looked at any more: %+v", s)
+	if s := b.status(with, ""); s.NextPoll == nil {
+		t.Errorf("the fallback is not polled any more: %+v", s)
 	}
 	b.runs("east", "v1.33.1")
-	b.lookAtAll()
-	if s := b.status(with, ""); s.NextLook != nil || s.Message != "served by version of Kubernetes: 1.33" {
-		t.Errorf("the fallback is looked at though nobody uses it: %+v", s)
+	b.pollAll()
+	if s := b.status(with, ""); s.NextPoll != nil || s.Message != "served by version of Kubernetes: 1.33" {
+		t.Errorf("the fallback is polled though nobody uses it: %+v", s)
 	}
 }
 
@@ -227,57 +227,57 @@ func TestFallback(t *testing.T) {
 // while a newer variant is read for the first time.
 func TestNewVariantIsNoEmptyCatalog(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:v1.33", "p33", good)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:v1.33", "p33", good)
 	b.cluster("east", "v1.33.4")
 	stream := b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
-	b.lookAtAll()
+	b.pollAll()
 	served := b.status(stream, "1.33").Revision
 	b.cluster("west", "v1.34.0")
-	b.lookAtAll() // there is no image for it yet
+	b.pollAll() // there is no image for it yet
 	if s := b.status(stream, "1.34"); s.State != "Failed" || s.Revision != "" {
 		t.Errorf("1.34: %+v", s)
 	}
 	b.servedIs(stream, served)
-	shelf.put("registry.test/c:v1.34", "p34", newer)
-	b.must(b.lookAtVariant(stream, "1.34", 0))
+	fakes.put("registry.test/c:v1.34", "p34", newer)
+	b.must(b.pollVariant(stream, "1.34", 0))
 	b.servedIs(stream, b.status(stream, "1.34").Revision)
 }
 
-// TestFallbackMended proves that the end of a failure is told, also where the image that failed was not used in
+// TestFallbackRecovers proves that the end of a failure is recorded, also where the image that failed was not used in
 // between.
-func TestFallbackMended(t *testing.T) {
+func TestFallbackRecovers(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:latest", "p1", good)
-	shelf.put("registry.test/c:v1.33", "p33", newer)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:latest", "p1", good)
+	fakes.put("registry.test/c:v1.33", "p33", newer)
 	b.cluster("east", "")
 	stream := b.image("harbour", source.Settings{
 		Image:    "registry.test/c:latest",
 		Template: "registry.test/c:v1.{kube_minor_version}",
 	})
-	b.lookAtAll()
+	b.pollAll()
 	served := b.status(stream, "").Revision
-	shelf.put("registry.test/c:latest", "p2", "schema: olm.package\nname: broken\n")
-	b.must(b.lookAt(stream))
+	fakes.put("registry.test/c:latest", "p2", "schema: olm.package\nname: broken\n")
+	b.must(b.pollOnce(stream))
 	b.runs("east", "v1.33.1")
-	b.lookAtAll() // settled: nobody uses the fallback
-	shelf.put("registry.test/c:latest", "p3", good)
+	b.pollAll() // settled: nobody uses the fallback
+	fakes.put("registry.test/c:latest", "p3", good)
 	b.cluster("west", "")
-	b.lookAtAll()
-	var told []string
+	b.pollAll()
+	var recorded []string
 	for _, f := range b.facts(stream) {
 		switch p := f.(type) {
 		case events.CatalogRevisionPublished:
 			if p.Variant == "" {
-				told = append(told, p.Revision)
+				recorded = append(recorded, p.Revision)
 			}
 		case events.CatalogLoadFailed:
-			told = append(told, "failed")
+			recorded = append(recorded, "failed")
 		}
 	}
-	if !slices.Equal(told, []string{served, "failed", served}) {
-		t.Errorf("told %q", told)
+	if !slices.Equal(recorded, []string{served, "failed", served}) {
+		t.Errorf("recorded %q", recorded)
 	}
 }
 
@@ -285,16 +285,16 @@ func TestFallbackMended(t *testing.T) {
 // collected then, though no other one took its place.
 func TestLastRevisionOfAVariant(t *testing.T) {
 	t.Parallel()
-	b, shelf := shelved(t)
-	shelf.put("registry.test/c:v1.33", "p33", good)
-	shelf.put("registry.test/c:v1.34", "p34", newer)
+	b, fakes := faked(t)
+	fakes.put("registry.test/c:v1.33", "p33", good)
+	fakes.put("registry.test/c:v1.34", "p34", newer)
 	b.cluster("east", "v1.33.1")
 	b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
-	b.lookAtAll()
+	b.pollAll()
 	_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'`)
 	b.must(err)
 	b.runs("east", "v1.34.1")
-	b.lookAtAll()
+	b.pollAll()
 	_, err = b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'
 		where variant = '1.34'`)
 	b.must(err)
@@ -302,7 +302,7 @@ func TestLastRevisionOfAVariant(t *testing.T) {
 		_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1)
 			where variant = '1.33' and ended is not null`, c.age)
 		b.must(err)
-		_, err = b.store.Collect(t.Context(), DefaultRetention)
+		_, err = b.store.Collector.Collect(t.Context(), DefaultRetention)
 		b.must(err)
 		if n := b.count("catalog.revisions"); n != c.left {
 			t.Errorf("%d days after the variant went there are %d revisions, want %d", c.age, n, c.left)

@@ -20,14 +20,14 @@ type batch struct {
 	packages []packageRow
 	touched  []digest.Digest // contents that are stored and relied upon
 	recalled []digest.Digest // keys of remembered values that were used
-	shelves  []*shelf
+	indexes  []*chunkIndex
 	packs    []newPack
 	bytes    int // of new chunks
 }
 
 // row is a value as a recipe. Its packs have ids once the batch's are stored.
 type row struct {
-	shelf  *shelf
+	index  *chunkIndex
 	size   int
 	recipe content.Recipe
 }
@@ -50,7 +50,7 @@ type packageRow struct {
 }
 
 type newPack struct {
-	shelf *shelf
+	index *chunkIndex
 	content.Numbered
 	digest digest.Digest
 	data   []byte
@@ -62,18 +62,18 @@ func (b *batch) rows() int {
 
 func (b *batch) empty() bool { return b.rows() == 0 }
 
-// use notes that a shelf has something for this batch.
-func (b *batch) use(s *shelf) {
-	if !slices.Contains(b.shelves, s) {
-		b.shelves = append(b.shelves, s)
+// use notes that a chunk index has something for this batch.
+func (b *batch) use(s *chunkIndex) {
+	if !slices.Contains(b.indexes, s) {
+		b.indexes = append(b.indexes, s)
 	}
 }
 
-// take takes the packs from the shelves: from here on the batch belongs to who writes it.
+// take takes the packs from the chunk indexes: from here on the batch belongs to who writes it.
 func (b *batch) take() {
-	for _, s := range b.shelves {
+	for _, s := range b.indexes {
 		for _, p := range s.Take() {
-			b.packs = append(b.packs, newPack{shelf: s, Numbered: p})
+			b.packs = append(b.packs, newPack{index: s, Numbered: p})
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (b *batch) take() {
 func (r row) ids() string {
 	var list []int64
 	for _, n := range r.recipe.Packs() {
-		list = append(list, r.shelf.ids[n])
+		list = append(list, r.index.ids[n])
 	}
 	return array(list)
 }
@@ -100,7 +100,7 @@ func array(list []int64) string {
 }
 
 // putBatch packs a batch and writes it.
-func (s *Store) putBatch(ctx context.Context, tenant string, packer *content.Packer, b *batch) error {
+func (s *Contents) putBatch(ctx context.Context, tenant string, packer *content.Packer, b *batch) error {
 	for i := range b.packs {
 		p := &b.packs[i]
 		p.data = packer.Pack(p.Raw)
@@ -135,7 +135,7 @@ func (s *Store) putBatch(ctx context.Context, tenant string, packer *content.Pac
 
 // putPacks writes packs and learns their ids. One that is there keeps its id.
 func putPacks(ctx context.Context, tx pgx.Tx, tenant string, packs []newPack) error {
-	var digests, shelves []string
+	var digests, indexes []string
 	var sizes []int
 	var data [][]byte
 	ids := make(map[digest.Digest]int64, len(packs))
@@ -144,12 +144,12 @@ func putPacks(ctx context.Context, tx pgx.Tx, tenant string, packs []newPack) er
 			continue
 		}
 		ids[p.digest] = 0
-		digests, shelves, sizes, data = append(digests, string(p.digest)), append(shelves, p.shelf.name),
+		digests, indexes, sizes, data = append(digests, string(p.digest)), append(indexes, p.index.name),
 			append(sizes, p.Size()), append(data, p.data)
 	}
 	rows, err := tx.Query(ctx, `insert into catalog.packs as p (tenant, digest, shelf, size, data)
 		select $1, d, s, n, b from unnest($2::text[], $3::text[], $4::int[], $5::bytea[]) as u(d, s, n, b) order by d
-		on conflict (tenant, digest) do update set shelf = p.shelf returning digest, id`, tenant, digests, shelves, sizes, data)
+		on conflict (tenant, digest) do update set shelf = p.shelf returning digest, id`, tenant, digests, indexes, sizes, data)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func putPacks(ctx context.Context, tx pgx.Tx, tenant string, packs []newPack) er
 		return err
 	}
 	for _, p := range packs {
-		p.shelf.ids[p.Number] = ids[p.digest]
+		p.index.ids[p.Number] = ids[p.digest]
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (b *batch) sources(ctx context.Context, tx pgx.Tx, tenant string) error {
 	}
 	if there != len(ids) {
 		return errs.New(errs.Conflict,
-			"%d of %d packs that new bundles share chunks with were collected meanwhile; looking again", len(ids)-there,
+			"%d of %d packs that new bundles share chunks with were collected meanwhile; polling again", len(ids)-there,
 			len(ids))
 	}
 	return nil
@@ -196,7 +196,7 @@ func (b *batch) sources(ctx context.Context, tx pgx.Tx, tenant string) error {
 
 func (r row) names(ids map[int64]bool) {
 	for _, n := range r.recipe.Packs() {
-		ids[r.shelf.ids[n]] = true
+		ids[r.index.ids[n]] = true
 	}
 }
 
@@ -219,7 +219,7 @@ func putDecoded(ctx context.Context, tx pgx.Tx, tenant string, batch []decodedRo
 	for i, d := range batch {
 		keys[i], contents[i], recipes[i], packs[i] = string(d.key), string(d.content), d.recipe.Encode(), d.ids()
 	}
-	// The same text may stand in two places of a catalog.
+	// The same text may be in two places of a catalog.
 	_, err := tx.Exec(ctx, `insert into catalog.decoded (tenant, key, content, recipe, packs)
 		select distinct on (k) $1, k, c, r, p::bigint[]
 		from unnest($2::text[], $3::text[], $4::bytea[], $5::text[]) as u(k, c, r, p)

@@ -13,10 +13,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// Collector removes what nobody refers to.
+type Collector struct {
+	pool      *pg.Pool
+	documents *Documents
+}
+
 const (
 	// Grace is how long the collector leaves alone what nothing refers to: it may be of a load that is not
 	// published yet. The longest load known takes minutes; a day also lets a catalog that fails to publish
-	// be mended without being read from its source again.
+	// be corrected without being read from its source again.
 	Grace = 24 * time.Hour
 	// MinRetention is the shortest retention: decisions are made on what is served, and write down what
 	// they refer to when they are made, so that it must outlive its service by more than the longest of them.
@@ -66,15 +72,15 @@ func (c Collected) Total() int {
 //	plans (resolver_api), installed operators (installer_api), fetched bundle images → contents
 //	bundles and remembered values → packs
 //
-// Steps go from what refers to what is referred to, each row in one transaction with the look at who
+// Steps go from what refers to what is referred to, each row in one transaction with the query for who
 // refers to it, so that a process that is killed anywhere leaves only garbage for the next turn.
-func (s *Store) Collect(ctx context.Context, retention time.Duration) (Collected, error) {
+func (g *Collector) Collect(ctx context.Context, retention time.Duration) (Collected, error) {
 	c := Collected{Rows: map[string]int{}}
-	if err := s.noteContents(ctx, &c); err != nil {
+	if err := g.noteContents(ctx, &c); err != nil {
 		return c, err
 	}
 	for _, step := range collectSteps() {
-		if err := s.collect(ctx, step, retention, &c); err != nil {
+		if err := g.collect(ctx, step, retention, &c); err != nil {
 			return c, fmt.Errorf("collect %s: %w", step.kind, err)
 		}
 	}
@@ -82,11 +88,11 @@ func (s *Store) Collect(ctx context.Context, retention time.Duration) (Collected
 }
 
 // collect carries out one step until nothing is left of it.
-func (s *Store) collect(ctx context.Context, step collectStep, retention time.Duration, c *Collected) error {
+func (g *Collector) collect(ctx context.Context, step collectStep, retention time.Duration, c *Collected) error {
 	for {
 		var rows int
 		var bytes int64
-		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
+		err := g.pool.Tx(ctx, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `set local lock_timeout = '`+collectWait+`'`); err != nil {
 				return err
 			}
@@ -106,10 +112,10 @@ func (s *Store) collect(ctx context.Context, step collectStep, retention time.Du
 
 // noteContents fills in what package documents refer to that a release before has stored. One that cannot be
 // read is passed over; what it may refer to stays (collectSteps).
-func (s *Store) noteContents(ctx context.Context, c *Collected) error {
+func (g *Collector) noteContents(ctx context.Context, c *Collected) error {
 	var tenant, d string
 	for {
-		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages
+		err := g.pool.QueryRow(ctx, `select tenant, digest from catalog.packages
 			where contents is null and (tenant, digest) > ($1, $2)
 			order by 1, 2 limit 1`, tenant, d).Scan(&tenant, &d)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -118,7 +124,7 @@ func (s *Store) noteContents(ctx context.Context, c *Collected) error {
 		if err != nil {
 			return pg.Err(err)
 		}
-		p, err := s.Package(ctx, tenant, digest.Digest(d))
+		p, err := g.documents.Package(ctx, tenant, digest.Digest(d))
 		switch {
 		case err != nil && (ctx.Err() != nil || errs.Is(err, errs.Unavailable)):
 			return err
@@ -126,7 +132,7 @@ func (s *Store) noteContents(ctx context.Context, c *Collected) error {
 			c.PassedOver = append(c.PassedOver, fmt.Errorf("package document %s of tenant %s: %w", d, tenant, err))
 			continue
 		}
-		if _, err := s.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`,
+		if _, err := g.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`,
 			tenant, d, contentRefs(p)); err != nil {
 			return pg.Err(err)
 		}

@@ -18,7 +18,7 @@ import (
 
 // TestCollectBesidePublications proves that the exclusion alone, without any grace, never lets a revision
 // be served with a hole: everything that is stored and not published is taken at once, in the middle of
-// loads and publications, which then look again (DESIGN D3).
+// loads and publications, which then poll again (DESIGN D3).
 func TestCollectBesidePublications(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -56,7 +56,7 @@ func TestCollectBesidePublications(t *testing.T) {
 	}
 	close(turns)
 	w.must(<-done)
-	t.Logf("%d looks were repeated", again)
+	t.Logf("%d polls were repeated", again)
 }
 
 // collectGreedily takes everything that nothing refers to, however fresh, at each turn. A turn that gave up
@@ -83,11 +83,11 @@ func (w *world) collectFresh() error {
 			return pg.Err(err)
 		}
 	}
-	_, err := w.Collect(w.t.Context(), MinRetention)
+	_, err := w.Collector.Collect(w.t.Context(), MinRetention)
 	return err
 }
 
-// indexAll does what a look does: contents, documents, and the revision with the pointer to it.
+// indexAll does what a poll does: contents, documents, and the revision with the pointer to it.
 func (w *world) indexAll(n int, list []load.Content, between func()) error {
 	ctx := w.t.Context()
 	p := catalog.Package{Name: "buoy", Description: fmt.Sprint(n)}
@@ -104,7 +104,7 @@ func (w *world) indexAll(n int, list []load.Content, between func()) error {
 	}
 	between()
 	digests := map[string]digest.Digest{p.Name: d}
-	if err := w.PutPackages(ctx, tenant, []catalog.Package{p}, digests); err != nil {
+	if err := w.Documents.PutPackages(ctx, tenant, []catalog.Package{p}, digests); err != nil {
 		return err
 	}
 	between()

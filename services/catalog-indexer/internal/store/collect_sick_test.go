@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
-// TestUnreadableDocument proves that a document of the release before which cannot be read is told of and ends nothing:
-// others are looked through, garbage goes, and what the document may refer to stays (DESIGN D3).
+// TestUnreadableDocument proves that a document of the release before which cannot be read is logged and ends nothing:
+// others are examined, garbage goes, and what the document may refer to stays (DESIGN D3).
 func TestUnreadableDocument(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -22,7 +22,7 @@ func TestUnreadableDocument(t *testing.T) {
 		p := catalog.Package{Name: name, Bundles: []catalog.Bundle{{Name: "a", Content: c.Digest}}}
 		d, err := p.Digest()
 		w.must(err)
-		w.must(w.PutPackages(t.Context(), tenant, []catalog.Package{p}, map[string]digest.Digest{name: d}))
+		w.must(w.Documents.PutPackages(t.Context(), tenant, []catalog.Package{p}, map[string]digest.Digest{name: d}))
 		w.exec(`update catalog.packages set contents = null, touched = 'infinity' where digest = $1`, d)
 		return d
 	}
@@ -31,18 +31,19 @@ func TestUnreadableDocument(t *testing.T) {
 	garbage := catalog.Package{Name: "garbage"}
 	d, err := garbage.Digest()
 	w.must(err)
-	w.must(w.PutPackages(t.Context(), tenant, []catalog.Package{garbage}, map[string]digest.Digest{"garbage": d}))
+	w.must(w.Documents.PutPackages(t.Context(), tenant, []catalog.Package{garbage},
+		map[string]digest.Digest{"garbage": d}))
 	_, err = w.load(t.Context(), list[3:]) // nothing that was there before can refer to it
 	w.must(err)
 	w.exec(`update catalog.packages set touched = now() - interval '2 days' where digest = $1`, d)
 	w.exec(`update catalog.contents set touched = now() - interval '2 days'`)
 
-	c, err := w.Collect(t.Context(), MinRetention)
+	c, err := w.Collector.Collect(t.Context(), MinRetention)
 	if err != nil || len(c.PassedOver) != 1 || !strings.Contains(c.PassedOver[0].Error(), string(sick)) {
 		t.Fatalf("passed over %v, %v", c.PassedOver, err)
 	}
 	if n := w.count(`select count(*) from catalog.packages where digest = $1 and contents is not null`, sound); n != 1 {
-		t.Error("the sound document was not looked through")
+		t.Error("the sound document was not examined")
 	}
 	if c.Rows["packages"] != 1 || c.Rows["contents"] != 1 {
 		t.Errorf("collected %v, want the unused document and the content that came later", c.Rows)
@@ -63,12 +64,12 @@ func TestImagesOfRemovedCatalogs(t *testing.T) {
 		w.exec(
 			`insert into catalog.bundle_images (tenant, catalog, image, package, bundle) values ($1, $2, 'i', 'p', 'b')`, tenant, stream)
 	}
-	_, err := w.Collect(t.Context(), 4*MinRetention)
+	_, err := w.Collector.Collect(t.Context(), 4*MinRetention)
 	w.must(err)
 	if n := w.count(`select count(*) from catalog.bundle_images where catalog <> 'never'`); n != 2 {
 		t.Errorf("%d rows within the retention", n)
 	}
-	_, err = w.Collect(t.Context(), 2*MinRetention)
+	_, err = w.Collector.Collect(t.Context(), 2*MinRetention)
 	w.must(err)
 	if n := w.count(`select count(*) from catalog.bundle_images where catalog = 'there'`); n != 1 ||
 		w.count(`select count(*) from catalog.bundle_images`) != 1 {

@@ -77,7 +77,7 @@ func (s *sea) storeContents() {
 	for p := range 3 {
 		s.contents = append(s.contents, versions(fmt.Sprintf("p%d", p), 6, 20_000)...)
 	}
-	writer, err := s.Contents(s.t.Context(), s.tenant)
+	writer, err := s.Contents.Writer(s.t.Context(), s.tenant)
 	s.must(err)
 	for i, c := range s.contents {
 		s.must(writer.Keep(c))
@@ -86,7 +86,7 @@ func (s *sea) storeContents() {
 		}
 		if i%5 == 4 { // several packs
 			s.must(writer.Flush())
-			writer, err = s.Contents(s.t.Context(), s.tenant)
+			writer, err = s.Contents.Writer(s.t.Context(), s.tenant)
 			s.must(err)
 		}
 	}
@@ -118,7 +118,8 @@ func (s *sea) storeDocs() {
 		}
 		d, err := p.Digest()
 		s.must(err)
-		s.must(s.PutPackages(s.t.Context(), s.tenant, []catalog.Package{p}, map[string]digest.Digest{p.Name: d}))
+		s.must(s.Documents.PutPackages(s.t.Context(), s.tenant, []catalog.Package{p},
+			map[string]digest.Digest{p.Name: d}))
 		if s.chance(3) { // as a release before has stored it
 			s.exec(`update catalog.packages set contents = null where tenant = $1 and digest = $2`, s.tenant, d)
 		}
@@ -256,13 +257,13 @@ func (s *sea) conclude() {
 func (s *sea) nothingLost() {
 	s.t.Helper()
 	for _, c := range s.contents {
-		if got, err := s.Content(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] &&
+		if got, err := s.Contents.Read(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] &&
 			(err != nil || len(got) != len(c.Canonical)) {
 			s.t.Fatalf("%s of %s is referred to and cannot be read: %v", c.Bundle, s.tenant, err)
 		}
 	}
 	for d := range s.docs {
-		if _, err := s.Package(s.t.Context(), s.tenant, d); s.keepDoc[string(d)] && err != nil {
+		if _, err := s.Documents.Package(s.t.Context(), s.tenant, d); s.keepDoc[string(d)] && err != nil {
 			s.t.Fatalf("%s: %v", s.tenant, err)
 		}
 	}
@@ -331,10 +332,10 @@ func TestCollect(t *testing.T) {
 		s.fill()
 		seas = append(seas, s)
 	}
-	w.must(w.noteContents(t.Context(), &Collected{}))
+	w.must(w.Collector.noteContents(t.Context(), &Collected{}))
 	for _, step := range collectSteps() { // a process that is killed behind each
 		c := Collected{Rows: map[string]int{}}
-		w.must(w.collect(t.Context(), step, testRetention, &c))
+		w.must(w.Collector.collect(t.Context(), step, testRetention, &c))
 		if c.Total() == 0 && !slices.Contains([]string{"search", "compared", "upgrades"}, step.kind) {
 			t.Errorf("no %s were collected: the test proves nothing of them", step.kind)
 		}
@@ -345,7 +346,7 @@ func TestCollect(t *testing.T) {
 	for _, s := range seas {
 		s.exact()
 	}
-	again, err := w.Collect(t.Context(), testRetention)
+	again, err := w.Collector.Collect(t.Context(), testRetention)
 	if err != nil || again.Total() != 0 || again.Bytes != 0 {
 		t.Errorf("the second turn: %+v %v", again, err)
 	}
@@ -365,7 +366,7 @@ func TestCollectWhileStoring(t *testing.T) {
 	w.exec(`update catalog.contents set touched = now() - interval '1 year'`)
 	writer, err := w.load(t.Context(), list[:2])
 	w.must(err)
-	c, err := w.Collect(t.Context(), testRetention)
+	c, err := w.Collector.Collect(t.Context(), testRetention)
 	w.must(err)
 	if writer.Known != 2 || c.Rows["contents"] != 1 {
 		t.Errorf("knew %d, collected %v", writer.Known, c.Rows)
@@ -381,11 +382,11 @@ func TestCollectorWaits(t *testing.T) {
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
 	w.must(share(t.Context(), tx))
-	if _, err := w.Collect(t.Context(), testRetention); err == nil {
+	if _, err := w.Collector.Collect(t.Context(), testRetention); err == nil {
 		t.Error("the collector works while somebody makes something refer to content")
 	}
 	w.must(tx.Rollback(t.Context()))
-	_, err = w.Collect(t.Context(), testRetention)
+	_, err = w.Collector.Collect(t.Context(), testRetention)
 	w.must(err)
 }
 
@@ -413,7 +414,7 @@ func TestRevisionIsWhole(t *testing.T) {
 	if publish() == nil {
 		t.Error("a revision was published without its package document")
 	}
-	w.must(w.PutPackages(t.Context(), tenant, []catalog.Package{p}, published.Packages))
+	w.must(w.Documents.PutPackages(t.Context(), tenant, []catalog.Package{p}, published.Packages))
 	w.must(publish())
 	w.exec(`delete from catalog.contents where digest = $1`, list[1].Digest)
 	if publish() == nil {

@@ -18,6 +18,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// Contents stores bundles by digest, in packs of chunks.
+type Contents struct {
+	pool   *pg.Pool
+	reader *content.Reader
+}
+
 const (
 	// batchBytes is how many new chunks are gathered before they are packed and written in one transaction:
 	// a full pack. As much again may be in work, which bounds what waits in memory.
@@ -35,28 +41,28 @@ const (
 // goroutines. Batches are packed and written by one goroutine in the order in which they were gathered,
 // since recipes name packs of batches before; what parses goes on meanwhile. Flush ends it.
 type ContentWriter struct {
-	store  *Store
-	ctx    context.Context //nolint:containedctx // the writer lives for one load, whose callback has no context
-	tenant string
-	packs  *packCache
-	out    chan *batch
-	done   chan struct{} // closed when the last batch is written or refused
-	failed atomic.Pointer[error]
+	contents *Contents
+	ctx      context.Context //nolint:containedctx // the writer lives for one load, whose callback has no context
+	tenant   string
+	packs    *packCache
+	out      chan *batch
+	done     chan struct{} // closed when the last batch is written or refused
+	failed   atomic.Pointer[error]
 
 	mu      sync.Mutex
 	seen    map[digest.Digest]string // contents of this load, with their package
-	shelves map[string]*shelf
+	indexes map[string]*chunkIndex
 	next    *batch
 	// Stored and Known count bundles that were written, and that were there already or remembered.
 	Stored, Known int
 }
 
-// Contents returns a writer for one load; ctx bounds it. Flush must be called.
-func (s *Store) Contents(ctx context.Context, tenant string) (*ContentWriter, error) {
+// Writer returns a writer for one load; ctx bounds it. Flush must be called.
+func (s *Contents) Writer(ctx context.Context, tenant string) (*ContentWriter, error) {
 	w := &ContentWriter{
-		store: s, ctx: ctx, tenant: tenant, packs: newPackCache(s, tenant),
+		contents: s, ctx: ctx, tenant: tenant, packs: newPackCache(s.pool, tenant),
 		out: make(chan *batch), done: make(chan struct{}),
-		seen: map[digest.Digest]string{}, shelves: map[string]*shelf{}, next: &batch{},
+		seen: map[digest.Digest]string{}, indexes: map[string]*chunkIndex{}, next: &batch{},
 	}
 	go w.write()
 	return w, nil
@@ -67,7 +73,7 @@ func (w *ContentWriter) Keep(c load.Content) error {
 	if !w.first(c) {
 		return nil
 	}
-	there, err := w.store.hasContent(w.ctx, w.tenant, c.Digest)
+	there, err := w.contents.has(w.ctx, w.tenant, c.Digest)
 	if err != nil || there {
 		w.known(there, c.Digest)
 		return err
@@ -107,17 +113,17 @@ func (w *ContentWriter) known(there bool, d digest.Digest) {
 	}
 }
 
-// add puts a value on the shelf of its package and hands its row to take, under the lock.
+// add adds a value to the chunk index of its package and hands its row to take, under the lock.
 func (w *ContentWriter) add(pkg string, value []byte, take func(row)) error {
 	chunks := content.Split(value)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s, err := w.shelf(pkg)
+	s, err := w.chunkIndex(pkg)
 	if err != nil {
 		return err
 	}
 	before := s.Pending()
-	r := row{shelf: s, size: len(value), recipe: s.Add(value, chunks)}
+	r := row{index: s, size: len(value), recipe: s.Add(value, chunks)}
 	w.next.bytes += s.Pending() - before
 	w.next.use(s)
 	take(r)
@@ -142,11 +148,11 @@ func (w *ContentWriter) send() {
 	w.next = &batch{}
 	b.take()
 	chunks := 0
-	for _, s := range w.shelves {
+	for _, s := range w.indexes {
 		chunks += s.Chunks()
 	}
 	if chunks > knownChunks {
-		clear(w.shelves)
+		clear(w.indexes)
 	}
 	w.out <- b
 }
@@ -155,7 +161,7 @@ func (w *ContentWriter) send() {
 func (w *ContentWriter) Recall(key digest.Digest) ([]byte, error) {
 	var r packedValue
 	var named digest.Digest
-	err := w.store.pool.QueryRow(w.ctx, `select value, recipe, packs, content from catalog.decoded d
+	err := w.contents.pool.QueryRow(w.ctx, `select value, recipe, packs, content from catalog.decoded d
 		where tenant = $1 and key = $2
 		and (content = '' or exists (select from catalog.contents c where c.tenant = d.tenant
 		and c.digest = d.content))`, w.tenant, key).
@@ -191,7 +197,8 @@ func (w *ContentWriter) Remember(key, named digest.Digest, value []byte) error {
 	})
 }
 
-// packageOf is whose shelf a remembered value is put on. A wrong guess would only find less of it there.
+// packageOf is the package whose chunk index a remembered value is added to. A wrong guess would only find fewer of
+// its chunks.
 func (w *ContentWriter) packageOf(named digest.Digest, value []byte) string {
 	w.mu.Lock()
 	pkg := w.seen[named]
@@ -205,14 +212,14 @@ func (w *ContentWriter) packageOf(named digest.Digest, value []byte) string {
 		return ""
 	}
 	name, _, _ := bytes.Cut(value[at+len(field):], []byte(`"`))
-	if len(name) > maxShelfName || !json.Valid(append(append([]byte{'"'}, name...), '"')) {
+	if len(name) > maxIndexName || !json.Valid(append(append([]byte{'"'}, name...), '"')) {
 		return ""
 	}
 	return string(name)
 }
 
-// maxShelfName bounds the name of a shelf; a package's name is a DNS label or close to it.
-const maxShelfName = 253
+// maxIndexName bounds the name of a chunk index; a package's name is a DNS label or close to it.
+const maxIndexName = 253
 
 // Flush writes what is gathered and ends the writer. After it everything that Keep took is stored.
 func (w *ContentWriter) Flush() error {
@@ -227,13 +234,6 @@ func (w *ContentWriter) Flush() error {
 	return w.err()
 }
 
-func (s *Store) hasContent(ctx context.Context, tenant string, d digest.Digest) (bool, error) {
-	var there bool
-	err := s.pool.QueryRow(ctx, `select exists (select from catalog.contents where tenant = $1 and digest = $2)`,
-		tenant, d).Scan(&there)
-	return there, pg.Err(err)
-}
-
 // write packs and writes batches until there are no more. After the first error it only takes them.
 func (w *ContentWriter) write() {
 	defer close(w.done)
@@ -242,8 +242,15 @@ func (w *ContentWriter) write() {
 		if w.err() != nil {
 			continue
 		}
-		if err := w.store.putBatch(w.ctx, w.tenant, packer, b); err != nil {
+		if err := w.contents.putBatch(w.ctx, w.tenant, packer, b); err != nil {
 			w.failed.Store(&err)
 		}
 	}
+}
+
+func (s *Contents) has(ctx context.Context, tenant string, d digest.Digest) (bool, error) {
+	var there bool
+	err := s.pool.QueryRow(ctx, `select exists (select from catalog.contents where tenant = $1 and digest = $2)`,
+		tenant, d).Scan(&there)
+	return there, pg.Err(err)
 }

@@ -71,7 +71,7 @@ func BenchmarkContentOneByOne(b *testing.B) {
 }
 
 func (w *world) writer() *ContentWriter {
-	writer, err := w.Contents(w.t.Context(), tenant)
+	writer, err := w.Contents.Writer(w.t.Context(), tenant)
 	w.must(err)
 	return writer
 }
@@ -83,7 +83,7 @@ func (w *world) loadAll(dir string, writer *ContentWriter) {
 	}
 	c := w.loadAllWith(dir, load.Options{Keep: writer.Keep, Memory: writer})
 	w.must(writer.Flush())
-	w.must(w.PutPackages(w.t.Context(), tenant, c.Packages, c.Digests()))
+	w.must(w.Documents.PutPackages(w.t.Context(), tenant, c.Packages, c.Digests()))
 }
 
 func (w *world) loadAllWith(dir string, o load.Options) *load.Catalog {
@@ -129,7 +129,7 @@ func processor(f func()) time.Duration {
 	return used() - before
 }
 
-// peak is the most memory that this process has held since forgetPeak; 0 where the system does not tell.
+// peak is the most memory that this process has held since forgetPeak; 0 where the system does not say.
 func peak() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *world) reportReads(b *testing.B) {
 	took := make([]time.Duration, 0, len(all))
 	for _, d := range all {
 		began := time.Now()
-		_, err := w.Content(b.Context(), tenant, d)
+		_, err := w.Contents.Read(b.Context(), tenant, d)
 		w.must(err)
 		took = append(took, time.Since(began))
 	}

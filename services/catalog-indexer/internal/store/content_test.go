@@ -26,15 +26,16 @@ const tenant = events.DefaultTenant
 // world is a store over a database of its own.
 type world struct {
 	*Store
-	t  testing.TB
-	db *pgtest.Database
+	t    testing.TB
+	db   *pgtest.Database
+	pool *pg.Pool
 }
 
 func setup(t testing.TB) *world {
 	t.Helper()
 	db := pgtest.DB(t)
 	pool := db.Pool(t, "catalog-indexer")
-	return &world{New(pool, eventlog.New(pool)), t, db}
+	return &world{New(pool, eventlog.New(pool)), t, db, pool}
 }
 
 func (w *world) must(err error) {
@@ -86,7 +87,7 @@ func versions(pkg string, n, size int) []load.Content {
 // load stores contents as a load does, from two goroutines.
 func (w *world) load(ctx context.Context, list []load.Content) (*ContentWriter, error) {
 	w.t.Helper()
-	writer, err := w.Contents(ctx, tenant)
+	writer, err := w.Contents.Writer(ctx, tenant)
 	w.must(err)
 	var wg sync.WaitGroup
 	fails := make([]error, 2)
@@ -116,7 +117,7 @@ func (w *world) readable(list []load.Content) {
 	defer reader.Close()
 	resolver := w.db.Pool(w.t, "resolver")
 	for _, c := range list {
-		if got, err := w.Content(w.t.Context(), tenant, c.Digest); err != nil || !bytes.Equal(got, c.Canonical) {
+		if got, err := w.Contents.Read(w.t.Context(), tenant, c.Digest); err != nil || !bytes.Equal(got, c.Canonical) {
 			w.t.Fatalf("%s: %d bytes, want %d: %v", c.Bundle, len(got), len(c.Canonical), err)
 		}
 		if err := viewed(w.t, resolver, reader, c); err != nil {
@@ -195,7 +196,7 @@ func TestConcurrentWriters(t *testing.T) {
 	w.exec(`update catalog.contents set touched = '-infinity'`)
 	w.exec(`insert into catalog.packages (tenant, digest, package, document, contents)
 		select $1, 'd', 'p', '', array_agg(`+refOfContent+`) from catalog.contents c`, tenant)
-	_, err := w.Collect(t.Context(), MinRetention)
+	_, err := w.Collector.Collect(t.Context(), MinRetention)
 	w.must(err)
 	w.readable(list)
 	unused := w.count(`select count(*) from catalog.packs p where not exists (select from catalog.contents c
@@ -212,7 +213,7 @@ func TestInterruptedLoad(t *testing.T) {
 	list := slices.Concat(versions("buoy", 10, 3_000_000), versions("lighthouse", 10, 50_000))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	writer, err := w.Contents(ctx, tenant)
+	writer, err := w.Contents.Writer(ctx, tenant)
 	w.must(err)
 	for i, c := range list {
 		if i == 7 {
@@ -238,9 +239,9 @@ func TestLearnedPackCollected(t *testing.T) {
 	list := versions("buoy", 3, 100_000)
 	_, err := w.load(t.Context(), list[:1])
 	w.must(err)
-	writer, err := w.Contents(t.Context(), tenant)
+	writer, err := w.Contents.Writer(t.Context(), tenant)
 	w.must(err)
-	w.must(writer.Keep(list[1])) // learns the shelf
+	w.must(writer.Keep(list[1])) // learns the chunk index
 	w.exec(`delete from catalog.contents`)
 	w.exec(`delete from catalog.packs`)
 	w.must(writer.Keep(list[2]))
@@ -258,7 +259,7 @@ func TestRemembered(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	list := versions("buoy", 5, 50_000)
-	writer, err := w.Contents(t.Context(), tenant)
+	writer, err := w.Contents.Writer(t.Context(), tenant)
 	w.must(err)
 	key := func(i int) digest.Digest { return digest.Bytes([]byte{byte(i)}) }
 	for i, c := range list {
@@ -275,7 +276,7 @@ func TestRemembered(t *testing.T) {
 	w.exec(`delete from catalog.contents where digest = $1`, list[0].Digest)
 	w.exec(`insert into catalog.decoded (tenant, key, content, value) values ($1, $2, '', $3)`, tenant, key(100),
 		bundle.Pack([]byte("old form")))
-	again, err := w.Contents(t.Context(), tenant)
+	again, err := w.Contents.Writer(t.Context(), tenant)
 	w.must(err)
 	want := map[int]string{
 		0: "", 99: `{"bundle":{},"package":"buoy","note":"without content"}`, 100: "old form",
@@ -305,7 +306,7 @@ func TestOldForm(t *testing.T) {
 		t.Errorf("stored %d, known %d", writer.Stored, writer.Known)
 	}
 	w.readable(list)
-	if _, err := w.Content(t.Context(), tenant, "sha256:00"); !errs.Is(err, errs.NotFound) {
+	if _, err := w.Contents.Read(t.Context(), tenant, "sha256:00"); !errs.Is(err, errs.NotFound) {
 		t.Errorf("content that is not there: %v", err)
 	}
 }
@@ -333,9 +334,10 @@ func TestDocumentsAreStoredOnce(t *testing.T) {
 		d, err := p.Digest()
 		w.must(err)
 		for range 2 { // the second time it is there
-			w.must(w.PutPackages(t.Context(), tenant, []catalog.Package{p}, map[string]digest.Digest{p.Name: d}))
+			w.must(w.Documents.PutPackages(t.Context(), tenant, []catalog.Package{p},
+				map[string]digest.Digest{p.Name: d}))
 		}
-		got, err := w.Package(t.Context(), tenant, d)
+		got, err := w.Documents.Package(t.Context(), tenant, d)
 		w.must(err)
 		if back, err := got.Digest(); err != nil || back != d {
 			t.Errorf("document %d comes back as %s, want %s (%v)", n, back, d, err)

@@ -19,16 +19,23 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// Documents stores what revisions are made of: package documents, blobs of unknown schemas, and findings.
+type Documents struct {
+	pool     *pg.Pool
+	reader   *content.Reader
+	contents *Contents
+}
+
 // PutPackages stores package documents by digest; those that are there are left alone. The documents of
-// one package share a shelf: a new one mostly says what the one before did.
-func (s *Store) PutPackages(ctx context.Context, tenant string, packages []catalog.Package,
+// one package share a chunk index: a new one mostly says what the one before did.
+func (s *Documents) PutPackages(ctx context.Context, tenant string, packages []catalog.Package,
 	digests map[string]digest.Digest,
 ) error {
-	missing, err := s.missingPackages(ctx, tenant, digests)
+	missing, err := s.missing(ctx, tenant, digests)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	w, err := s.Contents(ctx, tenant)
+	w, err := s.contents.Writer(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -46,8 +53,8 @@ func (s *Store) PutPackages(ctx context.Context, tenant string, packages []catal
 	return err
 }
 
-// documentShelf begins the names of shelves with documents; no package has a slash in its name.
-const documentShelf = "documents/"
+// documentsOf begins the names of chunk indexes with documents; no package has a slash in its name.
+const documentsOf = "documents/"
 
 // document stores a package document.
 func (w *ContentWriter) document(p catalog.Package, d digest.Digest) error {
@@ -60,12 +67,12 @@ func (w *ContentWriter) document(p catalog.Package, d digest.Digest) error {
 		return errs.New(errs.TooLarge, "the document has %d bytes, more than %d", len(raw),
 			content.MaxDocumentBytes).At("", "content.MaxDocumentBytes")
 	case len(raw) > content.MaxValueBytes:
-		_, err := w.store.pool.Exec(w.ctx, `insert into catalog.packages as p (tenant, digest, package, document,
+		_, err := w.contents.pool.Exec(w.ctx, `insert into catalog.packages as p (tenant, digest, package, document,
 			contents) values ($1, $2, $3, $4, $5)
 			on conflict (tenant, digest) do update set touched = greatest(p.touched, now())`, w.tenant, d, storableKey(p.Name), bundle.Pack(raw), contentRefs(p))
 		return pg.Err(err)
 	}
-	return w.add(documentShelf+p.Name, raw, func(r row) {
+	return w.add(documentsOf+p.Name, raw, func(r row) {
 		w.next.packages = append(w.next.packages, packageRow{
 			row: r, digest: d, name: storableKey(p.Name),
 			contents: contentRefs(p),
@@ -73,9 +80,9 @@ func (w *ContentWriter) document(p catalog.Package, d digest.Digest) error {
 	})
 }
 
-// missingPackages returns which documents are not stored. Those that are get another lease of life: the
+// missing returns which documents are not stored. Those that are get another lease of life: the
 // collector must not take them before the revision refers to them.
-func (s *Store) missingPackages(ctx context.Context, tenant string, digests map[string]digest.Digest) (
+func (s *Documents) missing(ctx context.Context, tenant string, digests map[string]digest.Digest) (
 	map[digest.Digest]bool, error,
 ) {
 	out := map[digest.Digest]bool{}
@@ -125,7 +132,9 @@ func contentRef(d digest.Digest) (int64, bool) {
 const refOfContent = `('x' || substr(c.digest, 8, 16))::bit(64)::bigint`
 
 // Revision returns the packages of a revision; "" has none.
-func (s *Store) Revision(ctx context.Context, tenant string, revision digest.Digest) (map[string]digest.Digest, error) {
+func (s *Documents) Revision(ctx context.Context, tenant string,
+	revision digest.Digest,
+) (map[string]digest.Digest, error) {
 	out := map[string]digest.Digest{}
 	rows, err := s.pool.Query(ctx, `select package, digest from catalog.revision_packages
 		where tenant = $1 and revision = $2`, tenant, revision)
@@ -139,7 +148,7 @@ func (s *Store) Revision(ctx context.Context, tenant string, revision digest.Dig
 }
 
 // Package reads a package document.
-func (s *Store) Package(ctx context.Context, tenant string, d digest.Digest) (catalog.Package, error) {
+func (s *Documents) Package(ctx context.Context, tenant string, d digest.Digest) (catalog.Package, error) {
 	var p catalog.Package
 	var r content.Stored
 	err := s.pool.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages
@@ -162,7 +171,7 @@ func (s *Store) Package(ctx context.Context, tenant string, d digest.Digest) (ca
 }
 
 // PutBlobs stores blobs of unknown schemas by the digest of their bytes.
-func (s *Store) PutBlobs(ctx context.Context, tenant string, blobs []load.Blob) error {
+func (s *Documents) PutBlobs(ctx context.Context, tenant string, blobs []load.Blob) error {
 	for _, b := range blobs {
 		_, err := s.pool.Exec(ctx, `insert into catalog.documents (tenant, digest, body) values ($1, $2, $3)
 			on conflict (tenant, digest) do update set touched = now() where documents.touched < now() - $4::interval`,
@@ -174,8 +183,8 @@ func (s *Store) PutBlobs(ctx context.Context, tenant string, blobs []load.Blob) 
 	return nil
 }
 
-// PutFindings stores the report of a look and returns its digest, "" where there is nothing to report.
-func (s *Store) PutFindings(ctx context.Context, c Catalog, f catalog.Findings) (digest.Digest, error) {
+// PutFindings stores the report of a poll and returns its digest, "" where there is nothing to report.
+func (s *Documents) PutFindings(ctx context.Context, c Catalog, f catalog.Findings) (digest.Digest, error) {
 	if len(f) == 0 {
 		return "", nil
 	}
@@ -194,7 +203,7 @@ func (s *Store) PutFindings(ctx context.Context, c Catalog, f catalog.Findings) 
 }
 
 // insertRevision writes what a revision is made of; it may be there from another catalog. Where the
-// collector took something of it meanwhile it is errs.Conflict: look again.
+// collector took something of it meanwhile it is errs.Conflict: poll again.
 func insertRevision(ctx context.Context, tx pgx.Tx, tenant string, p *Published) error {
 	if err := share(ctx, tx); err != nil {
 		return err
@@ -237,7 +246,7 @@ func whole(ctx context.Context, tx pgx.Tx, tenant string, revision digest.Digest
 	if packages+contents+blobs > 0 {
 		return errs.New(errs.Conflict,
 			"%d package documents, %d bundles and %d other documents of revision %s were collected while it was "+
-				"read; looking again",
+				"read; polling again",
 			packages, contents, blobs, revision.Short())
 	}
 	return nil

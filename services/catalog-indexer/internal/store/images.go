@@ -10,22 +10,29 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
+
+// Images stores which bundle images are to be fetched, and what came of it.
+type Images struct {
+	pool *pg.Pool
+	log  *eventlog.Log
+}
 
 // Image is a bundle image that a catalog names.
 type Image struct {
 	Image, Package, Bundle string
 	Needed                 bool // a subscription waits for it
 	Attempts               int
-	Reason                 string // of the last attempt, as it was told
+	Reason                 string // of the last attempt, as it was recorded
 }
 
-// Wanted takes up what the resolver waits for. It returns the catalogs with something new to fetch. The
-// resolver's list is durable and asked again and again, so that nothing is lost whatever ends a process: a wish
-// stands until it is fulfilled or nobody has it any more, and what is taken up already is not touched.
-func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
+// TakeUpWanted takes up what the resolver waits for. It returns the catalogs with something new to fetch. The
+// resolver's list is durable and asked again and again, so that nothing is lost whatever ends a process: a request
+// stays until it is fulfilled or nobody has it any more, and what is taken up already is not touched.
+func TakeUpWanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
 	rows, err := tx.Query(ctx, `insert into catalog.bundle_images as b (tenant, catalog, image, package, bundle, needed)
 		select w.tenant, c.stream, w.image, w.package, w.bundle, true from resolver_api.wanted_images w
 		join catalog.catalogs c on c.tenant = w.tenant and c.subject = w.catalog and not c.removed and not c.disabled
@@ -43,7 +50,7 @@ func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
 }
 
 // DueFetches returns the catalogs with images to be fetched by now that no lane holds, needed ones apart.
-func (s *Store) DueFetches(ctx context.Context) (needed, ahead []Key, err error) {
+func (s *Images) DueFetches(ctx context.Context) (needed, ahead []Key, err error) {
 	rows, err := s.pool.Query(ctx, `select b.tenant, b.catalog, bool_or(b.needed) from catalog.bundle_images b
 		join catalog.catalogs c on c.tenant = b.tenant and c.stream = b.catalog and not c.removed and not c.disabled
 		where b.content = '' and b.next_try <= now()
@@ -79,7 +86,7 @@ func streams(rows pgx.Rows) ([]Key, error) {
 }
 
 // Prefetch notes the bundle images of a revision as to be fetched ahead.
-func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
+func (s *Images) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 	names, packages, bundles := imageKeys(images)
 	_, err := s.pool.Exec(ctx, `insert into catalog.bundle_images (tenant, catalog, image, package, bundle)
 		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i, p, b
@@ -89,7 +96,7 @@ func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 }
 
 // Now is the time by the database's clock.
-func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+func (s *Images) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.pool.QueryRow(ctx, `select now()`).Scan(&now)
 	return now, pg.Err(err)
 }
@@ -97,7 +104,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // Unfetched returns up to limit images of a catalog that are to be fetched by now, those that somebody
 // waits for first. Of those that were tried before it returns what was due at a time since: what one call after the
 // other fails to get is left to the next round, however slowly this one goes.
-func (s *Store) Unfetched(ctx context.Context, c Catalog, since time.Time, limit int) ([]Image, error) {
+func (s *Images) Unfetched(ctx context.Context, c Catalog, since time.Time, limit int) ([]Image, error) {
 	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images b
 		where tenant = $1 and catalog = $2 and content = '' and next_try <= case when attempts = 0 then now()
 		else $4 end
@@ -163,7 +170,7 @@ func (f Fetched) Final() bool { return !f.Mutable && slices.Contains(finalReason
 
 // Known returns the content of an image by digest where another catalog of the tenant has fetched it for the
 // same bundle: an image that holds another bundle than it is named for must not pass unchecked.
-func (s *Store) Known(ctx context.Context, tenant string, image Image) (
+func (s *Images) Known(ctx context.Context, tenant string, image Image) (
 	content digest.Digest, resolved string, err error,
 ) {
 	rows, err := s.pool.Query(ctx, `select content, resolved from catalog.bundle_images b
@@ -176,9 +183,9 @@ func (s *Store) Known(ctx context.Context, tenant string, image Image) (
 	return content, resolved, pg.Err(err)
 }
 
-// PutFetched records outcomes and tells of those that are news, in one transaction; upgrades of their
+// PutFetched records outcomes, with an event of those that are news, in one transaction; upgrades of their
 // packages are to be compared anew (ForgetCompared). The contents are stored already.
-func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list []Fetched) error {
+func (s *Images) PutFetched(ctx context.Context, c Catalog, m events.Meta, list []Fetched) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		if err := stored(ctx, tx, c, list); err != nil {
 			return err
@@ -202,14 +209,14 @@ func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list [
 		if len(news) == 0 {
 			return nil
 		}
-		if err := s.ForgetCompared(ctx, tx, c.Tenant, packages); err != nil {
+		if err := ForgetCompared(ctx, tx, c.Tenant, packages); err != nil {
 			return err
 		}
 		what, err := digest.JSON("chandler.fetched-bundles.v1", news)
 		if err != nil {
 			return err
 		}
-		_, err = s.tell(ctx, tx, c, m, string(what), events.CatalogBundlesFetched{Bundles: news})
+		_, err = appendNext(ctx, tx, s.log, c, m, string(what), events.CatalogBundlesFetched{Bundles: news})
 		return err
 	})
 }

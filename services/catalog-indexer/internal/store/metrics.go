@@ -16,20 +16,20 @@ const (
 	metricSnapshots = "catalog_source_snapshots_total"
 )
 
-// Metrics are those of R-MET-1 that are about catalogs. Beside OLM's labels stand the tenant and, for a catalog of one
+// Metrics are those of R-MET-1 that are about catalogs. Beside OLM's labels are the tenant and, for a catalog of one
 // cluster, the cluster; a catalog of all clusters has no namespace either.
 func Metrics() []telemetry.Metric {
 	labels := []string{"tenant", "cluster", "namespace", "name"}
 	return []telemetry.Metric{
 		{Name: metricCatalogs, Doc: "catalogs"},
-		{Name: metricReady, Doc: "1 where the source of a catalog answered at the last look, else 0", Labels: labels},
-		{Name: metricSnapshots, Doc: "looks at the source of a catalog by this process", Counter: true, Labels: labels},
+		{Name: metricReady, Doc: "1 where the source of a catalog answered at the last poll, else 0", Labels: labels},
+		{Name: metricSnapshots, Doc: "polls of the source of a catalog by this process", Counter: true, Labels: labels},
 	}
 }
 
-// Samples reads them; looks counts by TallyKey.
-func (s *Store) Samples(ctx context.Context, looks *telemetry.Tally) ([]telemetry.Sample, error) {
-	rows, err := s.pool.Query(ctx, `select tenant, stream, connection = 'READY', split_part(subject, '/', -1),
+// MetricSamples reads them; polls counts by TallyKey.
+func MetricSamples(ctx context.Context, pool *pg.Pool, polls *telemetry.Tally) ([]telemetry.Sample, error) {
+	rows, err := pool.Query(ctx, `select tenant, stream, connection = 'READY', split_part(subject, '/', -1),
 		case when subject like '%/%/%' then split_part(subject, '/', 1) else '' end, case
 		when subject like '%/%/%' then split_part(subject, '/', 2) else '' end
 		from catalog.catalogs where not removed order by tenant, subject`)
@@ -54,7 +54,7 @@ func (s *Store) Samples(ctx context.Context, looks *telemetry.Tally) ([]telemetr
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	counts := looks.Counts(keys)
+	counts := polls.Counts(keys)
 	for i, key := range keys {
 		if n, ok := counts[key]; ok {
 			samples = append(samples, telemetry.Sample{Metric: metricSnapshots, Value: n, Labels: labels[i]})
@@ -63,5 +63,5 @@ func (s *Store) Samples(ctx context.Context, looks *telemetry.Tally) ([]telemetr
 	return append(samples, telemetry.Sample{Metric: metricCatalogs, Value: float64(len(keys))}), nil
 }
 
-// TallyKey is the key of a catalog in the tally of looks.
+// TallyKey is the key of a catalog in the tally of polls.
 func TallyKey(tenant, stream string) string { return tenant + "/" + stream }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/libs/telemetry/telemetrytest"
@@ -17,11 +16,10 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.DB(t).Pool(t, "catalog-indexer")
-	s := store.New(pool, eventlog.New(pool))
-	var looks telemetry.Tally
+	var polls telemetry.Tally
 	check := func(when string, want ...string) {
 		t.Helper()
-		list, err := s.Samples(t.Context(), &looks)
+		list, err := store.MetricSamples(t.Context(), pool, &polls)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +37,7 @@ func TestMetrics(t *testing.T) {
 		('default', 's1', 'community', 'directory', '', 0, 'READY'), ('default', 's2', 'east/coast/own', 'image', '', 0,
 		'TRANSIENT_FAILURE')`)
 	for _, stream := range []string{"s1", "s2", "s2"} {
-		looks.Add(store.TallyKey("default", stream))
+		polls.Add(store.TallyKey("default", stream))
 	}
 	check("with two",
 		`catalogsource_ready["default" "" "" "community"]1`, `catalogsource_ready["default" "east" "coast" "own"]0`,

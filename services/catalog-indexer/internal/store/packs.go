@@ -22,22 +22,23 @@ const (
 	cachedPackBytes = 16 << 20
 )
 
-// shelf is a package's shelf with the ids of its packs, by number. After a pack was learned only the
+// chunkIndex is a package's chunk index with the ids of its packs, by number. Its name is in the column shelf. After
+// a pack was learned only the
 // goroutine that writes batches reads and sets ids.
-type shelf struct {
+type chunkIndex struct {
 	*content.ChunkIndex
 	name string
 	ids  map[int]int64
 }
 
-// shelf returns the shelf of a package. The first time in a load it is learned from what is stored.
-func (w *ContentWriter) shelf(name string) (*shelf, error) {
+// chunkIndex returns the chunk index of a package. The first time in a load it is learned from what is stored.
+func (w *ContentWriter) chunkIndex(name string) (*chunkIndex, error) {
 	name = storableKey(name)
-	if s := w.shelves[name]; s != nil {
+	if s := w.indexes[name]; s != nil {
 		return s, nil
 	}
-	s := &shelf{ChunkIndex: content.NewChunkIndex(), name: name, ids: map[int]int64{}}
-	rows, err := w.store.pool.Query(w.ctx, `select id, data from (
+	s := &chunkIndex{ChunkIndex: content.NewChunkIndex(), name: name, ids: map[int]int64{}}
+	rows, err := w.contents.pool.Query(w.ctx, `select id, data from (
 		  select id, data, sum(size) over (order by id desc) as so_far from catalog.packs
 		  where tenant = $1 and shelf = $2) as p
 		where so_far <= $3 order by id`, w.tenant, name, learnBytes)
@@ -56,12 +57,12 @@ func (w *ContentWriter) shelf(name string) (*shelf, error) {
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	w.shelves[name] = s
+	w.indexes[name] = s
 	return s, nil
 }
 
-// Content returns a canonical bundle; errs.NotFound where it is not stored.
-func (s *Store) Content(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
+// Read returns a canonical bundle; errs.NotFound where it is not stored.
+func (s *Contents) Read(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
 	var r content.Stored
 	err := s.pool.QueryRow(
 		ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).
@@ -83,7 +84,7 @@ type packedValue struct {
 
 // packCache reads values of one tenant, many of the same packs in a row.
 type packCache struct {
-	store    *Store
+	pool     *pg.Pool
 	tenant   string
 	unpacker *content.Unpacker
 
@@ -93,8 +94,8 @@ type packCache struct {
 	bytes int
 }
 
-func newPackCache(s *Store, tenant string) *packCache {
-	return &packCache{store: s, tenant: tenant, unpacker: content.NewUnpacker(), packs: map[int64]content.Pack{}}
+func newPackCache(pool *pg.Pool, tenant string) *packCache {
+	return &packCache{pool: pool, tenant: tenant, unpacker: content.NewUnpacker(), packs: map[int64]content.Pack{}}
 }
 
 func (c *packCache) close() { c.unpacker.Close() }
@@ -116,7 +117,7 @@ func (c *packCache) pack(ctx context.Context, id int64) (content.Pack, error) {
 		return p, nil
 	}
 	var data []byte
-	err := c.store.pool.QueryRow(ctx, `select data from catalog.packs where tenant = $1 and id = $2`, c.tenant,
+	err := c.pool.QueryRow(ctx, `select data from catalog.packs where tenant = $1 and id = $2`, c.tenant,
 		id).Scan(&data)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return content.Pack{}, errs.New(errs.NotFound, "pack %d is not stored", id)

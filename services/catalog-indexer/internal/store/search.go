@@ -15,12 +15,18 @@ import (
 )
 
 const (
-	// maxSearchedDescription bounds how much of a description is searched: what an operator is for stands at
+	// maxSearchedDescription bounds how much of a description is searched: what an operator is for is said at
 	// its beginning, and the rest is how to use it, with words that every operator has.
 	maxSearchedDescription = 4 << 10
 	// fillPage is how many documents FillSearch holds at a time; the largest have some megabytes.
 	fillPage = 16
 )
+
+// Search makes stored packages findable.
+type Search struct {
+	pool      *pg.Pool
+	documents *Documents
+}
 
 // PutSearch makes packages findable: one row for each document, with the tile that lists show (R-CAT-106,
 // R-UI-1). It belongs into the transaction that publishes a revision of them, so that what is served is
@@ -52,9 +58,9 @@ func PutSearch(ctx context.Context, tx pgx.Tx, tenant string, packages []catalog
 	return pg.Err(tx.SendBatch(ctx, &b).Close())
 }
 
-// FillSearch writes the rows of packages that were stored before search rows were, a few at a time. It is
+// Fill writes the rows of packages that were stored before search rows were, a few at a time. It is
 // called once at a start; where nothing is missing it is one query.
-func (s *Store) FillSearch(ctx context.Context) error {
+func (s *Search) Fill(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `select p.tenant, p.digest, p.package from catalog.packages p
 		where not exists (select from catalog.search s where s.tenant = p.tenant and s.digest = p.digest)
 		order by p.tenant, p.digest`)
@@ -76,7 +82,7 @@ func (s *Store) FillSearch(ctx context.Context) error {
 		n := min(fillPage, len(missing))
 		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
 			for _, k := range missing[:n] {
-				p, err := s.Package(ctx, k.Tenant, k.Digest)
+				p, err := s.documents.Package(ctx, k.Tenant, k.Digest)
 				if err != nil {
 					return err
 				}

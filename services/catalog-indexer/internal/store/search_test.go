@@ -36,8 +36,8 @@ func searched(t *testing.T, name, displayName, description string, keywords ...s
 	}
 }
 
-// shelf stores packages as one revision and returns their digests by name.
-func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
+// storeRevision stores packages as one revision and returns their digests by name.
+func storeRevision(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
 	packages ...catalog.Package,
 ) map[string]digest.Digest {
 	t.Helper()
@@ -49,7 +49,7 @@ func shelf(t *testing.T, s *store.Store, pool *pg.Pool, tenant, revision string,
 		}
 		digests[p.Name] = d
 	}
-	if err := s.PutPackages(t.Context(), tenant, packages, digests); err != nil {
+	if err := s.Documents.PutPackages(t.Context(), tenant, packages, digests); err != nil {
 		t.Fatal(err)
 	}
 	for name, d := range digests {
@@ -88,7 +88,7 @@ func TestSearchRows(t *testing.T) {
 		searched(t, "cert-harbour", "Harbour", "with a gauge for databases", "storage"),
 		searched(t, "buoys", "Buoys", strings.Repeat("many words ", 600)+"lighthouse", "gauges"),
 	}
-	digests := shelf(t, s, indexer, "default", "r1", packages...)
+	digests := storeRevision(t, s, indexer, "default", "r1", packages...)
 	put := func(tenant string, packages []catalog.Package, digests map[string]digest.Digest) {
 		t.Helper()
 		err := indexer.Tx(t.Context(), func(tx pgx.Tx) error {
@@ -102,8 +102,8 @@ func TestSearchRows(t *testing.T) {
 	put("default", packages, digests)
 	put("default", packages, digests) // again is no error
 	newer := searched(t, "tide.gauge", "Tide Gauge 2", "")
-	put("default", []catalog.Package{newer}, shelf(t, s, indexer, "default", "r2", newer))
-	put("other", packages[:1], shelf(t, s, indexer, "other", "r1", packages[:1]...))
+	put("default", []catalog.Package{newer}, storeRevision(t, s, indexer, "default", "r2", newer))
+	put("other", packages[:1], storeRevision(t, s, indexer, "other", "r1", packages[:1]...))
 
 	name := map[digest.Digest]string{}
 	for n, d := range digests {
@@ -142,7 +142,7 @@ func TestSearchRows(t *testing.T) {
 	}
 }
 
-// TestSearchKeepsTenantsApart: the function that stands in for a view checks the tenant as views do (D10).
+// TestSearchKeepsTenantsApart: the function that is used as a view checks the tenant as views do (D10).
 func TestSearchKeepsTenantsApart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.DB(t)
@@ -171,9 +171,9 @@ func TestFillSearch(t *testing.T) {
 	for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
 		packages = append(packages, searched(t, name, "Old "+name, "gauge"))
 	}
-	shelf(t, s, indexer, "default", "r1", packages...)
+	storeRevision(t, s, indexer, "default", "r1", packages...)
 	for range 2 {
-		if err := s.FillSearch(t.Context()); err != nil {
+		if err := s.Search.Fill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

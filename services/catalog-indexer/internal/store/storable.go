@@ -13,10 +13,10 @@ import (
 )
 
 // maxKeyText bounds a text of others that is part of a key: Postgres takes at most 2,704 bytes for a row of
-// an index, and three such texts stand in one.
+// an index, and three such texts are in one.
 const maxKeyText = 600
 
-// replacement stands for what Postgres does not take in text: NUL, and bytes that are no UTF-8.
+// replacement replaces what Postgres does not take in text: NUL, and bytes that are no UTF-8.
 const replacement = "\ufffd"
 
 // Storable is a text for a column. Catalogs are made by others, and one with such a name must not hold up

@@ -16,6 +16,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// Upgrades stores what the upgrades of packages change.
+type Upgrades struct{ pool *pg.Pool }
+
 // PackageRef is a package document of some revision that is served.
 type PackageRef struct {
 	Tenant, Package string
@@ -24,7 +27,7 @@ type PackageRef struct {
 
 // Uncompared returns up to limit package documents of served revisions whose upgrades are not compared
 // by today's rules, in order, behind a given one.
-func (s *Store) Uncompared(ctx context.Context, after PackageRef, limit int) ([]PackageRef, error) {
+func (s *Upgrades) Uncompared(ctx context.Context, after PackageRef, limit int) ([]PackageRef, error) {
 	rows, err := s.pool.Query(ctx, `with served as (
 			select tenant, revision from catalog.catalogs where not removed
 			union select v.tenant, v.revision from catalog.variants v join catalog.catalogs c using (tenant, stream)
@@ -46,7 +49,7 @@ func (s *Store) Uncompared(ctx context.Context, after PackageRef, limit int) ([]
 type ContentPair struct{ From, To digest.Digest }
 
 // Compared returns which of the pairs are compared by today's rules.
-func (s *Store) Compared(ctx context.Context, tenant string, pairs []ContentPair) (map[ContentPair]bool, error) {
+func (s *Upgrades) Compared(ctx context.Context, tenant string, pairs []ContentPair) (map[ContentPair]bool, error) {
 	from, to := make([]string, len(pairs)), make([]string, len(pairs))
 	for i, p := range pairs {
 		from[i], to[i] = string(p.From), string(p.To)
@@ -70,8 +73,8 @@ type Upgrade struct {
 	Difference compare.Difference
 }
 
-// PutUpgrades stores differences; one of older rules is replaced.
-func (s *Store) PutUpgrades(ctx context.Context, tenant string, upgrades []Upgrade) error {
+// Put stores differences; one of older rules is replaced.
+func (s *Upgrades) Put(ctx context.Context, tenant string, upgrades []Upgrade) error {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "zstd")
@@ -103,7 +106,7 @@ const comparedLock = `select pg_advisory_xact_lock(hashtext('catalog.compared'),
 // PutCompared notes that every upgrade of a package document is compared, with images being the bundles
 // without content of their own and contents what was at hand of them. It is false, and nothing is noted, where
 // there is more by now.
-func (s *Store) PutCompared(ctx context.Context, r PackageRef, images []Image, contents map[string][]digest.Digest) (
+func (s *Upgrades) PutCompared(ctx context.Context, r PackageRef, images []Image, contents map[string][]digest.Digest) (
 	noted bool, err error,
 ) {
 	err = s.pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -124,7 +127,9 @@ func (s *Store) PutCompared(ctx context.Context, r PackageRef, images []Image, c
 // ImageContents returns the contents of a package's bundles that were fetched by image, by bundle. What a
 // digest names may have been fetched for any live catalog of the tenant; what a tag was pinned to counts for the
 // catalog itself alone, so that a bundle has more than one content where two catalogs serve the document.
-func (s *Store) ImageContents(ctx context.Context, r PackageRef, images []Image) (map[string][]digest.Digest, error) {
+func (s *Upgrades) ImageContents(ctx context.Context, r PackageRef,
+	images []Image,
+) (map[string][]digest.Digest, error) {
 	return imageContents(ctx, s.pool, r, images)
 }
 
@@ -168,9 +173,9 @@ func imageContents(ctx context.Context, q pg.Querier, r PackageRef, images []Ima
 	return out, nil
 }
 
-// ForgetCompared has the upgrades of packages looked at again: bundles of them were fetched, whose content
+// ForgetCompared has the upgrades of packages compared again: bundles of them were fetched, whose content
 // was not at hand before.
-func (s *Store) ForgetCompared(ctx context.Context, tx pgx.Tx, tenant string, packages []string) error {
+func ForgetCompared(ctx context.Context, tx pgx.Tx, tenant string, packages []string) error {
 	if len(packages) == 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/fetch"
 )
 
-// shelf plays all sources: what stands under a name is what an image or a path of that name holds.
-type shelf struct {
+// fakeSources is all sources: it holds by name what an image or a path of that name has.
+type fakeSources struct {
 	mu     sync.Mutex
 	trees  map[string]fs.FS
 	prints map[string]string // fingerprints
@@ -20,19 +20,19 @@ type shelf struct {
 	calls  map[string]int // "probe x", "open x", "bundle x"
 }
 
-func newShelf() *shelf {
-	return &shelf{
+func newFakeSources() *fakeSources {
+	return &fakeSources{
 		trees: map[string]fs.FS{}, prints: map[string]string{}, faults: map[string]error{},
 		calls: map[string]int{},
 	}
 }
 
 // put makes a name hold one file, with a fingerprint.
-func (s *shelf) put(name, mark, text string) {
+func (s *fakeSources) put(name, mark, text string) {
 	s.set(name, mark, fstest.MapFS{"catalog.yaml": {Data: []byte(text)}})
 }
 
-func (s *shelf) set(name, mark string, tree fs.FS) {
+func (s *fakeSources) set(name, mark string, tree fs.FS) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trees[name], s.prints[name] = tree, mark
@@ -40,19 +40,19 @@ func (s *shelf) set(name, mark string, tree fs.FS) {
 }
 
 // fail makes a name answer with an error.
-func (s *shelf) fail(name string, err error) {
+func (s *fakeSources) fail(name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[name] = err
 }
 
-func (s *shelf) count(call string) int {
+func (s *fakeSources) count(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[call]
 }
 
-func (s *shelf) get(call, name string) (*fetch.Tree, error) {
+func (s *fakeSources) get(call, name string) (*fetch.Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call+" "+name]++
@@ -73,7 +73,7 @@ func nameOf(s source.Settings) string {
 	return s.Path
 }
 
-func (s *shelf) Probe(_ context.Context, _ source.Type, set source.Settings) (fetch.Probe, error) {
+func (s *fakeSources) Probe(_ context.Context, _ source.Type, set source.Settings) (fetch.Probe, error) {
 	t, err := s.get("probe", nameOf(set))
 	if err != nil {
 		return fetch.Probe{}, err
@@ -81,10 +81,10 @@ func (s *shelf) Probe(_ context.Context, _ source.Type, set source.Settings) (fe
 	return fetch.Probe{Fingerprint: t.Fingerprint, Resolved: t.Resolved}, nil
 }
 
-func (s *shelf) Open(_ context.Context, _ source.Type, set source.Settings) (*fetch.Tree, error) {
+func (s *fakeSources) Open(_ context.Context, _ source.Type, set source.Settings) (*fetch.Tree, error) {
 	return s.get("open", nameOf(set))
 }
 
-func (s *shelf) Bundle(_ context.Context, image string, _ source.Settings) (*fetch.Tree, error) {
+func (s *fakeSources) Bundle(_ context.Context, image string, _ source.Settings) (*fetch.Tree, error) {
 	return s.get("bundle", image)
 }

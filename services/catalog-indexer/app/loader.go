@@ -16,28 +16,35 @@ import (
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
+// loader reads a catalog from its source, and stores everything but the outcome.
+type loader struct {
+	store   *store.Store
+	workers int // documents decoded in parallel
+	count   *metrics
+}
+
 // load reads the source and stores everything but the outcome.
-func (a *App) load(ctx context.Context, l *looking, fsys fs.FS) error {
-	contents, err := a.store.Contents(ctx, l.catalog.Tenant)
+func (l *loader) load(ctx context.Context, p *polling, fsys fs.FS) error {
+	contents, err := l.store.Contents.Writer(ctx, p.catalog.Tenant)
 	if err != nil {
 		return err
 	}
 	c, err := load.Load(fsys, load.Options{
-		Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(),
-		Lenient: l.settings.Mode == source.Lenient,
+		Workers: l.workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(),
+		Lenient: p.settings.Mode == source.Lenient,
 	})
 	if ferr := contents.Flush(); err == nil {
 		err = ferr
 	}
 	if err != nil {
-		return fmt.Errorf("load catalog %s: %w", l.catalog.Subject, err)
+		return fmt.Errorf("load catalog %s: %w", p.catalog.Subject, err)
 	}
-	a.count.stored(ctx, contents.Stored)
-	l.out.Report.Severities = severities(c.Findings)
+	l.count.stored(ctx, contents.Stored)
+	p.out.Report.Severities = severities(c.Findings)
 	if err := c.Err(); err != nil {
-		return a.fail(ctx, l, reasonInvalid, "", c.Findings)
+		return l.fail(ctx, p, reasonInvalid, "", c.Findings)
 	}
-	return a.publish(ctx, l, c)
+	return l.publish(ctx, p, c)
 }
 
 func severities(f catalog.Findings) map[catalog.Severity]int {
@@ -48,11 +55,11 @@ func severities(f catalog.Findings) map[catalog.Severity]int {
 	return n
 }
 
-// fail makes the outcome a failure; the revision before stays. What was looked at is told by the source's settings
+// fail makes the outcome a failure; the revision before stays. Which input failed follows from the source's settings
 // and by said, or all that was found where said is "".
-func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catalog.Findings) error {
-	out := &l.out
-	document, err := a.store.PutFindings(ctx, out.Catalog, f)
+func (l *loader) fail(ctx context.Context, p *polling, reason, said string, f catalog.Findings) error {
+	out := &p.out
+	document, err := l.store.Documents.PutFindings(ctx, out.Catalog, f)
 	if err != nil {
 		return err
 	}
@@ -76,21 +83,21 @@ func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catal
 }
 
 // publish stores documents and makes the outcome a revision.
-func (a *App) publish(ctx context.Context, l *looking, c *load.Catalog) error {
-	out := &l.out
-	before, err := a.store.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
+func (l *loader) publish(ctx context.Context, p *polling, c *load.Catalog) error {
+	out := &p.out
+	before, err := l.store.Documents.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
 	if err != nil {
 		return err
 	}
 	digests := c.Digests()
-	if err := a.hold(ctx, out, c, before, digests); err != nil {
+	if err := l.hold(ctx, out, c, before, digests); err != nil {
 		return err
 	}
 	revision, err := c.Revision(digests)
 	if err != nil {
 		return err
 	}
-	if out.Document, err = a.store.PutFindings(ctx, out.Catalog, c.Findings); err != nil {
+	if out.Document, err = l.store.Documents.PutFindings(ctx, out.Catalog, c.Findings); err != nil {
 		return err
 	}
 	out.Message = summary(c)
@@ -103,21 +110,21 @@ func (a *App) publish(ctx context.Context, l *looking, c *load.Catalog) error {
 		},
 	}
 	out.Published.Images = unfetched(c)
-	if l.settings.Prefetch {
-		if err := a.store.Prefetch(ctx, out.Catalog, out.Published.Images); err != nil {
+	if p.settings.Prefetch {
+		if err := l.store.Images.Prefetch(ctx, out.Catalog, out.Published.Images); err != nil {
 			return err
 		}
 	}
 	if revision == out.Catalog.Revision {
 		return nil
 	}
-	return a.put(ctx, out, c, before, digests)
+	return l.put(ctx, out, c, before, digests)
 }
 
 // hold names the quarantined packages, and keeps those that the revision before had as they were there: as a
-// sick catalog does as a whole, a sick package stays at its last good state (DESIGN D3). One that never was
+// faulty catalog does as a whole, a faulty package stays at its last good state (DESIGN D3). One that never was
 // good is left out.
-func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before,
+func (l *loader) hold(ctx context.Context, out *store.Outcome, c *load.Catalog, before,
 	digests map[string]digest.Digest,
 ) error {
 	for _, q := range c.Quarantined {
@@ -126,7 +133,7 @@ func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before
 		if !had {
 			continue
 		}
-		p, err := a.store.Package(ctx, out.Catalog.Tenant, d)
+		p, err := l.store.Documents.Package(ctx, out.Catalog.Tenant, d)
 		if err != nil {
 			return err
 		}
@@ -137,13 +144,13 @@ func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before
 }
 
 // put stores what a revision is made of, and what differs from the one that is served.
-func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before,
+func (l *loader) put(ctx context.Context, out *store.Outcome, c *load.Catalog, before,
 	digests map[string]digest.Digest,
 ) error {
-	if err := a.store.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
+	if err := l.store.Documents.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
 		return err
 	}
-	if err := a.store.PutBlobs(ctx, out.Catalog.Tenant, c.Blobs); err != nil {
+	if err := l.store.Documents.PutBlobs(ctx, out.Catalog.Tenant, c.Blobs); err != nil {
 		return err
 	}
 	for _, b := range c.Blobs {
@@ -156,13 +163,13 @@ func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before,
 		}
 	}
 	var err error
-	out.Published.Event.Changes, out.Published.Event.All, err = a.changes(
+	out.Published.Event.Changes, out.Published.Event.All, err = l.changes(
 		ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
 	return err
 }
 
 // changes compares with the revision that is served.
-func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package,
+func (l *loader) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package,
 	digests map[string]digest.Digest,
 ) ([]events.PackageChange, bool, error) {
 	in := index.Input{
@@ -178,7 +185,7 @@ func (a *App) changes(ctx context.Context, tenant string, before map[string]dige
 			continue
 		}
 		var err error
-		if in.Old[name], err = a.store.Package(ctx, tenant, d); err != nil {
+		if in.Old[name], err = l.store.Documents.Package(ctx, tenant, d); err != nil {
 			return nil, false, err
 		}
 	}

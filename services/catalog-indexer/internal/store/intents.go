@@ -15,16 +15,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// Apply folds one intent into the tables, inside the consumer's transaction. It returns what is to be
-// looked at because of it.
-func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+// ApplyIntent folds one intent into the tables, inside the consumer's transaction. It returns what is to be
+// polled because of it.
+func ApplyIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
 	switch p := e.Payload.(type) {
 	case events.CatalogAdded:
-		return s.added(ctx, tx, e, p)
+		return added(ctx, tx, e, p)
 	case events.CatalogChanged:
-		return s.changed(ctx, tx, e, p)
+		return sourceChanged(ctx, tx, e, p)
 	case events.CatalogRefreshRequested:
-		return s.refreshed(ctx, tx, e)
+		return refreshed(ctx, tx, e)
 	case events.CatalogRemoved:
 		_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now()
 			where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
@@ -36,7 +36,7 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Ke
 	}
 }
 
-func (s *Store) added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
+func added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
 	stream := e.StreamID.String()
 	_, err := tx.Exec(ctx, `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority,
 		visibility_cluster, visibility_namespace, templated, disabled)
@@ -46,8 +46,8 @@ func (s *Store) added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p eve
 	return []Key{{Tenant: e.Tenant, Stream: stream}}, pg.Err(err)
 }
 
-// changed asks for another look where the source is another one; variants that are not wanted any more go.
-func (s *Store) changed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogChanged) ([]Key, error) {
+// sourceChanged asks for another poll where the source is another one; variants that are not wanted any more go.
+func sourceChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogChanged) ([]Key, error) {
 	stream := e.StreamID.String()
 	var another bool
 	err := tx.QueryRow(ctx, `update catalog.catalogs c set wanted = c.wanted + ((o.source_type, o.spec) is distinct
@@ -65,13 +65,13 @@ func (s *Store) changed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p e
 		return nil, err
 	}
 	if another {
-		return s.refreshVariants(ctx, tx, e)
+		return refreshVariants(ctx, tx, e)
 	}
-	return s.keys(ctx, tx, e.Tenant, stream)
+	return keysOf(ctx, tx, e.Tenant, stream)
 }
 
-// refreshed asks for a look at every variant.
-func (s *Store) refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+// refreshed asks for a poll of every variant.
+func refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
 	_, err := tx.Exec(ctx, `update catalog.catalogs set wanted = wanted + 1 where tenant = $1 and stream = $2`,
 		e.Tenant, e.StreamID.String())
 	if err != nil {
@@ -83,20 +83,20 @@ func (s *Store) refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	return s.refreshVariants(ctx, tx, e)
+	return refreshVariants(ctx, tx, e)
 }
 
-func (s *Store) refreshVariants(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+func refreshVariants(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
 	_, err := tx.Exec(ctx, `update catalog.variants set wanted = wanted + 1 where tenant = $1 and stream = $2`,
 		e.Tenant, e.StreamID.String())
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	return s.keys(ctx, tx, e.Tenant, e.StreamID.String())
+	return keysOf(ctx, tx, e.Tenant, e.StreamID.String())
 }
 
-// keys are a catalog and its variants.
-func (s *Store) keys(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, error) {
+// keysOf are a catalog and its variants.
+func keysOf(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, error) {
 	rows, err := q.Query(ctx, `select $1::text, $2::text, '' union all select tenant, stream, variant
 		from catalog.variants
 		where tenant = $1 and stream = $2`, tenant, stream)
@@ -107,7 +107,7 @@ func (s *Store) keys(ctx context.Context, q pg.Querier, tenant, stream string) (
 	return keys, pg.Err(err)
 }
 
-// naming are the catalogs whose settings name a credential (R-DIS-4): a new one may mend them.
+// naming are the catalogs whose settings name a credential (R-DIS-4): a new one may make them readable.
 func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error) {
 	rows, err := tx.Query(ctx, `select c.stream, b.body from catalog.catalogs c
 		join gateway_api.bodies b on b.tenant = c.tenant and b.commitment = c.spec and b.kind = 'catalog-source'
@@ -120,7 +120,7 @@ func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error
 	var body []byte
 	_, err = pgx.ForEachRow(rows, []any{&stream, &body}, func() error {
 		var settings source.Settings
-		// Settings that cannot be read are told at the look; they name nothing.
+		// Settings that cannot be read are reported by the poll; they name nothing.
 		if json.Unmarshal(body, &settings) == nil && slices.Contains(settings.Secrets, secret) {
 			found = append(found, stream)
 		}

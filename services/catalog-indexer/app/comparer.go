@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -26,40 +27,60 @@ const (
 	comparedParts = 4
 )
 
-// compareUpgrades computes what upgrades change, for approvals and installation. It works behind the
+// comparer computes what upgrades change, behind the publication of a revision.
+type comparer struct {
+	store *store.Store
+	log   *slog.Logger
+	// news has an element when there may be upgrades to compare.
+	news chan struct{}
+}
+
+func newComparer(s *store.Store, log *slog.Logger) *comparer {
+	return &comparer{store: s, log: log, news: make(chan struct{}, 1)}
+}
+
+// run computes what upgrades change, for approvals and installation. It works behind the
 // publication of a revision, so that nobody waits for it: what is not compared yet is not shown. The
 // tables say what is left to do, so that it may end and begin anywhere.
-func (a *App) compareUpgrades(ctx context.Context) error {
+func (c *comparer) run(ctx context.Context) error {
 	tick := time.NewTicker(compareEvery)
 	defer tick.Stop()
 	for {
-		if err := a.compareAll(ctx); err != nil && ctx.Err() == nil {
-			a.Telemetry.Log.WarnContext(ctx, "cannot compare upgrades; trying again at the next turn", "error", err)
+		if err := c.compareAll(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "cannot compare upgrades; trying again at the next turn", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-a.published:
+		case <-c.news:
 		}
 	}
 }
 
-// compareAll compares all that is left, once each: a package that fails is told and passed over until the next
+// wake says that there may be upgrades to compare.
+func (c *comparer) wake() {
+	select {
+	case c.news <- struct{}{}:
+	default: // awake already
+	}
+}
+
+// compareAll compares all that is left, once each: a package that fails is logged and passed over until the next
 // turn, so that it holds up no other.
-func (a *App) compareAll(ctx context.Context) error {
+func (c *comparer) compareAll(ctx context.Context) error {
 	var last store.PackageRef
 	for {
-		left, err := a.store.Uncompared(ctx, last, comparePackages)
+		left, err := c.store.Upgrades.Uncompared(ctx, last, comparePackages)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		for _, r := range left {
-			if err := a.comparePackage(ctx, r); err != nil {
+			if err := c.comparePackage(ctx, r); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
-				a.Telemetry.Log.WarnContext(
+				c.log.WarnContext(
 					ctx, "cannot compare the upgrades of a package; trying again at the next turn",
 					"tenant", r.Tenant, "package", r.Package, "document", r.Digest.Short(), "error", err)
 			}
@@ -69,33 +90,33 @@ func (a *App) compareAll(ctx context.Context) error {
 }
 
 // comparePackage compares along every edge of one package.
-func (a *App) comparePackage(ctx context.Context, r store.PackageRef) error {
-	p, err := a.store.Package(ctx, r.Tenant, r.Digest)
+func (c *comparer) comparePackage(ctx context.Context, r store.PackageRef) error {
+	p, err := c.store.Documents.Package(ctx, r.Tenant, r.Digest)
 	if err != nil {
 		return err
 	}
 	images := imagesOf(p)
-	fetched, err := a.store.ImageContents(ctx, r, images)
+	fetched, err := c.store.Upgrades.ImageContents(ctx, r, images)
 	if err != nil {
 		return err
 	}
-	if err := a.comparePairs(ctx, r.Tenant, pairsOf(p, fetched)); err != nil {
+	if err := c.comparePairs(ctx, r.Tenant, pairsOf(p, fetched)); err != nil {
 		return err
 	}
-	noted, err := a.store.PutCompared(ctx, r, images, fetched)
+	noted, err := c.store.Upgrades.PutCompared(ctx, r, images, fetched)
 	if err == nil && !noted {
-		a.wakeUpgrades() // an image was fetched meanwhile
+		c.wake() // an image was fetched meanwhile
 	}
 	return err
 }
 
 // comparePairs compares those pairs that are not compared yet.
-func (a *App) comparePairs(ctx context.Context, tenant string, pairs []store.ContentPair) error {
-	done, err := a.store.Compared(ctx, tenant, pairs)
+func (c *comparer) comparePairs(ctx context.Context, tenant string, pairs []store.ContentPair) error {
+	done, err := c.store.Upgrades.Compared(ctx, tenant, pairs)
 	if err != nil {
 		return err
 	}
-	parts := &partCache{read: func(d digest.Digest) (compare.Part, error) { return a.part(ctx, tenant, d) }}
+	parts := &partCache{read: func(d digest.Digest) (compare.Part, error) { return c.part(ctx, tenant, d) }}
 	var batch []store.Upgrade
 	for _, pair := range pairs {
 		if done[pair] {
@@ -107,13 +128,26 @@ func (a *App) comparePairs(ctx context.Context, tenant string, pairs []store.Con
 		}
 		batch = append(batch, store.Upgrade{ContentPair: pair, Difference: d})
 		if len(batch) == compareBatch {
-			if err := a.store.PutUpgrades(ctx, tenant, batch); err != nil {
+			if err := c.store.Upgrades.Put(ctx, tenant, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
 		}
 	}
-	return a.store.PutUpgrades(ctx, tenant, batch)
+	return c.store.Upgrades.Put(ctx, tenant, batch)
+}
+
+// part reads a bundle for comparison.
+func (c *comparer) part(ctx context.Context, tenant string, d digest.Digest) (compare.Part, error) {
+	canonical, err := c.store.Contents.Read(ctx, tenant, d)
+	if err != nil {
+		return compare.Part{}, err
+	}
+	content, _, err := bundle.FromCanonical(canonical)
+	if err != nil {
+		return compare.Part{}, err
+	}
+	return compare.Read(content)
 }
 
 // imagesOf are the bundles of a package that have no content of their own.
@@ -149,19 +183,6 @@ func pairsOf(p catalog.Package, fetched map[string][]digest.Digest) []store.Cont
 		}
 	}
 	return out
-}
-
-// part reads a bundle for comparison.
-func (a *App) part(ctx context.Context, tenant string, d digest.Digest) (compare.Part, error) {
-	canonical, err := a.store.Content(ctx, tenant, d)
-	if err != nil {
-		return compare.Part{}, err
-	}
-	c, _, err := bundle.FromCanonical(canonical)
-	if err != nil {
-		return compare.Part{}, err
-	}
-	return compare.Read(c)
 }
 
 // partCache keeps the bundles that were read last.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ const (
 	// fetchParallel is how many images of one catalog are fetched side by side: mostly waiting for the network, and
 	// a registry sees no more than a cluster's nodes would ask of it.
 	fetchParallel = 4
-	// fetchBatch is how many images one event tells of: few, so that who waits for one hears of it soon.
+	// fetchBatch is how many images one event has: few, so that who waits for one hears of it soon.
 	fetchBatch = 16
 	// retryFirst and retryMax bound the pause before an image is asked for again; it doubles.
 	retryFirst = 2 * time.Second
@@ -41,9 +42,20 @@ const (
 	fetchTooLarge     = store.FetchTooLarge
 )
 
+// fetcher fetches bundle images.
+type fetcher struct {
+	store *store.Store
+	open  func(tenant string) sources
+	// fetched is called after content was stored.
+	fetched func()
+	count   *metrics
+	log     *slog.Logger
+	now     func() time.Time
+}
+
 // fetch fetches the bundle images of one catalog that are due, those that somebody waits for first.
-func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
-	c, err := a.store.Get(ctx, keyOf(s))
+func (f *fetcher) fetch(ctx context.Context, s bus.Scope) (err error) {
+	c, err := f.store.Catalogs.Get(ctx, keyOf(s))
 	if errs.Is(err, errs.NotFound) || err == nil && (c.Removed || c.Disabled) {
 		return nil
 	}
@@ -52,30 +64,30 @@ func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
 	}
 	ctx, end := telemetry.Span(ctx, "fetch bundle images")
 	defer func() { end(err) }()
-	settings, err := a.store.Settings(ctx, c)
+	settings, err := f.store.Catalogs.Settings(ctx, c)
 	if err != nil {
 		return err
 	}
-	began, err := a.store.Now(ctx)
+	began, err := f.store.Images.Now(ctx)
 	if err != nil {
 		return err
 	}
 	for {
 		// none where the catalog was removed or disabled meanwhile
-		list, err := a.store.Unfetched(ctx, c, began, fetchBatch)
+		list, err := f.store.Images.Unfetched(ctx, c, began, fetchBatch)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := a.fetchBatch(ctx, c, settings, list); err != nil {
+		if err := f.fetchBatch(ctx, c, settings, list); err != nil {
 			return err
 		}
 	}
 }
 
-// fetchBatch fetches images side by side, stores their content, and then tells of all at once. An end in
+// fetchBatch fetches images side by side, stores their content, and then records all at once. An end in
 // between costs another fetch.
-func (a *App) fetchBatch(ctx context.Context, c store.Catalog, settings source.Settings, list []store.Image) error {
-	contents, err := a.store.Contents(ctx, c.Tenant)
+func (f *fetcher) fetchBatch(ctx context.Context, c store.Catalog, settings source.Settings, list []store.Image) error {
+	contents, err := f.store.Contents.Writer(ctx, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -87,7 +99,7 @@ func (a *App) fetchBatch(ctx context.Context, c store.Catalog, settings source.S
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			out[i], failures[i] = a.fetchOne(ctx, c, settings, image, contents)
+			out[i], failures[i] = f.fetchOne(ctx, c, settings, image, contents)
 		})
 	}
 	wg.Wait()
@@ -99,23 +111,23 @@ func (a *App) fetchBatch(ctx context.Context, c store.Catalog, settings source.S
 			return err
 		}
 	}
-	a.count.stored(ctx, contents.Stored)
-	return a.putFetched(ctx, c, out)
+	f.count.stored(ctx, contents.Stored)
+	return f.record(ctx, c, out)
 }
 
-func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetched) error {
-	for _, f := range list {
-		if f.Content == "" && f.Reason != f.Image.Reason {
-			a.Telemetry.Log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject,
-				"image", f.Image.Image, "reason", f.Reason, "error", f.Message)
+func (f *fetcher) record(ctx context.Context, c store.Catalog, list []store.Fetched) error {
+	for _, one := range list {
+		if one.Content == "" && one.Reason != one.Image.Reason {
+			f.log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject,
+				"image", one.Image.Image, "reason", one.Reason, "error", one.Message)
 		}
 	}
-	m := events.Meta{Tenant: c.Tenant, Source: events.Indexer, TraceParent: telemetry.TraceParent(ctx), Time: a.now()}
+	m := events.Meta{Tenant: c.Tenant, Source: events.Indexer, TraceParent: telemetry.TraceParent(ctx), Time: f.now()}
 	for try := 1; ; try++ {
-		err := a.store.PutFetched(ctx, c, m, list)
+		err := f.store.Images.PutFetched(ctx, c, m, list)
 		if !errs.Is(err, errs.Conflict) || try == finishTries {
 			if err == nil {
-				a.wakeUpgrades()
+				f.fetched()
 			}
 			return err
 		}
@@ -123,58 +135,58 @@ func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetc
 }
 
 // fetchOne fetches one image. An error is the indexer's own trouble; what is wrong with the image is an outcome.
-func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Settings, image store.Image,
+func (f *fetcher) fetchOne(ctx context.Context, c store.Catalog, settings source.Settings, image store.Image,
 	keep *store.ContentWriter,
 ) (store.Fetched, error) {
-	f := store.Fetched{Image: image, Mutable: !strings.Contains(image.Image, "@")}
-	if !f.Mutable {
-		content, resolved, err := a.store.Known(ctx, c.Tenant, image)
+	out := store.Fetched{Image: image, Mutable: !strings.Contains(image.Image, "@")}
+	if !out.Mutable {
+		content, resolved, err := f.store.Images.Known(ctx, c.Tenant, image)
 		if err != nil || content != "" {
-			f.Content, f.Resolved = content, resolved
-			return f, err
+			out.Content, out.Resolved = content, resolved
+			return out, err
 		}
 	}
-	began := a.now()
-	err := a.readImage(ctx, c, settings, &f, keep)
+	began := f.now()
+	err := f.readImage(ctx, c, settings, &out, keep)
 	if ctx.Err() != nil {
-		return f, context.Cause(ctx)
+		return out, context.Cause(ctx)
 	}
-	a.count.fetched(ctx, err == nil, a.now().Sub(began))
+	f.count.fetched(ctx, err == nil, f.now().Sub(began))
 	if err == nil {
-		return f, nil
+		return out, nil
 	}
 	if own, is := err.(ownError); is { //nolint:errorlint // made below, never wrapped
-		return f, own.error
+		return out, own.error
 	}
-	f.Content, f.Reason, f.Message = "", fetchReason(err), err.Error()
-	f.Pause = pause(f, image.Attempts)
-	return f, nil
+	out.Content, out.Reason, out.Message = "", fetchReason(err), err.Error()
+	out.Pause = pause(out, image.Attempts)
+	return out, nil
 }
 
 // ownError is trouble with the indexer's own parts.
 type ownError struct{ error }
 
-func (a *App) readImage(ctx context.Context, c store.Catalog, settings source.Settings, f *store.Fetched,
+func (f *fetcher) readImage(ctx context.Context, c store.Catalog, settings source.Settings, out *store.Fetched,
 	keep *store.ContentWriter,
 ) (err error) {
-	tree, err := a.open(c.Tenant).Bundle(ctx, f.Image.Image, settings)
+	tree, err := f.open(c.Tenant).Bundle(ctx, out.Image.Image, settings)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closed(err, tree) }()
-	b, findings := load.ReadBundle(tree.FS, tree.Labels, f.Image.Image)
+	b, findings := load.ReadBundle(tree.FS, tree.Labels, out.Image.Image)
 	if err := findings.Err(); err != nil {
-		return errs.Wrap(errs.Invalid, err, "bundle image %s", f.Image.Image)
+		return errs.Wrap(errs.Invalid, err, "bundle image %s", out.Image.Image)
 	}
-	if b.Package != f.Image.Package || b.Bundle.Name != f.Image.Bundle {
+	if b.Package != out.Image.Package || b.Bundle.Name != out.Image.Bundle {
 		return errs.New(errs.Invalid,
 			"bundle image %s holds %s of package %s; the catalog names it for %s of package %s",
-			f.Image.Image, b.Bundle.Name, b.Package, f.Image.Bundle, f.Image.Package)
+			out.Image.Image, b.Bundle.Name, b.Package, out.Image.Bundle, out.Image.Package)
 	}
 	if err := keep.Keep(b.Content); err != nil {
 		return ownError{err}
 	}
-	f.Content, f.Resolved = b.Content.Digest, tree.Resolved
+	out.Content, out.Resolved = b.Content.Digest, tree.Resolved
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // ApplyCluster folds what the log says of clusters: which Kubernetes versions are in use. It returns the
 // templated catalogs where that changed, whose variants are to be settled anew.
-func (s *Store) ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+func ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
 	moved := true
 	var err error
 	switch p := e.Payload.(type) {
@@ -44,7 +44,7 @@ func (s *Store) ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 	return keys, pg.Err(err)
 }
 
-// observed notes a cluster's version. One that is not told, as of a cluster that cannot be reached, leaves what is
+// observed notes a cluster's version. One that is not known, as of a cluster that cannot be reached, leaves what is
 // known.
 func observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version string) (moved bool, err error) {
 	minor, err := source.Variant(version)
@@ -79,7 +79,7 @@ type Use struct {
 }
 
 // Uses returns the Kubernetes versions of the clusters that see a catalog, by minor.
-func (s *Store) Uses(ctx context.Context, c Catalog) ([]Use, error) {
+func (s *Catalogs) Uses(ctx context.Context, c Catalog) ([]Use, error) {
 	rows, err := s.pool.Query(ctx, `select distinct on (string_to_array(nullif(minor, ''), '.')::int[]) minor, version
 		from catalog.clusters
 		where tenant = $1 and $2 in ('', name)
@@ -92,9 +92,9 @@ func (s *Store) Uses(ctx context.Context, c Catalog) ([]Use, error) {
 	return uses, pg.Err(err)
 }
 
-// PutVariants makes the rows of variants that are in use. It returns those that are to be looked at: the new ones,
+// PutVariants makes the rows of variants that are in use. It returns those that are to be polled: the new ones,
 // and those whose reference is another one now. references are by variant.
-func (s *Store) PutVariants(ctx context.Context, tx pgx.Tx, c Catalog, references map[string]string) ([]Key, error) {
+func PutVariants(ctx context.Context, tx pgx.Tx, c Catalog, references map[string]string) ([]Key, error) {
 	names, refs := make([]string, 0, len(references)), make([]string, 0, len(references))
 	for name, ref := range references {
 		names, refs = append(names, name), append(refs, Storable(ref))
