@@ -13,25 +13,35 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 )
 
+// crdCheck holds the CRDs.
+type crdCheck struct {
+	in  *parsed
+	out *report
+}
+
+func (l crdCheck) run() {
+	l.crdStructure()
+}
+
 // crdStructure validates CRDs as an API server would, without their schemas and their status: those are
-// looked at when they are applied, and cost most of the time.
-func (l *linter) crdStructure() {
-	for _, o := range l.objects {
+// checked when they are applied, and cost most of the time.
+func (l crdCheck) crdStructure() {
+	for _, o := range l.in.objects {
 		if o.kind != bundle.KindCRD {
 			continue
 		}
 		crd, err := typedCRD(o)
 		if err != nil {
-			l.errorf("crd-structure", o.at("spec"), "the CRD %s does not have the right form: %v", o.name, err)
+			l.out.errorf("crd-structure", o.at("spec"), "the CRD %s does not have the right form: %v", o.name, err)
 			continue
 		}
 		if crd == nil {
-			l.errorf("crd-structure", o.at("apiVersion"),
+			l.out.errorf("crd-structure", o.at("apiVersion"),
 				"the CRD %s is of version %s, which is not known; use apiextensions.k8s.io/v1", o.name, o.apiVersion)
 			continue
 		}
 		for _, e := range validation.ValidateCustomResourceDefinition(context.Background(), crd) {
-			l.errorf("crd-structure", o.at(steps(e)...), "the CRD %s would be refused: %s: %s", o.name, e.Field,
+			l.out.errorf("crd-structure", o.at(steps(e)...), "the CRD %s would be refused: %s: %s", o.name, e.Field,
 				reason(e))
 		}
 	}

@@ -24,118 +24,118 @@ func standardCategories() []string {
 	}
 }
 
-func (l *linter) provider() {
-	if l.csv != nil && l.csv.Spec.Provider.Name == "" {
-		l.warnf("hub-provider", l.csvObject.at("spec", "provider"), "the CSV names no provider; set spec.provider.name")
+// hubCheck holds what a public list of operators shows.
+type hubCheck struct {
+	in  *parsed
+	out *report
+}
+
+// run makes the checks, which need exactly one CSV that can be read.
+func (l hubCheck) run() {
+	if l.in.csv == nil {
+		return
+	}
+	l.provider()
+	l.maintainers()
+	l.links()
+	l.version()
+	l.icon()
+	l.minKube()
+	l.capability()
+	l.categories()
+}
+
+func (l hubCheck) provider() {
+	if l.in.csv.Spec.Provider.Name == "" {
+		l.out.warnf("hub-provider", l.in.csvObject.at("spec", "provider"), "the CSV names no provider; set spec.provider.name")
 	}
 }
 
-func (l *linter) maintainers() {
-	if l.csv == nil {
-		return
+func (l hubCheck) maintainers() {
+	if len(l.in.csv.Spec.Maintainers) == 0 {
+		l.out.warnf("hub-maintainers", l.in.csvObject.at("spec"), "the CSV names no maintainer; add one with name and email")
 	}
-	if len(l.csv.Spec.Maintainers) == 0 {
-		l.warnf("hub-maintainers", l.csvObject.at("spec"), "the CSV names no maintainer; add one with name and email")
-	}
-	for i, m := range l.csv.Spec.Maintainers {
-		at := l.csvObject.at("spec", "maintainers", nth(i))
+	for i, m := range l.in.csv.Spec.Maintainers {
+		at := l.in.csvObject.at("spec", "maintainers", nth(i))
 		if m.Name == "" {
-			l.warnf("hub-maintainers", at, "maintainer %d has no name", i+1)
+			l.out.warnf("hub-maintainers", at, "maintainer %d has no name", i+1)
 		}
 		if a, err := mail.ParseAddress(m.Email); err != nil || a.Address != m.Email {
-			l.warnf("hub-maintainers", at, "the email %q of maintainer %d is no mail address", m.Email, i+1)
+			l.out.warnf("hub-maintainers", at, "the email %q of maintainer %d is no mail address", m.Email, i+1)
 		}
 	}
 }
 
-func (l *linter) links() {
-	if l.csv == nil {
-		return
-	}
-	for i, link := range l.csv.Spec.Links {
-		at := l.csvObject.at("spec", "links", nth(i))
+func (l hubCheck) links() {
+	for i, link := range l.in.csv.Spec.Links {
+		at := l.in.csvObject.at("spec", "links", nth(i))
 		if link.Name == "" {
-			l.warnf("hub-links", at, "link %d has no name", i+1)
+			l.out.warnf("hub-links", at, "link %d has no name", i+1)
 		}
 		if u, err := url.Parse(link.URL); err != nil || u.Scheme == "" || u.Host == "" {
-			l.warnf("hub-links", at, "the url %q of link %d is no address such as https://example.com/docs", link.URL,
+			l.out.warnf("hub-links", at, "the url %q of link %d is no address such as https://example.com/docs", link.URL,
 				i+1)
 		}
 	}
 }
 
-func (l *linter) version() {
-	if l.csv == nil {
+func (l hubCheck) version() {
+	at := l.in.csvObject.at("spec", "version")
+	if l.in.csv.Spec.Version == "" {
+		l.out.warnf("hub-version", at, "the CSV has no version; set spec.version")
 		return
 	}
-	at := l.csvObject.at("spec", "version")
-	if l.csv.Spec.Version == "" {
-		l.warnf("hub-version", at, "the CSV has no version; set spec.version")
-		return
-	}
-	if _, err := semver.Parse(l.csv.Spec.Version); err != nil {
-		l.warnf("hub-version", at, "the version %q is no semantic version: %v", l.csv.Spec.Version, err)
+	if _, err := semver.Parse(l.in.csv.Spec.Version); err != nil {
+		l.out.warnf("hub-version", at, "the version %q is no semantic version: %v", l.in.csv.Spec.Version, err)
 	}
 }
 
-func (l *linter) icon() {
-	if l.csv == nil {
-		return
-	}
-	at := l.csvObject.at("spec", "icon")
-	if n := len(l.csv.Spec.Icon); n != 1 {
-		l.warnf("hub-icon", at, "the CSV has %d icons; give it one", n)
+func (l hubCheck) icon() {
+	at := l.in.csvObject.at("spec", "icon")
+	if n := len(l.in.csv.Spec.Icon); n != 1 {
+		l.out.warnf("hub-icon", at, "the CSV has %d icons; give it one", n)
 	}
 	types := []string{"image/gif", "image/jpeg", "image/png", "image/svg+xml"}
-	for i, icon := range l.csv.Spec.Icon {
+	for i, icon := range l.in.csv.Spec.Icon {
 		if icon.Data == "" || !slices.Contains(types, icon.MediaType) {
-			l.warnf("hub-icon", l.csvObject.at("spec", "icon", nth(i)),
+			l.out.warnf("hub-icon", l.in.csvObject.at("spec", "icon", nth(i)),
 				"the icon needs base64data, and a mediatype of %s; it is %q", strings.Join(types, ", "), icon.MediaType)
 		}
 	}
 }
 
-func (l *linter) minKube() {
-	if l.csv == nil {
-		return
-	}
-	at := l.csvObject.at("spec", "minKubeVersion")
-	if l.csv.Spec.MinKubeVersion == "" {
-		l.warnf("hub-min-kube-version", at,
+func (l hubCheck) minKube() {
+	at := l.in.csvObject.at("spec", "minKubeVersion")
+	if l.in.csv.Spec.MinKubeVersion == "" {
+		l.out.warnf("hub-min-kube-version", at,
 			"the CSV does not say which Kubernetes it needs, so that it is offered everywhere; set spec.minKubeVersion")
 		return
 	}
-	if _, err := semver.Parse(l.csv.Spec.MinKubeVersion); err != nil {
-		l.warnf("hub-min-kube-version", at, "minKubeVersion %q is no semantic version such as 1.25.0: %v",
-			l.csv.Spec.MinKubeVersion, err)
+	if _, err := semver.Parse(l.in.csv.Spec.MinKubeVersion); err != nil {
+		l.out.warnf("hub-min-kube-version", at, "minKubeVersion %q is no semantic version such as 1.25.0: %v",
+			l.in.csv.Spec.MinKubeVersion, err)
 	}
 }
 
-func (l *linter) capability() {
-	if l.csv == nil {
-		return
-	}
+func (l hubCheck) capability() {
 	const key = "capabilities"
-	if v := l.csv.Annotations[key]; !slices.Contains(capabilityLevels(), v) {
-		l.warnf("hub-capability", l.annotationAt(key), "the annotation %s is %q; write one of %s", key, v,
+	if v := l.in.csv.Annotations[key]; !slices.Contains(capabilityLevels(), v) {
+		l.out.warnf("hub-capability", l.in.annotationAt(key), "the annotation %s is %q; write one of %s", key, v,
 			strings.Join(capabilityLevels(), ", "))
 	}
 }
 
-func (l *linter) categories() {
-	if l.csv == nil {
-		return
-	}
+func (l hubCheck) categories() {
 	const key = "categories"
-	text := l.csv.Annotations[key]
+	text := l.in.csv.Annotations[key]
 	if text == "" {
-		l.warnf("hub-categories", l.annotationAt(key),
+		l.out.warnf("hub-categories", l.in.annotationAt(key),
 			"the CSV has no categories, so that nobody finds it by browsing; set the annotation %s", key)
 		return
 	}
 	for c := range strings.SplitSeq(text, ",") {
 		if c = strings.TrimSpace(c); !slices.Contains(standardCategories(), c) {
-			l.warnf("hub-categories", l.annotationAt(key), "the category %q is not of the standard list: %s", c,
+			l.out.warnf("hub-categories", l.in.annotationAt(key), "the category %q is not of the standard list: %s", c,
 				strings.Join(standardCategories(), ", "))
 		}
 	}

@@ -1,6 +1,6 @@
-// Package lint looks at one bundle as its author does before publishing it (R-CAT-59): is it built as
+// Package lint checks one bundle as its author does before publishing it (R-CAT-59): is it built as
 // bundles must be, will it install, and does it follow good practice. It is pure: manifests and metadata
-// come in as bytes, findings go out. Loading a catalog is milder and looks at many bundles: see
+// come in as bytes, findings go out. Loading a catalog is milder and reads many bundles: see
 // libs/catalog.
 //
 // Checks come in groups. Structure, CSV, CRD and Objects hold for every bundle; Hub, Practice and Other
@@ -9,7 +9,6 @@ package lint
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -53,7 +52,7 @@ func ParseGroup(name string) (Group, error) {
 		"group", "R-CAT-59")
 }
 
-// Options choose what is looked at.
+// Options choose what is checked.
 type Options struct {
 	// Groups are the checks to make; nil means Default.
 	Groups []Group
@@ -80,7 +79,7 @@ const (
 	fileAnnotations = dirMetadata + "/annotations.yaml"
 )
 
-// Read reads the bundle at the root of fsys. What is missing is for Check to tell; an error is what
+// Read reads the bundle at the root of fsys. What is missing is for Check to report; an error is what
 // cannot be read, or is beyond the limits of a bundle.
 func Read(fsys fs.FS) (Bundle, error) {
 	left := int64(catalog.MaxBundleBytes)
@@ -140,49 +139,25 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 
 // Check returns everything that the chosen checks find, sorted, errors first.
 func Check(b Bundle, o Options) catalog.Findings {
-	l := &linter{in: b, platforms: o.Platforms}
-	l.parse()
+	in := parse(b)
+	out := &report{pkg: in.annotations[catalog.AnnotationPackage]}
 	groups := o.Groups
 	if groups == nil {
 		groups = Default()
 	}
-	checks := map[Group][]func(){
-		Structure: {
-			l.directories, l.unreadable, l.requiredAnnotations, l.kinds, l.size, l.oneCSV, l.ownedCRDs,
-			l.duplicateCRDs,
-		},
-		CSV: {
-			l.csvName, l.installModes, l.conversion, l.examples, l.substitution, l.relatedImages, l.accounts,
-			l.annotationCase, l.propertiesAnnotation,
-		},
-		CRD:      {l.crdStructure},
-		Objects:  {l.disruptionBudgets, l.priorityClasses, l.rights},
-		Hub:      {l.provider, l.maintainers, l.links, l.version, l.icon, l.minKube, l.capability, l.categories},
-		Practice: {l.resourceRequests, l.channelNames, l.crdDescriptions, l.crdRights, l.nameForm},
-		Other:    {l.removedAPIs, l.platformLabels},
+	checks := map[Group]func(){
+		Structure: structureCheck{in, out}.run,
+		CSV:       csvCheck{in, out}.run,
+		CRD:       crdCheck{in, out}.run,
+		Objects:   objectsCheck{in, out}.run,
+		Hub:       hubCheck{in, out}.run,
+		Practice:  practiceCheck{in, out}.run,
+		Other:     otherCheck{in, out, o.Platforms}.run,
 	}
 	for _, g := range All() {
 		if slices.Contains(groups, g) {
-			for _, check := range checks[g] {
-				check()
-			}
+			checks[g]()
 		}
 	}
-	return l.findings.Report()
-}
-
-// add tells of something; the rule is completed to "R-CAT-59/rule".
-func (l *linter) add(s catalog.Severity, rule string, at place, format string, args ...any) {
-	l.findings = append(l.findings, catalog.Finding{
-		Rule: "R-CAT-59/" + rule, Severity: s, File: at.file, Line: at.line, Column: at.column,
-		Package: l.annotations[catalog.AnnotationPackage], Message: fmt.Sprintf(format, args...),
-	})
-}
-
-func (l *linter) errorf(rule string, at place, format string, args ...any) {
-	l.add(catalog.SeverityError, rule, at, format, args...)
-}
-
-func (l *linter) warnf(rule string, at place, format string, args ...any) {
-	l.add(catalog.SeverityWarning, rule, at, format, args...)
+	return out.findings.Report()
 }

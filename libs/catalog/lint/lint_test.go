@@ -166,20 +166,17 @@ func TestChecks(t *testing.T) {
 		{
 			"key twice",
 			change{extra, "", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nkind: Secret\n"},
-			e,
-			"structure-file", extra + ":4", "kind",
+			e, "structure-file", extra + ":4", "kind",
 		},
 		{
 			"broken dependencies",
 			change{"metadata/dependencies.yaml", "", "a: [\n"},
-			e, "structure-file",
-			"metadata/dependencies.yaml:", "not YAML",
+			e, "structure-file", "metadata/dependencies.yaml:", "not YAML",
 		},
 		{
 			"CSV of another form",
 			change{csvFile, "  displayName: Buoy", "  displayName: [Buoy]"},
-			e, "structure-file",
-			csvFile + ":12", "displayName",
+			e, "structure-file", csvFile + ":12", "displayName",
 		},
 		{
 			"no media type",
@@ -189,38 +186,32 @@ func TestChecks(t *testing.T) {
 		{
 			"other media type",
 			change{noteFile, "registry+v1", "helm+v3"},
-			e, "structure-annotations", noteFile + ":2",
-			"helm+v3",
+			e, "structure-annotations", noteFile + ":2", "helm+v3",
 		},
 		{
 			"other manifests",
 			change{noteFile, "manifests/", "objects/"},
-			e, "structure-annotations", noteFile + ":3",
-			"objects/",
+			e, "structure-annotations", noteFile + ":3", "objects/",
 		},
 		{
 			"other metadata",
 			change{noteFile, "metadata/", "meta/"},
-			e, "structure-annotations", noteFile + ":4",
-			"meta/",
+			e, "structure-annotations", noteFile + ":4", "meta/",
 		},
 		{
 			"empty package",
 			change{noteFile, "package.v1: buoy", "package.v1: ''"},
-			e, "structure-annotations",
-			noteFile + ":5", "name of the package",
+			e, "structure-annotations", noteFile + ":5", "name of the package",
 		},
 		{
 			"empty channels",
 			change{noteFile, "stable,fast-v1", "', '"},
-			e, "structure-annotations", noteFile + ":6",
-			"channels",
+			e, "structure-annotations", noteFile + ":6", "channels",
 		},
 		{
 			"kind",
 			change{extra, "", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"},
-			e, "structure-kind",
-			extra + ":2", "may not bring",
+			e, "structure-kind", extra + ":2", "may not bring",
 		},
 		{
 			"PodMonitor",
@@ -242,8 +233,7 @@ func TestChecks(t *testing.T) {
 		{
 			"kind twice",
 			change{extra, "", strings.ReplaceAll(goodCRD, "buoys", "tides")},
-			e, "structure-duplicate-crd",
-			extra + ":6", "sea.test/Buoy",
+			e, "structure-duplicate-crd", extra + ":6", "sea.test/Buoy",
 		},
 		{
 			"owned twice",
@@ -258,14 +248,12 @@ func TestChecks(t *testing.T) {
 		{
 			"CSV name",
 			change{csvFile, "name: buoy.v1.0.0", "name: Buoy.v1.0.0"},
-			e, "csv-name", csvFile + ":4",
-			"DNS-1123",
+			e, "csv-name", csvFile + ":4", "DNS-1123",
 		},
 		{
 			"long CSV name",
 			change{csvFile, "name: buoy.v1.0.0", "name: " + strings.Repeat("b", 60) + ".v1.0.0"},
-			e,
-			"csv-name", csvFile + ":4", "value of a label",
+			e, "csv-name", csvFile + ":4", "value of a label",
 		},
 		{"no install modes", change{
 			csvFile,
@@ -275,20 +263,17 @@ func TestChecks(t *testing.T) {
 		{
 			"mode twice",
 			change{csvFile, "OwnNamespace", "AllNamespaces"},
-			e, "csv-install-modes", csvFile + ":21",
-			"occurs twice",
+			e, "csv-install-modes", csvFile + ":21", "occurs twice",
 		},
 		{
 			"unknown mode",
 			change{csvFile, "OwnNamespace", "AnyNamespace"},
-			e, "csv-install-modes", csvFile + ":20",
-			"not known",
+			e, "csv-install-modes", csvFile + ":20", "not known",
 		},
 		{
 			"nothing supported",
 			change{csvFile, "supported: true", "supported: false"},
-			e, "csv-install-modes",
-			csvFile + ":20", "never be installed",
+			e, "csv-install-modes", csvFile + ":20", "never be installed",
 		},
 		{"conversion", change{
 			csvFile, "  relatedImages:",
@@ -299,8 +284,7 @@ func TestChecks(t *testing.T) {
 		{
 			"example of another API",
 			change{csvFile, `"sea.test/v1"`, `"sea.test/v2"`},
-			e, "csv-examples", csvFile + ":7",
-			"does not own",
+			e, "csv-examples", csvFile + ":7", "does not own",
 		},
 		{
 			"no example",
@@ -341,63 +325,53 @@ func TestChecks(t *testing.T) {
 		{
 			"account",
 			change{extra, "", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: buoy}\n"},
-			e,
-			"csv-service-account", extra + ":3", "buoy",
+			e, "csv-service-account", extra + ":3", "buoy",
 		},
 		{
 			"another account",
 			change{extra, "", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}\n"},
-			"",
-			"", "", "",
+			"", "", "", "",
 		},
 		{
 			"case",
 			change{csvFile, "olm.skipRange", "olm.skiprange"},
-			w, "csv-annotation-case", csvFile + ":10",
-			"write olm.skipRange",
+			w, "csv-annotation-case", csvFile + ":10", "write olm.skipRange",
 		},
 		{
 			"properties",
 			change{csvFile, "    capabilities:", "    olm.properties: '[]'\n    capabilities:"},
-			w,
-			"csv-properties", csvFile + ":8", "properties.yaml",
+			w, "csv-properties", csvFile + ":8", "properties.yaml",
 		},
 
 		{
 			"CRD of another form",
 			change{crdFile, "versions:", "versions: {}\n  x:"},
-			e, "crd-structure", crdFile + ":",
-			"right form",
+			e, "crd-structure", crdFile + ":", "right form",
 		},
 		{
 			"CRD name",
 			change{crdFile, "plural: buoys", "plural: boats"},
-			e, "crd-structure", crdFile + ":3",
-			"spec.names.plural",
+			e, "crd-structure", crdFile + ":3", "spec.names.plural",
 		},
 		{
 			"CRD scope",
 			change{crdFile, "scope: Namespaced", "scope: Everywhere"},
-			e, "crd-structure", crdFile + ":7",
-			"Everywhere",
+			e, "crd-structure", crdFile + ":7", "Everywhere",
 		},
 		{
 			"CRD storage",
 			change{crdFile, "storage: true", "storage: false"},
-			e, "crd-structure", crdFile + ":",
-			"storage",
+			e, "crd-structure", crdFile + ":", "storage",
 		},
 		{
 			"CRD version",
 			change{crdFile, "{name: v1, served", "{name: 'V 1', served"},
-			e, "crd-structure",
-			crdFile + ":9", "V 1",
+			e, "crd-structure", crdFile + ":9", "V 1",
 		},
 		{
 			"CRD of an unknown version",
 			change{crdFile, "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v2"},
-			e,
-			"crd-structure", crdFile + ":1", "not known",
+			e, "crd-structure", crdFile + ":1", "not known",
 		},
 		{"conversion without a port", change{
 			crdFile, "scope: Namespaced",
@@ -412,8 +386,7 @@ func TestChecks(t *testing.T) {
 		{
 			"versions without a schema",
 			change{crdFile, ", schema: {openAPIV3Schema: {type: object}}", ""},
-			e,
-			"crd-structure", crdFile + ":", "schema",
+			e, "crd-structure", crdFile + ":", "schema",
 		},
 		{"a schema is not looked at", change{crdFile, "{type: object}", "{type: thing}"}, "", "", "", ""},
 
@@ -476,8 +449,7 @@ func TestChecks(t *testing.T) {
 		{
 			"all constraints",
 			change{extra, "", rbac("Role", "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}")},
-			w,
-			"objects-rbac-scc", extra + ":6", "change all",
+			w, "objects-rbac-scc", extra + ":6", "change all",
 		},
 		{"own constraints", change{extra, "", rbac("Role",
 			"{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [mine], "+
@@ -504,109 +476,92 @@ func TestChecks(t *testing.T) {
 		{
 			"no maintainers",
 			change{csvFile, "  maintainers: [{name: Crew, email: crew@sea.test}]\n", ""},
-			w,
-			"hub-maintainers", csvFile, "no maintainer",
+			w, "hub-maintainers", csvFile, "no maintainer",
 		},
 		{
 			"maintainer without name",
 			change{csvFile, "{name: Crew, ", "{"},
-			w, "hub-maintainers", csvFile + ":15",
-			"has no name",
+			w, "hub-maintainers", csvFile + ":15", "has no name",
 		},
 		{
 			"mail",
 			change{csvFile, "crew@sea.test", "crew at sea"},
-			w, "hub-maintainers", csvFile + ":15",
-			"no mail address",
+			w, "hub-maintainers", csvFile + ":15", "no mail address",
 		},
 		{
 			"mail with a name",
 			change{csvFile, "crew@sea.test", "Crew <crew@sea.test>"},
-			w, "hub-maintainers",
-			csvFile + ":15", "no mail address",
+			w, "hub-maintainers", csvFile + ":15", "no mail address",
 		},
 		{"link without name", change{csvFile, "{name: Docs, ", "{"}, w, "hub-links", csvFile + ":16", "has no name"},
 		{
 			"link without address",
 			change{csvFile, "https://sea.test/docs", "docs"},
-			w, "hub-links", csvFile + ":16",
-			"no address",
+			w, "hub-links", csvFile + ":16", "no address",
 		},
 		{"no version", change{csvFile, "  version: 1.0.0\n", ""}, w, "hub-version", csvFile, "no version"},
 		{
 			"version",
 			change{csvFile, "  version: 1.0.0\n", "  version: v1\n"},
-			w, "hub-version", csvFile + ":12",
-			"semantic version",
+			w, "hub-version", csvFile + ":12", "semantic version",
 		},
 		{
 			"no icon",
 			change{csvFile, "  icon: [{base64data: aGk=, mediatype: image/png}]\n", ""},
-			w, "hub-icon", csvFile,
-			"0 icons",
+			w, "hub-icon", csvFile, "0 icons",
 		},
 		{
 			"two icons",
 			change{csvFile, "icon: [", "icon: [{base64data: aGk=, mediatype: image/gif}, "},
-			w, "hub-icon",
-			csvFile + ":17", "2 icons",
+			w, "hub-icon", csvFile + ":17", "2 icons",
 		},
 		{"icon type", change{csvFile, "image/png", "image/bmp"}, w, "hub-icon", csvFile + ":17", "image/bmp"},
 		{
 			"no Kubernetes",
 			change{csvFile, "  minKubeVersion: 1.25.0\n", ""},
-			w, "hub-min-kube-version", csvFile,
-			"offered everywhere",
+			w, "hub-min-kube-version", csvFile, "offered everywhere",
 		},
 		{
 			"Kubernetes",
 			change{csvFile, "minKubeVersion: 1.25.0", "minKubeVersion: '1.25'"},
-			w, "hub-min-kube-version",
-			csvFile + ":18", "semantic version",
+			w, "hub-min-kube-version", csvFile + ":18", "semantic version",
 		},
 		{"capability", change{csvFile, "Deep Insights", "Deepest"}, w, "hub-capability", csvFile + ":8", "Auto Pilot"},
 		{
 			"no categories",
 			change{csvFile, "    categories: Monitoring, Storage\n", ""},
-			w, "hub-categories", csvFile,
-			"by browsing",
+			w, "hub-categories", csvFile, "by browsing",
 		},
 		{
 			"category",
 			change{csvFile, "Monitoring, Storage", "Monitoring, Boats"},
-			w, "hub-categories", csvFile + ":9",
-			"Boats",
+			w, "hub-categories", csvFile + ":9", "Boats",
 		},
 
 		{
 			"no requests",
 			change{csvFile, "requests: {cpu: 10m, memory: 20Mi}", ""},
-			w, "practice-resources", csvFile,
-			"cpu and memory",
+			w, "practice-resources", csvFile, "cpu and memory",
 		},
 		{
 			"no memory",
 			change{csvFile, ", memory: 20Mi", ""},
-			w, "practice-resources", csvFile + ":42",
-			"requests no memory",
+			w, "practice-resources", csvFile + ":42", "requests no memory",
 		},
 		{
 			"deployment of another form",
 			change{csvFile, "selector: {matchLabels: {app: buoy}}", "selector: []"},
-			w,
-			"practice-resources", csvFile, "right form",
+			w, "practice-resources", csvFile, "right form",
 		},
 		{
 			"channel",
 			change{noteFile, "stable,fast-v1", "stable,alpha"},
-			w, "practice-channels", noteFile + ":6",
-			"\"alpha\"",
+			w, "practice-channels", noteFile + ":6", "\"alpha\"",
 		},
 		{
 			"CRD description",
 			change{csvFile, ", description: A buoy.", ""},
-			w, "practice-crd-description",
-			csvFile + ":25", "describe",
+			w, "practice-crd-description", csvFile + ":25", "describe",
 		},
 		{
 			"making CRDs",
@@ -618,15 +573,13 @@ func TestChecks(t *testing.T) {
 		{
 			"name form",
 			change{csvFile, "name: buoy.v1.0.0", "name: buoy.v1"},
-			w, "practice-name", csvFile + ":4",
-			"<semantic version>",
+			w, "practice-name", csvFile + ":4", "<semantic version>",
 		},
 
 		{
 			"removed in 1.22",
 			change{crdFile, "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"},
-			w,
-			"other-removed-api", crdFile + ":1", "1.22 removed",
+			w, "other-removed-api", crdFile + ":1", "1.22 removed",
 		},
 		{
 			"removed in 1.25",
@@ -649,20 +602,17 @@ func TestChecks(t *testing.T) {
 		{
 			"label of another form",
 			change{csvFile, "arch.amd64: supported", "arch.amd64: 'yes'"},
-			w, "other-platforms",
-			csvFile + ":5", "write \"supported\"",
+			w, "other-platforms", csvFile + ":5", "write \"supported\"",
 		},
 		{
 			"image does not run there",
 			change{csvFile, "arch.amd64: supported", "arch.arm64: supported"},
-			w,
-			"other-platforms", csvFile + ":5", "promise linux/arm64",
+			w, "other-platforms", csvFile + ":5", "promise linux/arm64",
 		},
 		{
 			"image runs elsewhere too",
 			change{csvFile, "os.linux: supported", "os.zos: supported"},
-			w, "other-platforms",
-			csvFile + ":5", "runs on linux/amd64",
+			w, "other-platforms", csvFile + ":5", "runs on linux/amd64",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

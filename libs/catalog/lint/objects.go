@@ -9,25 +9,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// objectsCheck holds the objects beside CSV and CRDs, and what rights the bundle grants.
+type objectsCheck struct {
+	in  *parsed
+	out *report
+}
+
+func (l objectsCheck) run() {
+	l.disruptionBudgets()
+	l.priorityClasses()
+	l.rights()
+}
+
 // disruptionBudgets finds budgets that would keep nodes from being drained.
-func (l *linter) disruptionBudgets() {
-	for _, o := range l.objects {
+func (l objectsCheck) disruptionBudgets() {
+	for _, o := range l.in.objects {
 		if o.kind != "PodDisruptionBudget" {
 			continue
 		}
 		var pdb policyv1.PodDisruptionBudget
 		if err := o.decode(&pdb); err != nil {
-			l.errorf("objects-pdb", o.at("spec"), "the PodDisruptionBudget %s does not have the right form: %v", o.name,
+			l.out.errorf("objects-pdb", o.at("spec"), "the PodDisruptionBudget %s does not have the right form: %v", o.name,
 				err)
 			continue
 		}
 		if is(pdb.Spec.MaxUnavailable, 0, "0%") {
-			l.errorf("objects-pdb", o.at("spec", "maxUnavailable"),
+			l.out.errorf("objects-pdb", o.at("spec", "maxUnavailable"),
 				"the PodDisruptionBudget %s allows no pod to be away, so that no node can be drained; allow one",
 				o.name)
 		}
 		if is(pdb.Spec.MinAvailable, -1, "100%") {
-			l.errorf("objects-pdb", o.at("spec", "minAvailable"),
+			l.out.errorf("objects-pdb", o.at("spec", "minAvailable"),
 				"the PodDisruptionBudget %s wants all pods at all times, so that no node can be drained; want less",
 				o.name)
 		}
@@ -39,10 +51,10 @@ func is(v *intstr.IntOrString, number int32, text string) bool {
 	return v != nil && (v.Type == intstr.Int && v.IntVal == number || v.Type == intstr.String && v.StrVal == text)
 }
 
-func (l *linter) priorityClasses() {
-	for _, o := range l.objects {
+func (l objectsCheck) priorityClasses() {
+	for _, o := range l.in.objects {
 		if o.kind == "PriorityClass" && string(raw(o, "globalDefault")) == "true" {
-			l.errorf("objects-priority-class", o.at("globalDefault"),
+			l.out.errorf("objects-priority-class", o.at("globalDefault"),
 				"the PriorityClass %s would become the default of every pod of the cluster; set globalDefault to false",
 				o.name)
 		}
@@ -56,16 +68,16 @@ func raw(o object, key string) []byte {
 	return nil
 }
 
-// grant is one rule of RBAC with where it stands.
+// grant is one rule of RBAC with its place.
 type grant struct {
 	rbacv1.PolicyRule
 	at place
 }
 
 // grants are all rules that the bundle gives, by roles or by the CSV.
-func (l *linter) grants() []grant {
+func (p *parsed) grants() []grant {
 	var out []grant
-	for _, o := range l.objects {
+	for _, o := range p.objects {
 		if o.kind != "Role" && o.kind != "ClusterRole" {
 			continue
 		}
@@ -77,19 +89,19 @@ func (l *linter) grants() []grant {
 			out = append(out, grant{r, o.at("rules", nth(i))})
 		}
 	}
-	if l.csv == nil {
+	if p.csv == nil {
 		return out
 	}
-	spec := l.csv.Spec.Install.Spec
-	for i, p := range spec.Permissions {
-		for j, r := range p.Rules {
-			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "permissions", nth(i), "rules",
+	spec := p.csv.Spec.Install.Spec
+	for i, set := range spec.Permissions {
+		for j, r := range set.Rules {
+			out = append(out, grant{r, p.csvObject.at("spec", "install", "spec", "permissions", nth(i), "rules",
 				nth(j))})
 		}
 	}
-	for i, p := range spec.ClusterPermissions {
-		for j, r := range p.Rules {
-			out = append(out, grant{r, l.csvObject.at("spec", "install", "spec", "clusterPermissions", nth(i), "rules",
+	for i, set := range spec.ClusterPermissions {
+		for j, r := range set.Rules {
+			out = append(out, grant{r, p.csvObject.at("spec", "install", "spec", "clusterPermissions", nth(i), "rules",
 				nth(j))})
 		}
 	}
@@ -119,23 +131,23 @@ func defaultConstraints() []string {
 }
 
 // rights finds rights that reach beyond the operator.
-func (l *linter) rights() {
+func (l objectsCheck) rights() {
 	const security, constraints = "security.openshift.io", "securitycontextconstraints"
-	for _, g := range l.grants() {
+	for _, g := range l.in.grants() {
 		if g.covers(security, constraints, "update", "patch", "delete", "deletecollection") {
 			switch names := defaults(g.ResourceNames); {
 			case len(g.ResourceNames) == 0:
-				l.warnf("objects-rbac-scc", g.at,
+				l.out.warnf("objects-rbac-scc", g.at,
 					"the rule lets the operator change all SecurityContextConstraints, those of the platform "+
 						"included, on which everybody relies; name your own in resourceNames")
 			case names != "":
-				l.errorf("objects-rbac-scc", g.at,
+				l.out.errorf("objects-rbac-scc", g.at,
 					"the rule lets the operator change SecurityContextConstraints of the platform (%s), on which "+
 						"everybody relies; bring your own, and name it in resourceNames", names)
 			}
 		}
 		if g.covers("policy", "poddisruptionbudgets", writing()...) {
-			l.warnf("objects-rbac-pdb", g.at,
+			l.out.warnf("objects-rbac-pdb", g.at,
 				"the rule lets the operator write PodDisruptionBudgets, by which it may keep nodes from being "+
 					"drained; bring them in the bundle, or make sure that they allow one pod to be away")
 		}

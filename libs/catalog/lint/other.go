@@ -45,11 +45,24 @@ func removals() []removal {
 	}
 }
 
-func (l *linter) removedAPIs() {
-	for _, o := range l.objects {
+// otherCheck holds APIs that Kubernetes has removed, and labels of platforms.
+type otherCheck struct {
+	in  *parsed
+	out *report
+	// platforms are those of images that the caller asked a registry for (Options).
+	platforms map[string][]string
+}
+
+func (l otherCheck) run() {
+	l.removedAPIs()
+	l.platformLabels()
+}
+
+func (l otherCheck) removedAPIs() {
+	for _, o := range l.in.objects {
 		for _, r := range removals() {
 			if o.apiVersion == r.apiVersion && (r.kinds == nil || slices.Contains(r.kinds, o.kind)) {
-				l.warnf("other-removed-api", o.at("apiVersion"), "%s %s is of %s, which Kubernetes %s removed; use %s",
+				l.out.warnf("other-removed-api", o.at("apiVersion"), "%s %s is of %s, which Kubernetes %s removed; use %s",
 					o.kind, o.name, r.apiVersion, r.release, r.instead)
 			}
 		}
@@ -64,20 +77,20 @@ const (
 
 // platformLabels holds the labels by which an operator is offered to clusters of some platforms alone:
 // their form, and, of images whose platforms the caller knows, that they run there.
-func (l *linter) platformLabels() {
-	if l.csv == nil {
+func (l otherCheck) platformLabels() {
+	if l.in.csv == nil {
 		return
 	}
 	var arches, systems []string
-	for key, v := range l.csv.Labels {
+	for key, v := range l.in.csv.Labels {
 		arch, isArch := strings.CutPrefix(key, labelArch)
 		system, isOS := strings.CutPrefix(key, labelOS)
-		at := l.csvObject.at("metadata", "labels", key)
+		at := l.in.csvObject.at("metadata", "labels", key)
 		switch {
 		case !isArch && !isOS:
 			continue
 		case v != supported:
-			l.warnf("other-platforms", at, "the label %s is %q; write %q, or remove it", key, v, supported)
+			l.out.warnf("other-platforms", at, "the label %s is %q; write %q, or remove it", key, v, supported)
 		case isArch:
 			arches = append(arches, arch)
 		default:
@@ -98,12 +111,12 @@ func (l *linter) platformLabels() {
 }
 
 // images are those of the operator's own containers.
-func (l *linter) images() []string {
+func (l otherCheck) images() []string {
 	var out []string
-	for _, d := range l.csv.Spec.Install.Spec.Deployments {
+	for _, d := range l.in.csv.Spec.Install.Spec.Deployments {
 		spec, err := d.Typed()
 		if err != nil {
-			continue // practice-resources tells
+			continue // practice-resources reports it
 		}
 		for _, c := range spec.Template.Spec.Containers {
 			out = append(out, c.Image)
@@ -113,26 +126,26 @@ func (l *linter) images() []string {
 	return slices.Compact(out)
 }
 
-func (l *linter) imagePlatforms(image string, arches, systems []string) {
+func (l otherCheck) imagePlatforms(image string, arches, systems []string) {
 	there, asked := l.platforms[image]
 	if !asked {
 		return
 	}
-	at := l.csvObject.at("metadata", "labels")
+	at := l.in.csvObject.at("metadata", "labels")
 	var promised []string
 	for _, system := range systems {
 		for _, arch := range arches {
 			p := system + "/" + arch
 			promised = append(promised, p)
 			if !slices.Contains(there, p) {
-				l.warnf("other-platforms", at, "the labels promise %s, but the image %s does not run there: it has %s",
+				l.out.warnf("other-platforms", at, "the labels promise %s, but the image %s does not run there: it has %s",
 					p, image, strings.Join(there, ", "))
 			}
 		}
 	}
 	for _, p := range there {
 		if !slices.Contains(promised, p) {
-			l.warnf("other-platforms", at,
+			l.out.warnf("other-platforms", at,
 				"the image %s runs on %s, which no label says; add %s<arch>: %s and %s<os>: %s", image, p, labelArch,
 				supported, labelOS, supported)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
 )
 
-// place is where something stands in a bundle.
+// place is where something is in a bundle.
 type place struct {
 	file         string
 	line, column int
@@ -35,18 +35,16 @@ func (o object) decode(into any) error { return json.Unmarshal(o.value.JSON(), i
 // nth is the step to an element of a list.
 func nth(i int) string { return "#" + strconv.Itoa(i) }
 
-// linter holds a bundle that is being looked at.
-type linter struct {
-	in          Bundle
-	platforms   map[string][]string
+// parsed is a bundle as the checks read it. Nothing changes it after parse.
+type parsed struct {
+	files       Bundle
 	objects     []object
 	annotations map[string]string
-	annotated   docs.Value // the mapping of annotations
-	broken      []catalog.Finding
+	annotated   docs.Value        // the mapping of annotations
+	broken      []catalog.Finding // what cannot be read
+	csvs        []object
 	csvObject   object
 	csv         *bundle.CSV // nil where there is not exactly one that can be read
-	csvs        []object
-	findings    catalog.Findings
 }
 
 // Bounds of one file, far above what real bundles have; a bundle as a whole is bounded by its reader.
@@ -57,75 +55,82 @@ func limits() docs.Limits {
 	}
 }
 
-// parse reads all files. What cannot be read is left out of what later checks see, and told by unreadable.
-func (l *linter) parse() {
-	l.annotations = map[string]string{}
-	for _, f := range l.in.Manifests {
-		l.each(f, func(v docs.Value) {
+// parse reads all files. What cannot be read is left out of what later checks see, and reported by structureCheck.
+func parse(b Bundle) *parsed {
+	p := &parsed{files: b, annotations: map[string]string{}}
+	for _, f := range b.Manifests {
+		p.each(f, func(v docs.Value) {
 			o := object{file: f.Name, value: v}
 			o.apiVersion, o.kind, o.name = v.Child("apiVersion").Text(), v.Child("kind").Text(),
 				v.Child("metadata").Child("name").Text()
 			if o.apiVersion == "" || o.kind == "" || o.name == "" {
-				l.sick(f.Name, v.Line(), v.Column(), "an object needs apiVersion, kind and metadata.name")
+				p.unreadable(f.Name, v.Line(), v.Column(), "an object needs apiVersion, kind and metadata.name")
 				return
 			}
-			l.objects = append(l.objects, o)
+			p.objects = append(p.objects, o)
 		})
 	}
-	for _, f := range l.in.Metadata {
+	for _, f := range b.Metadata {
 		if f.Name != fileAnnotations {
-			l.each(f, func(docs.Value) {})
+			p.each(f, func(docs.Value) {})
 			continue
 		}
-		l.each(f, func(v docs.Value) {
-			l.annotated = v.Child("annotations")
-			for k, value := range l.annotated.Members() {
-				l.annotations[k.Text()] = value.Text()
+		p.each(f, func(v docs.Value) {
+			p.annotated = v.Child("annotations")
+			for k, value := range p.annotated.Members() {
+				p.annotations[k.Text()] = value.Text()
 			}
 		})
 	}
-	for _, o := range l.objects {
+	for _, o := range p.objects {
 		if o.kind == bundle.KindCSV {
-			l.csvs = append(l.csvs, o)
+			p.csvs = append(p.csvs, o)
 		}
 	}
-	if len(l.csvs) != 1 {
-		return
+	if len(p.csvs) != 1 {
+		return p
 	}
-	l.csvObject = l.csvs[0]
-	csv, err := bundle.ParseCSV(l.csvObject.value.JSON())
+	p.csvObject = p.csvs[0]
+	csv, err := bundle.ParseCSV(p.csvObject.value.JSON())
 	if err != nil {
-		at := l.csvObject.at("spec")
-		l.sick(at.file, at.line, at.column, err.Error())
-		return
+		at := p.csvObject.at("spec")
+		p.unreadable(at.file, at.line, at.column, err.Error())
+		return p
 	}
-	l.csv = &csv
+	p.csv = &csv
+	return p
 }
 
 // each calls take for every document of a file.
-func (l *linter) each(f File, take func(docs.Value)) {
+func (p *parsed) each(f File, take func(docs.Value)) {
 	err := docs.Split(bytes.NewReader(f.Data), limits(), func(c docs.Chunk) error {
-		var p docs.Parser // one for each document: its values are kept
-		v, perr := p.Parse(c, limits())
+		var parser docs.Parser // one for each document: its values are kept
+		v, perr := parser.Parse(c, limits())
 		if perr != nil {
-			l.sick(f.Name, perr.Line, perr.Column, perr.Message)
-			return nil //nolint:nilerr // it is told; the other documents go on
+			p.unreadable(f.Name, perr.Line, perr.Column, perr.Message)
+			return nil //nolint:nilerr // it is noted; the other documents go on
 		}
-		for _, fault := range p.Faults() {
-			l.sick(f.Name, fault.Line, fault.Column, fault.Message)
+		for _, fault := range parser.Faults() {
+			p.unreadable(f.Name, fault.Line, fault.Column, fault.Message)
 		}
-		if v.Exists() && len(p.Faults()) == 0 {
+		if v.Exists() && len(parser.Faults()) == 0 {
 			take(v)
 		}
 		return nil
 	})
 	if e, ok := errors.AsType[*docs.Error](err); ok {
-		l.sick(f.Name, e.Line, e.Column, e.Message)
+		p.unreadable(f.Name, e.Line, e.Column, e.Message)
 	} else if err != nil {
-		l.sick(f.Name, 0, 0, err.Error())
+		p.unreadable(f.Name, 0, 0, err.Error())
 	}
 }
 
-func (l *linter) sick(file string, line, column int, why string) {
-	l.broken = append(l.broken, catalog.Finding{File: file, Line: line, Column: column, Message: why})
+// unreadable notes what cannot be read.
+func (p *parsed) unreadable(file string, line, column int, why string) {
+	p.broken = append(p.broken, catalog.Finding{File: file, Line: line, Column: column, Message: why})
+}
+
+// annotationAt is the place of an annotation of the CSV.
+func (p *parsed) annotationAt(key string) place {
+	return p.csvObject.at("metadata", "annotations", key)
 }
