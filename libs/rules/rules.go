@@ -1,6 +1,6 @@
-// Package rules explains every rule that a message of Chandler can name: what it demands, why, and how to mend what
-// breaks it. It is pure. docs/rules.md is written from it, the gateway serves it, chandler rules prints it; a test
-// proves that no message names a rule that is missing here.
+// Package rules explains every rule that a message of Chandler can name: what it demands, why, and how to fix a
+// violation. It is pure. docs/rules.md is generated from it, the gateway serves it, chandler rules prints it; a test
+// checks that every rule that a message names is here.
 package rules
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Document is where the rules stand in the repository.
+// Document is the path of the generated document in the repository.
 const Document = "docs/rules.md"
 
-// Kind says what a rule is about, and with that where it is strict.
+// Kind is the subject of a rule. It also decides how strict the rule is.
 type Kind string
 
 // The kinds, in the order of the document.
@@ -32,26 +32,24 @@ type Rule struct {
 	Kind    Kind   `json:"kind"`
 	Demands string `json:"demands"`
 	Why     string `json:"why,omitempty"`
-	Mend    string `json:"mend,omitempty"`
-	// Strictness says where it refuses and where it only warns.
+	Fix     string `json:"mend,omitempty"`
+	// Strictness says when a violation is refused and when it is only a warning.
 	Strictness string `json:"strictness"`
 }
 
-// Strictness of a kind, where a rule says nothing else.
+// strictness of the rules of a kind that have none of their own.
 var strictness = map[Kind]string{
-	Catalog: "A finding says its own severity. An error fails `chandler catalog validate`; where the catalog is " +
-		"served, the revision before " +
-		"stays in service (setting strict), or only the package that it belongs to stays behind (setting lenient). A " +
-		"warning hinders " +
-		"nothing, but what its message says is left out is left out.",
-	Source: "The source is not read. What is in service stays, and what is installed is not touched.",
-	Author: "It is checked by the tools for authors alone and keeps nobody from installing; errors make the command " +
-		"fail, warnings do not.",
-	Install: "The bundle cannot be rendered into objects: plans with it are not made, or fail before their first " +
-		"step. Nothing else waits for it.",
+	Catalog: "Each finding has a severity. With an error, `chandler catalog validate` fails; a catalog in service keeps " +
+		"its previous revision (setting strict), or only the package with the error does (setting lenient). A " +
+		"warning blocks nothing, but its message may say that something is left out.",
+	Source: "The source is not read. The revision in service stays, and what is installed is not changed.",
+	Author: "Only the tools for authors check it, and it prevents no installation; with errors the command fails, with " +
+		"warnings it does not.",
+	Install: "The bundle cannot be rendered into objects: plans with it are not proposed, or fail before their first " +
+		"step. Nothing else is affected.",
 	Plan:    "The request, or the plan, is refused; nothing was changed.",
 	Request: "The request is refused with status 400, 404, 409 or 422; nothing was changed.",
-	Limit:   "What is larger or broken is refused; a message tells the bound.",
+	Limit:   "What is too large or damaged is refused; the message contains the limit.",
 }
 
 // headings of the kinds in the document, in its order.
@@ -62,7 +60,7 @@ var headings = []struct {
 	{Catalog, "Catalogs and what is in them"},
 	{Source, "Sources of catalogs"},
 	{Author, "Tools for authors"},
-	{Install, "What a bundle may bring"},
+	{Install, "What a bundle may contain"},
 	{Plan, "Plans, groups and subscriptions"},
 	{Request, "Requests and settings"},
 	{Limit, "Limits, and what is stored"},
@@ -117,7 +115,7 @@ func Named(text string) []string {
 	return out
 }
 
-// Hint says how the rules are explained that a text names by number, "" where it names none.
+// Hint returns the command that explains the rules that a text names by number, "" if it names none.
 func Hint(text string) string {
 	ids := Named(text)
 	if len(ids) == 0 {
@@ -130,7 +128,7 @@ func Hint(text string) string {
 	return "What " + strings.Join(ids, ", ") + " " + word + ": chandler rules " + strings.Join(ids, " ")
 }
 
-// Link is where the document explains a rule: its path and the anchor that Markdown gives the heading.
+// Link returns the place in the document that explains a rule: path and anchor.
 func Link(id string) string {
 	if bound.MatchString(id) {
 		id = anyBound
@@ -153,11 +151,11 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# Rules
 
-Every rule that a message of Chandler can name: what it demands, why, and how to mend what breaks it. Rules with a number
-are those of the requirements that Chandler is built from; rules in words belong to its API. ` + "`chandler rules ID`" + ` prints the same
+Every rule that a message of Chandler can name: what it demands, why, and how to fix a violation. Rules with a number
+come from the requirements that Chandler is built from; rules in words belong to its API. ` + "`chandler rules ID`" + ` prints the same
 without a server, and ` + "`/api/v1/rules`" + ` serves it.
 
-This file is written from the code (libs/rules) by tools/generate.sh.
+This file is generated from the code (libs/rules) by tools/generate.sh.
 `)
 	for _, h := range headings {
 		b.WriteString("\n## " + h.title + "\n\n" + strictness[h.kind] + "\n")
@@ -170,11 +168,11 @@ This file is written from the code (libs/rules) by tools/generate.sh.
 	return b.String()
 }
 
-// text is what the document says of a rule below its heading.
+// text is the part of the document below the heading of a rule.
 func (r Rule) text() string {
 	var b strings.Builder
 	b.WriteString(r.Demands + "\n")
-	for _, part := range []struct{ name, text string }{{"Why", r.Why}, {"Mend", r.Mend}} {
+	for _, part := range []struct{ name, text string }{{"Why", r.Why}, {"Fix", r.Fix}} {
 		if part.text != "" {
 			b.WriteString("\n*" + part.name + ":* " + part.text + "\n")
 		}

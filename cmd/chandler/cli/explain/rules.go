@@ -74,7 +74,7 @@ func explainRules(a *command.Env, list []rules.Rule) error {
 		t.Put("  ", plainText(r.Demands))
 		for _, part := range []struct{ name, text string }{
 			{"Why: ", r.Why},
-			{"Mend: ", r.Mend},
+			{"Fix: ", r.Fix},
 			{"Strict or lenient: ", r.Strictness},
 			{"See ", rules.Link(r.ID)},
 		} {
