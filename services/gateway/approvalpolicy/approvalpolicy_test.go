@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/approvalpolicy"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 type list = []events.Payload
@@ -243,13 +244,13 @@ func TestCheck(t *testing.T) {
 		s := full()
 		c.change(&s)
 		_, err := approvalpolicy.Decide(approvalpolicy.State{Name: "production"}, approvalpolicy.Set{Spec: s})
-		all := rule.All(err)
+		all := ruletest.All(err)
 		if len(all) != 1 || all[0].Field != c.at || all[0].Rule != c.rule || !strings.Contains(all[0].Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := approvalpolicy.Decide(approvalpolicy.State{Name: "Production"},
-		approvalpolicy.Set{Spec: full()}); rule.All(err)[0].Field != "path.name" {
+		approvalpolicy.Set{Spec: full()}); ruletest.All(err)[0].Field != "path.name" {
 		t.Errorf("name: %v", err)
 	}
 }

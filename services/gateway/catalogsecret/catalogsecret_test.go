@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/catalogsecret"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 func TestDecide(t *testing.T) {
@@ -175,7 +176,7 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			all := rule.All(err)
+			all := ruletest.All(err)
 			if len(all) == 0 || all[0].Rule != c.rule {
 				t.Errorf("got %v, want rule %s", err, c.rule)
 			}

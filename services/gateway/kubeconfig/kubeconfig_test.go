@@ -9,6 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/kubeconfig"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 const good = `apiVersion: v1
@@ -60,7 +61,7 @@ func TestCheck(t *testing.T) {
 			t.Parallel()
 			err := kubeconfig.Check("/kubeconfig", []byte(c.raw))
 			var got []string
-			for _, v := range rule.All(err) {
+			for _, v := range ruletest.All(err) {
 				got = append(got, v.Rule)
 			}
 			if diff := cmp.Diff(c.rules, got); diff != "" {

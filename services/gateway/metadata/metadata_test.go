@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/metadata"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 // TestCheck: labels and annotations that no API server would take are refused by key and rule, and so are those that
@@ -67,7 +68,7 @@ func TestCheck(t *testing.T) {
 		var v rule.Violations
 		metadata.Check(&v, "", c.kind, c.in)
 		var got []string
-		for _, e := range rule.All(v.Err()) {
+		for _, e := range ruletest.All(v.Err()) {
 			got = append(got, e.Field+" "+e.Rule)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

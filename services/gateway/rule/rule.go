@@ -6,7 +6,6 @@
 package rule
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -108,18 +107,6 @@ func (e *Error) Unwrap() []error {
 		out[i] = v
 	}
 	return out
-}
-
-// All returns every violation in err's chain: those of an *Error, or the one *errs.Error with a
-// field, or none.
-func All(err error) []*errs.Error {
-	if many, ok := errors.AsType[*Error](err); ok {
-		return many.Violations
-	}
-	if one, ok := errors.AsType[*errs.Error](err); ok && (one.Field != "" || one.Rule != "") {
-		return []*errs.Error{one}
-	}
-	return nil
 }
 
 // DNSLabelName checks a required DNS-1123 label, such as the name of a cluster or a namespace.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 func TestNames(t *testing.T) {
@@ -42,7 +43,7 @@ func TestNames(t *testing.T) {
 		var v rule.Violations
 		c.check(&v, c.value)
 		got := ""
-		if all := rule.All(v.Err()); len(all) > 0 {
+		if all := ruletest.All(v.Err()); len(all) > 0 {
 			got = all[0].Rule
 		}
 		if got != c.rule {
@@ -59,7 +60,7 @@ func TestLabels(t *testing.T) {
 		"/x": "y",
 	})
 	var got []string
-	for _, e := range rule.All(v.Err()) {
+	for _, e := range ruletest.All(v.Err()) {
 		got = append(got, e.Field+" "+e.Rule)
 	}
 	want := []string{
@@ -80,14 +81,14 @@ func TestViolationsAreAllToldAndOfOneKind(t *testing.T) {
 	v.OneOf("/approval", "maybe", "Automatic", "Manual")
 	v.DNSLabelName("/name", "")
 	err := v.Err()
-	if !errs.Is(err, errs.Invalid) || len(rule.All(err)) != 2 {
+	if !errs.Is(err, errs.Invalid) || len(ruletest.All(err)) != 2 {
 		t.Fatalf("got %v", err)
 	}
 	want := `/approval is "maybe": want one of Automatic, Manual; /name must not be empty`
 	if err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
-	if rule.All(errs.New(errs.NotFound, "x")) != nil {
+	if ruletest.All(errs.New(errs.NotFound, "x")) != nil {
 		t.Error("an error without a place is no violation")
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -199,7 +199,7 @@ func TestEveryViolationIsNamed(t *testing.T) {
 	}
 	_, err := subscription.Decide(subscription.State{}, bad)
 	var got []string
-	for _, v := range rule.All(err) {
+	for _, v := range ruletest.All(err) {
 		got = append(got, v.Field+" "+v.Rule)
 	}
 	want := []string{
