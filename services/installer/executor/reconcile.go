@@ -59,7 +59,7 @@ func (s *session) newStages() stages {
 		Client: s.client, Log: s.cfg.Log, Now: s.cfg.Now, Points: s.points, Pause: timing.Pause, Contents: s.contents,
 		Pace: pace.New(timing.Backoff, timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(),
 		Rendered: scope.NewRenderedStates(), Parts: scope.NewParts(), Seen: s.positions.of, Stop: s.stopped,
-		Found: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },
+		NoteOperator: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },
 	}
 	t.logs = steplog.New(steplog.Config{
 		GrantKey: s.cfg.GrantKey, ClusterID: s.cfg.ClusterID, Grace: timing.Grace, Backoff: timing.Backoff,
@@ -117,15 +117,15 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	}
 	sc := s.scope(wanted)
 	defer sc.Slot.Release()
-	if sc.RecordBehind = behind; !behind {
-		if sc.RecordBehind, err = s.positions.note(ctx, s.client, wanted); err != nil {
+	if sc.Snapshot.RecordBehind = behind; !behind {
+		if sc.Snapshot.RecordBehind, err = s.positions.note(ctx, s.client, wanted); err != nil {
 			return 0, err
 		}
 	}
 	if err := s.logs.In(sc).Read(ctx); err != nil {
 		return 0, err
 	}
-	if sc.Resting() {
+	if sc.Snapshot.Resting() {
 		if err := sc.Slot.Acquire(ctx); err != nil {
 			return 0, err
 		}
@@ -133,7 +133,7 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	if err = s.stageList().run(ctx, sc); err != nil && !failure.Final(ctx, err) {
 		s.report.SendBegun(ctx, sc)
 	}
-	return sc.Again(), err
+	return sc.Attempts.Again(), err
 }
 
 // stageList are the stages of a reconcile, in their order. Most run once; what one has found out the next finds in the
@@ -185,7 +185,7 @@ type namedStage struct {
 // run runs the stages once each. An error, and what the log has of a panic, names the stage.
 func (l stageList) run(ctx context.Context, sc *scope.Scope) error {
 	for _, s := range l {
-		err := failure.Guard(ctx, sc.Log, s.name+" of namespace "+sc.Namespace, func() error {
+		err := failure.Guard(ctx, sc.Env.Log, s.name+" of namespace "+sc.Namespace, func() error {
 			_, err := s.stage.Reconcile(ctx, sc)
 			return err
 		})
@@ -228,12 +228,12 @@ type steps interface {
 
 // Reconcile runs the plans, and the phases as often as a plan waits for them.
 func (p plans) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
-	if !sc.Resting() {
+	if !sc.Snapshot.Resting() {
 		sc.Slot.Release() // a plan may take its time
 	}
 	result, err := p.steps.Reconcile(ctx, sc)
 	for err == nil && result.Again {
-		sc.Log.DebugContext(ctx, "plans wait for phases", "namespace", sc.Namespace, "for", result.Why)
+		sc.Env.Log.DebugContext(ctx, "plans wait for phases", "namespace", sc.Namespace, "for", result.Why)
 		_, failed := p.phases.Reconcile(ctx, sc)
 		p.steps.PhasesFailed(failed)
 		result, err = p.steps.Reconcile(ctx, sc)
@@ -246,12 +246,12 @@ type phases struct{ stageList }
 
 // Reconcile reads the operators where that is not done, and runs the stages.
 func (p phases) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
-	if !sc.Loaded || len(sc.Wanted.Removals) > 0 {
+	if !sc.Snapshot.Installed.Loaded || len(sc.Snapshot.Wanted.Removals) > 0 {
 		if err := sc.Load(ctx); err != nil {
 			return res, err
 		}
 	}
-	if sc.RecordBehind {
+	if sc.Snapshot.RecordBehind {
 		return res, nil
 	}
 	return res, p.run(ctx, sc)

@@ -30,31 +30,31 @@ type Reader struct {
 
 // Reconcile reads the configuration. Most reconciles ask the cluster nothing.
 func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
-	sc.Live.Config, err = r.Cache.Get(ctx)
+	sc.Found.Config, err = r.Cache.Get(ctx)
 	return res, err
 }
 
 // Reconcile keeps the pull secrets where the operators of the namespace find them (R-IP-22). While one of these
 // cannot be read, they stay.
 func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
-	if sc.Stopped() != nil || sc.Waits("", scope.PartPullSecrets) {
+	if sc.Stopped() != nil || sc.Attempts.Waits("", scope.PartPullSecrets) {
 		return res, nil
 	}
 	var accounts []string
-	for _, m := range sc.Operators {
+	for _, m := range sc.Snapshot.Installed.Operators {
 		accounts = append(accounts, csv.Accounts(m.CSV.Spec)...)
 	}
-	if len(accounts) == 0 && len(sc.Unreadable) > 0 {
+	if len(accounts) == 0 && len(sc.Snapshot.Installed.Unreadable) > 0 {
 		return res, nil
 	}
 	slices.Sort(accounts)
-	return res, sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets,
-		slices.Compact(accounts), sc.Left))
+	err = s.Cache.Copy(ctx, sc.Namespace, sc.Found.Config.PullSecrets, slices.Compact(accounts), sc.Left)
+	return res, sc.Attempts.Alone(ctx, "", scope.PartPullSecrets, err)
 }
 
 // Proxy gives operators the cluster's proxy, unless their subscription says something of one (R-SUB-10, R-PRX-1).
 func (s *Stage) Proxy(sc *scope.Scope) overlay.Overlay {
-	proxy := sc.Live.Config.Proxy
+	proxy := sc.Found.Config.Proxy
 	return overlay.Overlay{
 		About: func(_ scope.RenderTarget, kind, _ string) bool { return kind == kube.GVKDeployment.Kind },
 		Input: func(scope.RenderTarget) any { return proxy },
@@ -70,7 +70,7 @@ func (s *Stage) Proxy(sc *scope.Scope) overlay.Overlay {
 // PullSecrets leaves Chandler's pull secrets on an account whose bundle brings a list of its own; on the others
 // Reconcile puts them beside what is there.
 func (s *Stage) PullSecrets(sc *scope.Scope) overlay.Overlay {
-	secrets := sc.Live.Config.PullSecrets
+	secrets := sc.Found.Config.PullSecrets
 	return overlay.Overlay{
 		About: func(_ scope.RenderTarget, kind, _ string) bool {
 			return kind == kube.GVKServiceAccount.Kind && len(secrets) > 0

@@ -15,19 +15,20 @@ import (
 
 // keep makes for each operator the OperatorCondition that it may write, before its pods start (R-COND-1).
 func (w worker) keep(ctx context.Context) error {
-	if w.Stopped() != nil || len(w.Operators) == 0 || w.Waits("", scope.PartCondition) {
+	if w.Stopped() != nil || len(w.Snapshot.Installed.Operators) == 0 || w.Attempts.Waits("", scope.PartCondition) {
 		return nil
 	}
-	if err := w.Mirrors.Ensure(ctx, w.Wanted.Settings.WithDefaults().Mirror); err != nil {
-		return w.Alone(ctx, "", scope.PartCondition, err)
+	if err := w.Mirrors.Ensure(ctx, w.Snapshot.Wanted.Settings.WithDefaults().Mirror); err != nil {
+		return w.Attempts.Alone(ctx, "", scope.PartCondition, err)
 	}
-	w.Pace.Succeeded(w.Item("", scope.PartCondition))
-	for _, m := range w.Operators {
+	w.Env.Pace.Succeeded(w.Attempts.Item("", scope.PartCondition))
+	for _, m := range w.Snapshot.Installed.Operators {
 		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified ||
-			w.Waits(m.Name(), scope.PartCondition) {
+			w.Attempts.Waits(m.Name(), scope.PartCondition) {
 			continue
 		}
-		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.Mirrors.KeepCondition(ctx, w.Scope, m)); err != nil {
+		err := w.Mirrors.KeepCondition(ctx, w.Scope, m)
+		if err := w.Attempts.Alone(ctx, m.Name(), scope.PartCondition, err); err != nil {
 			return err
 		}
 	}
@@ -41,13 +42,13 @@ func (w worker) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.Live.Conditions = make(map[string]protocol.OperatorCondition, len(w.Operators))
-	for _, m := range w.Operators {
+	w.Found.Conditions = make(map[string]protocol.OperatorCondition, len(w.Snapshot.Installed.Operators))
+	for _, m := range w.Snapshot.Installed.Operators {
 		found, err := w.sync(ctx, objects[m.Name()])
 		if err != nil {
 			return err
 		}
-		w.Live.Conditions[m.Name()] = condition.Decide(found)
+		w.Found.Conditions[m.Name()] = condition.Decide(found)
 	}
 	return nil
 }
@@ -69,14 +70,14 @@ func (w worker) sync(ctx context.Context, o *unstructured.Unstructured) (*condit
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Points.At("before condition"); err != nil {
+	if err := w.Env.Points.At("before condition"); err != nil {
 		return nil, err
 	}
-	if _, err := w.Client.UpdateStatus(ctx, next); err != nil {
+	if _, err := w.Env.Client.UpdateStatus(ctx, next); err != nil {
 		return nil, err
 	}
 	w.Facts.ForgetNamespace(w.Namespace)
-	return found, w.Points.At("condition")
+	return found, w.Env.Points.At("condition")
 }
 
 func (w worker) checkUpgradeable(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
@@ -84,7 +85,7 @@ func (w worker) checkUpgradeable(ctx context.Context, r scope.Plan) (*failure.Fa
 		if b.Replaces == "" {
 			continue
 		}
-		o, err := w.Client.Get(ctx, facts.GVKCondition, w.Namespace, b.Replaces)
+		o, err := w.Env.Client.Get(ctx, facts.GVKCondition, w.Namespace, b.Replaces)
 		if err != nil {
 			return nil, err
 		}

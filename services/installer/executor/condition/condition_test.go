@@ -64,16 +64,16 @@ func TestReconcile(t *testing.T) {
 		}
 		all = append(all, m)
 	}
-	sc.Follow(all)
+	sc.Snapshot.Installed = scope.InstalledOf(all, nil)
 	k := &keeper{fails: "fails.v1"}
 	s := &condition.Stage{Mirrors: k, Facts: silent{}}
 	if _, err := s.Reconcile(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(k.kept, []string{"tide.v1"}) || sc.Again() != time.Second {
-		t.Errorf("kept %v, again after %s", k.kept, sc.Again())
+	if !slices.Equal(k.kept, []string{"tide.v1"}) || sc.Attempts.Again() != time.Second {
+		t.Errorf("kept %v, again after %s", k.kept, sc.Attempts.Again())
 	}
-	if c, known := sc.Live.Conditions["tide.v1"]; !known || !c.Upgradeable {
+	if c, known := sc.Found.Conditions["tide.v1"]; !known || !c.Upgradeable {
 		t.Errorf("it says %+v, %v", c, known)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // callers carries out the steps that a plan had to leave, once the Deployments answer.
 func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
-	steps := w.DeferredSteps(m)
-	s, ok := w.Target(m)
+	steps := w.Snapshot.Executions.DeferredSteps(m)
+	s, ok := w.Snapshot.Target(m)
 	if len(steps) == 0 || !ok {
 		return false, nil
 	}
@@ -22,9 +22,9 @@ func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
 	}
 	objects, f := w.Render(ctx, s.Bundle, s.Config)
 	if f != nil {
-		w.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace", w.Namespace,
-			"reason", f.Reason, "message", f.Message)
-		w.Soon(w.Pause)
+		w.Env.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace",
+			w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Attempts.Soon(w.Env.Pause)
 		return false, nil
 	}
 	for _, step := range steps {
@@ -38,7 +38,7 @@ func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Client.Number, w.Now().UTC(), nil
+		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Env.Client.Number, w.Env.Now().UTC(), nil
 	}
-	return true, w.Objects.In(w.Scope).SaveLog(ctx, w.Execution(m.Plan), "summoned")
+	return true, w.Objects.In(w.Scope).SaveLog(ctx, w.Snapshot.Executions.Of(m.Plan), "summoned")
 }

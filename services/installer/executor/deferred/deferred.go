@@ -28,7 +28,7 @@ func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, e
 
 // Callers has the API server call an operator whose Deployments answer, by the steps that its plan left.
 func (s *Stage) Callers(ctx context.Context, sc *scope.Scope, m *scope.Operator) (acted bool, err error) {
-	if !sc.Live.Group.One || scope.Halted(m) {
+	if !sc.Found.Group.One || scope.Halted(m) {
 		return false, nil
 	}
 	return worker{s, sc}.callers(ctx, m)

@@ -16,21 +16,21 @@ import (
 
 // late writes what plans left since its kind was not served, as soon as it is.
 func (w worker) late(ctx context.Context) error {
-	if w.RecordBehind || !w.Live.Group.One || w.Stopped() != nil {
+	if w.Snapshot.RecordBehind || !w.Found.Group.One || w.Stopped() != nil {
 		return nil
 	}
 	waiting := map[string]bool{}
-	for _, m := range w.Operators {
-		late := w.LateSteps(m)
-		s, ok := w.Target(m)
+	for _, m := range w.Snapshot.Installed.Operators {
+		late := w.Snapshot.Executions.LateSteps(m)
+		s, ok := w.Snapshot.Target(m)
 		if len(late) == 0 || !ok || scope.Halted(m) {
 			continue
 		}
 		for _, step := range late {
 			waiting[step.Group] = true
 		}
-		if !w.Waits(m.Name(), scope.PartLate) {
-			if err := w.Alone(ctx, m.Name(), scope.PartLate, w.write(ctx, m, s, late)); err != nil {
+		if !w.Attempts.Waits(m.Name(), scope.PartLate) {
+			if err := w.Attempts.Alone(ctx, m.Name(), scope.PartLate, w.write(ctx, m, s, late)); err != nil {
 				return err
 			}
 		}
@@ -64,7 +64,7 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 		})
 		if i >= 0 { // what it renders to now need not hold it any more
 			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, objects[i])
-			if w.Unserved(objects[i].GVK, err) {
+			if w.Snapshot.Unserved(objects[i].GVK, err) {
 				continue // in this version not, or not yet
 			}
 			if err != nil {
@@ -72,23 +72,24 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings, done = kube.StepDone, w.Client.Number, w.Now().UTC(), nil,
-			true
+		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Env.Client.Number, w.Env.Now().UTC(), nil
+		done = true
 	}
 	if !done {
 		return nil
 	}
-	w.Log.InfoContext(ctx, "objects were written that waited for their kind", "csv", m.Name(), "namespace", w.Namespace)
-	return w.Objects.In(w.Scope).SaveLog(ctx, w.Execution(m.Plan), "late")
+	w.Env.Log.InfoContext(ctx, "objects were written that waited for their kind", "csv", m.Name(), "namespace",
+		w.Namespace)
+	return w.Objects.In(w.Scope).SaveLog(ctx, w.Snapshot.Executions.Of(m.Plan), "late")
 }
 
 // defined reports a kind that a definition of the cluster may serve. Whether it does shows the write.
 func (w worker) defined(ctx context.Context, gk schema.GroupKind) bool {
 	name := kube.Resource(schema.GroupVersionKind{Group: gk.Group, Kind: gk.Kind}).Resource + "." + gk.Group
-	if w.Watcher.Absent(kube.GVKCRD, "", name) {
+	if w.Env.Watcher.Absent(kube.GVKCRD, "", name) {
 		return false
 	}
-	o, err := w.Client.Get(ctx, kube.GVKCRD, "", name)
+	o, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", name)
 	if err != nil || o == nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/compare"
@@ -33,21 +34,21 @@ const (
 // Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing
 // is believed: then what moved waits.
 func (w worker) reconcile(ctx context.Context) error {
-	if w.RecordBehind || !w.Live.Group.One {
+	if w.Snapshot.RecordBehind || !w.Found.Group.One {
 		return nil
 	}
-	if w.Corrects() {
+	if w.corrects() {
 		for _, ref := range w.Store.uncorrected(w.Namespace) {
-			w.Trail.Again(w.Namespace, ref, 0)
+			w.Env.Trail.Again(w.Namespace, ref, 0)
 		}
 	}
-	moved := w.Trail.Take(w.Namespace)
-	w.Store.forget(w.Namespace, w.Lives)
-	w.Pace.Keep(w.Namespace, w.Lives)
+	moved := w.Env.Trail.Take(w.Namespace)
+	w.Store.forget(w.Namespace, w.Snapshot.Installed.Lives)
+	w.Env.Pace.Keep(w.Namespace, w.Snapshot.Installed.Lives)
 	// what several operators of the namespace have is compared for each
 	left, done := comparedAtOnce, map[protocol.ObjectRef]bool{}
-	for _, m := range w.Operators {
-		s, ok := w.TargetAtRest(m)
+	for _, m := range w.Snapshot.Installed.Operators {
+		s, ok := w.Snapshot.TargetAtRest(m)
 		if !ok {
 			continue
 		}
@@ -59,6 +60,11 @@ func (w worker) reconcile(ctx context.Context) error {
 	maps.DeleteFunc(moved, func(ref protocol.ObjectRef, _ uint64) bool { return done[ref] })
 	w.putBack(moved, left == 0)
 	return nil
+}
+
+// corrects reports whether drift is put right.
+func (w worker) corrects() bool {
+	return w.Snapshot.Wanted.Settings.WithDefaults().Drift == events.DriftCorrect && w.Stopped() == nil
 }
 
 // compareMoved compares what moved of one operator, as long as any are left for this reconcile.
@@ -89,9 +95,9 @@ func (w worker) compareMoved(ctx context.Context, m *scope.Operator, s scope.Ren
 // miss adds the objects of an operator that are not there: of what was deleted while nobody watched there is no news.
 // Deployments are the phases' matter.
 func (w worker) miss(m *scope.Operator, moved map[protocol.ObjectRef]uint64) {
-	for _, c := range w.Live.Components[m.Name()] {
+	for _, c := range w.Found.Components[m.Name()] {
 		if c.Status == componentNotFound && c.Kind != kube.GVKDeployment.Kind &&
-			(w.Corrects() || !w.Store.has(w.Namespace, c.ObjectRef)) {
+			(w.corrects() || !w.Store.has(w.Namespace, c.ObjectRef)) {
 			moved[c.ObjectRef] = 0
 		}
 	}
@@ -100,10 +106,10 @@ func (w worker) miss(m *scope.Operator, moved map[protocol.ObjectRef]uint64) {
 // due reports an object that moved and may be compared now: what runs of an operator that wants something waits for its
 // phase, and what others change over and over for its time.
 func (w worker) due(m *scope.Operator, o render.Object) bool {
-	if w.LacksRequirements(m) && scope.SortOf(o) != kube.GVKCRD.Kind {
+	if w.Snapshot.LacksRequirements(m) && scope.SortOf(o) != kube.GVKCRD.Kind {
 		return false
 	}
-	waits := w.Waits(m.Name(), scope.RefIn(o).String())
+	waits := w.Attempts.Waits(m.Name(), scope.RefIn(o).String())
 	if waits {
 		w.Store.undone(w.Namespace, scope.RefIn(o))
 	}
@@ -116,20 +122,21 @@ func (w worker) compareOne(ctx context.Context, m *scope.Operator, s scope.Rende
 ) error {
 	err := w.compare(ctx, m, s, o)
 	if err != nil {
-		w.Trail.Again(w.Namespace, scope.RefIn(o), mark)
+		w.Env.Trail.Again(w.Namespace, scope.RefIn(o), mark)
 	}
-	return w.Alone(ctx, m.Name(), scope.RefIn(o).String(), err)
+	return w.Attempts.Alone(ctx, m.Name(), scope.RefIn(o).String(), err)
 }
 
 // putBack keeps what could not be compared now: while an operator is on its way, its objects are not its last ones; and
 // some wait for their time.
 func (w worker) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
-	resting := !slices.ContainsFunc(w.Operators, func(m *scope.Operator) bool { return !w.AtRest(m) })
-	for _, m := range w.Operators {
+	resting := !slices.ContainsFunc(w.Snapshot.Installed.Operators,
+		func(m *scope.Operator) bool { return !w.Snapshot.AtRest(m) })
+	for _, m := range w.Snapshot.Installed.Operators {
 		maps.DeleteFunc(moved, func(ref protocol.ObjectRef, mark uint64) bool {
-			waits := w.Pace.Wait(w.Item(m.Name(), ref.String()), w.Now()) > 0
+			waits := w.Env.Pace.Wait(w.Attempts.Item(m.Name(), ref.String()), w.Env.Now()) > 0
 			if waits {
-				w.Trail.Again(w.Namespace, ref, mark)
+				w.Env.Trail.Again(w.Namespace, ref, mark)
 			}
 			return waits
 		})
@@ -138,10 +145,10 @@ func (w worker) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
 		return // what is left belongs to no plan's objects, and others look after it
 	}
 	for ref, mark := range moved {
-		w.Trail.Again(w.Namespace, ref, mark)
+		w.Env.Trail.Again(w.Namespace, ref, mark)
 	}
 	if more {
-		w.Soon(time.Second)
+		w.Attempts.Soon(time.Second)
 	}
 }
 
@@ -150,7 +157,7 @@ func (w worker) correct(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	found protocol.Drift,
 ) error {
 	written, err := w.Objects.In(w.Scope).Reapply(ctx, s, o)
-	if w.Unserved(o.GVK, err) {
+	if w.Snapshot.Unserved(o.GVK, err) {
 		return nil // its kind has gone, and comes back with it
 	}
 	if err != nil {
@@ -176,7 +183,7 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	if err != nil {
 		return err
 	}
-	live, err := w.Client.Get(ctx, want.GroupVersionKind(), want.GetNamespace(), want.GetName())
+	live, err := w.Env.Client.Get(ctx, want.GroupVersionKind(), want.GetNamespace(), want.GetName())
 	if err != nil {
 		return err
 	}
@@ -188,7 +195,7 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	}
 	found := protocol.Drift{
 		ObjectRef: scope.RefOf(want), Missing: live == nil,
-		Since: w.Now().UTC().Truncate(time.Second),
+		Since: w.Env.Now().UTC().Truncate(time.Second),
 	}
 	if live != nil {
 		compare.LeaveReplicas(want, live)
@@ -196,7 +203,7 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 			compare.Holds(want.Object, live.Object) {
 			return w.steady(live) // of these the one who wrote it last is the owner of its body
 		}
-		would, err := w.Client.WouldApply(ctx, want, w.Manager(s.Bundle.Package))
+		would, err := w.Env.Client.WouldApply(ctx, want, w.Manager(s.Bundle.Package))
 		if err != nil { // it differs, and what would come of a write is not known
 			found.Reason = Because(found.Kind, err)
 			w.Store.note(w.Namespace, m.Name(), found)
@@ -207,16 +214,16 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 		}
 		found.Manager, found.Since = compare.LastManager(live, w.Manager(s.Bundle.Package), found.Since)
 	}
-	w.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.Namespace,
-		"missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
+	w.Env.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace",
+		w.Namespace, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
 	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that
 	// says so.
-	if w.Corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
+	if w.corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
 		return w.correct(ctx, m, s, o, found)
 	}
 	// It may be what an operator requires.
 	w.Facts.ForgetNamespace(w.Namespace)
-	w.Soon(time.Second)
+	w.Attempts.Soon(time.Second)
 	w.Store.note(w.Namespace, m.Name(), found)
 	return nil
 }
@@ -230,14 +237,14 @@ func (w worker) corrected(m *scope.Operator, d protocol.Drift) {
 	}
 	text := m.Name() + ": " + d.String() + " is put right and changed again, over and over, by " +
 		cmp.Or(d.Manager, "somebody")
-	w.Pace.Corrected(w.Item(m.Name(), d.ObjectRef.String()), strings.Join(by, " "),
-		text+": have that stop, or have it configured in the subscription", w.Now())
+	w.Env.Pace.Corrected(w.Attempts.Item(m.Name(), d.ObjectRef.String()), strings.Join(by, " "),
+		text+": have that stop, or have it configured in the subscription", w.Env.Now())
 	w.Facts.ForgetNamespace(w.Namespace)
 	if d.Kind == kube.GVKCRD.Kind {
 		w.Facts.ForgetCRD(d.Name)
 	}
-	if w.LacksRequirements(m) {
-		w.Soon(time.Second)
+	if w.Snapshot.LacksRequirements(m) {
+		w.Attempts.Soon(time.Second)
 	}
 }
 

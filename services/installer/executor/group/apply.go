@@ -11,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
@@ -20,7 +21,7 @@ import (
 )
 
 func (w worker) overlay() overlay.Overlay {
-	g := w.Live.Group
+	g := w.Found.Group
 	claimed := func(s scope.RenderTarget) string {
 		return operatorgroup.Join(w.Groups.Claims.Of(w.Namespace, s.Bundle.CSV))
 	}
@@ -50,7 +51,7 @@ func (w worker) claim(r scope.Plan) {
 
 // judgeOne judges the APIs of one operator; none of one that is no member of the group (R-OG-10).
 func (w worker) judgeOne(name string, c bundle.CSV) operatorgroup.Verdict {
-	if !w.Live.Group.One || render.CheckInstallModes(c.Spec.InstallModes, w.Namespace, w.Targets()) != nil {
+	if !w.Found.Group.One || render.CheckInstallModes(c.Spec.InstallModes, w.Namespace, w.Targets()) != nil {
 		return operatorgroup.Verdict{}
 	}
 	v, wake := w.Groups.Claims.Settle(w.Namespace, name, operatorgroup.Names(operatorgroup.APIs(c)))
@@ -61,20 +62,21 @@ func (w worker) judgeOne(name string, c bundle.CSV) operatorgroup.Verdict {
 // arrange keeps what the operators need in the namespaces that they serve, and takes from those that may not
 // provide their APIs what runs (R-OG-35, R-OG-44, R-OG-45).
 func (w worker) arrange(ctx context.Context) error {
-	g := w.Live.Group
+	g := w.Found.Group
 	w.announce()
 	var kept []string
-	for _, m := range w.Uninstalling {
+	for _, m := range w.Snapshot.Installed.Uninstalling {
 		kept = append(kept, m.Name())
 	}
 	wake, free := w.Groups.Claims.Keep(w.Namespace, func(name string) bool {
-		return w.Lives(name) || w.Planned(name) || slices.Contains(kept, name)
+		return w.Snapshot.Installed.Lives(name) || w.Snapshot.Executions.Planned(name) || slices.Contains(kept, name)
 	})
 	w.Wake(wake)
 	if w.Stopped() != nil {
 		return nil
 	}
-	if err := w.Later(ctx, "roles of APIs", w.Groups.Free(ctx, w.noting(), free, w.Points.At)); err != nil {
+	err := w.Groups.Free(ctx, w.noting(), free, w.Env.Points.At)
+	if err := w.Attempts.Later(ctx, "roles of APIs", err); err != nil {
 		return err
 	}
 	if !g.One {
@@ -84,14 +86,14 @@ func (w worker) arrange(ctx context.Context) error {
 		return err
 	}
 	var want []render.Object
-	for _, m := range w.Operators {
+	for _, m := range w.Snapshot.Installed.Operators {
 		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		own, err := render.Permissions(m.CSV, w.Namespace)
 		if err != nil || m.Unverified {
 			kept = append(kept, m.Name()) // what it has stays
-			if err := w.Alone(ctx, m.Name(), scope.PartRights, err); err != nil {
+			if err := w.Attempts.Alone(ctx, m.Name(), scope.PartRights, err); err != nil {
 				return err
 			}
 			continue
@@ -101,7 +103,7 @@ func (w worker) arrange(ctx context.Context) error {
 				operatorgroup.Global(g.Targets))...)
 		}
 	}
-	set := Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Unreadable))...)...)
+	set := Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Snapshot.Installed.Unreadable))...)...)
 	set.Hold = g.Limits.Hold
 	return w.keep(ctx, set)
 }
@@ -109,12 +111,12 @@ func (w worker) arrange(ctx context.Context) error {
 // announce makes the group known to those of other namespaces. While there are several, what it was stands: what runs
 // keeps its APIs until somebody has said which one holds.
 func (w worker) announce() {
-	if w.Wanted.OperatorGroups > 1 {
+	if w.Snapshot.Wanted.OperatorGroups > 1 {
 		return
 	}
 	var s *operatorgroup.Standing
-	if w.Live.Group.One {
-		s = &w.Live.Group.Standing
+	if w.Found.Group.One {
+		s = &w.Found.Group.Standing
 	}
 	w.Wake(w.Groups.Claims.Stand(w.Namespace, s))
 }
@@ -122,17 +124,17 @@ func (w worker) announce() {
 // judge settles the APIs of all operators of the namespace. One that is replaced has handed its own on.
 func (w worker) judge(ctx context.Context) error {
 	refused := false
-	for _, m := range w.Operators {
+	for _, m := range w.Snapshot.Installed.Operators {
 		if m.Status.Phase == csv.PhaseReplacing || m.Status.Phase == csv.PhaseDeleting || m.Unverified {
 			continue
 		}
 		v := w.judgeOne(m.Name(), m.CSV)
-		w.Live.Group.Verdicts[m.Name()] = v
+		w.Found.Group.Verdicts[m.Name()] = v
 		if v.Action != operatorgroup.Refuse {
 			continue
 		}
 		refused = true
-		if err := w.Alone(ctx, m.Name(), scope.PartHalt, w.Halt(ctx, w.Scope, m)); err != nil {
+		if err := w.Attempts.Alone(ctx, m.Name(), scope.PartHalt, w.Halt(ctx, w.Scope, m)); err != nil {
 			return err
 		}
 	}
@@ -144,23 +146,23 @@ func (w worker) judge(ctx context.Context) error {
 
 // keep keeps a set. What cannot be written now is tried again; what an operator lacks for it, its requirements say.
 func (w worker) keep(ctx context.Context, s Set) error {
-	return w.Later(ctx, "roles", w.Groups.Keeper.Keep(ctx, w.noting(), s, w.Points.At))
+	return w.Attempts.Later(ctx, "roles", w.Groups.Keeper.Keep(ctx, w.noting(), s, w.Env.Points.At))
 }
 
 // roles keeps what users get from the group: its aggregating roles, the roles of the APIs that its operators
 // provide once they run (R-OG-40 … R-OG-43), and the labels of the namespaces that it serves.
 func (w worker) roles(ctx context.Context) error {
-	g := w.Live.Group
-	if w.RecordBehind || w.Stopped() != nil || w.Wanted.OperatorGroups > 1 {
+	g := w.Found.Group
+	if w.Snapshot.RecordBehind || w.Stopped() != nil || w.Snapshot.Wanted.OperatorGroups > 1 {
 		return nil
 	}
-	wait, wake := w.Groups.Rest.Wait(w.Namespace, w.Moving(), w.Now(), w.RolesWait)
+	wait, wake := w.Groups.Rest.Wait(w.Namespace, w.moving(), w.Env.Now(), w.RolesWait)
 	w.Wake(wake)
-	if g.Moved || wait > 0 { // people wait to be told of a phase, and nobody for a role
-		w.Soon(max(wait, time.Millisecond))
+	if w.Found.PhaseMoved || wait > 0 { // people wait to be told of a phase, and nobody for a role
+		w.Attempts.Soon(max(wait, time.Millisecond))
 		return w.labelNamespaces(ctx)
 	}
-	if err := w.Later(ctx, "roles of APIs", w.Groups.Sweep(ctx, w.noting(), w.Points.At)); err != nil {
+	if err := w.Attempts.Later(ctx, "roles of APIs", w.Groups.Sweep(ctx, w.noting(), w.Env.Points.At)); err != nil {
 		return err
 	}
 	if err := w.apiRoles(ctx); err != nil { // first: the cluster then gathers those of a group once
@@ -180,7 +182,7 @@ func (w worker) apiRoles(ctx context.Context) error {
 	w.Groups.Roles.RLock()
 	defer w.Groups.Roles.RUnlock()
 	var want []render.Object
-	for _, m := range w.Operators {
+	for _, m := range w.Snapshot.Installed.Operators {
 		if m.Status.Phase == csv.PhaseSucceeded && !m.Unverified {
 			want = append(want, olmgroup.RolesOf(operatorgroup.APIs(m.CSV),
 				w.Groups.Claims.Of(w.Namespace, m.Name()))...)
@@ -194,22 +196,31 @@ func (w worker) apiRoles(ctx context.Context) error {
 
 // labelNamespaces marks what the group serves (R-CSV-44).
 func (w worker) labelNamespaces(ctx context.Context) error {
-	if _, ok := w.Watcher.Labels(kube.GVKNamespace); !ok {
+	if _, ok := w.Env.Watcher.Labels(kube.GVKNamespace); !ok {
 		return nil // it is reconciled again when they are known
 	}
 	namespaces, err := w.namespaces(ctx)
 	if err != nil {
 		return err
 	}
-	changes := Labels(w.Live.Group.ID, w.Targets(), namespaces, w.Hub.MayHaveGroup)
+	changes := Labels(w.Found.Group.ID, w.Targets(), namespaces, w.Hub.MayHaveGroup)
 	for _, ns := range slices.Sorted(maps.Keys(changes)) {
 		label := func() error {
-			return w.Later(ctx, "labels of targets",
-				w.Client.LabelNamespace(ctx, ns, changes[ns]))
+			return w.Attempts.Later(ctx, "labels of targets",
+				w.Env.Client.LabelNamespace(ctx, ns, changes[ns]))
 		}
-		if err := w.Points.Between("label", label); err != nil {
+		if err := w.Env.Points.Between("label", label); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// moving reports whether operators of the namespace are on their way, and not held up.
+func (w worker) moving() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(w.Found.Outcomes)),
+		func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanStarted }) ||
+		slices.ContainsFunc(w.Snapshot.Installed.Operators, func(m *scope.Operator) bool {
+			return m.Status.Phase == csv.PhaseInstallReady || m.Status.Phase == csv.PhaseInstalling
+		})
 }

@@ -77,7 +77,7 @@ func (u Users) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, er
 func (s *Stage) Claim(sc *scope.Scope, p scope.Plan) { worker{s, sc}.claim(p) }
 
 // Busy notes that a plan is under way: roles of APIs wait for it.
-func (s *Stage) Busy(sc *scope.Scope) { s.Groups.Rest.Busy(sc.Namespace, sc.Now()) }
+func (s *Stage) Busy(sc *scope.Scope) { s.Groups.Rest.Busy(sc.Namespace, sc.Env.Now()) }
 
 // Overlay tells an operator and its pods which namespaces it serves (R-OG §7.3, R-OG-15), and keeps with the
 // operator which APIs it has claimed for its group (R-OG-20).
@@ -85,7 +85,7 @@ func (s *Stage) Overlay(sc *scope.Scope) overlay.Overlay { return worker{s, sc}.
 
 // Report is what is reported of the group, nil where there is not exactly one.
 func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
-	g := sc.Live.Group
+	g := sc.Found.Group
 	if !g.One {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 		ID: g.ID, Name: g.Name, Targets: g.Targets,
 		ProvidedAPIs: s.Groups.Claims.Provided(sc.Namespace), Conditions: g.Conditions,
 	}
-	if texts := sc.Pace.Notes(sc.Namespace, sc.Now()); len(texts) > 0 {
+	if texts := sc.Env.Pace.Notes(sc.Namespace, sc.Env.Now()); len(texts) > 0 {
 		out.Conditions = append(slices.Clone(g.Conditions), olmgroup.UpkeepFailed(texts))
 	}
 	out.Roles = olmgroup.RoleNames(g.Group)
@@ -103,7 +103,7 @@ func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 // noting is the cluster with a note of everything that is left in it: that wakes nobody but the operators that may have
 // waited for it.
 func (w worker) noting() Cluster {
-	return Noting{Cluster: w.Client, Left: func(o *unstructured.Unstructured) {
+	return Noting{Cluster: w.Env.Client, Left: func(o *unstructured.Unstructured) {
 		w.Left(o)
 		w.Facts.ForgetNamespace(o.GetLabels()[render.LabelOwnerNamespace])
 	}}

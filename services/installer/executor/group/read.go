@@ -24,19 +24,19 @@ const namespacesFor = 10 * time.Second
 
 // read finds what the operator group of the namespace comes to now (R-OG §7.1).
 func (w worker) read(ctx context.Context) error {
-	w.Live.Group = scope.Group{Verdicts: map[string]operatorgroup.Verdict{}}
-	g := &w.Live.Group
+	w.Found.Group = scope.Group{Verdicts: map[string]operatorgroup.Verdict{}}
+	g := &w.Found.Group
 	if err := w.Groups.Claims.Load(func() ([]operatorgroup.Standing, []Claim, error) {
 		return w.standings(
 			ctx)
 	}); err != nil {
 		return err
 	}
-	if w.Wanted.OperatorGroups != 1 {
+	if w.Snapshot.Wanted.OperatorGroups != 1 {
 		g.Group = operatorgroup.Group{Namespace: w.Namespace}
 		return nil
 	}
-	s, namespaces, err := w.standing(ctx, w.Wanted)
+	s, namespaces, err := w.standing(ctx, w.Snapshot.Wanted)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (w worker) read(ctx context.Context) error {
 // the log is gone the group's account of now is asked.
 func (w worker) limit(ctx context.Context, g *scope.Group) error {
 	scoped := func(x *kube.Execution) bool { return x.Spec.Account != "" }
-	if w.GroupAccount() == (kube.Account{}) && !slices.ContainsFunc(w.Executions, scoped) {
+	if w.Snapshot.GroupAccount() == (kube.Account{}) && !slices.ContainsFunc(w.Snapshot.Executions, scoped) {
 		return nil
 	}
 	if err := w.Load(ctx); err != nil {
 		return err
 	}
 	var list []Scoped
-	for _, m := range w.Operators {
-		o := Scoped{Name: m.Name(), UID: string(m.Object.GetUID()), Account: w.GroupAccount()}
-		if x := w.Execution(m.Plan); x != nil {
+	for _, m := range w.Snapshot.Installed.Operators {
+		o := Scoped{Name: m.Name(), UID: string(m.Object.GetUID()), Account: w.Snapshot.GroupAccount()}
+		if x := w.Snapshot.Executions.Of(m.Plan); x != nil {
 			o.Account, _ = kube.ParseAccount(x.Spec.Account) // it is what the hub granted
 		}
 		var err error
@@ -79,20 +79,20 @@ func (w worker) limit(ctx context.Context, g *scope.Group) error {
 	targets, lacks := g.Served, func(ctx context.Context, a kube.Account, given []render.Object) (
 		permissions.Result, error,
 	) {
-		return preflight.Given(ctx, w.Client, a, given)
+		return preflight.Given(ctx, w.Env.Client, a, given)
 	}
 	if operatorgroup.Global(g.Targets) {
 		targets = g.Targets
 	}
 	var err error
 	if g.Limits, err = w.Groups.Accounts.Limit(ctx, w.noting(), w.Namespace, list, targets, lacks,
-		w.Now()); err != nil {
+		w.Env.Now()); err != nil {
 		return err
 	}
 	if len(g.Limits.Denied) > 0 {
 		g.Conditions = append(g.Conditions, olmgroup.TargetsForbidden(
 			g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
-		w.Soon(g.Limits.Again)
+		w.Attempts.Soon(g.Limits.Again)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (w worker) checkAccount(ctx context.Context, g *scope.Group) error {
 	if name == "" {
 		return nil
 	}
-	found, err := w.Client.Get(ctx, kube.GVKServiceAccount, w.Namespace, name)
+	found, err := w.Env.Client.Get(ctx, kube.GVKServiceAccount, w.Namespace, name)
 	if err != nil || found != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 			return nil, nil, err // another group could take its APIs
 		}
 		if err != nil {
-			w.Log.WarnContext(ctx, "operator group is left out of intersections", "group", s.String(), "error", err)
+			w.Env.Log.WarnContext(ctx, "operator group is left out of intersections", "group", s.String(), "error", err)
 			continue
 		}
 		out = append(out, s)
@@ -154,7 +154,8 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
 	// also of those that lost their label
-	list, err := w.Client.Metadata.Resource(kube.Resource(kube.GVKInstalledOperator)).List(within, metav1.ListOptions{})
+	list, err := w.Env.Client.Metadata.Resource(kube.Resource(kube.GVKInstalledOperator)).List(within,
+		metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,8 +175,8 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 func (w worker) namespaces(ctx context.Context) ([]olmgroup.Namespace, error) {
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
-	w.Watcher.Await(within, kube.GVKNamespace)
-	if labels, ok := w.Watcher.Labels(kube.GVKNamespace); ok {
+	w.Env.Watcher.Await(within, kube.GVKNamespace)
+	if labels, ok := w.Env.Watcher.Labels(kube.GVKNamespace); ok {
 		return Namespaces(labels), nil
 	}
 	return nil, errs.New(errs.Unavailable,

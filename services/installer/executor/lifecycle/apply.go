@@ -19,19 +19,19 @@ const maxTransitions = 50
 
 // advance makes at most one transition of each operator.
 func (w worker) advance(ctx context.Context) (moved bool, err error) {
-	if len(w.Operators) == 0 {
+	if len(w.Snapshot.Installed.Operators) == 0 {
 		return false, nil
 	}
 	deployments, err := w.ReadDeployments(ctx)
 	if err != nil {
 		return false, err
 	}
-	for _, m := range w.Operators {
+	for _, m := range w.Snapshot.Installed.Operators {
 		if w.Frozen(m) {
 			continue
 		}
 		went, err := w.advanceOne(ctx, m, deployments)
-		if err := w.Alone(ctx, m.Name(), scope.PartPhase, err); err != nil {
+		if err := w.Attempts.Alone(ctx, m.Name(), scope.PartPhase, err); err != nil {
 			return moved, err
 		}
 		moved = moved || went && err == nil // after a write that failed the others see what it left
@@ -48,7 +48,7 @@ func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments [
 		return false, err
 	}
 	t, ok := csv.Next(m.Status, o)
-	w.Soon(csv.Wake(m.Status, o))
+	w.Attempts.Soon(csv.Wake(m.Status, o))
 	if !ok {
 		return false, w.noteRequirements(ctx, m, o)
 	}
@@ -62,7 +62,7 @@ func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments [
 
 // write puts one transition into the object's status, by compare-and-set.
 func (w worker) write(ctx context.Context, m *scope.Operator, t csv.Transition, o csv.Observation) error {
-	if err := w.Points.At("before phase"); err != nil {
+	if err := w.Env.Points.At("before phase"); err != nil {
 		return err
 	}
 	next := m.Status.Apply(t, o.Now)
@@ -71,9 +71,9 @@ func (w worker) write(ctx context.Context, m *scope.Operator, t csv.Transition, 
 	if err := w.Objects.In(w.Scope).SaveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	w.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase, "reason",
+	w.Env.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase, "reason",
 		t.Reason, "message", t.Message)
-	return w.Points.At("phase")
+	return w.Env.Points.At("phase")
 }
 
 // act does what a phase asks for beside being written: an install again, or a removal.
@@ -81,12 +81,12 @@ func (w worker) act(ctx context.Context) (acted bool, err error) {
 	if w.Stopped() != nil {
 		return false, nil
 	}
-	for _, m := range w.Operators {
-		if m.Unverified || w.Waits(m.Name(), scope.PartObjects) {
+	for _, m := range w.Snapshot.Installed.Operators {
+		if m.Unverified || w.Attempts.Waits(m.Name(), scope.PartObjects) {
 			continue
 		}
 		done, err := w.actOne(ctx, m)
-		if err := w.Alone(ctx, m.Name(), scope.PartObjects, err); err != nil {
+		if err := w.Attempts.Alone(ctx, m.Name(), scope.PartObjects, err); err != nil {
 			return acted, err
 		}
 		acted = acted || done
@@ -95,13 +95,13 @@ func (w worker) act(ctx context.Context) (acted bool, err error) {
 }
 
 func (w worker) actOne(ctx context.Context, m *scope.Operator) (acted bool, err error) {
-	if m.Status.Phase != csv.PhaseDeleting && w.Waits(m.Name(), scope.PartPhase) {
+	if m.Status.Phase != csv.PhaseDeleting && w.Attempts.Waits(m.Name(), scope.PartPhase) {
 		// a phase whose writing failed may have been written all the same: it is read again before it is acted on
 		return false, nil
 	}
 	switch m.Status.Phase {
 	case csv.PhaseInstallReady:
-		if w.Planned(m.Name()) {
+		if w.Snapshot.Executions.Planned(m.Name()) {
 			return false, nil // its plan is about to write the Deployments
 		}
 		return w.repair(ctx, m)
@@ -118,7 +118,7 @@ func (w worker) actOne(ctx context.Context, m *scope.Operator) (acted bool, err 
 // repair writes again, as its plan had them and under the overlays of now, the objects of an operator that are not as
 // they should be. False means that it cannot be done now.
 func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
-	s, ok := w.Target(m)
+	s, ok := w.Snapshot.Target(m)
 	if !ok {
 		return false, nil // a plan is under way, or what it was made with is not known any more
 	}
@@ -130,9 +130,9 @@ func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
 		}
 	}
 	if f != nil {
-		w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "reason",
+		w.Env.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "reason",
 			f.Reason, "message", f.Message)
-		w.Soon(w.Pause)
+		w.Attempts.Soon(w.Env.Pause)
 		return false, nil
 	}
 	for _, o := range objects {
@@ -141,12 +141,12 @@ func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
 		}
 		_, err := w.Objects.In(w.Scope).Reapply(ctx, s, o)
 		if apierrors.IsConflict(err) {
-			w.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace, "error",
-				err)
-			w.Soon(w.Pause)
+			w.Env.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.Name(), "namespace", w.Namespace,
+				"error", err)
+			w.Attempts.Soon(w.Env.Pause)
 			return false, nil
 		}
-		if err != nil && !w.Unserved(o.GVK, err) {
+		if err != nil && !w.Snapshot.Unserved(o.GVK, err) {
 			return false, err
 		}
 	}
@@ -161,7 +161,7 @@ func (w worker) carryOn(ctx context.Context, m *scope.Operator) (bool, error) {
 		return false, err
 	}
 	there := csv.Observe(m.CSV.Spec.Install.Spec.Deployments, w.OwnDeployments(m, deployments), nil).Applied
-	if !there && m.Status.Phase == csv.PhaseInstalling && !w.Planned(m.Name()) {
+	if !there && m.Status.Phase == csv.PhaseInstalling && !w.Snapshot.Executions.Planned(m.Name()) {
 		return w.repair(ctx, m)
 	}
 	if acted, err := w.Serving.TakeOver(ctx, w.Scope, m); acted || err != nil {
@@ -175,7 +175,7 @@ func (w worker) noteRequirements(ctx context.Context, m *scope.Operator, o csv.O
 	if reflect.DeepEqual(o.Requirements, m.Status.RequirementStatus) {
 		return nil
 	}
-	if err := w.Points.At("before requirements"); err != nil {
+	if err := w.Env.Points.At("before requirements"); err != nil {
 		return err
 	}
 	next := m.Status
@@ -183,7 +183,7 @@ func (w worker) noteRequirements(ctx context.Context, m *scope.Operator, o csv.O
 	if err := w.Objects.In(w.Scope).SaveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	return w.Points.At("requirements")
+	return w.Env.Points.At("requirements")
 }
 
 // prepare makes, right before Deployments of an operator are written, what they cannot start without. A failure holds

@@ -37,15 +37,16 @@ func (w worker) observe(ctx context.Context, m *scope.Operator, deployments []ap
 	_, known := m.Object.GetAnnotations()[render.AnnotationTargetNamespaces]
 	own := w.OwnDeployments(m, deployments)
 	o := csv.Observation{
-		Now: w.Now(), OperatorGroups: w.Wanted.OperatorGroups, TargetsKnown: known,
-		FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward ||
-			w.Chain.RolledBack(m.Name()), DuplicateMode: render.DuplicateMode(m.CSV.Spec.InstallModes),
+		Now: w.Env.Now(), OperatorGroups: w.Snapshot.Wanted.OperatorGroups, TargetsKnown: known,
+		FailForward: w.Snapshot.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward ||
+			w.Snapshot.Installed.Chain.RolledBack(m.Name()),
+		DuplicateMode:       render.DuplicateMode(m.CSV.Spec.InstallModes),
 		Components:          csv.Observe(m.CSV.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
-		Predecessor:         w.neighbour(w.Chain.Predecessor(m.Name())),
+		Predecessor:         w.neighbour(w.Snapshot.Installed.Chain.Predecessor(m.Name())),
 		Successor:           w.replacement(m),
 		OwnerConflict:       w.ownerConflict(m),
-		Intersection:        csv.Reason(w.Live.Group.Verdicts[m.Name()].Reason),
-		IntersectionMessage: w.Live.Group.Verdicts[m.Name()].Message,
+		Intersection:        csv.Reason(w.Found.Group.Verdicts[m.Name()].Reason),
+		IntersectionMessage: w.Found.Group.Verdicts[m.Name()].Message,
 	}
 	if err := render.CheckInstallModes(m.CSV.Spec.InstallModes, w.Namespace, w.Targets()); err != nil {
 		o.ModesError = err.Error()
@@ -71,7 +72,7 @@ func (w worker) observe(ctx context.Context, m *scope.Operator, deployments []ap
 	o.Requirements = rows
 	w.Await(w.Namespace, len(csv.Unmet(rows)) > 0)
 	if len(csv.Unmet(rows)) > 0 {
-		w.Soon(w.Pause) // what is missing may be nobody's whom we watch
+		w.Attempts.Soon(w.Env.Pause) // what is missing may be nobody's whom we watch
 	}
 	return o, nil
 }
@@ -85,7 +86,7 @@ func needsRequirements(p csv.Phase) bool {
 // service account that it is carried out under may not do it. Of the latter the API server is asked at each reconcile,
 // so that a right that is granted is noticed (R-CSV-11).
 func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message string, forbidden bool, err error) {
-	x := w.Execution(m.Plan)
+	x := w.Snapshot.Executions.Of(m.Plan)
 	if x == nil || x.Status.Message == "" || m.Status.Phase != csv.PhaseInstallReady &&
 		m.Status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
 		return "", false, nil
@@ -106,7 +107,7 @@ func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message 
 			Namespace: w.Namespace, Verb: verb, Group: kube.GVKDeployment.Group,
 			Resource: kube.Resource(kube.GVKDeployment).Resource,
 		}
-		allowed, err := w.Client.Allowed(ctx, account, what)
+		allowed, err := w.Env.Client.Allowed(ctx, account, what)
 		if err != nil {
 			return "", false, err
 		}
@@ -127,12 +128,12 @@ func stuckAtDeployment(m *scope.Operator, x *kube.Execution) bool {
 }
 
 func (w worker) neighbour(name string) *csv.Neighbour {
-	i := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool { return m.Name() == name })
+	i := slices.IndexFunc(w.Snapshot.Installed.Operators, func(m *scope.Operator) bool { return m.Name() == name })
 	if i < 0 {
 		return nil
 	}
-	n := &csv.Neighbour{Name: name, Phase: w.Operators[i].Status.Phase}
-	if c, ok := w.Live.Conditions[name]; ok && !c.Upgradeable {
+	n := &csv.Neighbour{Name: name, Phase: w.Snapshot.Installed.Operators[i].Status.Phase}
+	if c, ok := w.Found.Conditions[name]; ok && !c.Upgradeable {
 		n.NotUpgradeable = c.Message
 	}
 	return n
@@ -140,19 +141,20 @@ func (w worker) neighbour(name string) *csv.Neighbour {
 
 // replacement is what replaces an operator; one that is there and cannot be read may be that.
 func (w worker) replacement(m *scope.Operator) *csv.Neighbour {
-	if s := w.neighbour(w.Chain.Successor(m.Name())); s != nil || len(w.Unreadable) == 0 {
+	if s := w.neighbour(w.Snapshot.Installed.Chain.Successor(m.Name())); s != nil ||
+		len(w.Snapshot.Installed.Unreadable) == 0 {
 		return s
 	}
 	if m.Status.Phase != csv.PhaseReplacing {
 		return nil
 	}
-	return &csv.Neighbour{Name: slices.Sorted(maps.Keys(w.Unreadable))[0]}
+	return &csv.Neighbour{Name: slices.Sorted(maps.Keys(w.Snapshot.Installed.Unreadable))[0]}
 }
 
 // ownerConflict names another member, outside the chain of replacements, that owns one of the same APIs.
 func (w worker) ownerConflict(m *scope.Operator) string {
-	for _, other := range w.Operators {
-		if w.Chain.Related(m.Name(), other.Name()) {
+	for _, other := range w.Snapshot.Installed.Operators {
+		if w.Snapshot.Installed.Chain.Related(m.Name(), other.Name()) {
 			continue
 		}
 		theirs := ownedAPIs(other)
@@ -207,15 +209,15 @@ func (w worker) requirements(ctx context.Context, m *scope.Operator) ([]csv.Requ
 // served are the targets in which an operator is to have its rights: those that exist and that it may be given. Others
 // are a condition of the operator group, and hold up no operator.
 func (w worker) served(operator string) []string {
-	return slices.DeleteFunc(w.Live.Group.Limits.Targets(operator, w.Targets()), func(ns string) bool {
-		return ns != "" && ns != w.Namespace && !slices.Contains(w.Live.Group.Served, ns)
+	return slices.DeleteFunc(w.Found.Group.Limits.Targets(operator, w.Targets()), func(ns string) bool {
+		return ns != "" && ns != w.Namespace && !slices.Contains(w.Found.Group.Served, ns)
 	})
 }
 
 // justGranted reports an operator that lacks nothing but rights, which may have been given a moment ago.
 func (w worker) justGranted(m *scope.Operator, rows []csv.Requirement) bool {
 	unmet := csv.Unmet(rows)
-	return len(unmet) > 0 && w.Now().Sub(m.Object.GetCreationTimestamp().Time) < grantLag &&
+	return len(unmet) > 0 && w.Env.Now().Sub(m.Object.GetCreationTimestamp().Time) < grantLag &&
 		!slices.ContainsFunc(unmet, func(r csv.Requirement) bool { return len(r.Dependents) == 0 })
 }
 
@@ -238,7 +240,7 @@ func (w worker) checkRequirements(ctx context.Context, m *scope.Operator, of fac
 // comes second has to wait, and does no harm to the first.
 func (w worker) cameFirst(m *scope.Operator, owner string) bool {
 	ns, name, ok := strings.Cut(owner, "/")
-	return ok && ns == w.Namespace && w.Chain.CameFirst(name, m.Name())
+	return ok && ns == w.Namespace && w.Snapshot.Installed.Chain.CameFirst(name, m.Name())
 }
 
 // foreignOwner names an owner outside the member's chain of replacements, "" where one of the chain is among them.
@@ -257,7 +259,7 @@ func (w worker) foreignOwner(m *scope.Operator, owners []metav1.OwnerReference) 
 
 // foreign returns name unless it is the member or of its chain. A name that is gone is nobody's.
 func (w worker) foreign(m *scope.Operator, name string) string {
-	if w.Chain.Apart(m.Name(), name) {
+	if w.Snapshot.Installed.Chain.Apart(m.Name(), name) {
 		return name
 	}
 	return ""

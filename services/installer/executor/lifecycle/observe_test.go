@@ -28,7 +28,7 @@ func operator(name, replaces string, phase csv.Phase, owns ...string) *scope.Ope
 
 func of(operators ...*scope.Operator) worker {
 	sc := scope.New(&scope.Env{}, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}}, nil, time.Hour)
-	sc.Follow(operators)
+	sc.Snapshot.Installed = scope.InstalledOf(operators, nil)
 	return worker{Stage: &Stage{}, Scope: sc}
 }
 
@@ -38,12 +38,12 @@ func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	one, two := operator("tide.v1", "", csv.PhaseReplacing), operator("tide.v2", "tide.v1", csv.PhasePending)
 	w := of(one, two)
-	w.Live.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: false, Message: "not now"}}
+	w.Found.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: false, Message: "not now"}}
 	if n := w.replacement(one); n == nil || n.Name != "tide.v2" || n.Phase != csv.PhasePending ||
 		n.NotUpgradeable != "" {
 		t.Errorf("replacement: %+v", n)
 	}
-	if n := w.neighbour(w.Chain.Predecessor("tide.v2")); n == nil || n.Name != "tide.v1" ||
+	if n := w.neighbour(w.Snapshot.Installed.Chain.Predecessor("tide.v2")); n == nil || n.Name != "tide.v1" ||
 		n.NotUpgradeable != "not now" {
 		t.Errorf("predecessor: %+v", n)
 	}
@@ -51,11 +51,11 @@ func TestNeighbours(t *testing.T) {
 	if n := w.replacement(one); n != nil {
 		t.Errorf("it is gone, and yet %+v", n)
 	}
-	w.Unreadable = map[string]string{"tide.v2": "p"}
+	w.Snapshot.Installed.Unreadable = map[string]string{"tide.v2": "p"}
 	if n := w.replacement(one); n == nil || n.Name != "tide.v2" {
 		t.Errorf("one that cannot be read: %+v", n)
 	}
-	if n := w.replacement(w.Operator("wind.v1")); n != nil {
+	if n := w.replacement(w.Snapshot.Installed.Operator("wind.v1")); n != nil {
 		t.Errorf("of an operator that nothing was replacing: %+v", n)
 	}
 }
@@ -113,7 +113,7 @@ func TestInstallTrouble(t *testing.T) {
 			m := operator("tide.v1", "", c.phase)
 			m.CSV.Spec.Install.Spec.Deployments = []bundle.Deployment{{Name: "tide"}}
 			w := of(m)
-			w.Executions = scope.Executions{{
+			w.Snapshot.Executions = scope.Executions{{
 				Spec:   kube.ExecutionSpec{Plan: "p"},
 				Status: kube.ExecutionStatus{Phase: protocol.PlanFailed, Message: "no", Steps: []kube.Step{c.step}},
 			}}

@@ -23,64 +23,67 @@ func (w worker) removeReplaced(ctx context.Context, m *scope.Operator) error {
 	if err := w.keepReport(ctx, m, report); err != nil {
 		return err
 	}
-	if err := w.Points.At("report kept"); err != nil {
+	if err := w.Env.Points.At("report kept"); err != nil {
 		return err
 	}
 	if err := w.Remover.RemoveOwned(ctx, w.Scope, m.Name()); err != nil {
 		return err
 	}
-	if err := w.Points.At("orphans removed"); err != nil {
+	if err := w.Env.Points.At("orphans removed"); err != nil {
 		return err
 	}
-	if err := w.Client.Delete(ctx, m.Object); err != nil {
+	if err := w.Env.Client.Delete(ctx, m.Object); err != nil {
 		return err
 	}
-	w.Log.InfoContext(ctx, "replaced ClusterServiceVersion removed", "csv", m.Name(), "namespace", w.Namespace)
-	return w.Points.At("removed")
+	w.Env.Log.InfoContext(ctx, "replaced ClusterServiceVersion removed", "csv", m.Name(), "namespace", w.Namespace)
+	return w.Env.Points.At("removed")
 }
 
 func (w worker) keepReport(ctx context.Context, m *scope.Operator, report protocol.CSVReport) error {
-	i := slices.IndexFunc(w.Operators, func(o *scope.Operator) bool { return o.CSV.Spec.Replaces == m.Name() })
+	i := slices.IndexFunc(w.Snapshot.Installed.Operators,
+		func(o *scope.Operator) bool { return o.CSV.Spec.Replaces == m.Name() })
 	if i < 0 {
 		return nil
 	}
-	x := w.Execution(w.Operators[i].Plan)
+	x := w.Snapshot.Executions.Of(w.Snapshot.Installed.Operators[i].Plan)
 	if x == nil || slices.ContainsFunc(x.Status.Removed,
 		func(c protocol.CSVReport) bool { return c.UID == report.UID }) {
 		return nil
 	}
 	x.Status.Removed = append(x.Status.Removed, report)
-	return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x)
+	return (kube.StepLogs{Epoch: w.Env.Client}).Save(ctx, x)
 }
 
 // findDeleted notes ClusterServiceVersions that the record holds as installed and that somebody deleted in the
 // cluster, and removes what the cluster's garbage collector does not reach.
 func (w worker) findDeleted(ctx context.Context) error {
-	w.Deleted = nil
-	for _, i := range w.Wanted.Installed {
-		if w.Lives(i.CSV) || w.Planned(i.CSV) || w.HasFinalReport(i) || w.Removing(i.CSV) != nil {
+	w.Found.Deleted = nil
+	for _, i := range w.Snapshot.Wanted.Installed {
+		if w.Snapshot.Installed.Lives(i.CSV) || w.Snapshot.Executions.Planned(i.CSV) ||
+			w.Snapshot.Executions.HasFinalReport(i) ||
+			w.Snapshot.Executions.Removing(i.CSV) != nil {
 			continue
 		}
 		// What it owns goes only when the object itself is gone: one that lost Chandler's label is not.
-		found, err := w.Client.GetServed(ctx, kube.GVKInstalledOperator, w.Namespace, i.CSV)
+		found, err := w.Env.Client.GetServed(ctx, kube.GVKInstalledOperator, w.Namespace, i.CSV)
 		if err != nil {
 			return err
 		}
 		if found != nil {
-			w.Log.WarnContext(ctx, "InstalledOperator is not followed: it lacks Chandler's label", "name", i.CSV,
+			w.Env.Log.WarnContext(ctx, "InstalledOperator is not followed: it lacks Chandler's label", "name", i.CSV,
 				"namespace", w.Namespace)
 			continue
 		}
 		if w.Stopped() == nil {
 			if err := w.Remover.RemoveOwned(ctx, w.Scope, i.CSV); err != nil {
-				if err := w.Alone(ctx, "", scope.PartRemains, err); err != nil {
+				if err := w.Attempts.Alone(ctx, "", scope.PartRemains, err); err != nil {
 					return err
 				}
 				continue
 			}
-			w.Pace.Succeeded(w.Item("", scope.PartRemains))
+			w.Env.Pace.Succeeded(w.Attempts.Item("", scope.PartRemains))
 		}
-		w.Deleted = append(w.Deleted, protocol.CSVReport{
+		w.Found.Deleted = append(w.Found.Deleted, protocol.CSVReport{
 			Name: i.CSV, Content: i.Content, Plan: i.Plan, Removed: true,
 			RemovedReason: removedDeleted,
 		})

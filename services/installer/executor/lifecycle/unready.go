@@ -18,10 +18,10 @@ const maxUnready = 10
 // whyUnready says, by name, why Deployments of an operator are not ready. Nothing is asked of the cluster while all
 // are.
 func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.Deployment) map[string]string {
-	if w.Live.Unready == nil {
-		w.Live.Unready = map[string]map[string]protocol.NotReady{}
+	if w.Found.Unready == nil {
+		w.Found.Unready = map[string]map[string]protocol.NotReady{}
 	}
-	delete(w.Live.Unready, m.Name())
+	delete(w.Found.Unready, m.Name())
 	if m.Status.Phase == csv.PhaseReplacing || m.Status.Phase == csv.PhaseDeleting {
 		return nil // it is about to go
 	}
@@ -37,7 +37,7 @@ func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.
 		}
 	}
 	if len(found) > 0 {
-		w.Live.Unready[m.Name()] = found
+		w.Found.Unready[m.Name()] = found
 	}
 	return texts
 }
@@ -45,12 +45,12 @@ func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.
 func (w worker) notReady(ctx context.Context, m *scope.Operator, d *appsv1.Deployment) protocol.NotReady {
 	cause, again, err := w.Stage.Unready.Cause(ctx, d)
 	if err != nil {
-		w.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.Name(),
-			"namespace", w.Namespace, "error", err)
+		w.Env.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv",
+			m.Name(), "namespace", w.Namespace, "error", err)
 	}
-	w.Soon(again)
+	w.Attempts.Soon(again)
 	n := protocol.NotReady{Deployment: d.Name, Reason: cause.Reason, Message: cause.Message, Webhook: cause.Webhook}
-	if owners := w.Webhooks.Known(ctx, w.Log, cause.Webhook); len(owners) > 0 {
+	if owners := w.Webhooks.Known(ctx, w.Env.Log, cause.Webhook); len(owners) > 0 {
 		n.Message += "; " + webhooks.Sentence(cause.Webhook, owners)
 		if of := owners[0].Operator; of != (kube.Operator{}) {
 			n.Owner = of.String()

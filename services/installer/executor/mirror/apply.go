@@ -20,24 +20,24 @@ import (
 )
 
 func (w worker) reconcile(ctx context.Context) error {
-	if w.RecordBehind || w.Stopped() != nil {
+	if w.Snapshot.RecordBehind || w.Stopped() != nil {
 		return nil
 	}
-	setting := w.Wanted.Settings.WithDefaults().Mirror
+	setting := w.Snapshot.Wanted.Settings.WithDefaults().Mirror
 	more, err := w.keepMirrors(ctx, setting)
 	if more {
-		w.Soon(time.Second)
+		w.Attempts.Soon(time.Second)
 	}
 	if err == nil {
 		var wait time.Duration
-		wait, err = w.Keeper.Retire(ctx, setting, w.Now())
-		w.Soon(wait)
+		wait, err = w.Keeper.Retire(ctx, setting, w.Env.Now())
+		w.Attempts.Soon(wait)
 	}
 	if err == nil || failure.Final(ctx, err) {
 		return err
 	}
-	w.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.Namespace, "error", err)
-	w.Soon(w.Pause)
+	w.Env.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.Namespace, "error", err)
+	w.Attempts.Soon(w.Env.Pause)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (w worker) keepMirrors(ctx context.Context, setting string) (more bool, err
 		}
 		wanted = append(wanted, beside...)
 	}
-	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
+	if w.Snapshot.Wanted.Settings.WithDefaults().Events == events.EventsOff {
 		for i := range wanted {
 			wanted[i].Events = nil
 		}
@@ -77,11 +77,11 @@ func (w worker) keepMirrors(ctx context.Context, setting string) (more bool, err
 
 // removedEvents are the Events of operators that were removed, whose mirrors are about to go.
 func (w worker) removedEvents() []Wanted {
-	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
+	if w.Snapshot.Wanted.Settings.WithDefaults().Events == events.EventsOff {
 		return nil
 	}
 	var out []Wanted
-	for _, c := range w.FinalReports() {
+	for _, c := range w.Snapshot.FinalReports(w.Env.Now()) {
 		if c.UID == "" {
 			continue
 		}
@@ -95,16 +95,16 @@ func (w worker) removedEvents() []Wanted {
 
 // showing is how the operators of the namespace are shown.
 func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
-	copies, err := w.Keeper.Copies(ctx, setting == events.MirrorAll, w.Now())
+	copies, err := w.Keeper.Copies(ctx, setting == events.MirrorAll, w.Env.Now())
 	if err != nil {
 		return Showing{}, err
 	}
-	showing := Showing{Copies: copies, Now: w.Now(), Manifest: w.manifest}
-	if w.Wanted.OperatorGroups == 1 {
-		showing.Group = mirror.Group{Name: w.Wanted.OperatorGroup.Name, Targets: w.Targets()}
+	showing := Showing{Copies: copies, Now: w.Env.Now(), Manifest: w.manifest}
+	if w.Snapshot.Wanted.OperatorGroups == 1 {
+		showing.Group = mirror.Group{Name: w.Snapshot.Wanted.OperatorGroup.Name, Targets: w.Targets()}
 	}
 	var known bool
-	if showing.Namespaces, known = w.Watcher.Labels(kube.GVKNamespace); !known &&
+	if showing.Namespaces, known = w.Env.Watcher.Labels(kube.GVKNamespace); !known &&
 		(copies == mirror.CopiesEnabled || showing.Group.Global()) {
 		return showing, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
 	}
@@ -114,13 +114,13 @@ func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
 // shownOperators are the ClusterServiceVersions of the operators, and their copies where the cluster asks for them.
 func (w worker) shownOperators(showing Showing) ([]Wanted, error) {
 	var out []Wanted
-	for _, m := range w.Everybody() {
+	for _, m := range w.Snapshot.Installed.Everybody() {
 		list, wait, err := showing.Operator(InstalledOf(w.Scope, m),
 			digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
 		if err != nil {
 			return nil, err
 		}
-		w.Soon(wait)
+		w.Attempts.Soon(wait)
 		out = append(out, list...)
 	}
 	return out, nil
@@ -132,7 +132,7 @@ func (w worker) notifyCopies(ctx context.Context, showing Showing) error {
 	if !showing.Group.Global() {
 		return nil
 	}
-	for _, m := range w.Everybody() {
+	for _, m := range w.Snapshot.Installed.Everybody() {
 		if err := w.Keeper.NotifyCopies(ctx, InstalledOf(w.Scope, m), showing.Copies, showing.Now); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (w worker) notifyCopies(ctx context.Context, showing Showing) error {
 
 // manifest is the ClusterServiceVersion of a bundle as its author wrote it.
 func (w worker) manifest(ctx context.Context, content digest.Digest) (bundle.CSV, error) {
-	c, err := w.Contents.Get(ctx, content)
+	c, err := w.Env.Contents.Get(ctx, content)
 	if err != nil {
 		return bundle.CSV{}, err
 	}
@@ -152,43 +152,44 @@ func (w worker) manifest(ctx context.Context, content digest.Digest) (bundle.CSV
 // shownBeside are the mirrors of what is no operator: subscriptions, plans, the operator group, and all parts of each
 // package.
 func (w worker) shownBeside(ctx context.Context) ([]Wanted, error) {
-	now, packages, bundles := w.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
+	now, packages, bundles := w.Env.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
 	var installed []mirror.Operator
-	for _, m := range w.Operators {
+	for _, m := range w.Snapshot.Installed.Operators {
 		i := InstalledOf(w.Scope, m)
 		installed = append(installed, i.Operator)
 		packages[i.Name] = i.Package
 	}
 	var untouched []mirror.Plan // approved, and nothing of them was begun
-	for _, p := range w.Wanted.Plans {
+	for _, p := range w.Snapshot.Wanted.Plans {
 		var d installplan.Document
 		if err := json.Unmarshal(p.Document, &d); err == nil { // otherwise the plan fails for that, and says so
 			bundles[p.ID] = d.Bundles
 		}
-		if w.Execution(p.ID) == nil {
+		if w.Snapshot.Executions.Of(p.ID) == nil {
 			untouched = append(untouched, mirror.Plan{ID: p.ID, Name: p.Name, Bundles: d.Bundles})
 		}
 	}
-	plans := slices.Concat(Plans(w.Executions, bundles, packages), untouched, mirror.Waiting(w.Wanted.Waiting))
+	plans := slices.Concat(Plans(w.Snapshot.Executions, bundles, packages), untouched,
+		mirror.Waiting(w.Snapshot.Wanted.Waiting))
 	missing := w.missing()
 	objects, err := w.shownPackages(ctx, missing)
 	if err != nil || missing {
 		list, smallErr := Small(objects)
 		return list, errors.Join(err, smallErr)
 	}
-	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Wanted.Subscriptions)...)
+	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Snapshot.Wanted.Subscriptions)...)
 	known := mirror.Known{
 		Installed: installed, Plans: plans,
-		FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward,
+		FailForward: w.Snapshot.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward,
 	}
-	for _, s := range w.Wanted.Subscriptions {
+	for _, s := range w.Snapshot.Wanted.Subscriptions {
 		objects = append(objects, mirror.Subscription(w.Namespace, s, known, now))
 	}
 	for _, p := range plans {
-		objects = append(objects, mirror.InstallPlan(w.Namespace, p, w.Wanted.Subscriptions))
+		objects = append(objects, mirror.InstallPlan(w.Namespace, p, w.Snapshot.Wanted.Subscriptions))
 	}
 	if g := w.GroupReport(w.Scope); g != nil {
-		o, err := mirror.OperatorGroup(w.Namespace, w.Wanted.OperatorGroup, *g, now)
+		o, err := mirror.OperatorGroup(w.Namespace, w.Snapshot.Wanted.OperatorGroup, *g, now)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +200,7 @@ func (w worker) shownBeside(ctx context.Context) ([]Wanted, error) {
 
 // missing reports that the namespace is not there yet: what shows it must lie elsewhere.
 func (w worker) missing() bool {
-	labels, known := w.Watcher.Labels(kube.GVKNamespace)
+	labels, known := w.Env.Watcher.Labels(kube.GVKNamespace)
 	_, found := labels[w.Namespace]
 	return known && !found
 }
@@ -208,7 +209,7 @@ func (w worker) missing() bool {
 // those that are subscribed to and not there yet.
 func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Object, error) {
 	parts := map[string][]protocol.Component{}
-	for _, s := range w.Wanted.Subscriptions {
+	for _, s := range w.Snapshot.Wanted.Subscriptions {
 		parts[s.Spec.Package] = nil
 		if !missing {
 			parts[s.Spec.Package] = []protocol.Component{{ObjectRef: protocol.ObjectRef{
@@ -217,9 +218,9 @@ func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Objec
 			}}}
 		}
 	}
-	for _, m := range w.Everybody() {
+	for _, m := range w.Snapshot.Installed.Everybody() {
 		pkg := m.Object.GetAnnotations()[scope.AnnotationPackage]
-		refs, err := w.Parts.Of(ctx, w.Scope, m)
+		refs, err := w.Env.Parts.Of(ctx, w.Scope, m)
 		if err != nil {
 			return nil, err
 		}
@@ -227,11 +228,11 @@ func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Objec
 		for i, ref := range refs {
 			list[i].ObjectRef = ref
 		}
-		parts[pkg] = append(parts[pkg], scope.WithWaiting(list, w.WaitingComponents(m))...)
+		parts[pkg] = append(parts[pkg], scope.WithWaiting(list, w.Snapshot.Executions.WaitingComponents(m))...)
 	}
 	var out []mirror.Object
 	for pkg, list := range parts {
-		out = append(out, mirror.OperatorOf(w.Namespace, pkg, list, missing, w.Now()))
+		out = append(out, mirror.OperatorOf(w.Namespace, pkg, list, missing, w.Env.Now()))
 	}
 	return out, nil
 }

@@ -10,7 +10,7 @@ import (
 // As returns the client that writes an object of a plan (R-OG-60, R-OG-61).
 func (w Writer) As(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch, error) {
 	if x.Spec.Account == "" || preflight.Direct(gvk) {
-		return w.Client, nil
+		return w.Env.Client, nil
 	}
 	w.accountsMu.Lock()
 	defer w.accountsMu.Unlock()
@@ -21,7 +21,7 @@ func (w Writer) As(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch,
 	if err != nil {
 		return nil, err
 	}
-	c, err := w.Client.As(a)
+	c, err := w.Env.Client.As(a)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 func (w Writer) Findings(ctx context.Context, r scope.Plan) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
 	for _, o := range r.Objects {
-		if !w.Vacant.Common(scope.RefIn(o)) {
+		if !w.Found.Vacant.Common(scope.RefIn(o)) {
 			continue
 		}
 		f, err := w.Finding(ctx, r, o)
@@ -48,7 +48,7 @@ func (w Writer) Finding(ctx context.Context, r scope.Plan, o render.Object) (*pr
 		return nil, err
 	}
 	part.Grant = r.Grant
-	live, err := w.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
+	live, err := w.Env.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
 	if err != nil || !Owned(live) {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (w Writer) Finding(ctx context.Context, r scope.Plan, o render.Object) (*pr
 func (w Writer) among(ctx context.Context, r scope.Plan) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
 	for _, group := range broughtBySeveral(r.Objects) {
-		live, err := w.Client.Get(ctx, group[0].GVK, group[0].Namespace, group[0].Name)
+		live, err := w.Env.Client.Get(ctx, group[0].GVK, group[0].Namespace, group[0].Name)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (w Writer) try(ctx context.Context, r scope.Plan, group []render.Object) ([
 		if err != nil || part == nil {
 			return out, err
 		}
-		made, err := w.Client.WouldMake(ctx, &unstructured.Unstructured{Object: o.Clone().Body})
+		made, err := w.Env.Client.WouldMake(ctx, &unstructured.Unstructured{Object: o.Clone().Body})
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err),
 			apierrors.IsBadRequest(err):

@@ -46,7 +46,7 @@ func Owned(live *unstructured.Unstructured) bool {
 func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (
 	in sharedobject.Input, f *protocol.SharedObject, err error,
 ) {
-	if in, err = (kube.Shares{Epoch: w.Client}).Sharers(ctx, live, part.Owner); err != nil || len(in.Others) == 0 {
+	if in, err = (kube.Shares{Epoch: w.Env.Client}).Sharers(ctx, live, part.Owner); err != nil || len(in.Others) == 0 {
 		return in, nil, err
 	}
 	if in.Holder != nil && in.Holder.Wants == part.Owner.Wants && part.Owner.Wants != "" {
@@ -93,7 +93,7 @@ func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured
 		return "", nil, "", err
 	}
 	is := sharedobject.Normalize(live.Object)
-	would, err := kube.Shares{Epoch: w.Client}.Replaced(ctx, live, body)
+	would, err := kube.Shares{Epoch: w.Env.Client}.Replaced(ctx, live, body)
 	switch {
 	case apierrors.IsInvalid(err):
 		want := sharedobject.Normalize(body.Object)
@@ -117,7 +117,7 @@ func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructure
 ) {
 	unlock := w.locks.lock(part.Ref)
 	defer unlock()
-	live, err := w.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
+	live, err := w.Env.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +160,13 @@ func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elec
 		return nil
 	}
 	if in.Choice == "" {
-		was, err := kube.Shares{Epoch: w.Client}.Election(ctx, live)
+		was, err := kube.Shares{Epoch: w.Env.Client}.Election(ctx, live)
 		if err != nil || was == nil || was.Namespace == elected.Namespace && was.Package == elected.Package {
 			return err
 		}
 	}
-	return w.Points.Between("elect", func() error {
-		return kube.Shares{Epoch: w.Client}.Elect(ctx, live,
+	return w.Env.Points.Between("elect", func() error {
+		return kube.Shares{Epoch: w.Env.Client}.Elect(ctx, live,
 			kube.Election{
 				Object: part.Ref.String(), Namespace: elected.Namespace, Package: elected.Package,
 				Plan: part.Plan,
@@ -188,7 +188,7 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 	if live != nil && (!Owned(live) || onlyOf(live, part.Owner)) {
 		return nil, nil //nolint:nilnil // it is nobody's, or the operator's
 	}
-	chosen, err := kube.Shares{Epoch: w.Client}.Election(ctx, body)
+	chosen, err := kube.Shares{Epoch: w.Env.Client}.Election(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 	if live == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
-	in, err := kube.Shares{Epoch: w.Client}.Sharers(ctx, live, part.Owner)
+	in, err := kube.Shares{Epoch: w.Env.Client}.Sharers(ctx, live, part.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, par
 ) {
 	unlock := w.locks.lock(part.Ref)
 	defer unlock()
-	live, err := w.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
+	live, err := w.Env.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -253,19 +253,19 @@ func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, par
 	case holder != nil && live == nil:
 		return nil, nil //nolint:nilnil // its holder makes it
 	case holder != nil:
-		return kube.Shares{Epoch: w.Client}.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *holder)
+		return kube.Shares{Epoch: w.Env.Client}.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *holder)
 	case !Owned(live):
-		applied, err := w.Client.Apply(ctx, body, part.Manager)
+		applied, err := w.Env.Client.Apply(ctx, body, part.Manager)
 		if err == nil && live == nil {
 			w.madeAgain(part.Ref)
 		}
 		return applied, err
 	}
-	in, err := kube.Shares{Epoch: w.Client}.Sharers(ctx, live, part.Owner)
+	in, err := kube.Shares{Epoch: w.Env.Client}.Sharers(ctx, live, part.Owner)
 	if err != nil {
 		return nil, err
 	}
-	return kube.Shares{Epoch: w.Client}.ApplyWhole(ctx, body, part.Manager, in.Others)
+	return kube.Shares{Epoch: w.Env.Client}.ApplyWhole(ctx, body, part.Manager, in.Others)
 }
 
 // madeAgain has the operators of other namespaces look at an object that was gone: with it went the notes that they
@@ -276,7 +276,7 @@ func (w Writer) madeAgain(ref protocol.ObjectRef) {
 	}
 	for _, p := range w.All() {
 		if ns := p.Scope.Namespace; ns != w.Namespace {
-			w.Trail.Again(ns, ref, 0)
+			w.Env.Trail.Again(ns, ref, 0)
 			w.Wake(ns)
 		}
 	}

@@ -21,16 +21,16 @@ func (w Writer) SaveStatus(ctx context.Context, m *scope.Operator, next csv.Stat
 	}
 	object := m.Object.DeepCopy()
 	object.Object["status"] = body["status"]
-	written, err := w.Client.UpdateStatus(ctx, object)
+	written, err := w.Env.Client.UpdateStatus(ctx, object)
 	if err != nil {
 		return err
 	}
-	m.Status, w.Live.Group.Moved = next, true
+	m.Status, w.Found.PhaseMoved = next, true
 	m.Take(written)
 	return nil
 }
 
 // SaveLog writes the step log of a plan or removal by compare-and-set.
 func (w Writer) SaveLog(ctx context.Context, x *kube.Execution, point string) error {
-	return w.Points.Between(point, func() error { return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x) })
+	return w.Env.Points.Between(point, func() error { return (kube.StepLogs{Epoch: w.Env.Client}).Save(ctx, x) })
 }

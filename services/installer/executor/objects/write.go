@@ -28,9 +28,9 @@ func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Obje
 		body.SetUID(types.UID(s.UID))
 	}
 	if o.GVK == kube.GVKDeployment {
-		compare.LeaveReplicas(body, w.Live.Deployments.ByName[o.Name])
+		compare.LeaveReplicas(body, w.Snapshot.Deployments.ByName[o.Name])
 	}
-	if err := w.Points.At("before reapply"); err != nil {
+	if err := w.Env.Points.At("before reapply"); err != nil {
 		return nil, err
 	}
 	part, err := overlay.ShareOf(w.Namespace, s, o)
@@ -39,7 +39,7 @@ func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Obje
 	}
 	var applied *unstructured.Unstructured
 	if part == nil {
-		applied, err = w.Client.Apply(ctx, body, w.Manager(s.Bundle.Package))
+		applied, err = w.Env.Client.Apply(ctx, body, w.Manager(s.Bundle.Package))
 	} else {
 		applied, err = w.keepUp(ctx, body, *part)
 	}
@@ -50,13 +50,13 @@ func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Obje
 		return body, nil
 	}
 	w.Left(applied)
-	w.Live.Deployments.Forget()
-	return applied, w.Points.At("reapplied")
+	w.Snapshot.Deployments.Forget()
+	return applied, w.Env.Points.At("reapplied")
 }
 
 // Applying is a write of an object, after the point at which tests may end the executor.
 func (w Writer) Applying(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	if err := w.Points.At("before apply"); err != nil {
+	if err := w.Env.Points.At("before apply"); err != nil {
 		return nil, err
 	}
 	return write()
@@ -67,18 +67,18 @@ func (w Writer) Applying(write func() (*unstructured.Unstructured, error)) (*uns
 // operator's rights in its name is nobody else's.
 func (w Writer) Adopt(ctx context.Context, body *unstructured.Unstructured) error {
 	gvk := body.GroupVersionKind()
-	if there, _ := w.Watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != kube.GVKCRD ||
+	if there, _ := w.Env.Watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != kube.GVKCRD ||
 		gvk == kube.GVKInstalledOperator {
 		return nil
 	}
 	if h := body.GetLabels()[render.LabelPermissionsHash]; h != "" && strings.HasSuffix(body.GetName(), h) {
 		return nil
 	}
-	found, err := w.Client.Foreign(ctx, gvk, body.GetNamespace(), body.GetName())
+	found, err := w.Env.Client.Foreign(ctx, gvk, body.GetNamespace(), body.GetName())
 	if err != nil || found == nil {
 		return err
 	}
-	return w.Points.Between("adopt", func() error { return w.Client.Adopt(ctx, gvk, found) })
+	return w.Env.Points.Between("adopt", func() error { return w.Env.Client.Adopt(ctx, gvk, found) })
 }
 
 // AdoptLate marks an object that somebody else made between the look before the plan and the step, just as the step
@@ -87,5 +87,5 @@ func (w Writer) AdoptLate(ctx context.Context, o *unstructured.Unstructured, man
 	if kube.Adopted(o) || !kube.CameFirst(o, manager) {
 		return nil
 	}
-	return w.Points.Between("adopt", func() error { return w.Client.Adopt(ctx, o.GroupVersionKind(), o) })
+	return w.Env.Points.Between("adopt", func() error { return w.Env.Client.Adopt(ctx, o.GroupVersionKind(), o) })
 }

@@ -146,9 +146,12 @@ func Expect(sc *scope.Scope, s Set, p scope.Plan) {
 		if err != nil {
 			continue
 		}
-		if sc.Expected[o.Resolving] == nil {
-			sc.Expected[o.Resolving] = map[string]string{}
+		if sc.Found.Expected[o.Resolving] == nil {
+			sc.Found.Expected[o.Resolving] = map[string]string{}
 		}
-		sc.Expected[o.Resolving][o.Name] = rendered
+		sc.Found.Expected[o.Resolving][o.Name] = rendered
 	}
 }
+
+// Forget ends the expectation of the Deployments of an operator: its plan has ended.
+func Forget(sc *scope.Scope, csvName string) { delete(sc.Found.Expected, csvName) }

@@ -143,12 +143,12 @@ func TestDecorate(t *testing.T) {
 // overlays.
 func TestExpect(t *testing.T) {
 	t.Parallel()
-	sc := &scope.Scope{Expected: map[string]map[string]string{}}
+	sc := &scope.Scope{Found: scope.Findings{Expected: map[string]map[string]string{}}}
 	p := scope.Plan{Objects: []render.Object{object("Deployment", "ports"), object("ConfigMap", "ports")}}
 	p.ID, p.Document.Bundles = "p", []events.PlannedBundle{target().Bundle}
 	overlay.Expect(sc, overlay.Set{adds("a")}, p)
 	_, want, err := overlay.Set{adds("a")}.Apply(target(), object("Deployment", "ports"))
-	if got := sc.Expected["tide.v1"]; err != nil || len(got) != 1 || got["tide"] != want {
+	if got := sc.Found.Expected["tide.v1"]; err != nil || len(got) != 1 || got["tide"] != want {
 		t.Errorf("got %v, want %s, %v", got, want, err)
 	}
 }

@@ -18,21 +18,21 @@ func (s *Stage) Check(ctx context.Context, sc *scope.Scope, p protocol.Plan) (pr
 }
 
 func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanCheck, error) {
-	if x := w.Execution(p.ID); x != nil && x.Status.Begun {
+	if x := w.Snapshot.Executions.Of(p.ID); x != nil && x.Status.Begun {
 		return w.begunCheck(ctx, p, x)
 	}
 	var obstacles []protocol.Obstacle
 	note := func(f *failure.Failure) {
 		if f != nil {
-			f = w.Webhooks.Explain(ctx, w.Log, f)
+			f = w.Webhooks.Explain(ctx, w.Env.Log, f)
 			obstacles = append(obstacles, protocol.Obstacle{Class: f.Class, Reason: f.Reason, Message: f.Message})
 		}
 	}
-	note(w.CheckGroup())
-	r, f := w.Open(ctx, p, w.Execution(p.ID))
+	note(w.checkGroup())
+	r, f := w.Open(ctx, p, w.Snapshot.Executions.Of(p.ID))
 	if f != nil {
 		note(f)
-		return protocol.PlanCheck{Account: w.GroupAccount().User(), Obstacles: obstacles}, nil
+		return protocol.PlanCheck{Account: w.Snapshot.GroupAccount().User(), Obstacles: obstacles}, nil
 	}
 	all := func(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 		// of one that is there the verdict says more
@@ -65,7 +65,7 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 		return protocol.PlanCheck{}, err
 	}
 	defer done()
-	out, err := preflight.Check(ctx, w.Client, q)
+	out, err := preflight.Check(ctx, w.Env.Client, q)
 	if err == nil {
 		out.Shared, err = w.Objects.In(w.Scope).Findings(ctx, r)
 	}

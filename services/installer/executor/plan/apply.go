@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -17,7 +16,7 @@ import (
 // is it where it has to wait. A panic blocks this plan alone.
 func (w worker) plan(ctx context.Context, p protocol.Plan, r *run, failed error) (waiting *run, err error) {
 	logs := w.Logs.In(w.Scope)
-	err = failure.Guard(ctx, w.Log, "plan "+p.Name, func() (err error) {
+	err = failure.Guard(ctx, w.Env.Log, "plan "+p.Name, func() (err error) {
 		switch {
 		case r == nil:
 			waiting, err = w.begin(ctx, p)
@@ -30,14 +29,14 @@ func (w worker) plan(ctx context.Context, p protocol.Plan, r *run, failed error)
 	})
 	if failure.IsPanic(err) {
 		f := failure.OwnObject(err)
-		return nil, logs.Block(ctx, p, w.Execution(p.ID), &f)
+		return nil, logs.Block(ctx, p, w.Snapshot.Executions.Of(p.ID), &f)
 	}
 	return waiting, err
 }
 
 // begin admits a plan, checks what stands in its way, and carries it out.
 func (w worker) begin(ctx context.Context, p protocol.Plan) (waiting *run, err error) {
-	logs, x := w.Logs.In(w.Scope), w.Execution(p.ID)
+	logs, x := w.Logs.In(w.Scope), w.Snapshot.Executions.Of(p.ID)
 	if x != nil && scope.Ended(x) {
 		logs.Outcome(p, x, nil)
 		return nil, nil
@@ -92,9 +91,10 @@ func (w worker) proceed(ctx context.Context, p protocol.Plan, r *run) (waiting *
 		return nil, logs.Block(ctx, p, r.log, f)
 	}
 	for _, b := range r.Document.Bundles {
-		delete(w.Expected, b.CSV)
+		overlay.Forget(w.Scope, b.CSV)
 	}
-	w.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.Namespace, "steps", len(r.log.Status.Steps))
+	w.Env.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.Namespace, "steps",
+		len(r.log.Status.Steps))
 	logs.Outcome(p, r.log, nil)
 	return nil, nil
 }
@@ -102,14 +102,13 @@ func (w worker) proceed(ctx context.Context, p protocol.Plan, r *run) (waiting *
 // stillFor discards an execution of which no step was taken where the operator group names another account by now than
 // the one that was written down in it: it is opened anew (R-OG-60).
 func (w worker) stillFor(ctx context.Context, x *kube.Execution) (*kube.Execution, error) {
-	if x == nil || x.Status.Begun || x.Spec.Account == w.GroupAccount().User() {
+	if x == nil || x.Status.Begun || x.Spec.Account == w.Snapshot.GroupAccount().User() {
 		return x, nil
 	}
-	if err := (kube.StepLogs{Epoch: w.Client}).Discard(ctx, x); err != nil {
+	if err := w.Logs.In(w.Scope).Discard(ctx, x); err != nil {
 		return x, err
 	}
-	w.Executions = slices.DeleteFunc(w.Executions, func(o *kube.Execution) bool { return o == x })
-	return nil, w.Points.At("discarded")
+	return nil, w.Env.Points.At("discarded")
 }
 
 // open makes sure of the namespace and of the step log.
@@ -117,10 +116,10 @@ func (w worker) open(ctx context.Context, r scope.Plan, x *kube.Execution) (*kub
 	if x != nil {
 		return x, nil
 	}
-	if err := w.Client.EnsureNamespace(ctx, w.Namespace); err != nil {
+	if err := w.Env.Client.EnsureNamespace(ctx, w.Namespace); err != nil {
 		return nil, err
 	}
-	if err := w.Points.At("begin"); err != nil {
+	if err := w.Env.Points.At("begin"); err != nil {
 		return nil, err
 	}
 	p := r.Plan
@@ -128,7 +127,7 @@ func (w worker) open(ctx context.Context, r scope.Plan, x *kube.Execution) (*kub
 		Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs,
 		Grant: p.Grant,
 	}
-	spec.Steps, spec.Account = hubclient.CountSteps(p), w.GroupAccount().User()
+	spec.Steps, spec.Account = hubclient.CountSteps(p), w.Snapshot.GroupAccount().User()
 	for _, b := range r.Document.Bundles {
 		spec.Operators = append(spec.Operators, b.CSV)
 	}
@@ -137,5 +136,5 @@ func (w worker) open(ctx context.Context, r scope.Plan, x *kube.Execution) (*kub
 		return nil, err
 	}
 	w.Logs.Begun(p.ID)
-	return x, w.Points.At("opened")
+	return x, w.Env.Points.At("opened")
 }

@@ -52,7 +52,7 @@ func (w worker) checkBase(ctx context.Context, r scope.Plan) (*failure.Failure, 
 		if b.Replaces == "" {
 			continue
 		}
-		found, err := w.Client.Get(ctx, kube.GVKInstalledOperator, w.Namespace, b.Replaces)
+		found, err := w.Env.Client.Get(ctx, kube.GVKInstalledOperator, w.Namespace, b.Replaces)
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +68,11 @@ func (w worker) checkBase(ctx context.Context, r scope.Plan) (*failure.Failure, 
 
 // checkAccount: the service account of the operator group must exist (R-IP-42).
 func (w worker) checkAccount(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
-	a, err := w.Account(r.ID)
+	a, err := w.account(r.ID)
 	if err != nil || a == (kube.Account{}) {
 		return nil, err
 	}
-	found, err := w.Client.Get(ctx, kube.GVKServiceAccount, a.Namespace, a.Name)
+	found, err := w.Env.Client.Get(ctx, kube.GVKServiceAccount, a.Namespace, a.Name)
 	if err != nil || found != nil {
 		return nil, err
 	}
@@ -81,8 +81,17 @@ func (w worker) checkAccount(ctx context.Context, r scope.Plan) (*failure.Failur
 		Message: fmt.Sprintf(
 			"attenuated service account query failed - please make sure the service account exists. sa=%s "+
 				"operatorgroup=%s/%s",
-			a.Name, w.Namespace, w.Wanted.OperatorGroup.Name),
+			a.Name, w.Namespace, w.Snapshot.Wanted.OperatorGroup.Name),
 	}, nil
+}
+
+// account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So
+// a group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
+func (w worker) account(plan string) (kube.Account, error) {
+	if x := w.Snapshot.Executions.Of(plan); x != nil && x.Status.Begun {
+		return kube.ParseAccount(x.Spec.Account)
+	}
+	return w.Snapshot.GroupAccount(), nil
 }
 
 // question is a plan as the cluster is asked about it.
@@ -99,7 +108,7 @@ func (w worker) question(r scope.Plan) (preflight.Question, error) {
 		}
 	}
 	var err error
-	q.Account, err = w.Account(r.ID)
+	q.Account, err = w.account(r.ID)
 	return q, err
 }
 
@@ -124,15 +133,15 @@ func (w worker) checkOwners(ctx context.Context, r scope.Plan) (*failure.Failure
 	if err != nil {
 		return nil, err
 	}
-	found, err := preflight.Taken(ctx, w.Client, q)
+	found, err := preflight.Taken(ctx, w.Env.Client, q)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
 	for _, o := range found.Vacant {
-		w.Vacant.Note(scope.RefIn(o))
+		w.Found.Vacant.Note(scope.RefIn(o))
 	}
 	for _, o := range found.Common {
-		w.Vacant.NoteCommon(scope.RefIn(o))
+		w.Found.Vacant.NoteCommon(scope.RefIn(o))
 	}
 	if len(found.Taken) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
@@ -147,7 +156,7 @@ func (w worker) checkRights(ctx context.Context, r scope.Plan) (*failure.Failure
 	if err != nil {
 		return nil, err
 	}
-	missing, err := preflight.Permissions(ctx, w.Client, q)
+	missing, err := preflight.Permissions(ctx, w.Env.Client, q)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
@@ -168,9 +177,9 @@ func (w worker) checkCRDs(ctx context.Context, r scope.Plan) (*failure.Failure, 
 		return nil, err
 	}
 	q.Vacant = func(o render.Object) bool {
-		absent := w.Watcher.Absent(o.GVK, "", o.Name)
+		absent := w.Env.Watcher.Absent(o.GVK, "", o.Name)
 		if absent {
-			w.Vacant.Note(scope.RefIn(o))
+			w.Found.Vacant.Note(scope.RefIn(o))
 		}
 		return absent
 	}
@@ -189,7 +198,7 @@ func (w worker) checkTaken(ctx context.Context, r scope.Plan) (*failure.Failure,
 
 // defines reports a definition that is in the cluster.
 func (w worker) defines(ctx context.Context, o render.Object) bool {
-	live, err := w.Client.Get(ctx, kube.GVKCRD, "", o.Name)
+	live, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", o.Name)
 	return err == nil && live != nil
 }
 
@@ -199,7 +208,7 @@ func (w worker) taken(ctx context.Context, r scope.Plan, asked func(render.Objec
 	if err != nil {
 		return nil, err
 	}
-	refused, err := preflight.Refused(ctx, w.Client, q, asked)
+	refused, err := preflight.Refused(ctx, w.Env.Client, q, asked)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
@@ -257,7 +266,7 @@ func (w worker) definitions(ctx context.Context, q preflight.Question) ([]protoc
 		return nil, err
 	}
 	defer done()
-	return preflight.Definitions(ctx, w.Client, q)
+	return preflight.Definitions(ctx, w.Env.Client, q)
 }
 
 // maxProblems is how many problems a block names; the check of the plan lists them all (P13).
@@ -292,7 +301,7 @@ func (w worker) checkShared(ctx context.Context, r scope.Plan) (*failure.Failure
 func (w worker) checkRemovals(_ context.Context, r scope.Plan) (*failure.Failure, error) {
 	for _, b := range r.Document.Bundles {
 		for _, name := range []string{b.CSV, b.Replaces} {
-			if x := w.Removing(name); x != nil {
+			if x := w.Snapshot.Executions.Removing(name); x != nil {
 				return &failure.Failure{
 					Class: failure.Conflict, Reason: failure.ReasonUninstalling, Quick: true,
 					Message: name + " is being uninstalled (removal " + x.Spec.Plan +

@@ -25,11 +25,11 @@ func mayFail(f *failure.Failure) bool {
 //     which is asked once more right before the log says that the plan has begun
 //  5. no operator group, or several: whom the operators serve is not known; a namespace where no operator may be
 func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
-	if w.RecordBehind {
+	if w.Snapshot.RecordBehind {
 		return &failure.Failure{
 			Class: failure.Stopped, Reason: failure.ReasonBehind, Quick: true,
-			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.Wanted.Position,
-				w.Seen(w.Namespace)),
+			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.Snapshot.Wanted.Position,
+				w.Env.Seen(w.Namespace)),
 		}
 	}
 	if f := w.Stopped(); f != nil {
@@ -45,16 +45,45 @@ func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 			Message: "the grant is for another plan, digest, cluster or namespace",
 		}
 	}
-	if !begun && g.Expired(w.Now()) {
+	if !begun && g.Expired(w.Env.Now()) {
 		return failure.GrantExpired(g)
 	}
-	if f := w.CheckGroup(); f != nil || begun {
+	if f := w.checkGroup(); f != nil || begun {
 		return f
 	}
-	if g.Account != w.GroupAccount().Name {
+	if g.Account != w.Snapshot.GroupAccount().Name {
 		return &failure.Failure{
 			Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true,
 			Message: "the grant is for another service account than the operator group names",
+		}
+	}
+	return nil
+}
+
+// checkGroup says why no plan may be carried out for the operator group: no plan is carried out among Chandler's own
+// objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace
+// (R-IP-42).
+func (w worker) checkGroup() *failure.Failure {
+	switch {
+	case w.Namespace == kube.SystemNamespace:
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonReserved, Quick: true,
+			Message: "namespace " + w.Namespace +
+				" is Chandler's own: no operator is installed there; choose another namespace",
+		}
+	case w.Snapshot.Wanted.OperatorGroups == 0:
+		return &failure.Failure{
+			Class:   failure.Conflict,
+			Reason:  failure.ReasonNoGroup,
+			Quick:   true,
+			Message: "attenuated service account query failed - no operator group found that is managing this namespace",
+		}
+	case w.Snapshot.Wanted.OperatorGroups > 1:
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonManyGroups, Quick: true,
+			Message: fmt.Sprintf(
+				"attenuated service account query failed - more than one operator group(s) are managing this "+
+					"namespace count=%d", w.Snapshot.Wanted.OperatorGroups),
 		}
 	}
 	return nil

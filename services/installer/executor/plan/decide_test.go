@@ -30,7 +30,7 @@ func TestAdmit(t *testing.T) {
 	}{
 		"as granted": {},
 		"a record that has gone back": {
-			scope: func(s *scope.Scope) { s.RecordBehind = true }, begun: true,
+			scope: func(s *scope.Scope) { s.Snapshot.RecordBehind = true }, begun: true,
 			want: failure.ReasonBehind,
 		},
 		"the stop switch": {stopped: true, begun: true, want: failure.ReasonStopped},
@@ -52,15 +52,15 @@ func TestAdmit(t *testing.T) {
 		},
 		"expired, but begun": {grant: func(g *protocol.Grant) { g.Expires = now }, begun: true},
 		"no operator group": {
-			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 },
+			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 0 },
 			want:  failure.ReasonNoGroup,
 		},
 		"no operator group any more": {
-			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 0 },
+			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 0 },
 			begun: true, want: failure.ReasonNoGroup,
 		},
 		"several operator groups": {
-			scope: func(s *scope.Scope) { s.Wanted.OperatorGroups = 2 },
+			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 2 },
 			want:  failure.ReasonManyGroups,
 		},
 		"another account": {
@@ -70,7 +70,7 @@ func TestAdmit(t *testing.T) {
 		"another account, for what has begun": {grant: func(g *protocol.Grant) { g.Account = "deployer" }, begun: true},
 		"the account that the group names": {
 			grant: func(g *protocol.Grant) { g.Account = "deployer" },
-			scope: func(s *scope.Scope) { s.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" },
+			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" },
 		},
 		"Chandler's own namespace": {
 			grant: func(g *protocol.Grant) { g.Namespace = kube.SystemNamespace },

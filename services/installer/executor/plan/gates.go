@@ -49,7 +49,7 @@ func needsPhase(o render.Object) bool { return o.GVK == kube.GVKDeployment || re
 // passDeployments holds the Deployments back until the ClusterServiceVersion's requirements are met (R-CSV-20) and the
 // one that it replaces has stepped back (R-CSV-51).
 func (w worker) passDeployments(ctx context.Context, r *run, name string) (*failure.Failure, error) {
-	m := w.Operator(name)
+	m := w.Snapshot.Installed.Operator(name)
 	if m == nil {
 		return w.lost(ctx, name)
 	}
@@ -87,7 +87,7 @@ func notYet(m *scope.Operator) *failure.Failure {
 // ready in the time for an install, the plan ends without, so that another version can follow; the steps that are left
 // are carried out when the operator has recovered (package deferred).
 func (w worker) passCallers(ctx context.Context, r *run, name string) (*failure.Failure, error) {
-	m := w.Operator(name)
+	m := w.Snapshot.Installed.Operator(name)
 	if m == nil {
 		return w.lost(ctx, name)
 	}
@@ -117,7 +117,7 @@ func (w worker) passCallers(ctx context.Context, r *run, name string) (*failure.
 // lost is what becomes of a plan whose operator is not followed any more: one that is gone was removed by somebody, and
 // what is left of the plan cannot bring it back; another plan can.
 func (w worker) lost(ctx context.Context, name string) (*failure.Failure, error) {
-	found, err := w.Client.GetServed(ctx, kube.GVKInstalledOperator, w.Namespace, name)
+	found, err := w.Env.Client.GetServed(ctx, kube.GVKInstalledOperator, w.Namespace, name)
 	switch {
 	case err != nil:
 		return nil, err

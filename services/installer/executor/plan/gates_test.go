@@ -65,7 +65,7 @@ func TestDeploymentsWaitForThePhase(t *testing.T) {
 				time.Hour)
 			m := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}, Status: c.status}
 			m.Object.SetName("tide.v1")
-			sc.Follow([]*scope.Operator{m})
+			sc.Snapshot.Installed = scope.InstalledOf([]*scope.Operator{m}, nil)
 			var certificates certified
 			waits := map[string]bool{}
 			none := func(*scope.Scope) overlay.Set { return nil }

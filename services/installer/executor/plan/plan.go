@@ -83,8 +83,8 @@ type Deployments struct{ *Stage }
 
 // Reconcile notes them. A plan that cannot be opened now says so when its turn comes.
 func (d Deployments) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, error) {
-	for _, p := range sc.Wanted.Plans {
-		x := sc.Execution(p.ID)
+	for _, p := range sc.Snapshot.Wanted.Plans {
+		x := sc.Snapshot.Executions.Of(p.ID)
 		if x == nil || !x.Status.Begun || scope.Ended(x) {
 			continue
 		}
@@ -113,9 +113,9 @@ func (s *Steps) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result, e
 	if s.waiting == nil {
 		w.Logs.In(sc).Forget()
 	}
-	for ; s.next < len(sc.Wanted.Plans); s.next++ {
+	for ; s.next < len(sc.Snapshot.Wanted.Plans); s.next++ {
 		var err error
-		if s.waiting, err = w.plan(ctx, sc.Wanted.Plans[s.next], s.waiting, s.failed); err != nil {
+		if s.waiting, err = w.plan(ctx, sc.Snapshot.Wanted.Plans[s.next], s.waiting, s.failed); err != nil {
 			return scope.Result{}, err
 		}
 		if s.failed = nil; s.waiting != nil {

@@ -32,7 +32,7 @@ const (
 func (w worker) steps(ctx context.Context, r *run) (wait bool, f *failure.Failure, err error) {
 	x := r.log
 	if len(r.batch) == 0 {
-		if !x.Status.Begun && r.Grant.Expired(w.Now()) { // while content was fetched and the base was checked
+		if !x.Status.Begun && r.Grant.Expired(w.Env.Now()) { // while content was fetched and the base was checked
 			return false, failure.GrantExpired(r.Grant), nil
 		}
 		if err := w.take(ctx, r); err != nil {
@@ -73,7 +73,7 @@ func (w worker) batch(ctx context.Context, r scope.Plan, x *kube.Execution, batc
 	}
 	results := make([]result, len(batch))
 	carry := func(n, i int) {
-		err := failure.Guard(ctx, w.Log, "step of plan "+r.Name, func() error {
+		err := failure.Guard(ctx, w.Env.Log, "step of plan "+r.Name, func() error {
 			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
 			return nil
 		})
@@ -90,7 +90,7 @@ func (w worker) batch(ctx context.Context, r scope.Plan, x *kube.Execution, batc
 		}
 		running.Wait()
 	}
-	w.Live.Deployments.Forget()
+	w.Snapshot.Deployments.Forget()
 	var worst *failure.Failure
 	var err error
 	for n, i := range batch {
@@ -113,7 +113,7 @@ func (w worker) take(ctx context.Context, r *run) error {
 	x := r.log
 	s := &x.Status
 	r.batch, r.resumed = nil, false
-	now := w.Now().UTC()
+	now := w.Env.Now().UTC()
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
 	if !s.Begun {
 		s.Begun, s.Started = true, now
@@ -128,7 +128,7 @@ func (w worker) take(ctx context.Context, r *run) error {
 		r.batch = append(r.batch, i)
 		s.Steps = append(s.Steps, kube.Step{
 			Index: i + 1, Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name,
-			Digest: string(r.Document.Steps[i].Digest), State: kube.StepTaken, Epoch: w.Client.Number, Time: now,
+			Digest: string(r.Document.Steps[i].Digest), State: kube.StepTaken, Epoch: w.Env.Client.Number, Time: now,
 		})
 	}
 	return w.Objects.In(w.Scope).SaveLog(ctx, x, "taken")
@@ -167,7 +167,7 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 	defer stop()
 	write := writing{body: body, as: as, manager: w.Manager(s.Bundle.Package), part: part, resumed: resumed}
 	applied, found, f, err := w.turn(ctx, write)
-	if kube.IsTaken(err) && w.Vacant.Fill(scope.RefOf(body)) {
+	if kube.IsTaken(err) && w.Found.Vacant.Fill(scope.RefOf(body)) {
 		// it came meanwhile, and is one that was there from now on
 		if f, err = w.recheck(ctx, r, o); f == nil && err == nil {
 			applied, found, f, err = w.turn(ctx, write)
@@ -176,11 +176,11 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 	if f != nil {
 		return entry, f, nil
 	}
-	if w.Unserved(o.GVK, err) {
+	if w.Snapshot.Unserved(o.GVK, err) {
 		return leave(entry, o), nil, nil
 	}
 	if err == nil && o.GVK.Kind == kube.GVKCRD.Kind {
-		if applied, err = w.Client.AwaitEstablished(ctx, applied, news); err == nil {
+		if applied, err = w.Env.Client.AwaitEstablished(ctx, applied, news); err == nil {
 			w.Facts.NoteCRD(applied)
 		}
 	}
@@ -190,7 +190,7 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 	}
 	entry.Warnings = warnings.List()
 	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = kube.StepDone, string(applied.GetUID()), found,
-		w.Client.Number, w.Now().UTC()
+		w.Env.Client.Number, w.Env.Now().UTC()
 	return entry, nil, nil
 }
 
@@ -221,18 +221,18 @@ func (w worker) turn(ctx context.Context, o writing) (
 func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, err error) {
 	body := o.body
 	if o.resumed {
-		live, err := w.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
+		live, err := w.Env.Client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 		if err != nil {
 			return nil, false, err
 		}
 		if live != nil && sameOrigin(live.GetAnnotations(), body.GetAnnotations()) {
-			if w.Now().Sub(live.GetCreationTimestamp().Time) < lateFor {
+			if w.Env.Now().Sub(live.GetCreationTimestamp().Time) < lateFor {
 				err = w.Objects.In(w.Scope).AdoptLate(ctx, live, o.manager)
 			}
 			return live, true, err
 		}
 	}
-	vacant := !o.resumed && w.Vacant.Has(scope.RefOf(body))
+	vacant := !o.resumed && w.Found.Vacant.Has(scope.RefOf(body))
 	switch {
 	case vacant:
 		applied, err = w.Objects.In(w.Scope).Applying(
@@ -253,9 +253,9 @@ func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstr
 	}
 	w.Left(applied)
 	if body.GetKind() == kube.GVKInstalledOperator.Kind {
-		w.Loaded = false // it goes alone, so nobody else reads this now
+		w.Snapshot.Installed.Forget() // it goes alone, so nobody else reads this now
 	}
-	return applied, false, w.Points.At("applied")
+	return applied, false, w.Env.Points.At("applied")
 }
 
 // leave notes a step whose kind the cluster does not serve and that no operator needs: it is done when the kind appears

@@ -55,14 +55,14 @@ func (Components) Reconcile(ctx context.Context, sc *scope.Scope) (scope.Result,
 // Reconcile hands everything that is known of the namespace to the reporter.
 func (s *Stage) Reconcile(_ context.Context, sc *scope.Scope) (scope.Result, error) {
 	r := s.empty(sc)
-	for _, p := range sc.Wanted.Plans {
-		if o, ok := sc.Outcomes[p.ID]; ok {
+	for _, p := range sc.Snapshot.Wanted.Plans {
+		if o, ok := sc.Found.Outcomes[p.ID]; ok {
 			r.Plans = append(r.Plans, o)
 		}
 	}
 	r.Plans = append(r.Plans, s.Logs.In(sc).Unlisted()...)
-	r.CSVs = append(sc.FinalReports(), sc.Deleted...)
-	for _, m := range sc.Operators {
+	r.CSVs = append(sc.Snapshot.FinalReports(sc.Env.Now()), sc.Found.Deleted...)
+	for _, m := range sc.Snapshot.Installed.Operators {
 		r.CSVs = append(r.CSVs, s.Operator(sc, m))
 	}
 	r.Group, r.Removals = s.Group(sc), s.Removals(sc)
@@ -79,27 +79,32 @@ func (s *Stage) SendBegun(ctx context.Context, sc *scope.Scope) {
 
 // empty is a report that says nothing yet.
 func (s *Stage) empty(sc *scope.Scope) protocol.ScopeReport {
-	seen := sc.Seen(sc.Namespace)
-	return protocol.ScopeReport{Scope: sc.Wanted.Scope, Epoch: sc.Client.Number, Seen: seen.Position, Proof: seen.Proof}
+	seen := sc.Env.Seen(sc.Namespace)
+	return protocol.ScopeReport{
+		Scope: sc.Snapshot.Wanted.Scope,
+		Epoch: sc.Env.Client.Number,
+		Seen:  seen.Position,
+		Proof: seen.Proof,
+	}
 }
 
 // Operator is what the hub is notified of an operator.
 func (s *Stage) Operator(sc *scope.Scope, m *scope.Operator) protocol.CSVReport {
 	r := m.Report()
-	r.Drift = s.Drifts.Of(sc.Namespace, m.Name(), sc.Now())
+	r.Drift = s.Drifts.Of(sc.Namespace, m.Name(), sc.Env.Now())
 	rows, err := json.Marshal(csv.Brief(m.Status.RequirementStatus))
 	if err != nil {
-		sc.Log.Error("requirements cannot be encoded", "csv", m.Name(), "namespace", sc.Namespace, "error", err)
+		sc.Env.Log.Error("requirements cannot be encoded", "csv", m.Name(), "namespace", sc.Namespace, "error", err)
 	}
 	if len(m.Status.RequirementStatus) > 0 {
 		r.Requirements = rows
 	}
-	if c, ok := sc.Live.Conditions[m.Name()]; ok {
+	if c, ok := sc.Found.Conditions[m.Name()]; ok {
 		r.Condition = &c
 	}
-	r.Components = sc.Live.Components[m.Name()]
-	r.Message, r.Conditions = m.Status.Message, sc.ConditionsOf(m)
-	unready := sc.Live.Unready[m.Name()]
+	r.Components = sc.Found.Components[m.Name()]
+	r.Message, r.Conditions = m.Status.Message, sc.Snapshot.Executions.ConditionsOf(m)
+	unready := sc.Found.Unready[m.Name()]
 	for _, name := range slices.Sorted(maps.Keys(unready)) {
 		r.NotReady = append(r.NotReady, unready[name])
 	}

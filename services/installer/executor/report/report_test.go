@@ -50,18 +50,18 @@ func TestSend(t *testing.T) {
 	t.Parallel()
 	var to sent
 	sc := namespace(protocol.Plan{ID: "q"}, protocol.Plan{ID: "p"}, protocol.Plan{ID: "young"})
-	sc.Outcomes["p"], sc.Outcomes["q"] = protocol.PlanReport{ID: "p"}, protocol.PlanReport{ID: "q"}
+	sc.Found.Outcomes["p"], sc.Found.Outcomes["q"] = protocol.PlanReport{ID: "p"}, protocol.PlanReport{ID: "q"}
 	m := &scope.Operator{
 		Object: &unstructured.Unstructured{Object: map[string]any{}},
 		Status: csv.Status{Phase: csv.PhaseSucceeded, Message: "well"},
 	}
 	m.Object.SetName("tide.v1")
-	sc.Follow([]*scope.Operator{m})
-	sc.Live.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: true}}
-	sc.Live.Unready = map[string]map[string]protocol.NotReady{
+	sc.Snapshot.Installed = scope.InstalledOf([]*scope.Operator{m}, nil)
+	sc.Found.Conditions = map[string]protocol.OperatorCondition{"tide.v1": {Upgradeable: true}}
+	sc.Found.Unready = map[string]map[string]protocol.NotReady{
 		"tide.v1": {"b": {Deployment: "b"}, "a": {Deployment: "a"}},
 	}
-	sc.Deleted = []protocol.CSVReport{{Name: "wind.v1", Removed: true}}
+	sc.Found.Deleted = []protocol.CSVReport{{Name: "wind.v1", Removed: true}}
 	if _, err := stage(&to).Reconcile(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSendBegun(t *testing.T) {
 	t.Parallel()
 	var to sent
 	sc := namespace(protocol.Plan{ID: "p"})
-	sc.Outcomes["p"] = protocol.PlanReport{ID: "p", Phase: protocol.PlanFinished}
+	sc.Found.Outcomes["p"] = protocol.PlanReport{ID: "p", Phase: protocol.PlanFinished}
 	stage(&to).SendBegun(t.Context(), sc)
 	if len(to.begun) != 1 || len(to.whole) != 0 || len(to.begun[0].Plans) != 0 || len(to.begun[0].CSVs) != 0 {
 		t.Errorf("sent %+v", to)

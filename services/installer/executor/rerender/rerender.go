@@ -33,14 +33,14 @@ type worker struct {
 
 // Reconcile renders the operators anew whose overlays have other inputs than before.
 func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
-	if sc.Stopped() != nil || !sc.Live.Group.One { // whom it serves is not known without a group
+	if sc.Stopped() != nil || !sc.Found.Group.One { // whom it serves is not known without a group
 		return res, nil
 	}
-	for _, m := range sc.Operators {
-		if sc.Waits(m.Name(), scope.PartOverlays) {
+	for _, m := range sc.Snapshot.Installed.Operators {
+		if sc.Attempts.Waits(m.Name(), scope.PartOverlays) {
 			continue
 		}
-		if err := sc.Alone(ctx, m.Name(), scope.PartOverlays, s.Operator(ctx, sc, m)); err != nil {
+		if err := sc.Attempts.Alone(ctx, m.Name(), scope.PartOverlays, s.Operator(ctx, sc, m)); err != nil {
 			return res, err
 		}
 	}
@@ -54,8 +54,8 @@ func (s *Stage) Operator(ctx context.Context, sc *scope.Scope, m *scope.Operator
 
 // one renders one operator anew where what its overlays depend on has changed.
 func (w worker) one(ctx context.Context, m *scope.Operator) error {
-	s, ok := w.Target(m)
-	if !ok || !w.AtRest(m) && !w.ServesOn(m) || !w.Live.Group.One {
+	s, ok := w.Snapshot.Target(m)
+	if !ok || !w.Snapshot.AtRest(m) && !w.Snapshot.ServesOn(m) || !w.Found.Group.One {
 		return nil
 	}
 	inputs, err := w.Objects.Overlays(w.Scope).Inputs(s)
@@ -79,9 +79,9 @@ func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderT
 ) {
 	objects, f := w.ObjectsOf(ctx, s)
 	if f != nil {
-		w.Log.WarnContext(ctx, "the objects of an operator cannot be rendered", "csv", s.Bundle.CSV, "namespace",
+		w.Env.Log.WarnContext(ctx, "the objects of an operator cannot be rendered", "csv", s.Bundle.CSV, "namespace",
 			w.Namespace, "reason", f.Reason, "message", f.Message)
-		w.Soon(w.Pause)
+		w.Attempts.Soon(w.Env.Pause)
 		return nil, nil //nolint:nilnil // not known now is an answer here
 	}
 	if err := w.Conversions.Hold(ctx, w.Scope, s); err != nil {
@@ -107,7 +107,7 @@ func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderT
 		}
 	}
 	for _, o := range last {
-		if !w.ServesOn(m) {
+		if !w.Snapshot.ServesOn(m) {
 			break
 		}
 		if err := w.reapplyIfChanged(ctx, m, s, o, out.Digests[scope.ObjectKey(o.GVK.Kind, o.Name)]); err != nil {
@@ -131,13 +131,14 @@ func (w worker) reapplyIfChanged(ctx context.Context, m *scope.Operator, s scope
 		}
 		return err
 	}
-	if o.GVK == kube.GVKCRD && w.ServesOn(m) {
+	if o.GVK == kube.GVKCRD && w.Snapshot.ServesOn(m) {
 		return w.Conversions.Trust(ctx, w.Scope, s, o.Name)
 	}
-	live, err := w.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
+	live, err := w.Env.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
 	own := kube.Operator{Namespace: w.Namespace, Name: m.Name()}.Label()
-	if err != nil || live != nil && live.GetAnnotations()[scope.AnnotationRendered] == rendered || w.ServesOn(m) &&
-		(live == nil || kube.OwnerOf(live) != own) {
+	if err != nil || live != nil && live.GetAnnotations()[scope.AnnotationRendered] == rendered ||
+		w.Snapshot.ServesOn(m) &&
+			(live == nil || kube.OwnerOf(live) != own) {
 		return err
 	}
 	_, err = w.Objects.In(w.Scope).Reapply(ctx, s, o)

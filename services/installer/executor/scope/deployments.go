@@ -27,23 +27,24 @@ func (d *Deployments) Forget() { d.list = nil }
 // ReadDeployments are those that Chandler wrote, read once as long as nothing is written: when one moves meanwhile, the
 // watch has the namespace reconciled again.
 func (sc *Scope) ReadDeployments(ctx context.Context) ([]appsv1.Deployment, error) {
-	if list := sc.Live.Deployments.list; list != nil {
+	if list := sc.Snapshot.Deployments.list; list != nil {
 		return list, nil
 	}
-	list, err := sc.Client.List(ctx, kube.GVKDeployment, sc.Namespace, kube.SelectManaged)
+	list, err := sc.Env.Client.List(ctx, kube.GVKDeployment, sc.Namespace, kube.SelectManaged)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]appsv1.Deployment, len(list))
-	sc.Live.Deployments.ByName = make(map[string]*unstructured.Unstructured, len(list))
+	read := Deployments{
+		list: make([]appsv1.Deployment, len(list)), ByName: make(map[string]*unstructured.Unstructured, len(list)),
+	}
 	for i := range list {
-		sc.Live.Deployments.ByName[list[i].GetName()] = &list[i]
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &out[i]); err != nil {
+		read.ByName[list[i].GetName()] = &list[i]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &read.list[i]); err != nil {
 			return nil, errs.Wrap(errs.Internal, err, "decode deployment %s", list[i].GetName())
 		}
 	}
-	sc.Live.Deployments.list = out
-	return out, nil
+	sc.Snapshot.Deployments = read
+	return read.list, nil
 }
 
 // OwnDeployments selects the Deployments that belong to the ClusterServiceVersion and look as they are to look now.
@@ -89,7 +90,7 @@ func Serves(c bundle.CSV) bool {
 // UnreadyTexts is what was found out last about the Deployments of an operator that are not ready, by name.
 func (sc *Scope) UnreadyTexts(m *Operator) map[string]string {
 	texts := map[string]string{}
-	for name, n := range sc.Live.Unready[m.Name()] {
+	for name, n := range sc.Found.Unready[m.Name()] {
 		texts[name] = n.Message
 	}
 	return texts
@@ -97,12 +98,12 @@ func (sc *Scope) UnreadyTexts(m *Operator) map[string]string {
 
 // ExpectedDigest is the digest that a Deployment of an operator is to have; false while nothing says so.
 func (sc *Scope) ExpectedDigest(m *Operator, deployment string) (string, bool) {
-	if sc.Planned(m.Name()) {
-		d, ok := sc.Expected[m.Name()][deployment]
+	if sc.Snapshot.Executions.Planned(m.Name()) {
+		d, ok := sc.Found.Expected[m.Name()][deployment]
 		return d, ok
 	}
 	a, ok := sc.RenderedState(m)
-	if !ok || !sc.AtRest(m) {
+	if !ok || !sc.Snapshot.AtRest(m) {
 		return "", false
 	}
 	d, ok := a.Digests[ObjectKey(kube.GVKDeployment.Kind, deployment)]

@@ -14,8 +14,8 @@ import (
 // Executions are the step logs of the plans and removals of the namespace.
 type Executions []*kube.Execution
 
-// Execution is the step log of a plan or removal, nil where there is none.
-func (e Executions) Execution(plan string) *kube.Execution {
+// Of is the step log of a plan or removal, nil where there is none.
+func (e Executions) Of(plan string) *kube.Execution {
 	i := slices.IndexFunc(e, func(x *kube.Execution) bool { return x.Spec.Plan == plan })
 	if i < 0 {
 		return nil
@@ -82,7 +82,7 @@ func (e Executions) LateSteps(m *Operator) []*kube.Step { return e.leftSteps(m, 
 
 // leftSteps are the steps that the plan of an operator left: those that have the API server call it, or the others.
 func (e Executions) leftSteps(m *Operator, callers bool) []*kube.Step {
-	x := e.Execution(m.Plan)
+	x := e.Of(m.Plan)
 	if x == nil || !Ended(x) {
 		return nil
 	}

@@ -37,10 +37,30 @@ func (i *Installed) Lives(name string) bool {
 // Everybody are the operators, and those that are being uninstalled: they are shown until they are gone.
 func (i *Installed) Everybody() []*Operator { return slices.Concat(i.Operators, i.Uninstalling) }
 
-// Follow makes operators those that are followed.
-func (i *Installed) Follow(operators []*Operator) {
+// Forget has the operators read again before somebody needs them.
+func (i *Installed) Forget() { i.Loaded = false }
+
+// InstalledOf are operators that were read. Those that are leaving, as the step logs say, nobody follows any more.
+func InstalledOf(operators []*Operator, logs Executions) Installed {
 	slices.SortFunc(operators, func(a, b *Operator) int { return strings.Compare(a.Name(), b.Name()) })
-	i.Operators, i.Chain = operators, chainOf(operators)
+	all := Installed{Operators: operators}
+	i := all.Without(logs)
+	i.Chain = chainOf(i.Operators)
+	return i
+}
+
+// Without are the operators with those that the step logs have leave by now among the ones that are being uninstalled.
+func (i *Installed) Without(logs Executions) Installed {
+	next := *i
+	next.Operators, next.Uninstalling = nil, slices.Clone(i.Uninstalling)
+	for _, m := range i.Operators {
+		if logs.Leaving(m.Name()) {
+			next.Uninstalling = append(next.Uninstalling, m)
+		} else {
+			next.Operators = append(next.Operators, m)
+		}
+	}
+	return next
 }
 
 // chainOf is how the operators of a namespace follow each other.

@@ -14,15 +14,16 @@ import (
 
 // Load reads the installed operators.
 func (sc *Scope) Load(ctx context.Context) error {
-	list, err := sc.Client.ListServed(ctx, kube.GVKInstalledOperator, sc.Namespace)
+	list, err := sc.Env.Client.ListServed(ctx, kube.GVKInstalledOperator, sc.Namespace)
 	if err != nil {
 		return err
 	}
-	sc.Operators, sc.Uninstalling, sc.Unreadable = sc.Operators[:0], nil, map[string]string{}
+	var operators []*Operator
+	unreadable := map[string]string{}
 	for i := range list {
 		o := &list[i]
 		if o.GetLabels()[kube.LabelManaged] != "true" {
-			if o, err = sc.relabel(ctx, o); err != nil {
+			if o, err = sc.relabel(ctx, o, unreadable); err != nil {
 				return err
 			}
 		}
@@ -31,47 +32,54 @@ func (sc *Scope) Load(ctx context.Context) error {
 		}
 		m, err := ParseOperator(o)
 		if err != nil {
-			sc.Unreadable[list[i].GetName()] = list[i].GetAnnotations()[AnnotationPlan]
-			sc.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace",
+			unreadable[list[i].GetName()] = list[i].GetAnnotations()[AnnotationPlan]
+			sc.Env.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace",
 				sc.Namespace, "error", err)
 			continue
 		}
-		sc.Found(o, m.CSV)
-		if err := sc.Alone(ctx, m.Name(), PartOrigin, sc.verify(ctx, m)); err != nil {
+		sc.Env.NoteOperator(o, m.CSV)
+		if err := sc.Attempts.Alone(ctx, m.Name(), PartOrigin, sc.verify(ctx, m)); err != nil {
 			return err
 		}
-		sc.Operators = append(sc.Operators, m)
+		operators = append(operators, m)
 	}
-	sc.SetUninstalling()
-	sc.Follow(sc.Operators)
-	sc.Loaded, sc.Live.Deployments.list = true, nil
+	sc.Snapshot.Installed = InstalledOf(operators, sc.Snapshot.Executions)
+	sc.Snapshot.Installed.Unreadable, sc.Snapshot.Installed.Loaded = unreadable, true
+	sc.Snapshot.Deployments.Forget()
 	return nil
 }
 
+// SetUninstalling takes operators that are leaving by now out of those that are followed.
+func (sc *Scope) SetUninstalling() {
+	sc.Snapshot.Installed = sc.Snapshot.Installed.Without(sc.Snapshot.Executions)
+}
+
 // relabel puts Chandler's label back on an InstalledOperator of one of its plans. Until that is done nobody follows it,
-// and it is not gone either; nil says so. One that neither a plan nor the record knows is nobody's.
-func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// and it is not gone either, but unreadable; nil says so. One that neither a plan nor the record knows is nobody's.
+func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured, unreadable map[string]string) (
+	*unstructured.Unstructured, error,
+) {
 	plan := o.GetAnnotations()[AnnotationPlan]
-	if sc.Execution(plan) == nil && !slices.ContainsFunc(sc.Wanted.Installed,
+	if sc.Snapshot.Executions.Of(plan) == nil && !slices.ContainsFunc(sc.Snapshot.Wanted.Installed,
 		func(i protocol.Installed) bool { return i.CSV == o.GetName() }) {
 		return nil, nil //nolint:nilnil // it is not followed
 	}
-	sc.Unreadable[o.GetName()] = plan
-	if sc.RecordBehind || sc.Stopped() != nil || sc.Waits(o.GetName(), PartLabel) {
+	unreadable[o.GetName()] = plan
+	if sc.Snapshot.RecordBehind || sc.Stopped() != nil || sc.Attempts.Waits(o.GetName(), PartLabel) {
 		return nil, nil //nolint:nilnil // it is not followed now
 	}
-	if err := sc.Points.At("before label put back"); err != nil {
+	if err := sc.Env.Points.At("before label put back"); err != nil {
 		return nil, err
 	}
 	patch := []byte(`{"metadata":{"labels":{"` + kube.LabelManaged + `":"true"}}}`)
-	labelled, err := sc.Client.MergePatch(ctx, kube.GVKInstalledOperator, sc.Namespace, o.GetName(), patch)
+	labelled, err := sc.Env.Client.MergePatch(ctx, kube.GVKInstalledOperator, sc.Namespace, o.GetName(), patch)
 	if err != nil {
-		return nil, sc.Alone(ctx, o.GetName(), PartLabel, err)
+		return nil, sc.Attempts.Alone(ctx, o.GetName(), PartLabel, err)
 	}
-	delete(sc.Unreadable, o.GetName())
-	sc.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace",
+	delete(unreadable, o.GetName())
+	sc.Env.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace",
 		sc.Namespace)
-	return labelled, sc.Alone(ctx, o.GetName(), PartLabel, sc.Points.At("label put back"))
+	return labelled, sc.Attempts.Alone(ctx, o.GetName(), PartLabel, sc.Env.Points.At("label put back"))
 }
 
 // verify makes of an operator what the hub granted, whatever its object says: where that differs, drift puts it right
@@ -80,7 +88,10 @@ func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*un
 func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	a := m.Object.GetAnnotations()
 	claim := provenance.Claim{
-		Plan: m.Plan, Execution: sc.Execution, Plans: sc.Wanted.Plans, Installed: sc.Wanted.Installed,
+		Plan:      m.Plan,
+		Execution: sc.Snapshot.Executions.Of,
+		Plans:     sc.Snapshot.Wanted.Plans,
+		Installed: sc.Snapshot.Wanted.Installed,
 		GrantedOperator: protocol.GrantedOperator{
 			CSV: m.Name(), Package: a[AnnotationPackage], Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces,
 			Reason: a[AnnotationReason],
@@ -93,7 +104,7 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	var of *bundle.CSV
 	first := false
 	if err == nil {
-		of, first, err = sc.Specs.Compare(ctx, m.Object, granted, sc.Contents)
+		of, first, err = sc.Env.Specs.Compare(ctx, m.Object, granted, sc.Env.Contents)
 	}
 	if err != nil {
 		m.Unverified, m.CSV.Spec.Replaces = true, granted.Replaces
@@ -108,8 +119,8 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	}, plan
 	other := m.Take(m.Object)
 	if first || len(other) > 0 {
-		sc.Log.WarnContext(ctx, "an InstalledOperator does not say what was granted; what was granted counts", "name",
-			m.Name(), "namespace", sc.Namespace, "annotations", other)
+		sc.Env.Log.WarnContext(ctx, "an InstalledOperator does not say what was granted; what was granted counts",
+			"name", m.Name(), "namespace", sc.Namespace, "annotations", other)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type Plan struct {
 // stands on, then what rendering gives against its steps. A plan that was begun goes on with the
 // configurations that it was begun with.
 func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (Plan, *failure.Failure) {
-	if r, ok := sc.Opened[p.ID]; ok {
+	if r, ok := sc.opened[p.ID]; ok {
 		return r, nil
 	}
 	r, f := sc.parse(p)
@@ -69,7 +69,7 @@ func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (
 		}
 		r.CSVs[o.Name] = m.CSV
 	}
-	sc.Opened[p.ID] = r
+	sc.opened[p.ID] = r
 	return r, nil
 }
 
@@ -78,7 +78,7 @@ func (sc *Scope) standsOn(want string) bool {
 	if want == "" {
 		return true
 	}
-	g := sc.Wanted.OperatorGroup
+	g := sc.Snapshot.Wanted.OperatorGroup
 	have, err := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{Name: g.Name, Spec: g.Spec}}.Base()
 	return err == nil && have.OperatorGroup == want
 }
@@ -103,8 +103,8 @@ func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json
 	[]render.Object, *failure.Failure,
 ) {
 	var objects []render.Object
-	err := failure.Guard(ctx, sc.Log, "render of "+b.CSV, func() error {
-		content, err := sc.Contents.Get(ctx, digest.Digest(b.Content))
+	err := failure.Guard(ctx, sc.Env.Log, "render of "+b.CSV, func() error {
+		content, err := sc.Env.Contents.Get(ctx, digest.Digest(b.Content))
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json
 // not write is none of it.
 func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object, *failure.Failure) {
 	other := func(o render.Object) bool { return o.Resolving != s.Bundle.CSV || !s.Wrote(o) }
-	if r, ok := sc.Opened[s.Plan]; ok && bytes.Equal(r.Configs[s.Bundle.CSV], s.Config) {
+	if r, ok := sc.opened[s.Plan]; ok && bytes.Equal(r.Configs[s.Bundle.CSV], s.Config) {
 		return slices.DeleteFunc(slices.Clone(r.Objects), other), nil
 	}
 	key := s.Bundle.Content + string(s.Config)
@@ -146,16 +146,16 @@ func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object
 func (sc *Scope) RenderedObjects(ctx context.Context, m *Operator) (
 	s RenderTarget, objects []render.Object, known bool,
 ) {
-	x := sc.UnderWay(m.Name())
+	x := sc.Snapshot.Executions.UnderWay(m.Name())
 	if x == nil {
-		s, known = sc.Target(m)
+		s, known = sc.Snapshot.Target(m)
 		if !known {
 			return s, nil, false
 		}
 		objects, f := sc.ObjectsOf(ctx, s)
 		return s, objects, f == nil
 	}
-	r, known := sc.Opened[x.Spec.Plan]
+	r, known := sc.opened[x.Spec.Plan]
 	if !known {
 		return s, nil, false
 	}
@@ -163,6 +163,32 @@ func (sc *Scope) RenderedObjects(ctx context.Context, m *Operator) (
 	return s, slices.DeleteFunc(slices.Clone(r.Objects), func(o render.Object) bool {
 		return o.Resolving != m.Name() || !x.Status.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
 	}), err == nil
+}
+
+// Frozen reports an operator whose plan is under way and cannot be read in this reconcile: what is still to come for it
+// is not known, so that its phase stays as it is, and nothing that it replaces goes.
+func (sc *Scope) Frozen(m *Operator) bool {
+	x := sc.Snapshot.Executions.UnderWay(m.Name())
+	if x == nil {
+		return false
+	}
+	_, read := sc.opened[x.Spec.Plan]
+	return !read
+}
+
+// ToCall reports an operator whose plan has yet to tell the API server of it.
+func (sc *Scope) ToCall(m *Operator) bool {
+	x := sc.Snapshot.Executions.UnderWay(m.Name())
+	if x == nil {
+		return len(sc.Snapshot.Executions.DeferredSteps(m)) > 0
+	}
+	for i, o := range sc.opened[x.Spec.Plan].Objects {
+		if o.Resolving == m.Name() && render.Calls(o.GVK) &&
+			(i >= len(x.Status.Steps) || x.Status.Steps[i].State != kube.StepDone) {
+			return true
+		}
+	}
+	return false
 }
 
 // compare refuses a plan whose steps are not what rendering gives here.

@@ -50,10 +50,10 @@ func (r *RenderedStates) set(namespace, uid string, there []*Operator, s Rendere
 
 // RenderedState is what the objects of an operator were rendered to last.
 func (sc *Scope) RenderedState(m *Operator) (RenderedState, bool) {
-	return sc.Rendered.get(sc.Namespace, string(m.Object.GetUID()))
+	return sc.Env.Rendered.get(sc.Namespace, string(m.Object.GetUID()))
 }
 
 // SetRenderedState remembers what the objects of an operator are rendered to.
 func (sc *Scope) SetRenderedState(m *Operator, s RenderedState) {
-	sc.Rendered.set(sc.Namespace, string(m.Object.GetUID()), sc.Operators, s)
+	sc.Env.Rendered.set(sc.Namespace, string(m.Object.GetUID()), sc.Snapshot.Installed.Operators, s)
 }

@@ -42,8 +42,8 @@ func TestServesOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &Scope{Wanted: protocol.ScopePlans{Installed: []protocol.Installed{{CSV: c.recorded}}}}
-			if got := w.ServesOn(follower("tide.v1", "", c.phase, false)); got != c.want {
+			s := Snapshot{Wanted: protocol.ScopePlans{Installed: []protocol.Installed{{CSV: c.recorded}}}}
+			if got := s.ServesOn(follower("tide.v1", "", c.phase, false)); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -77,7 +77,7 @@ func TestWritten(t *testing.T) {
 		"a plan that failed on the way": {log, []string{"ConfigMap"}},
 		"all parts of a bundle":         {nil, []string{"ConfigMap", "Deployment", "ValidatingWebhookConfiguration"}},
 	} {
-		w := &Scope{Opened: map[string]Plan{"p": {Objects: objects}}}
+		w := &Scope{opened: map[string]Plan{"p": {Objects: objects}}}
 		got, f := w.ObjectsOf(t.Context(), RenderTarget{
 			Plan: "p", Bundle: events.PlannedBundle{CSV: "tide.v1"},
 			Log: c.log,
@@ -153,17 +153,19 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p", Operators: []string{"tide.v2"}}, Status: c.status}
-			w := &Scope{Executions: Executions{x}, Opened: map[string]Plan{}}
+			w := &Scope{Snapshot: Snapshot{Executions: Executions{x}}, opened: map[string]Plan{}}
 			if c.listed {
-				w.Wanted.Plans = []protocol.Plan{{ID: "p"}}
+				w.Snapshot.Wanted.Plans = []protocol.Plan{{ID: "p"}}
 			}
 			if c.opened {
-				w.Opened["p"] = Plan{Objects: []render.Object{
+				w.opened["p"] = Plan{Objects: []render.Object{
 					{GVK: render.GVKValidatingWebhook, Name: "hook", Resolving: "tide.v2"},
 				}}
 			}
-			if got := w.Planned("tide.v2"); got != c.planned || w.Planned("tide.v1") {
-				t.Errorf("planned: %v, want %v; of another one %v", got, c.planned, w.Planned("tide.v1"))
+			if got := w.Snapshot.Executions.Planned("tide.v2"); got != c.planned ||
+				w.Snapshot.Executions.Planned("tide.v1") {
+				t.Errorf("planned: %v, want %v; of another one %v", got, c.planned,
+					w.Snapshot.Executions.Planned("tide.v1"))
 			}
 			if got := w.Frozen(two); got != c.frozen {
 				t.Errorf("frozen: %v, want %v", got, c.frozen)
@@ -171,7 +173,7 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 			if got := w.ToCall(two); got != c.toCall {
 				t.Errorf("has yet to tell the API server: %v, want %v", got, c.toCall)
 			}
-			stuck := c.planned && w.Stuck(x)
+			stuck := c.planned && w.Snapshot.Stuck(x)
 			if stuck != c.aborts {
 				t.Errorf("a removal of it ends the plan: %v, want %v", stuck, c.aborts)
 			}

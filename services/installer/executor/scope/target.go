@@ -43,9 +43,15 @@ func (r Plan) Target(x *kube.Execution, name string) (RenderTarget, error) {
 	return s, nil
 }
 
+// Wrote reports an object that the operator's plan brought into the cluster. What a plan did not come to write, because
+// it failed or has yet to, nothing else writes: webhooks with nobody behind them, or what its account may not write.
+func (s RenderTarget) Wrote(o render.Object) bool {
+	return s.Log == nil || s.Log.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
+}
+
 // Target is the view of an operator at rest, as its plan left it; false while that is under way or forgotten.
-func (sc *Scope) Target(m *Operator) (RenderTarget, bool) {
-	x := sc.Execution(m.Plan)
+func (s *Snapshot) Target(m *Operator) (RenderTarget, bool) {
+	x := s.Executions.Of(m.Plan)
 	if x == nil || !Ended(x) || m.Unverified {
 		return RenderTarget{}, false
 	}
@@ -56,27 +62,21 @@ func (sc *Scope) Target(m *Operator) (RenderTarget, bool) {
 	}
 	return RenderTarget{
 		Plan: m.Plan, Component: x.Spec.Component, TraceParent: a[AnnotationTraceParent], Bundle: b, CSV: m.CSV,
-		Config: sc.configNow(m.Name(), x.Spec.Configs[m.Name()]), UID: string(m.Object.GetUID()), Log: &x.Status,
+		Config: s.configNow(m.Name(), x.Spec.Configs[m.Name()]), UID: string(m.Object.GetUID()), Log: &x.Status,
 	}, true
 }
 
 // TargetAtRest is Target of an operator that no plan is about to change.
-func (sc *Scope) TargetAtRest(m *Operator) (RenderTarget, bool) {
-	s, ok := sc.Target(m)
-	return s, ok && (sc.AtRest(m) || sc.LacksRequirements(m))
-}
-
-// Wrote reports an object that the operator's plan brought into the cluster. What a plan did not come to write, because
-// it failed or has yet to, nothing else writes: webhooks with nobody behind them, or what its account may not write.
-func (s RenderTarget) Wrote(o render.Object) bool {
-	return s.Log == nil || s.Log.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
+func (s *Snapshot) TargetAtRest(m *Operator) (RenderTarget, bool) {
+	t, ok := s.Target(m)
+	return t, ok && (s.AtRest(m) || s.LacksRequirements(m))
 }
 
 // configNow is what the subscription of an operator configures now, else what its plan was made with (R-SUB-14).
-func (sc *Scope) configNow(name string, planned json.RawMessage) json.RawMessage {
-	i := slices.IndexFunc(sc.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == name })
-	if i < 0 || len(sc.Wanted.Installed[i].Config) == 0 {
+func (s *Snapshot) configNow(name string, planned json.RawMessage) json.RawMessage {
+	i := slices.IndexFunc(s.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == name })
+	if i < 0 || len(s.Wanted.Installed[i].Config) == 0 {
 		return planned
 	}
-	return sc.Wanted.Installed[i].Config
+	return s.Wanted.Installed[i].Config
 }

@@ -16,10 +16,10 @@ import (
 
 func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool, f *failure.Failure, err error) {
 	for _, c := range w.Called(s.CSV) {
-		have := w.Live.Certificates[c.Secret]
-		now, owner := w.Now(), w.keeper(s, have)
+		have := w.Found.Certificates[c.Secret]
+		now, owner := w.Env.Now(), w.keeper(s, have)
 		bad := have.Gone || have.Problem(now, c.Hosts) != "" || have.Overdue(now) || have.Due(now) &&
-			!w.Planned(owner.Bundle.CSV)
+			!w.Snapshot.Executions.Planned(owner.Bundle.CSV)
 		if !bad && have.Owner == owner.UID {
 			continue
 		}
@@ -32,7 +32,7 @@ func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool
 			f.Message = fmt.Sprintf("Secret %s/%s: %s", w.Namespace, c.Secret, f.Message)
 			return renewed, &f, nil
 		}
-		w.Live.Certificates[c.Secret], renewed = next, renewed || bad
+		w.Found.Certificates[c.Secret], renewed = next, renewed || bad
 	}
 	return renewed, nil, nil
 }
@@ -41,9 +41,9 @@ func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool
 // taken it over and shares it.
 func (w worker) keeper(s scope.RenderTarget, have certs.Kept) scope.RenderTarget {
 	name := s.Bundle.CSV
-	for range w.Chain {
-		name = w.Chain.Successor(name)
-		if slices.ContainsFunc(w.Operators, func(m *scope.Operator) bool {
+	for range w.Snapshot.Installed.Chain {
+		name = w.Snapshot.Installed.Chain.Successor(name)
+		if slices.ContainsFunc(w.Snapshot.Installed.Operators, func(m *scope.Operator) bool {
 			return m.Name() == name &&
 				string(m.Object.GetUID()) == have.Owner
 		}) {
@@ -64,44 +64,45 @@ func (w worker) certificate(ctx context.Context, s scope.RenderTarget, c render.
 		if err != nil {
 			return next, err
 		}
-		if next.Certificate, err = serving.Issue(w.Now().UTC(), c.Hosts, keys, have.CA); err != nil {
+		if next.Certificate, err = serving.Issue(w.Env.Now().UTC(), c.Hosts, keys, have.CA); err != nil {
 			return next, err
 		}
 	}
 	body := certs.Secret(w.Namespace, c.Secret, s.Bundle.CSV, next.Certificate)
 	kube.SetOwner(body, s.Bundle.CSV, s.UID)
-	as := w.Client // what a plan has brought is kept up by Chandler, whatever the plan's account may do today (R-OG-64)
-	if x := w.UnderWay(s.Bundle.CSV); x != nil {
+	// what a plan has brought is kept up by Chandler, whatever the plan's account may do today (R-OG-64)
+	as := w.Env.Client
+	if x := w.Snapshot.Executions.UnderWay(s.Bundle.CSV); x != nil {
 		var err error
 		if as, err = w.Objects.In(w.Scope).As(x, certs.GVKSecret); err != nil {
 			return next, err
 		}
 	}
-	if err := w.Points.At("before certificate"); err != nil {
+	if err := w.Env.Points.At("before certificate"); err != nil {
 		return next, err
 	}
 	if _, err := as.Apply(ctx, body, w.Manager(s.Bundle.Package)); err != nil {
 		return next, err
 	}
 	w.Store.Forget(w.Namespace)
-	w.Log.InfoContext(ctx, "serving certificate written", "csv", s.Bundle.CSV, "namespace", w.Namespace, "secret",
+	w.Env.Log.InfoContext(ctx, "serving certificate written", "csv", s.Bundle.CSV, "namespace", w.Namespace, "secret",
 		c.Secret, "renewed", renew)
-	return next, w.Points.At("certificate")
+	return next, w.Env.Points.At("certificate")
 }
 
 // certTimes are when the certificates of an operator were made, and when the first is to be renewed (R-CSV-5).
 func (w worker) certTimes(m *scope.Operator) (updated, rotateAt time.Time) {
 	var list []certs.Kept
 	for _, c := range w.Called(m.CSV) {
-		list = append(list, w.Live.Certificates[c.Secret])
+		list = append(list, w.Found.Certificates[c.Secret])
 	}
 	return certs.Times(list)
 }
 
 // serveOn keeps the certificates of one operator, and says when they are to be renewed next.
 func (w worker) serveOn(ctx context.Context, m *scope.Operator) error {
-	s, ok := w.Target(m)
-	if !ok || !w.ServesOn(m) || !w.Live.Group.One {
+	s, ok := w.Snapshot.Target(m)
+	if !ok || !w.Snapshot.ServesOn(m) || !w.Found.Group.One {
 		return nil
 	}
 	if _, err := w.ReadDeployments(ctx); err != nil { // for their replicas, where they are written
@@ -112,9 +113,9 @@ func (w worker) serveOn(ctx context.Context, m *scope.Operator) error {
 		return err
 	}
 	if f != nil {
-		w.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.Name(), "namespace", w.Namespace, "reason",
-			f.Reason, "message", f.Message)
-		w.Soon(w.Pause)
+		w.Env.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.Name(), "namespace", w.Namespace,
+			"reason", f.Reason, "message", f.Message)
+		w.Attempts.Soon(w.Env.Pause)
 		return nil
 	}
 	next := m.Status

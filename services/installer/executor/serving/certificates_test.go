@@ -54,7 +54,7 @@ func TestKeeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := worker{Scope: &scope.Scope{}}
-			w.Follow(slices.Clone(c.members))
+			w.Snapshot.Installed = scope.InstalledOf(slices.Clone(c.members), nil)
 			got := w.keeper(scope.RenderTarget{Bundle: events.PlannedBundle{CSV: c.operator}, UID: "uid-" + c.operator},
 				certs.Kept{Owner: "uid-" + c.owns})
 			if got.Bundle.CSV != c.want || got.UID != "uid-"+c.want {

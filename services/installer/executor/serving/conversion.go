@@ -18,8 +18,8 @@ import (
 // passing are the CRDs whose conversion may pass to an operator that converts own, or away from those of its chain.
 func (w worker) passing(name string, own []string) []string {
 	out := slices.Clone(own)
-	for _, m := range w.Operators {
-		if m.Name() != name && w.Chain.Related(m.Name(), name) {
+	for _, m := range w.Snapshot.Installed.Operators {
+		if m.Name() != name && w.Snapshot.Installed.Chain.Related(m.Name(), name) {
 			out = append(out, certs.Converted(m.CSV)...)
 		}
 	}
@@ -29,13 +29,17 @@ func (w worker) passing(name string, own []string) []string {
 
 func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 	own := certs.Converted(s.CSV)
-	i := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool { return m.Name() == s.Bundle.CSV })
+	i := slices.IndexFunc(w.Snapshot.Installed.Operators,
+		func(m *scope.Operator) bool { return m.Name() == s.Bundle.CSV })
 	for _, name := range w.passing(s.Bundle.CSV, own) {
-		delete(w.Live.Former, name)
-		if i >= 0 && (w.Operators[i].Status.Phase == csv.PhaseSucceeded || w.ServesOn(w.Operators[i])) {
-			continue
+		delete(w.Found.Former, name)
+		if i >= 0 {
+			m := w.Snapshot.Installed.Operators[i]
+			if m.Status.Phase == csv.PhaseSucceeded || w.Snapshot.ServesOn(m) {
+				continue
+			}
 		}
-		live, err := w.Client.Get(ctx, kube.GVKCRD, "", name)
+		live, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", name)
 		if err != nil {
 			return err
 		}
@@ -44,7 +48,7 @@ func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 			return err
 		}
 		if ok && (f.ByWebhook() || slices.Contains(own, name)) {
-			w.Live.Former[name] = f
+			w.Found.Former[name] = f
 		}
 	}
 	return nil
@@ -69,12 +73,12 @@ func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments 
 		if o.GVK != kube.GVKCRD || !slices.Contains(names, o.Name) {
 			continue
 		}
-		delete(w.Live.Former, o.Name)
+		delete(w.Found.Former, o.Name)
 		_, rendered, err := w.Objects.Overlays(w.Scope).Apply(s, o)
 		if err != nil {
 			return s, nil, known, err
 		}
-		live, err := w.Client.Get(ctx, kube.GVKCRD, "", o.Name)
+		live, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", o.Name)
 		if err != nil {
 			return s, nil, known, err
 		}
@@ -86,7 +90,7 @@ func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments 
 }
 
 func (w worker) takeOver(ctx context.Context, m *scope.Operator) (bool, error) {
-	if !w.Live.Group.One || scope.Halted(m) {
+	if !w.Found.Group.One || scope.Halted(m) {
 		return false, nil
 	}
 	deployments, err := w.ReadDeployments(ctx)
@@ -102,29 +106,29 @@ func (w worker) takeOver(ctx context.Context, m *scope.Operator) (bool, error) {
 			return false, err
 		}
 		w.Facts.ForgetCRD(o.Name)
-		w.Log.InfoContext(ctx, "the new version of an operator converts a CustomResourceDefinition", "crd", o.Name,
+		w.Env.Log.InfoContext(ctx, "the new version of an operator converts a CustomResourceDefinition", "crd", o.Name,
 			"csv", m.Name(), "namespace", w.Namespace)
 	}
 	return len(left) > 0, nil
 }
 
 func (w worker) trust(ctx context.Context, s scope.RenderTarget, name string) error {
-	live, err := w.Client.Get(ctx, kube.GVKCRD, "", name)
+	live, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", name)
 	if err != nil || live == nil {
 		return err
 	}
-	conversion, distrusts, err := certs.Distrusts(live, w.Namespace, w.Live.Certificates)
+	conversion, distrusts, err := certs.Distrusts(live, w.Namespace, w.Found.Certificates)
 	if err != nil || !distrusts {
 		return err
 	}
-	return w.Points.Between("trust", func() error {
-		return w.Client.Convert(
+	return w.Env.Points.Between("trust", func() error {
+		return w.Env.Client.Convert(
 			ctx, live, conversion, w.Manager(s.Bundle.Package))
 	})
 }
 
 func (w worker) resetConversion(ctx context.Context, name string) error {
-	crds, err := w.Client.List(ctx, kube.GVKCRD, "", certs.LabelConverted+"="+w.Namespace)
+	crds, err := w.Env.Client.List(ctx, kube.GVKCRD, "", certs.LabelConverted+"="+w.Namespace)
 	if err != nil {
 		return err
 	}
@@ -132,18 +136,20 @@ func (w worker) resetConversion(ctx context.Context, name string) error {
 		converts := func(m *scope.Operator) bool {
 			return m.Name() != name && slices.Contains(certs.Converted(m.CSV), crds[i].GetName())
 		}
-		heirs := slices.DeleteFunc(slices.Clone(w.Operators), func(m *scope.Operator) bool { return !converts(m) })
+		heirs := slices.DeleteFunc(slices.Clone(w.Snapshot.Installed.Operators),
+			func(m *scope.Operator) bool { return !converts(m) })
 		switch {
 		case len(heirs) > 0:
 			err = w.handConversionBack(ctx, &crds[i], heirs)
-		case slices.ContainsFunc(w.Uninstalling, converts), len(w.Unreadable) > 0 &&
-			!certs.InstalledBy(&crds[i], w.Namespace+"/"+name):
+		case slices.ContainsFunc(w.Snapshot.Installed.Uninstalling, converts),
+			len(w.Snapshot.Installed.Unreadable) > 0 &&
+				!certs.InstalledBy(&crds[i], w.Namespace+"/"+name):
 			continue // they do so as long as they are there
 		default:
-			w.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd",
+			w.Env.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd",
 				crds[i].GetName(), "csv", name, "namespace", w.Namespace)
-			err = w.Points.Between("conversion",
-				func() error { return w.Client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
+			err = w.Env.Points.Between("conversion",
+				func() error { return w.Env.Client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
 		}
 		if err != nil {
 			return err
@@ -183,15 +189,15 @@ func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstru
 			crd.GetName(), heir.Name())
 	}
 	body := &unstructured.Unstructured{Object: objects[i].Clone().Body}
-	if err := certs.Trust(body, w.Live.Certificates, nil); err != nil {
+	if err := certs.Trust(body, w.Found.Certificates, nil); err != nil {
 		return err
 	}
 	conversion, _, err := unstructured.NestedMap(body.Object, "spec", "conversion")
 	if err != nil {
 		return err
 	}
-	return w.Points.Between("conversion", func() error {
-		return w.Client.Convert(
+	return w.Env.Points.Between("conversion", func() error {
+		return w.Env.Client.Convert(
 			ctx, crd, conversion, w.Manager(s.Bundle.Package))
 	})
 }

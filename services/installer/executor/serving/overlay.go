@@ -15,12 +15,12 @@ import (
 )
 
 func (w worker) overlay() overlay.Overlay {
-	g, certificates := w.Wanted.OperatorGroup, w.Live.Certificates
+	g, certificates := w.Snapshot.Wanted.OperatorGroup, w.Found.Certificates
 	selector := certs.Namespaces(group.LabelNamespacePrefix+g.ID, g.Spec)
 	secret := func(deployment string) string { return render.SecretName(render.ServiceName(deployment)) }
 	return overlay.Overlay{
 		About: func(s scope.RenderTarget, kind, name string) bool {
-			_, held := w.Live.Former[name]
+			_, held := w.Found.Former[name]
 			switch {
 			case kind == kube.GVKCRD.Kind:
 				return held || slices.Contains(certs.Converted(s.CSV), name)
@@ -46,7 +46,7 @@ func (w worker) overlay() overlay.Overlay {
 			return map[string]any{"certificates": hashes, "namespaces": selector}
 		},
 		Apply: func(_ scope.RenderTarget, body *unstructured.Unstructured) error {
-			switch former, held := w.Live.Former[body.GetName()]; {
+			switch former, held := w.Found.Former[body.GetName()]; {
 			case body.GetKind() == kube.GVKDeployment.Kind:
 				return certs.Restart(body, certificates[secret(body.GetName())])
 			case body.GetKind() == kube.GVKCRD.Kind && held:

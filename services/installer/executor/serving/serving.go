@@ -41,8 +41,8 @@ type Reader struct{ *Stage }
 
 // Reconcile reads the certificates. Most reconciles ask the cluster nothing.
 func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
-	sc.Live.Former = map[string]certs.Former{}
-	sc.Live.Certificates, err = r.Store.Get(ctx, sc.Client, sc.Namespace)
+	sc.Found.Former = map[string]certs.Former{}
+	sc.Found.Certificates, err = r.Store.Get(ctx, sc.Env.Client, sc.Namespace)
 	return res, err
 }
 
@@ -50,15 +50,15 @@ func (r Reader) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Resul
 // or not at all (R-CSV-5, R-CSV-50). Those of the others are made before their Deployments are written (Certify).
 func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	w := worker{s, sc}
-	if sc.Stopped() != nil || !sc.Live.Group.One { // whom it serves is not known without a group
+	if sc.Stopped() != nil || !sc.Found.Group.One { // whom it serves is not known without a group
 		return res, nil
 	}
-	for _, m := range sc.Operators {
-		if !sc.ServesOn(m) || sc.Waits(m.Name(), scope.PartOverlays) {
+	for _, m := range sc.Snapshot.Installed.Operators {
+		if !sc.Snapshot.ServesOn(m) || sc.Attempts.Waits(m.Name(), scope.PartOverlays) {
 			continue
 		}
 		if err := w.serveOn(ctx, m); err != nil {
-			if err := sc.Alone(ctx, m.Name(), scope.PartOverlays, err); err != nil {
+			if err := sc.Attempts.Alone(ctx, m.Name(), scope.PartOverlays, err); err != nil {
 				return res, err
 			}
 		}
@@ -86,7 +86,7 @@ func (s *Stage) CertifyConversion(ctx context.Context, sc *scope.Scope, t scope.
 	*failure.Failure, error,
 ) {
 	w := worker{s, sc}
-	if t.Bundle.Replaces != "" && !sc.Loaded {
+	if t.Bundle.Replaces != "" && !sc.Snapshot.Installed.Loaded {
 		if err := sc.Load(ctx); err != nil {
 			return nil, err
 		}

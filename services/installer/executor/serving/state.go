@@ -30,8 +30,8 @@ func (w worker) state(ctx context.Context, m *scope.Operator, deployments []apps
 		return out, nil //nolint:nilerr // the error is what was asked for
 	}
 	for _, c := range w.Called(m.CSV) {
-		k := w.Live.Certificates[c.Secret]
-		out.RotationDue = out.RotationDue || k.Gone || k.Problem(w.Now(), c.Hosts) != "" || k.Due(w.Now())
+		k := w.Found.Certificates[c.Secret]
+		out.RotationDue = out.RotationDue || k.Gone || k.Problem(w.Env.Now(), c.Hosts) != "" || k.Due(w.Env.Now())
 	}
 	if w.ToCall(m) {
 		out.Waiting = "webhooks and API services are not in place yet"
@@ -40,14 +40,14 @@ func (w worker) state(ctx context.Context, m *scope.Operator, deployments []apps
 	if m.Status.Phase == csv.PhaseInstalling || m.Status.Phase == csv.PhaseSucceeded ||
 		m.Status.Phase == csv.PhaseFailed {
 		q := certs.APIs{
-			Client: w.Client, Namespace: w.Namespace, Certificates: w.Live.Certificates, Now: w.Now(),
+			Client: w.Env.Client, Namespace: w.Namespace, Certificates: w.Found.Certificates, Now: w.Env.Now(),
 			Running: w.Running(m, deployments).Healthy,
 		}
 		if err := q.Judge(ctx, m.CSV, &out); err != nil {
 			return out, err
 		}
 		if out.Waiting != "" {
-			w.Soon(w.Pause) // no notification says when the API server has asked again
+			w.Attempts.Soon(w.Env.Pause) // no notification says when the API server has asked again
 		}
 	}
 	return out, nil

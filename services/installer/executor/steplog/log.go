@@ -19,11 +19,11 @@ const keptExecutions = 5
 // Read reads the PlanExecutions of a namespace that the hub granted. Others are left alone, and stand in nobody's way:
 // what they say was not asked for.
 func (w Writer) Read(ctx context.Context) error {
-	list, unread, err := (kube.StepLogs{Epoch: w.Client}).Executions(ctx, w.Namespace)
+	list, unread, err := (kube.StepLogs{Epoch: w.Env.Client}).Executions(ctx, w.Namespace)
 	if err != nil {
 		return err
 	}
-	w.Executions = slices.DeleteFunc(list, func(x *kube.Execution) bool {
+	w.Snapshot.Executions = slices.DeleteFunc(list, func(x *kube.Execution) bool {
 		err := x.Proven(w.GrantKey, w.ClusterID)
 		if err != nil {
 			unread = append(unread, err)
@@ -31,30 +31,40 @@ func (w Writer) Read(ctx context.Context) error {
 		return err != nil
 	})
 	for _, err := range unread {
-		w.Log.WarnContext(ctx, "PlanExecution is passed over", "namespace", w.Namespace, "error", err)
+		w.Env.Log.WarnContext(ctx, "PlanExecution is passed over", "namespace", w.Namespace, "error", err)
 	}
 	return nil
 }
 
 // Open opens an execution; one of that name that is there must be the hub's.
 func (w Writer) Open(ctx context.Context, spec kube.ExecutionSpec) (*kube.Execution, error) {
-	x, err := (kube.StepLogs{Epoch: w.Client}).Open(ctx, w.Namespace, spec)
+	x, err := (kube.StepLogs{Epoch: w.Env.Client}).Open(ctx, w.Namespace, spec)
 	if err == nil {
 		err = x.Proven(w.GrantKey, w.ClusterID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.Executions = append(w.Executions, x)
+	w.Snapshot.Executions = append(w.Snapshot.Executions, x)
 	return x, nil
+}
+
+// Discard removes an execution of which no step was taken.
+func (w Writer) Discard(ctx context.Context, x *kube.Execution) error {
+	if err := (kube.StepLogs{Epoch: w.Env.Client}).Discard(ctx, x); err != nil {
+		return err
+	}
+	w.Snapshot.Executions = slices.DeleteFunc(slices.Clone(w.Snapshot.Executions),
+		func(o *kube.Execution) bool { return o == x })
+	return nil
 }
 
 // Block notes why a plan waits. The log keeps it, with the back-off, once there is a log.
 func (w Writer) Block(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
-	f = w.Webhooks.Explain(ctx, w.Log, f)
+	f = w.Webhooks.Explain(ctx, w.Env.Log, f)
 	defer func() { w.Outcome(p, x, f) }()
 	if f.Quick {
-		w.Soon(w.Pause)
+		w.Attempts.Soon(w.Env.Pause)
 	}
 	if x == nil {
 		w.logWait(ctx, p, f, w.noteRetry(p.ID, *f))
@@ -67,16 +77,16 @@ func (w Writer) Block(ctx context.Context, p protocol.Plan, x *kube.Execution, f
 		return nil
 	}
 	if !same {
-		s.Since = w.Now().UTC()
+		s.Since = w.Env.Now().UTC()
 	}
 	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanBlocked, f.Class, f.Reason, f.Message
 	if !f.Quick {
 		s.Attempts++
 		wait := w.backoff(s.Attempts)
-		s.NotBefore = w.Now().UTC().Add(wait)
-		w.Soon(wait)
+		s.NotBefore = w.Env.Now().UTC().Add(wait)
+		w.Attempts.Soon(wait)
 	}
-	return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x)
+	return (kube.StepLogs{Epoch: w.Env.Client}).Save(ctx, x)
 }
 
 // logWait logs why a plan waits; what waits for the same as before, only to those who look for everything.
@@ -85,17 +95,18 @@ func (w Writer) logWait(ctx context.Context, p protocol.Plan, f *failure.Failure
 	if news {
 		level = slog.LevelInfo
 	}
-	w.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.Namespace, "class", f.Class, "reason", f.Reason,
-		"message", f.Message)
+	w.Env.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.Namespace, "class", f.Class, "reason",
+		f.Reason, "message", f.Message)
 }
 
 // Fail ends a plan for good.
 func (w Writer) Fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
-	w.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message",
+	w.Env.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message",
 		f.Message)
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.Now().UTC()
-	if err := (kube.StepLogs{Epoch: w.Client}).Save(ctx, x); err != nil {
+	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanFailed, f.Class, f.Reason, f.Message
+	s.Ended = w.Env.Now().UTC()
+	if err := (kube.StepLogs{Epoch: w.Env.Client}).Save(ctx, x); err != nil {
 		return err
 	}
 	w.Outcome(p, x, nil)
@@ -118,11 +129,13 @@ type Pruner struct{}
 // Reconcile removes old executions.
 func (Pruner) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result, err error) {
 	var old []*kube.Execution
-	for _, x := range sc.Executions {
-		referred := slices.ContainsFunc(sc.Operators, func(m *scope.Operator) bool { return m.Plan == x.Spec.Plan }) ||
-			slices.Contains(slices.Collect(maps.Values(sc.Unreadable)), x.Spec.Plan) ||
-			slices.ContainsFunc(sc.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) ||
-			slices.ContainsFunc(sc.Wanted.Removals, func(r protocol.Removal) bool { return r.ID == x.Spec.Plan })
+	wanted := sc.Snapshot.Wanted
+	for _, x := range sc.Snapshot.Executions {
+		referred := slices.ContainsFunc(sc.Snapshot.Installed.Operators,
+			func(m *scope.Operator) bool { return m.Plan == x.Spec.Plan }) ||
+			slices.Contains(slices.Collect(maps.Values(sc.Snapshot.Installed.Unreadable)), x.Spec.Plan) ||
+			slices.ContainsFunc(wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) ||
+			slices.ContainsFunc(wanted.Removals, func(r protocol.Removal) bool { return r.ID == x.Spec.Plan })
 		if scope.Ended(x) && !referred {
 			old = append(old, x)
 		}
@@ -137,7 +150,8 @@ func (Pruner) Reconcile(ctx context.Context, sc *scope.Scope) (res scope.Result,
 		return strings.Compare(a.Spec.Plan, b.Spec.Plan)
 	})
 	for _, x := range old[:len(old)-keptExecutions] {
-		if err := sc.Alone(ctx, "", scope.PartLogs, (kube.StepLogs{Epoch: sc.Client}).Discard(ctx, x)); err != nil {
+		err := (kube.StepLogs{Epoch: sc.Env.Client}).Discard(ctx, x)
+		if err := sc.Attempts.Alone(ctx, "", scope.PartLogs, err); err != nil {
 			return res, err
 		}
 	}

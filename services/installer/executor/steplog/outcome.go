@@ -27,7 +27,7 @@ const maxUnlistedLogs = 256 << 10
 func (w Writer) Outcome(p protocol.Plan, x *kube.Execution, f *failure.Failure) {
 	r := protocol.PlanReport{ID: p.ID, Steps: hubclient.CountSteps(p), TraceParent: p.TraceParent}
 	if w.fill(&r, x, f) {
-		w.Outcomes[p.ID] = r
+		w.Found.Outcomes[p.ID] = r
 	}
 }
 
@@ -65,7 +65,7 @@ func (w Writer) young(id, class string, x *kube.Execution) bool {
 	if class != failure.Transient {
 		return false
 	}
-	since := w.Now()
+	since := w.Env.Now()
 	if x != nil {
 		since = x.Status.Since
 	} else {
@@ -75,8 +75,8 @@ func (w Writer) young(id, class string, x *kube.Execution) bool {
 		}
 		w.mu.Unlock()
 	}
-	left := w.Grace - w.Now().Sub(since)
-	w.Soon(left)
+	left := w.Grace - w.Env.Now().Sub(since)
+	w.Attempts.Soon(left)
 	return left > 0
 }
 
@@ -87,7 +87,8 @@ func (w Writer) stepLog(x *kube.Execution) []byte {
 		"steps": x.Status.Steps,
 	})
 	if err != nil {
-		w.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
+		w.Env.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error",
+			errs.Wrap(errs.Internal, err, "encode"))
 		return nil
 	}
 	return log
@@ -99,9 +100,9 @@ func (w Writer) stepLog(x *kube.Execution) []byte {
 func (w Writer) Unlisted() []protocol.PlanReport {
 	var out []protocol.PlanReport
 	logs := 0
-	for _, x := range newestFirst(w.Executions) {
+	for _, x := range newestFirst(w.Snapshot.Executions) {
 		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(
-			w.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
+			w.Snapshot.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
 			continue
 		}
 		r := protocol.PlanReport{ID: x.Spec.Plan, Steps: x.Spec.Steps}
@@ -133,21 +134,21 @@ func newestFirst(all []*kube.Execution) []*kube.Execution {
 // Stored is what of a scope is certain after a reconcile that ended in an error: the plans that are begun, as their
 // logs in the cluster say. What was noted since and not written is left out.
 func (w Writer) Stored(ctx context.Context) []protocol.PlanReport {
-	stored := w.In(scope.New(w.Env, w.Wanted, w.Slot, w.Again()))
-	for _, x := range w.Executions {
+	stored := w.In(scope.New(w.Env, w.Snapshot.Wanted, w.Slot, w.Attempts.Again()))
+	for _, x := range w.Snapshot.Executions {
 		s, err := x.Stored()
 		if err != nil {
-			w.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.Namespace, "error",
-				err)
+			w.Env.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.Namespace,
+				"error", err)
 			continue
 		}
-		stored.Executions = append(stored.Executions, s)
+		stored.Snapshot.Executions = append(stored.Snapshot.Executions, s)
 	}
 	var out []protocol.PlanReport
-	for _, p := range w.Wanted.Plans {
-		if x := stored.Execution(p.ID); x != nil && x.Status.Begun {
+	for _, p := range w.Snapshot.Wanted.Plans {
+		if x := stored.Snapshot.Executions.Of(p.ID); x != nil && x.Status.Begun {
 			stored.Outcome(p, x, nil)
-			out = append(out, stored.Outcomes[p.ID])
+			out = append(out, stored.Found.Outcomes[p.ID])
 		}
 	}
 	return append(out, stored.Unlisted()...)

@@ -33,7 +33,7 @@ func TestUnlisted(t *testing.T) {
 	}
 	w := New(Config{Grace: time.Second}).In(scope.New(env, protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}},
 		nil, time.Hour))
-	w.Executions = scope.Executions{
+	w.Snapshot.Executions = scope.Executions{
 		run("old", protocol.PlanFinished, true, 3*time.Hour, maxUnlistedLogs/2),
 		run("new", protocol.PlanFailed, true, time.Hour, 1),
 		run("middle", protocol.PlanFinished, true, 2*time.Hour, maxUnlistedLogs/2),

@@ -66,19 +66,19 @@ type retryNote struct {
 
 // Wait reports a plan whose back-off still runs, and why it waits.
 func (w Writer) Wait(id string, x *kube.Execution) (bool, *failure.Failure) {
-	now := w.Now()
+	now := w.Env.Now()
 	if x == nil {
 		w.mu.Lock()
 		note, ok := w.retry[id]
 		w.mu.Unlock()
 		if ok && now.Before(note.after) {
-			w.Soon(note.after.Sub(now))
+			w.Attempts.Soon(note.after.Sub(now))
 			return true, &note.failure
 		}
 		return false, nil
 	}
 	if now.Before(x.Status.NotBefore) {
-		w.Soon(x.Status.NotBefore.Sub(now))
+		w.Attempts.Soon(x.Status.NotBefore.Sub(now))
 		return true, nil
 	}
 	return false, nil
@@ -90,15 +90,15 @@ func (w Writer) noteRetry(id string, f failure.Failure) (news bool) {
 	defer w.mu.Unlock()
 	note, ok := w.retry[id]
 	if !ok {
-		note.since = w.Now()
+		note.since = w.Env.Now()
 	}
 	news = !ok || note.failure.Reason != f.Reason || note.failure.Message != f.Message
 	note.after, note.failure = time.Time{}, f
 	if !f.Quick {
 		note.attempts++
 		wait := w.backoff(note.attempts)
-		note.after = w.Now().Add(wait)
-		w.Soon(wait)
+		note.after = w.Env.Now().Add(wait)
+		w.Attempts.Soon(wait)
 	}
 	w.retry[id] = note
 	return news
@@ -117,8 +117,8 @@ func (w Writer) NewlyChosen(p protocol.Plan) bool {
 // Forget forgets what is noted of plans that the hub does not name any more, superseded or rejected before they began:
 // nobody else would.
 func (w Writer) Forget() {
-	now := make([]string, len(w.Wanted.Plans))
-	for i, p := range w.Wanted.Plans {
+	now := make([]string, len(w.Snapshot.Wanted.Plans))
+	for i, p := range w.Snapshot.Wanted.Plans {
 		now[i] = p.ID
 	}
 	w.mu.Lock()

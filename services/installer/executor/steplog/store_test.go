@@ -21,10 +21,10 @@ func TestNotesOfAPlanEndWithIt(t *testing.T) {
 	reconcile := func(namespace string, ids ...string) {
 		w := s.In(scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: namespace}}, nil, time.Hour))
 		for _, id := range ids {
-			w.Wanted.Plans = append(w.Wanted.Plans, protocol.Plan{ID: id})
+			w.Snapshot.Wanted.Plans = append(w.Snapshot.Wanted.Plans, protocol.Plan{ID: id})
 		}
 		w.Forget()
-		for _, p := range w.Wanted.Plans { // each waits, and for a definition
+		for _, p := range w.Snapshot.Wanted.Plans { // each waits, and for a definition
 			w.NewlyChosen(p)
 			w.noteRetry(p.ID, failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden})
 			w.HoldForCRDs(p.ID, true)

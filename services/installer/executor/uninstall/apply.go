@@ -40,8 +40,8 @@ func asPlan(r protocol.Removal) protocol.Plan {
 // removals are those that were asked for, oldest first, and those that were begun and that nobody asks for any more:
 // what was begun is brought to its end.
 func (w worker) removals() []protocol.Removal {
-	out := slices.Clone(w.Wanted.Removals)
-	for _, x := range w.Executions {
+	out := slices.Clone(w.Snapshot.Wanted.Removals)
+	for _, x := range w.Snapshot.Executions {
 		r := x.Spec.Removal
 		if r != nil && !scope.Ended(x) && !slices.ContainsFunc(
 			out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
@@ -54,20 +54,20 @@ func (w worker) removals() []protocol.Removal {
 // all carries every removal as far as it goes now.
 func (w worker) all(ctx context.Context) error {
 	list := w.removals()
-	if len(list) == 0 || w.RecordBehind {
+	if len(list) == 0 || w.Snapshot.RecordBehind {
 		return nil
 	}
 	if err := w.Load(ctx); err != nil {
 		return err
 	}
 	for _, r := range list {
-		err := failure.Guard(ctx, w.Log, removalNamePrefix+r.CSV, func() error { return w.one(ctx, r) })
+		err := failure.Guard(ctx, w.Env.Log, removalNamePrefix+r.CSV, func() error { return w.one(ctx, r) })
 		if err != nil && (failure.Final(ctx, err) || !failure.IsPanic(err)) {
 			return err
 		}
 		if err != nil {
 			f := failure.OwnObject(err)
-			if err := w.Logs.In(w.Scope).Block(ctx, asPlan(r), w.Execution(r.ID), &f); err != nil {
+			if err := w.Logs.In(w.Scope).Block(ctx, asPlan(r), w.Snapshot.Executions.Of(r.ID), &f); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (w worker) all(ctx context.Context) error {
 }
 
 func (w worker) one(ctx context.Context, r protocol.Removal) error {
-	p, x := asPlan(r), w.Execution(r.ID)
+	p, x := asPlan(r), w.Snapshot.Executions.Of(r.ID)
 	if x != nil && scope.Ended(x) {
 		w.Logs.In(w.Scope).Outcome(p, x, nil)
 		return nil
@@ -147,7 +147,7 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 		}
 	}
 	if x == nil {
-		if err := w.Points.At("begin removal"); err != nil {
+		if err := w.Env.Points.At("begin removal"); err != nil {
 			return x, nil, err
 		}
 		spec := kube.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
@@ -155,11 +155,11 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 			return nil, nil, err
 		}
 	}
-	now := w.Now().UTC()
+	now := w.Env.Now().UTC()
 	if reason != "" {
 		x.Status = kube.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
-		w.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.Namespace, "reason", reason, "message",
-			message)
+		w.Env.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.Namespace, "reason", reason,
+			"message", message)
 		return x, nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal refused")
 	}
 	if err := w.abortPlan(ctx, r); err != nil {
@@ -169,21 +169,21 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 		Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays,
 		Steps: found.Log(w.Client.Number, now),
 	}
-	w.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.Namespace, "steps", len(x.Status.Steps))
+	w.Env.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.Namespace, "steps", len(x.Status.Steps))
 	return x, nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal begun")
 }
 
 // busy: an operator that is on its way in, or out already, is not removed beside that.
 func (w worker) busy(r protocol.Removal) *failure.Failure {
-	if x := w.UnderWay(r.CSV); x != nil && !w.Stuck(x) {
+	if x := w.Snapshot.Executions.UnderWay(r.CSV); x != nil && !w.Snapshot.Stuck(x) {
 		return &failure.Failure{
 			Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true,
 			Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended",
 		}
 	}
-	if i := slices.IndexFunc(w.Operators,
+	if i := slices.IndexFunc(w.Snapshot.Installed.Operators,
 		func(m *scope.Operator) bool { return m.CSV.Spec.Replaces == r.CSV }); i >= 0 {
-		next := w.Operators[i].Name()
+		next := w.Snapshot.Installed.Operators[i].Name()
 		return &failure.Failure{
 			Class: failure.Conflict, Reason: reasonReplacing, Quick: true,
 			Message: next + " takes the place of " + r.CSV +
@@ -201,7 +201,7 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 			return nil, err
 		}
 		w.SetUninstalling()
-		if !back && w.Leaving(r.CSV) {
+		if !back && w.Snapshot.Executions.Leaving(r.CSV) {
 			if err := w.handBack(ctx, r); err != nil {
 				return nil, err
 			}
@@ -215,7 +215,7 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 			return w.finalizers(left), nil
 		}
 		for n := range batch {
-			batch[n].State, batch[n].Time = kube.StepDone, w.Now().UTC()
+			batch[n].State, batch[n].Time = kube.StepDone, w.Env.Now().UTC()
 		}
 		if f := w.Stopped(); f != nil {
 			return f, nil
@@ -232,15 +232,15 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 		return w.finalizers(left), nil
 	}
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFinished, "", "", "", w.Now().UTC()
-	w.Log.InfoContext(ctx, "operator uninstalled", "csv", r.CSV, "namespace", w.Namespace, "left", len(s.Left))
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFinished, "", "", "", w.Env.Now().UTC()
+	w.Env.Log.InfoContext(ctx, "operator uninstalled", "csv", r.CSV, "namespace", w.Namespace, "left", len(s.Left))
 	return nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal finished")
 }
 
 // finalizers: objects are to go and somebody still has to end something of theirs. No notification says when that is
 // done.
 func (w worker) finalizers(left Waiting) *failure.Failure {
-	w.Soon(finalizersPause)
+	w.Attempts.Soon(finalizersPause)
 	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " +
 		left.String() + finalizersNextSteps}
 }
@@ -252,7 +252,7 @@ func (w worker) takeBatch(ctx context.Context, x *kube.Execution, batch []kube.S
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
 	for n := range batch {
-		batch[n].State, batch[n].Epoch, batch[n].Time = kube.StepTaken, w.Client.Number, w.Now().UTC()
+		batch[n].State, batch[n].Epoch, batch[n].Time = kube.StepTaken, w.Client.Number, w.Env.Now().UTC()
 	}
 	return w.Objects.In(w.Scope).SaveLog(ctx, x, "batch taken")
 }
@@ -328,13 +328,14 @@ func (w worker) finalReport(ctx context.Context, r protocol.Removal, x *kube.Exe
 // record knows.
 func (w worker) reportOf(r protocol.Removal) protocol.CSVReport {
 	words := protocol.CSVReport{Name: r.CSV}
-	for _, o := range w.Wanted.Installed {
+	for _, o := range w.Snapshot.Wanted.Installed {
 		if o.CSV == r.CSV {
 			words.Content, words.Plan = o.Content, o.Plan
 		}
 	}
-	if i := slices.IndexFunc(w.Uninstalling, func(m *scope.Operator) bool { return m.Name() == r.CSV }); i >= 0 {
-		words = w.Describe(w.Scope, w.Uninstalling[i])
+	if i := slices.IndexFunc(w.Snapshot.Installed.Uninstalling,
+		func(m *scope.Operator) bool { return m.Name() == r.CSV }); i >= 0 {
+		words = w.Describe(w.Scope, w.Snapshot.Installed.Uninstalling[i])
 	}
 	words.Removed, words.RemovedReason, words.Removal = true, removedUninstalled, r.ID
 	return words
@@ -343,21 +344,21 @@ func (w worker) reportOf(r protocol.Removal) protocol.CSVReport {
 // handBack writes back to the operator that one which is being uninstalled was to replace what both have by name: what
 // bears its labels after that is none of the removal's.
 func (w worker) handBack(ctx context.Context, r protocol.Removal) error {
-	i := slices.IndexFunc(w.Uninstalling, func(m *scope.Operator) bool { return m.Name() == r.CSV })
+	i := slices.IndexFunc(w.Snapshot.Installed.Uninstalling, func(m *scope.Operator) bool { return m.Name() == r.CSV })
 	if i < 0 {
 		return nil
 	}
-	j := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool {
-		return m.Name() == w.Uninstalling[i].CSV.Spec.Replaces && m.Status.Phase != csv.PhaseDeleting
+	j := slices.IndexFunc(w.Snapshot.Installed.Operators, func(m *scope.Operator) bool {
+		return m.Name() == w.Snapshot.Installed.Uninstalling[i].CSV.Spec.Replaces && m.Status.Phase != csv.PhaseDeleting
 	})
 	if j < 0 {
 		return nil
 	}
-	back, err := w.Lifecycle.Restore(ctx, w.Scope, w.Operators[j])
+	back, err := w.Lifecycle.Restore(ctx, w.Scope, w.Snapshot.Installed.Operators[j])
 	if err == nil && !back {
 		err = errs.New(errs.Unavailable,
-			"%s cannot be put back in the place of %s now: see why its bundle is not to be had", w.Operators[j].Name(),
-			r.CSV)
+			"%s cannot be put back in the place of %s now: see why its bundle is not to be had",
+			w.Snapshot.Installed.Operators[j].Name(), r.CSV)
 	}
 	return err
 }
@@ -365,15 +366,16 @@ func (w worker) handBack(ctx context.Context, r protocol.Removal) error {
 // abortPlan ends, before the removal of one of its operators begins, a plan that was begun and is stuck: nobody else
 // could (DESIGN D6).
 func (w worker) abortPlan(ctx context.Context, r protocol.Removal) error {
-	x := w.UnderWay(r.CSV)
+	x := w.Snapshot.Executions.UnderWay(r.CSV)
 	if x == nil {
 		return nil
 	}
 	p := protocol.Plan{ID: x.Spec.Plan, Name: x.Spec.Name}
-	if i := slices.IndexFunc(w.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }); i >= 0 {
-		p = w.Wanted.Plans[i]
+	plans := w.Snapshot.Wanted.Plans
+	if i := slices.IndexFunc(plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }); i >= 0 {
+		p = plans[i]
 	}
-	if err := w.Points.At("before abort"); err != nil {
+	if err := w.Env.Points.At("before abort"); err != nil {
 		return err
 	}
 	message := "aborted by the removal of " + r.CSV + " (" + r.ID + ")"
@@ -385,7 +387,7 @@ func (w worker) abortPlan(ctx context.Context, r protocol.Removal) error {
 	}); err != nil {
 		return err
 	}
-	return w.Points.At("aborted")
+	return w.Env.Points.At("aborted")
 }
 
 // checkSame ends a removal of which the operator is gone while another one was installed under its name: what bears
@@ -397,8 +399,8 @@ func (w worker) checkSame(ctx context.Context, r protocol.Removal, x *kube.Execu
 	}
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother,
-		removal.ChangedMessage(r.CSV), w.Now().UTC()
-	w.Loaded = false
-	w.Soon(time.Millisecond)
+		removal.ChangedMessage(r.CSV), w.Env.Now().UTC()
+	w.Snapshot.Installed.Forget()
+	w.Attempts.Soon(time.Millisecond)
 	return w.Objects.In(w.Scope).SaveLog(ctx, x, "removal refused")
 }

@@ -16,7 +16,7 @@ func namespace(executions ...*kube.Execution) worker {
 		Scope: protocol.Scope{Namespace: "ports"},
 		Plans: []protocol.Plan{{ID: "p"}},
 	}, nil, time.Hour)
-	sc.Executions = executions
+	sc.Snapshot.Executions = executions
 	return worker{Stage: &Stage{}, Scope: sc}
 }
 
@@ -50,7 +50,7 @@ func TestBusy(t *testing.T) {
 			next := &scope.Operator{Object: &unstructured.Unstructured{Object: map[string]any{}}}
 			next.Object.SetName("next.v1")
 			next.CSV.Spec.Replaces = c.replaces
-			w.Follow([]*scope.Operator{next})
+			w.Snapshot.Installed = scope.InstalledOf([]*scope.Operator{next}, nil)
 			got := ""
 			if f := w.busy(protocol.Removal{CSV: "tide.v1"}); f != nil {
 				got = f.Reason
@@ -73,7 +73,7 @@ func TestRemovals(t *testing.T) {
 	}
 	w := namespace(log("asked", protocol.PlanStarted), log("begun", protocol.PlanBlocked),
 		log("ended", protocol.PlanFinished), &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p"}})
-	w.Wanted.Removals = []protocol.Removal{{ID: "asked"}, {ID: "new"}}
+	w.Snapshot.Wanted.Removals = []protocol.Removal{{ID: "asked"}, {ID: "new"}}
 	got := ""
 	for _, r := range w.removals() {
 		got += r.ID + " "

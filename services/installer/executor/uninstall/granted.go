@@ -19,7 +19,7 @@ func (w worker) checkGrant(r protocol.Removal) *failure.Failure {
 			Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true,
 			Message: "the grant is for another removal, cluster or namespace",
 		}
-	case r.Grant.Expired(w.Now()):
+	case r.Grant.Expired(w.Env.Now()):
 		return failure.GrantExpired(r.Grant)
 	}
 	return nil

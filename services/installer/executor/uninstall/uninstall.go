@@ -68,8 +68,8 @@ func (s *Stage) Halt(ctx context.Context, sc *scope.Scope, m *scope.Operator) er
 // Reports are those of the removals that the hub names.
 func (s *Stage) Reports(sc *scope.Scope) []protocol.RemovalReport {
 	var out []protocol.RemovalReport
-	for _, asked := range sc.Wanted.Removals {
-		o, ok := sc.Outcomes[asked.ID]
+	for _, asked := range sc.Snapshot.Wanted.Removals {
+		o, ok := sc.Found.Outcomes[asked.ID]
 		if !ok {
 			continue
 		}
@@ -77,7 +77,7 @@ func (s *Stage) Reports(sc *scope.Scope) []protocol.RemovalReport {
 			ID: asked.ID, CSV: asked.CSV, Phase: o.Phase, Class: o.Class, Reason: o.Reason,
 			Message: o.Message,
 		}
-		if x := sc.Execution(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
+		if x := sc.Snapshot.Executions.Of(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
 			t.Left = x.Status.Left
 		}
 		out = append(out, t)
@@ -85,7 +85,7 @@ func (s *Stage) Reports(sc *scope.Scope) []protocol.RemovalReport {
 	return out
 }
 
-func (w worker) remover() Remover { return Remover{Client: w.Stage.Client, At: w.Points.At} }
+func (w worker) remover() Remover { return Remover{Client: w.Stage.Client, At: w.Env.Points.At} }
 
 func (w worker) removeOwned(ctx context.Context, csv string, kinds []schema.GroupVersionKind) error {
 	if err := w.Conversions.ResetConversion(ctx, w.Scope, csv); err != nil {
