@@ -45,7 +45,6 @@ type Option func(*options)
 type options struct {
 	log  *slog.Logger
 	name string
-	nats []nats.Option
 }
 
 // WithLog says where changes of the connection's state are logged; slog.Default without it.
@@ -53,11 +52,6 @@ func WithLog(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // WithName is the name that the NATS server shows for this connection.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
-
-// WithNATS adds options of nats.go, such as credentials or TLS.
-func WithNATS(opts ...nats.Option) Option {
-	return func(o *options) { o.nats = append(o.nats, opts...) }
-}
 
 // Connect connects to NATS. While NATS is away it waits, having said so once, until ctx ends; later
 // losses of the connection are repaired by itself, for ever. An URL that cannot be read is errs.Invalid.
@@ -68,7 +62,7 @@ func Connect(ctx context.Context, url string, opts ...Option) (*Bus, error) {
 	}
 	b := &Bus{log: o.log, hints: newFanout(), closed: make(chan struct{})}
 	up := make(chan struct{}, 1)
-	conn, err := nats.Connect(url, append(b.natsOptions(o.name, up), o.nats...)...)
+	conn, err := nats.Connect(url, b.natsOptions(o.name, up)...)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "connect to NATS")
 	}

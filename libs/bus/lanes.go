@@ -34,27 +34,6 @@ const (
 	backMax   = time.Second
 )
 
-// LanesDDL is the table that Lanes works on; migrations of the services that use lanes hold it with
-// their own names. A partial copy is not enough: every column is used.
-const LanesDDL = `
-create table %[1]s (
-  tenant      text        not null,
-  cluster     text        not null,
-  namespace   text        not null,
-  lane        smallint    not null,
-  generation  bigint      not null default 1,
-  owner       text,
-  until       timestamptz,
-  attempts    integer     not null default 0,
-  not_before  timestamptz not null default now(),
-  marked      timestamptz not null default now(),
-  cause       text        not null default '',
-  traceparent text        not null default '',
-  reason      text        not null default '',
-  primary key (tenant, cluster, namespace)
-);
-create index on %[1]s (lane, tenant, cluster, marked);`
-
 // claim is a scope that this process holds. cancel ends the work on it, nil before that begins.
 type claim struct{ cancel context.CancelCauseFunc }
 
@@ -82,8 +61,8 @@ type Lanes struct {
 	trouble string
 }
 
-// NewLanes returns the lanes held in table, a schema-qualified name such as "resolver.dirty" that is
-// made by LanesDDL. log is where failures of work are told; nil is slog.Default.
+// NewLanes returns the lanes held in table, a schema-qualified name such as "resolver.dirty"; the migrations of its
+// service make it, with the columns of that one. log is where failures of work are told; nil is slog.Default.
 func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
 	if log == nil {
 		log = slog.Default()

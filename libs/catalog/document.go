@@ -265,7 +265,6 @@ const (
 	TypeBundleObject    = "olm.bundle.object"
 	TypeCSVMetadata     = "olm.csv.metadata"
 	TypeDeprecated      = "olm.deprecated"
-	TypeMaxOpenShift    = "olm.maxOpenShiftVersion"
 )
 
 // PackageProperty is the value of olm.package: the identity of a bundle.

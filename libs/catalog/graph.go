@@ -338,8 +338,6 @@ type Dead struct {
 	Stranded []string
 	// Cut are entries from which no way leads to the head; the stranded ones are among them.
 	Cut []string
-	// Limited says that MaxPathWork was met, so that some of them may have a way by a range.
-	Limited bool
 }
 
 // Dead finds the entries that updates cannot leave, or only to such. Virtual nodes have no version, and
@@ -379,6 +377,5 @@ func (g *Graph) Dead(versions map[string]string) Dead {
 	}
 	slices.Sort(d.Stranded)
 	slices.Sort(d.Cut)
-	d.Limited = work < 0
 	return d
 }

@@ -84,7 +84,7 @@ func TestPaths(t *testing.T) {
 		})
 	}
 	d := graph(t, dead...).Dead(versionsOf(dead))
-	if fmt.Sprint(d) != "{[v2] [v1 v2] false}" {
+	if fmt.Sprint(d) != "{[v2] [v1 v2]}" {
 		t.Errorf("dead: %v", d)
 	}
 }

@@ -3,7 +3,6 @@ package pg
 import (
 	"log/slog"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -15,10 +14,9 @@ const maxConns = 10
 type Option func(*options)
 
 type options struct {
-	log    *slog.Logger
-	max    int32
-	name   string
-	tracer pgx.QueryTracer
+	log  *slog.Logger
+	max  int32
+	name string
 }
 
 // WithLog says where waiting for the database is mentioned; the default is slog.Default().
@@ -29,9 +27,6 @@ func WithMaxConns(n int) Option { return func(o *options) { o.max = int32(n) } }
 
 // WithName sets application_name, by which an operator recognises the sessions in pg_stat_activity.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
-
-// WithTracer reports every query, to OpenTelemetry for instance.
-func WithTracer(t pgx.QueryTracer) Option { return func(o *options) { o.tracer = t } }
 
 func collect(opts []Option) options {
 	o := options{log: slog.Default(), max: maxConns}
@@ -45,8 +40,5 @@ func (o options) apply(cfg *pgxpool.Config) {
 	cfg.MaxConns = o.max
 	if o.name != "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.name
-	}
-	if o.tracer != nil {
-		cfg.ConnConfig.Tracer = o.tracer
 	}
 }

@@ -30,9 +30,6 @@ type BundleFile struct {
 	Files map[string][]byte
 }
 
-// SkipRange is the range of versions that the CSV says the bundle can update from (R-GRA-3).
-func (b BundleFile) SkipRange() string { return b.CSV.Annotations[catalog.AnnotationSkipRange] }
-
 // ReadBundle reads one bundle, whose root holds manifests and metadata (R-CAT-50). Labels are those of the
 // image that it came in; the file annotations.yaml wins over them, and either may say where the two
 // directories are (R-CAT-55). Image is the bundle's pull specification, "" where it came from no image.

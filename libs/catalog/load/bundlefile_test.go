@@ -37,8 +37,8 @@ func TestReadBundle(t *testing.T) {
 	if b.Package != "buoy" || b.DefaultChannel != "fast" || !cmp.Equal(b.Channels, []string{"steady", "fast"}) {
 		t.Errorf("package %s, channels %v, default %s", b.Package, b.Channels, b.DefaultChannel)
 	}
-	if b.CSV.Spec.Replaces != "buoy.v1.1.0" || len(b.CSV.Spec.Skips) != 1 || b.SkipRange() != "<1.2.0" ||
-		len(b.Files) != 2 {
+	if b.CSV.Spec.Replaces != "buoy.v1.1.0" || len(b.CSV.Spec.Skips) != 1 ||
+		b.CSV.Annotations[catalog.AnnotationSkipRange] != "<1.2.0" || len(b.Files) != 2 {
 		t.Errorf("CSV %+v, %d files", b.CSV.Spec, len(b.Files))
 	}
 	want := []catalog.RelatedImage{{Image: bundleImage}, {Image: "registry.example.com/op:1"}}

@@ -60,8 +60,6 @@ type Options struct {
 	Stall time.Duration
 	// Dir is where the catalog is written until it is closed; "" is the system's temporary directory.
 	Dir string
-	// Dial, where set, makes the connections.
-	Dial func(ctx context.Context, address string) (net.Conn, error)
 
 	limits limits
 }
@@ -109,9 +107,6 @@ func (o Options) dial() (*reader, error) {
 	}
 	if o.Token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(o.Token)))
-	}
-	if o.Dial != nil {
-		options = append(options, grpc.WithContextDialer(o.Dial))
 	}
 	// The scheme is written here, so that an address cannot bring another one.
 	r.conn, err = grpc.NewClient("dns:///"+o.Address, options...)

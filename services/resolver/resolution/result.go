@@ -52,17 +52,14 @@ type Planned struct {
 	Properties []catalog.Property `json:"properties,omitempty"`
 }
 
-// Why a bundle is in a plan.
+// Why a bundle is in a plan. Package offer has the reasons of those that a requirement brought in.
 const (
-	ReasonChannelHead        = "ChannelHead"        // a new subscription's channel head (R-GRA-5)
-	ReasonStartingCSV        = "StartingCSV"        // named by the subscription (R-GRA-12)
-	ReasonSubscribed         = "Subscribed"         // not the head, which cannot be had with the rest
-	ReasonNextStep           = "NextStep"           // replaces or skips the installed one (R-GRA-6)
-	ReasonSkipRange          = "SkipRange"          // its range holds the installed version (R-GRA-8)
-	ReasonRollback           = "Rollback"           // somebody wants to go back to it
-	ReasonRequiredPackage    = "RequiredPackage"    // olm.package.required
-	ReasonRequiredAPI        = "RequiredAPI"        // olm.gvk.required
-	ReasonRequiredConstraint = "RequiredConstraint" // olm.constraint
+	ReasonChannelHead = "ChannelHead" // a new subscription's channel head (R-GRA-5)
+	ReasonStartingCSV = "StartingCSV" // named by the subscription (R-GRA-12)
+	ReasonSubscribed  = "Subscribed"  // not the head, which cannot be had with the rest
+	ReasonNextStep    = "NextStep"    // replaces or skips the installed one (R-GRA-6)
+	ReasonSkipRange   = "SkipRange"   // its range holds the installed version (R-GRA-8)
+	ReasonRollback    = "Rollback"    // somebody wants to go back to it
 )
 
 // Outcome is what a subscription resolves to.

@@ -27,7 +27,7 @@ func BenchmarkReaders(b *testing.B) {
 			return err
 		}
 		err = Split(f, usual, func(c Chunk) error {
-			v, perr := Parse(c, usual)
+			v, perr := new(Parser).Parse(c, usual)
 			if perr != nil {
 				return perr
 			}

@@ -79,15 +79,10 @@ type Parser struct {
 	block   blockReader
 }
 
-// Parse returns the root of a chunk, nothing for one that holds nothing. A failure is an *Error.
-func Parse(c Chunk, l Limits) (Value, *Error) {
-	return new(Parser).Parse(c, l)
-}
-
 // Faults are what forbids to use the document that was parsed, which can be read all the same.
 func (p *Parser) Faults() []*Error { return p.builder.Tree().Faults() }
 
-// Parse is the function Parse, with memory that is used again.
+// Parse returns the root of a chunk, nothing for one that holds nothing. A failure is an *Error.
 func (p *Parser) Parse(c Chunk, l Limits) (Value, *Error) {
 	if err := p.read(c, l); err != nil {
 		err.Line, err.Column = c.moved(err.Line, err.Column)
@@ -127,35 +122,6 @@ func (p *Parser) read(c Chunk, l Limits) *Error {
 	}
 	b.Reset(l.tree())
 	return readYAML(c.data, b, l)
-}
-
-// Objects returns every document of data in canonical form; the first that cannot be read is an *Error.
-func (p *Parser) Objects(data []byte, l Limits) ([][]byte, error) {
-	var out [][]byte
-	each := func(c Chunk) error {
-		v, perr := p.Parse(c, l)
-		if perr != nil {
-			return perr
-		}
-		if faults := p.Faults(); len(faults) > 0 {
-			return faults[0]
-		}
-		if v.Exists() {
-			out = append(out, bytes.Clone(v.Canonical()))
-		}
-		return nil
-	}
-	if c, ok := whole(data, l); ok {
-		if err := each(c); err == nil || !c.json {
-			return out, err
-		}
-		out = nil // several objects, perhaps
-	}
-	err := Split(bytes.NewReader(data), l, func(c Chunk) error {
-		defer c.Release()
-		return each(c)
-	})
-	return out, err
 }
 
 // whole returns data as one chunk, without a copy, where it looks like one document with at most a mark

@@ -33,9 +33,6 @@ type Catalog interface {
 	Blobs(ctx context.Context, schema, pkg string, send func(json.RawMessage) error) error
 }
 
-// Port is where clients of catalogs expect one (R-CAT-70).
-const Port = 50051
-
 // Bounds on callers.
 const (
 	// maxRequestBytes bounds a question; honest ones are a few names.

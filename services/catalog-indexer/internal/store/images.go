@@ -24,7 +24,6 @@ type Images struct {
 // Image is a bundle image that a catalog names.
 type Image struct {
 	Image, Package, Bundle string
-	Needed                 bool // a subscription waits for it
 	Attempts               int
 	Reason                 string // of the last attempt, as it was recorded
 }
@@ -105,7 +104,7 @@ func (s *Images) Now(ctx context.Context) (now time.Time, err error) {
 // waits for first. Of those that were tried before it returns what was due at a time since: what one call after the
 // other fails to get is left to the next round, however slowly this one goes.
 func (s *Images) Unfetched(ctx context.Context, c Catalog, since time.Time, limit int) ([]Image, error) {
-	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images b
+	rows, err := s.pool.Query(ctx, `select image, package, bundle, attempts, reason from catalog.bundle_images b
 		where tenant = $1 and catalog = $2 and content = '' and next_try <= case when attempts = 0 then now()
 		else $4 end
 		  and exists (select from catalog.catalogs c where c.tenant = b.tenant and c.stream = b.catalog

@@ -22,11 +22,10 @@ type Outcomes struct {
 	log  *eventlog.Log
 }
 
-// States of a variant.
+// States of a variant that was looked at.
 const (
-	Loading = "Loading"
-	Ready   = "Ready"
-	Failed  = "Failed"
+	Ready  = "Ready"
+	Failed = "Failed"
 )
 
 // Outcome is what a poll came to: what Finish writes.
