@@ -16,3 +16,6 @@ const ScanWindow = scanWindow
 
 // Lease is how long a leader leads without a sign of life.
 const Lease = lease
+
+// Leading reports whether this candidate leads as far as it knows.
+func (s *Sequencer) Leading() bool { return s.term.Load() != 0 }

@@ -57,9 +57,6 @@ func NewSequencer(l *Log, o Options) *Sequencer {
 	return &Sequencer{log: l, o: o}
 }
 
-// Leading reports whether this candidate leads as far as it knows.
-func (s *Sequencer) Leading() bool { return s.term.Load() != 0 }
-
 // Run is a candidate until ctx ends, then hands over at once. Errors of the database are logged and
 // tried again; it returns nil.
 func (s *Sequencer) Run(ctx context.Context) error {

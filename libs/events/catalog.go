@@ -156,13 +156,10 @@ type FetchedBundle struct {
 }
 
 // CatalogBundlesFetched says that bundle images which a catalog names were fetched, or why not: from now
-// on the bundles can be planned. At most MaxFetchedBundles in one event.
+// on the bundles can be planned.
 type CatalogBundlesFetched struct {
 	Bundles []FetchedBundle `json:"bundles"`
 }
-
-// MaxFetchedBundles bounds one catalog.bundles-fetched event to well below what a message may have.
-const MaxFetchedBundles = 200
 
 // EventType implements Payload.
 func (CatalogBundlesFetched) EventType() Type { return "catalog.bundles-fetched.v1" }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -29,7 +30,7 @@ func TestPayloadsAreReadQuickly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !compactjson.Read(string(stored), d.New()) {
+		if !compactjson.Read(string(stored), reflect.New(reflect.TypeOf(d.Zero())).Interface()) {
 			t.Errorf("%s is left to encoding/json: %s", d.Type, stored)
 		}
 	}

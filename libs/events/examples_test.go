@@ -36,9 +36,6 @@ func TestRegistry(t *testing.T) {
 		if got, ok := events.Lookup(d.Type); !ok || got.Type != d.Type {
 			t.Errorf("Lookup(%s) = %+v, %v", d.Type, got, ok)
 		}
-		if reflect.TypeOf(d.New()) != reflect.PointerTo(reflect.TypeOf(d.Zero())) {
-			t.Errorf("%s: New is a %T", d.Type, d.New())
-		}
 	}
 	if _, ok := events.Lookup("subscription.created.v0"); ok {
 		t.Error("Lookup found a type that does not exist")
@@ -81,7 +78,7 @@ func checkExample(t *testing.T, d events.Definition) {
 	if err != nil || stream.Kind != d.Kind {
 		t.Errorf("stream %s (%v), want one of kind %s", e.Stream, err, d.Kind)
 	}
-	strict(t, e.Data, d.New())
+	strict(t, e.Data, reflect.New(reflect.TypeOf(d.Zero())).Interface())
 	payload, err := events.Decode(e)
 	if err != nil {
 		t.Fatal(err)

@@ -37,9 +37,6 @@ type Definition struct {
 	zero   Payload
 }
 
-// New returns a pointer to an empty payload of this type, ready to be decoded into.
-func (d Definition) New() any { return reflect.New(reflect.TypeOf(d.zero)).Interface() }
-
 // Zero returns the empty payload, for generators that describe its fields.
 func (d Definition) Zero() Payload { return d.zero }
 
