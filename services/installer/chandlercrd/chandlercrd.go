@@ -9,8 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
 // Annotation holds the revision in which Chandler wrote a definition. One without it is of revision 0.
@@ -73,12 +71,4 @@ func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextens
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
 	}
 	return next
-}
-
-// digestType is the type prefix of Digest.
-const digestType = "chandler.definition.v1"
-
-// Digest is the digest of a definition's spec: a test checks that a changed spec has a new revision.
-func Digest(d *apiextensionsv1.CustomResourceDefinition) (digest.Digest, error) {
-	return digest.JSON(digestType, d.Spec)
 }

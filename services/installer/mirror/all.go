@@ -21,7 +21,6 @@ type Plan struct {
 	ID      string
 	Name    string
 	Phase   string // as in protocol, or PlanWaiting; "" has not begun
-	Reason  string
 	Message string
 	Started time.Time
 	Ended   time.Time

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
@@ -66,7 +67,7 @@ func TestRevisions(t *testing.T) {
 	t.Parallel()
 	got := map[string]shipped{}
 	for _, d := range mirror.CRDs(events.MirrorAll) {
-		sum, err := chandlercrd.Digest(d)
+		sum, err := digest.JSON("chandler.definition.v1", d.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,8 +37,6 @@ type Verdict struct {
 	Wrong   string // an object is missing or not as it should be
 	Waiting string // not served now, as it is for a while
 	Broken  string // not served though its pods run
-	// RecheckAt is when the clock alone may make Broken of Waiting; zero when it will not.
-	RecheckAt time.Time
 }
 
 // Judge is the part of R-CSV §6.3 that is about owned API services:
@@ -66,7 +64,7 @@ func Judge(now time.Time, have API, want Want) Verdict {
 	case !want.Running:
 		return Verdict{Waiting: away}
 	case now.Sub(have.Since) < Disruption:
-		return Verdict{Waiting: away, RecheckAt: have.Since.Add(Disruption)}
+		return Verdict{Waiting: away}
 	}
 	return Verdict{Broken: away}
 }

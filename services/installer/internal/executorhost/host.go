@@ -97,13 +97,6 @@ func (h *Host) Wake() {
 	}
 }
 
-// Clusters is how many executors run.
-func (h *Host) Clusters() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.running)
-}
-
 // Run hosts until ctx ends, then stops all executors and waits for them.
 func (h *Host) Run(ctx context.Context) error {
 	defer h.releasing.Wait()

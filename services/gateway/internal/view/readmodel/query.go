@@ -86,9 +86,6 @@ func (w *Where) Label(column, selector string) error {
 	return nil
 }
 
-// Args are the arguments of all conditions.
-func (w *Where) Args() []any { return w.args }
-
 func (w *Where) String() string { return " where " + strings.Join(w.conds, " and ") }
 
 // ForeignCursor is the refusal of a cursor that another list gave.

@@ -1,0 +1,4 @@
+package readmodel
+
+// Args are the arguments of all conditions.
+func (w *Where) Args() []any { return w.args }
