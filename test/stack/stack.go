@@ -264,15 +264,6 @@ func (s *Stack) await(ctx context.Context, name string, ready func(context.Conte
 // Kill ends a part at once, as kill -9 does.
 func (s *Stack) Kill(name string) { s.running[name].Kill() }
 
-// Pause stops a part without ending it; Continue lets it run on.
-func (s *Stack) Pause(name string) error { return s.running[name].Suspend() }
-
-// Continue ends a pause.
-func (s *Stack) Continue(name string) error { return s.running[name].Continue() }
-
-// Process returns the process of a part.
-func (s *Stack) Process(name string) *proc.Process { return s.running[name] }
-
 // Stop ends everything and removes the database. Logs stay, so that they can be read.
 func (s *Stack) Stop() error {
 	var errs []error
@@ -302,9 +293,6 @@ func (s *Stack) Postgres() *pglocal.Server { return s.postgres }
 
 // Bin is the folder of the binaries.
 func (s *Stack) Bin() string { return s.opts.Bin }
-
-// Ops is the address where a service tells its health and metrics.
-func (s *Stack) Ops(name string) string { return s.ops[name] }
 
 // Log is the file with the output of a part.
 func (s *Stack) Log(name string) string { return s.file("logs", name+".log") }
