@@ -82,7 +82,7 @@ func (e *Epoch) writer(gvk schema.GroupVersionKind, namespace string) dynamic.Re
 	if e.writes == nil {
 		return e.objects(gvk, namespace)
 	}
-	return e.writes.Resource(Resource(gvk)).Namespace(namespace)
+	return e.noting(e.writes, Resource(gvk), namespace)
 }
 
 var gvkReview = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"}

@@ -197,6 +197,7 @@ type Epoch struct {
 	discovery discovery.DiscoveryInterface
 	config    *rest.Config      // without impersonation
 	writes    dynamic.Interface // what objects are applied with, where it is not Dynamic
+	newest    *Newest           // nil where every list is one without a resourceVersion
 }
 
 // InEpoch returns the impersonating client for an epoch.
@@ -217,8 +218,10 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config},
-		nil
+	return &Epoch{
+		Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config,
+		newest: &Newest{},
+	}, nil
 }
 
 // Limit bounds one request of Metadata, which has no bound of its own, since it watches, too.
@@ -247,9 +250,26 @@ func BuiltIn(group string) bool { return slices.Contains(builtIn, group) }
 
 // objects returns the client of a kind in a namespace ("" for cluster-scoped kinds and all namespaces).
 func (e *Epoch) objects(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
-	r := e.Dynamic.Resource(Resource(gvk))
-	if namespace == "" {
+	return e.noting(e.Dynamic, Resource(gvk), namespace)
+}
+
+// noting are the objects of one of the epoch's clients, with a note of what is newest.
+func (e *Epoch) noting(client dynamic.Interface, of schema.GroupVersionResource, namespace string) (
+	r dynamic.ResourceInterface,
+) {
+	r = client.Resource(of)
+	if namespace != "" {
+		r = client.Resource(of).Namespace(namespace)
+	}
+	if e.newest == nil {
 		return r
 	}
-	return r.Namespace(namespace)
+	return fresh{r, of, e.newest}
+}
+
+// Heard notes a change that a watch told of: no list of the kind is to be older.
+func (e *Epoch) Heard(gvk schema.GroupVersionKind, resourceVersion string) {
+	if e.newest != nil {
+		e.newest.Heard(Resource(gvk), resourceVersion)
+	}
 }
