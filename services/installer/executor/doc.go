@@ -110,7 +110,7 @@
 // Secret, then the new CA beside the former one wherever the API server looks for it, then the pods. Where an operator
 // goes without a successor its CRDs are converted by name again (R-CSV-46).
 //
-// A CRD in the form of a new version keeps the conversion and the stored version that it had (serving.Keep has the
+// A CRD in the form of a new version keeps the conversion and the stored version that it had (certs.Keep has the
 // table) until the Deployments that are to convert answer. Only then is it written whole; only after that is the new
 // version Succeeded, and only after that the former one, with its Service, goes: at each point between somebody
 // converts. Who converts is read from the CRD as it is, so a crash at any of these points changes nothing. An operator

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/condition"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
@@ -48,25 +47,25 @@ func (w worker) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.Found.Conditions[m.Name()] = condition.Decide(found)
+		w.Found.Conditions[m.Name()] = Decide(found)
 	}
 	return nil
 }
 
 // sync reads one OperatorCondition and writes its status where that is behind; nil in, nil out.
-func (w worker) sync(ctx context.Context, o *unstructured.Unstructured) (*condition.Object, error) {
+func (w worker) sync(ctx context.Context, o *unstructured.Unstructured) (*Object, error) {
 	if o == nil {
 		return nil, nil //nolint:nilnil // an operator that says nothing is an answer (R-COND-7)
 	}
-	found, err := facts.ParseCondition(o)
+	found, err := parse(o)
 	if err != nil {
 		return nil, err
 	}
-	status, changed := condition.Sync(*found)
+	status, changed := Sync(*found)
 	if !changed || w.Stopped() != nil {
 		return found, nil
 	}
-	next, err := facts.WithConditions(o, status)
+	next, err := withConditions(o, status)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (w worker) checkUpgradeable(ctx context.Context, r scope.Plan) (*failure.Fa
 		if err != nil {
 			return nil, err
 		}
-		if c := condition.Decide(found); !c.Upgradeable {
+		if c := Decide(found); !c.Upgradeable {
 			return &failure.Failure{
 				Class: failure.Conflict, Reason: string(csv.ReasonOperatorConditionNotUpgradeable), Quick: true,
 				Message: b.Replaces + ": operator is not upgradeable: " + c.Message,

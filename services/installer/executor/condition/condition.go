@@ -1,5 +1,5 @@
 // Package condition keeps the OperatorConditions of a namespace: through them operators say whether they let themselves
-// be upgraded.
+// be upgraded. Decide has the table (R-COND §8).
 package condition
 
 import (

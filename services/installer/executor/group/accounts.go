@@ -13,7 +13,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -69,7 +68,7 @@ func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, opera
 	if err != nil || len(open) == 0 {
 		return l, err
 	}
-	live, err := list(ctx, c, Targets(namespace, nil))
+	live, err := list(ctx, c, TargetSet(namespace, nil))
 	if err != nil {
 		return l, err
 	}
@@ -100,7 +99,7 @@ type question struct {
 func (a *Accounts) open(operators []Scoped, targets []string) (out []question, err error) {
 	for _, o := range operators {
 		for _, t := range targets {
-			q := question{operator: o, target: t, given: olmgroup.CopiedRoles(o.Own, []string{t}, t == wholeCluster)}
+			q := question{operator: o, target: t, given: CopiedRoles(o.Own, []string{t}, t == wholeCluster)}
 			if q.key, err = askedFor(o, t, q.given); err != nil {
 				return nil, err
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	executor "github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -81,7 +80,7 @@ func (l *lands) limit(t *testing.T, now time.Time, targets ...string) scope.Limi
 // gives writes what the operator is to have in targets, as Chandler would.
 func (l *lands) gives(t *testing.T, targets ...string) {
 	t.Helper()
-	set := group.Targets("ops", olmgroup.CopiedRoles(l.operator.Own, targets, false))
+	set := group.TargetSet("ops", group.CopiedRoles(l.operator.Own, targets, false))
 	if err := group.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func TestLimitHolds(t *testing.T) {
 		!slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
 		t.Errorf("limits %+v", got)
 	}
-	set := group.Targets("ops", olmgroup.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
+	set := group.TargetSet("ops", group.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
 	set.Hold = got.Hold
 	if err := group.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)

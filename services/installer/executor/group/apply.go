@@ -17,7 +17,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 func (w worker) overlay() overlay.Overlay {
@@ -99,11 +98,11 @@ func (w worker) arrange(ctx context.Context) error {
 			continue
 		}
 		if !g.Limits.Of(m.Name(), metav1.NamespaceAll) {
-			want = append(want, olmgroup.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served),
+			want = append(want, CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served),
 				operatorgroup.Global(g.Targets))...)
 		}
 	}
-	set := Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Snapshot.Installed.Unreadable))...)...)
+	set := TargetSet(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Snapshot.Installed.Unreadable))...)...)
 	set.Hold = g.Limits.Hold
 	return w.keep(ctx, set)
 }
@@ -170,9 +169,9 @@ func (w worker) roles(ctx context.Context) error {
 	}
 	var roles []render.Object
 	if g.One {
-		roles = olmgroup.Roles(g.Group, w.Groups.Claims.Provided(w.Namespace))
+		roles = Roles(g.Group, w.Groups.Claims.Provided(w.Namespace))
 	}
-	if err := w.keep(ctx, Roles(w.Namespace, roles)); err != nil {
+	if err := w.keep(ctx, RoleSet(w.Namespace, roles)); err != nil {
 		return err
 	}
 	return w.labelNamespaces(ctx)
@@ -184,14 +183,14 @@ func (w worker) apiRoles(ctx context.Context) error {
 	var want []render.Object
 	for _, m := range w.Snapshot.Installed.Operators {
 		if m.Status.Phase == csv.PhaseSucceeded && !m.Unverified {
-			want = append(want, olmgroup.RolesOf(operatorgroup.APIs(m.CSV),
+			want = append(want, RolesOf(operatorgroup.APIs(m.CSV),
 				w.Groups.Claims.Of(w.Namespace, m.Name()))...)
 		}
 	}
 	if len(want) == 0 {
 		return nil
 	}
-	return w.keep(ctx, APIs(w.Namespace, want))
+	return w.keep(ctx, APISet(w.Namespace, want))
 }
 
 // labelNamespaces marks what the group serves (R-CSV-44).

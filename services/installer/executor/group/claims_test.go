@@ -6,12 +6,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/installer/executor/group"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 const gauge, buoy = "Gauge.v1.sea.test", "Buoy.v1.sea.test"
@@ -247,11 +248,11 @@ func TestLabels(t *testing.T) {
 	marked := func(ids ...string) map[string]string {
 		out := map[string]string{"sea": "north"}
 		for _, id := range ids {
-			out[olmgroup.LabelNamespacePrefix+id] = ""
+			out[scope.LabelNamespacePrefix+id] = ""
 		}
 		return out
 	}
-	namespaces := []olmgroup.Namespace{
+	namespaces := []group.Namespace{
 		{Name: "left", Labels: marked(own)},
 		{Name: "new", Labels: marked(other, drawn)},
 		{Name: "old", Labels: marked(own)},
@@ -262,7 +263,7 @@ func TestLabels(t *testing.T) {
 		out := map[string]string{}
 		for ns, labels := range changes {
 			for label, value := range labels {
-				out[ns+" "+label[len(olmgroup.LabelNamespacePrefix):]] = map[bool]string{
+				out[ns+" "+label[len(scope.LabelNamespacePrefix):]] = map[bool]string{
 					true: "gone", false: "set",
 				}[value == nil]
 			}

@@ -1,6 +1,9 @@
 // Package group carries out what an operator group comes to: the namespaces that its operators serve, which operator
 // provides which API, and the roles of operators and users that follow from both (R-OG).
 //
+// The decisions are in decide_*.go: which namespaces a group serves, which roles users get for its APIs, which roles of
+// its operators go to its targets, and what is reported of it.
+//
 // It has three stages: Reader goes first, since overlays and plans depend on the targets; Stage writes what operators
 // need, before their phases; Users writes what people get, after these.
 package group
@@ -16,7 +19,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Hub is what the hub wants of all namespaces.
@@ -94,9 +96,9 @@ func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 		ProvidedAPIs: s.Groups.Claims.Provided(sc.Namespace), Conditions: g.Conditions,
 	}
 	if texts := sc.Env.Pace.Notes(sc.Namespace, sc.Env.Now()); len(texts) > 0 {
-		out.Conditions = append(slices.Clone(g.Conditions), olmgroup.UpkeepFailed(texts))
+		out.Conditions = append(slices.Clone(g.Conditions), UpkeepFailed(texts))
 	}
-	out.Roles = olmgroup.RoleNames(g.Group)
+	out.Roles = RoleNames(g.Group)
 	return out
 }
 

@@ -7,12 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/render"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Groups is what a session knows of the operator groups of its cluster.
@@ -38,14 +39,14 @@ func rbac(kind string) schema.GroupVersionKind {
 
 // Targets is the set of rights that the operators of a namespace have in its targets (R-OG-44). Those of operators
 // that are being uninstalled are left: such a one may still need them.
-func Targets(namespace string, want []render.Object, leave ...string) Set {
+func TargetSet(namespace string, want []render.Object, leave ...string) Set {
 	return Set{
 		Name: "targets/" + namespace, Namespace: namespace, Want: want, Leave: owners(leave),
 		Kinds: []schema.GroupVersionKind{
 			rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"),
 			rbac("ClusterRoleBinding"),
 		},
-		Selector: olmgroup.LabelPart + "=" + olmgroup.PartTarget + "," + render.LabelOwnerNamespace + "=" + namespace,
+		Selector: LabelPart + "=" + PartTarget + "," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
 
@@ -58,29 +59,29 @@ func owners(csvs []string) []string {
 }
 
 // Namespaces are those with these labels, by name.
-func Namespaces(labels map[string]map[string]string) []olmgroup.Namespace {
-	out := make([]olmgroup.Namespace, 0, len(labels))
+func Namespaces(labels map[string]map[string]string) []Namespace {
+	out := make([]Namespace, 0, len(labels))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, olmgroup.Namespace{Name: name, Labels: labels[name]})
+		out = append(out, Namespace{Name: name, Labels: labels[name]})
 	}
 	return out
 }
 
 // Roles is the set of aggregating roles of the group of a namespace (R-OG-40).
-func Roles(namespace string, want []render.Object) Set {
+func RoleSet(namespace string, want []render.Object) Set {
 	return Set{
 		Name: "group/" + namespace, Namespace: namespace, Want: want,
-		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: olmgroup.LabelPart + "=" + olmgroup.PartGroup +
+		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: LabelPart + "=" + PartGroup +
 			"," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
 
 // APIs is the set of roles of the APIs that a namespace's operators provide (R-OG-42). Operators of other namespaces
 // may provide the same ones.
-func APIs(namespace string, want []render.Object) Set {
+func APISet(namespace string, want []render.Object) Set {
 	return Set{
 		Name: "apis/" + namespace, Namespace: namespace, Want: want, Open: true,
-		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: olmgroup.LabelPart + "=" + olmgroup.PartAPI,
+		Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: LabelPart + "=" + PartAPI,
 	}
 }
 
@@ -92,7 +93,7 @@ func (g *Groups) Free(ctx context.Context, c Cluster, apis []string, at func(poi
 	g.Roles.Lock()
 	defer g.Roles.Unlock()
 	for _, api := range apis {
-		for _, selector := range olmgroup.APISelectors(api) {
+		for _, selector := range APISelectors(api) {
 			if err := g.removeRoles(ctx, c, selector, at); err != nil {
 				return err
 			}
@@ -108,7 +109,7 @@ func (g *Groups) Sweep(ctx context.Context, c Cluster, at func(point string) err
 	if g.swept {
 		return nil
 	}
-	err := g.removeRoles(ctx, c, olmgroup.LabelPart+"="+olmgroup.PartAPI, at)
+	err := g.removeRoles(ctx, c, LabelPart+"="+PartAPI, at)
 	g.swept = err == nil
 	return err
 }
@@ -116,14 +117,14 @@ func (g *Groups) Sweep(ctx context.Context, c Cluster, at func(point string) err
 func (g *Groups) removeRoles(ctx context.Context, c Cluster, selector string, at func(point string) error) error {
 	set := Set{Name: selector, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: selector}
 	return g.Keeper.Remove(ctx, c, set, func(o *unstructured.Unstructured) bool {
-		return g.Claims.Provides(o.GetAnnotations()[olmgroup.AnnotationAPI])
+		return g.Claims.Provides(o.GetAnnotations()[AnnotationAPI])
 	}, at)
 }
 
 // Labels are the changes to the labels of namespaces that mark what the group with an id serves (R-CSV-44), by name
 // of the namespace: on each target, on no other, and none of a group that is deleted. id is "" where the namespace
 // of the reconcile has no one group; known reports the ids of groups that there are.
-func Labels(id string, targets []string, namespaces []olmgroup.Namespace,
+func Labels(id string, targets []string, namespaces []Namespace,
 	known func(id string) bool,
 ) map[string]map[string]*string {
 	out := map[string]map[string]*string{}
@@ -139,12 +140,12 @@ func Labels(id string, targets []string, namespaces []olmgroup.Namespace,
 	}
 	present := ""
 	for _, n := range namespaces {
-		key := olmgroup.LabelNamespacePrefix + id
+		key := scope.LabelNamespacePrefix + id
 		if _, marked := n.Labels[key]; served[n.Name] && !marked {
 			set(n.Name, key, &present)
 		}
 		for label := range n.Labels {
-			other, ok := olmgroup.LabelID(label)
+			other, ok := LabelID(label)
 			if ok && (other == id && !served[n.Name] || other != id && ours(other) && !known(other)) {
 				set(n.Name, label, nil)
 			}

@@ -20,7 +20,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // cluster is a store of objects that counts what is asked of it.
@@ -130,10 +129,10 @@ func TestKeeper(t *testing.T) {
 	c, k := newCluster(), group.NewKeeper()
 	g := operatorgroup.Group{Namespace: "ops", Name: "coast"}
 	keep := func(want []render.Object) ([]string, int) {
-		fatal(t, k.Keep(t.Context(), c, group.Roles("ops", want), goOn))
+		fatal(t, k.Keep(t.Context(), c, group.RoleSet("ops", want), goOn))
 		return c.did()
 	}
-	empty, filled := olmgroup.Roles(g, nil), olmgroup.Roles(g, []string{gauge})
+	empty, filled := group.Roles(g, nil), group.Roles(g, []string{gauge})
 	if did, _ := keep(empty); !slices.Equal(did, names(empty)) {
 		t.Errorf("first: %v", did)
 	}
@@ -160,7 +159,7 @@ func TestKeeper(t *testing.T) {
 	// A new session, and one of the set that is not wanted.
 	stray := filled[0].Clone()
 	stray.Body["metadata"].(map[string]any)["name"] = "stray"
-	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.Roles("ops", append(empty, stray)), goOn))
+	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.RoleSet("ops", append(empty, stray)), goOn))
 	c.did()
 	k = group.NewKeeper()
 	if did, lists := keep(empty); !slices.Equal(did, []string{"delete ClusterRole /stray"}) || lists != 1 {
@@ -173,7 +172,7 @@ func TestKeeperLeaves(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), group.NewKeeper()
 	role := func(owner string) render.Object {
-		return olmgroup.CopiedRoles([]render.Object{{
+		return group.CopiedRoles([]render.Object{{
 			GVK:       schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 			Namespace: "ops", Name: owner, Body: map[string]any{
 				"apiVersion": "rbac.authorization.k8s.io/v1",
@@ -186,7 +185,7 @@ func TestKeeperLeaves(t *testing.T) {
 		}}, []string{"target"}, false)[0]
 	}
 	keep := func(want []render.Object, leave ...string) []string {
-		fatal(t, k.Keep(t.Context(), c, group.Targets("ops", want, leave...), goOn))
+		fatal(t, k.Keep(t.Context(), c, group.TargetSet("ops", want, leave...), goOn))
 		did, _ := c.did()
 		return did
 	}
@@ -204,8 +203,8 @@ func TestKeeperLeaves(t *testing.T) {
 func TestKeeperGoesOn(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), group.NewKeeper()
-	want := olmgroup.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
-	set := group.Roles("ops", want)
+	want := group.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
+	set := group.RoleSet("ops", want)
 	c.refuse[want[0].Name] = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, want[0].Name,
 		errors.New("quota"))
 	if err := k.Keep(t.Context(), c, set, goOn); err == nil || !strings.Contains(err.Error(), want[0].Name) {
@@ -223,7 +222,7 @@ func TestKeeperGoesOn(t *testing.T) {
 	gone := want[0].Clone()
 	gone.Name = "gone"
 	gone.Body["metadata"].(map[string]any)["name"] = "gone"
-	fatal(t, k.Keep(t.Context(), c, group.Targets("ops", []render.Object{gone}), goOn))
+	fatal(t, k.Keep(t.Context(), c, group.TargetSet("ops", []render.Object{gone}), goOn))
 	crash := errors.New("crash")
 	if err := group.NewKeeper().Keep(t.Context(), newCluster(), set, func(string) error { return crash }); !errors.Is(
 		err, crash) {
@@ -236,11 +235,11 @@ func TestKeeperGoesOn(t *testing.T) {
 func TestAPIRolesOfTwo(t *testing.T) {
 	t.Parallel()
 	c, g := newCluster(), group.New(20*time.Second)
-	roles := olmgroup.APIRoles(operatorgroup.API{
+	roles := group.APIRoles(operatorgroup.API{
 		Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges",
 		CRD: true,
 	})
-	more := append(slices.Clone(roles), olmgroup.APIRoles(
+	more := append(slices.Clone(roles), group.APIRoles(
 		operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
 	far := standing("b", "y")
 	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
@@ -249,7 +248,7 @@ func TestAPIRolesOfTwo(t *testing.T) {
 	g.Claims.Settle("a", "tide.v1", []string{gauge})
 	g.Claims.Settle("b", "moon.v1", []string{gauge, buoy})
 	keep := func(ns string, want []render.Object) ([]string, int) {
-		fatal(t, g.Keeper.Keep(t.Context(), c, group.APIs(ns, want), goOn))
+		fatal(t, g.Keeper.Keep(t.Context(), c, group.APISet(ns, want), goOn))
 		return c.did()
 	}
 	if did, lists := keep("a", roles); !slices.Equal(did, names(roles)) || lists != 1 {
@@ -284,9 +283,9 @@ func TestSweep(t *testing.T) {
 	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
 		return nil, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 	}))
-	kept := olmgroup.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
-	left := olmgroup.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
-	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.APIs("a", append(slices.Clone(kept), left...)), goOn))
+	kept := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
+	left := group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
+	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.APISet("a", append(slices.Clone(kept), left...)), goOn))
 	c.did()
 	for range 2 {
 		fatal(t, g.Sweep(t.Context(), c, goOn))
@@ -299,7 +298,7 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(want, did); diff != "" || lists != 1 {
 		t.Errorf("%d lists:\n%s", lists, diff)
 	}
-	fatal(t, g.Keeper.Keep(t.Context(), c, group.APIs("a", append(kept, left...)), goOn))
+	fatal(t, g.Keeper.Keep(t.Context(), c, group.APISet("a", append(kept, left...)), goOn))
 	if did, _ := c.did(); !slices.Equal(did, names(left)) {
 		t.Errorf("wanted again: %v", did)
 	}

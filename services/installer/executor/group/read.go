@@ -14,7 +14,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -42,9 +41,9 @@ func (w worker) read(ctx context.Context) error {
 	}
 	g.Standing, g.One = s, true
 	var missing []string
-	g.Served, missing = olmgroup.Served(g.Group, g.Targets, namespaces)
+	g.Served, missing = Served(g.Group, g.Targets, namespaces)
 	if len(missing) > 0 {
-		g.Conditions = append(g.Conditions, olmgroup.TargetsMissing(missing))
+		g.Conditions = append(g.Conditions, TargetsMissing(missing))
 	}
 	if err := w.checkAccount(ctx, g); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (w worker) limit(ctx context.Context, g *scope.Group) error {
 		return err
 	}
 	if len(g.Limits.Denied) > 0 {
-		g.Conditions = append(g.Conditions, olmgroup.TargetsForbidden(
+		g.Conditions = append(g.Conditions, TargetsForbidden(
 			g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
 		w.Attempts.Soon(g.Limits.Again)
 	}
@@ -107,7 +106,7 @@ func (w worker) checkAccount(ctx context.Context, g *scope.Group) error {
 	if err != nil || found != nil {
 		return err
 	}
-	g.Conditions = append(g.Conditions, olmgroup.AccountMissing(g.Group))
+	g.Conditions = append(g.Conditions, AccountMissing(g.Group))
 	return nil
 }
 
@@ -120,18 +119,18 @@ func groupOf(p protocol.ScopePlans) operatorgroup.Group {
 
 // standing is the group of a message with its targets, and the namespaces that it was asked of.
 func (w worker) standing(ctx context.Context, p protocol.ScopePlans) (
-	operatorgroup.Standing, []olmgroup.Namespace, error,
+	operatorgroup.Standing, []Namespace, error,
 ) {
 	g := groupOf(p)
 	out := operatorgroup.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
-	var namespaces []olmgroup.Namespace
+	var namespaces []Namespace
 	var err error
 	if !g.Spec.Global() {
 		if namespaces, err = w.namespaces(ctx); err != nil {
 			return out, nil, err
 		}
 	}
-	out.Targets, err = olmgroup.Targets(g.Spec, namespaces)
+	out.Targets, err = Targets(g.Spec, namespaces)
 	return out, namespaces, err
 }
 
@@ -172,7 +171,7 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 }
 
 // namespaces are those of the cluster by name. At the start of a session they are waited for.
-func (w worker) namespaces(ctx context.Context) ([]olmgroup.Namespace, error) {
+func (w worker) namespaces(ctx context.Context) ([]Namespace, error) {
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
 	w.Env.Watcher.Await(within, kube.GVKNamespace)

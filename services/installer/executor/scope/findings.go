@@ -41,6 +41,9 @@ type Findings struct {
 	Components map[string][]protocol.Component
 }
 
+// LabelNamespacePrefix with a group's id behind it marks the namespaces that the group serves (R-CSV-44).
+const LabelNamespacePrefix = "olm.operatorgroup.uid/"
+
 // Group is the operator group of the namespace as it is in the cluster now.
 type Group struct {
 	operatorgroup.Standing

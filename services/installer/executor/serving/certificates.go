@@ -11,7 +11,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
 func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool, f *failure.Failure, err error) {
@@ -64,7 +63,7 @@ func (w worker) certificate(ctx context.Context, s scope.RenderTarget, c render.
 		if err != nil {
 			return next, err
 		}
-		if next.Certificate, err = serving.Issue(w.Env.Now().UTC(), c.Hosts, keys, have.CA); err != nil {
+		if next.Certificate, err = certs.Issue(w.Env.Now().UTC(), c.Hosts, keys, have.CA); err != nil {
 			return next, err
 		}
 	}

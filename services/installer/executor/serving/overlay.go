@@ -11,12 +11,11 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 func (w worker) overlay() overlay.Overlay {
 	g, certificates := w.Snapshot.Wanted.OperatorGroup, w.Found.Certificates
-	selector := certs.Namespaces(group.LabelNamespacePrefix+g.ID, g.Spec)
+	selector := certs.Namespaces(scope.LabelNamespacePrefix+g.ID, g.Spec)
 	secret := func(deployment string) string { return render.SecretName(render.ServiceName(deployment)) }
 	return overlay.Overlay{
 		About: func(s scope.RenderTarget, kind, name string) bool {

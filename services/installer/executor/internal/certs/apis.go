@@ -17,7 +17,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
 var gvkService = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
@@ -59,30 +58,30 @@ func (q APIs) Judge(ctx context.Context, c bundle.CSV, out *csv.Serving) error {
 	return nil
 }
 
-func (q APIs) judge(ctx context.Context, name string, a bundle.APIDescription) (serving.Verdict, error) {
+func (q APIs) judge(ctx context.Context, name string, a bundle.APIDescription) (Verdict, error) {
 	service := render.ServiceName(a.DeploymentName)
 	found, err := q.Client.Get(ctx, render.GVKAPIService, "", name)
 	if err != nil {
-		return serving.Verdict{}, err
+		return Verdict{}, err
 	}
 	have, err := readAPI(name, found)
 	if err != nil {
-		return serving.Verdict{}, err
+		return Verdict{}, err
 	}
 	behind, err := q.Client.Get(ctx, gvkService, q.Namespace, service)
 	if err != nil {
-		return serving.Verdict{}, err
+		return Verdict{}, err
 	}
 	have.ServiceFound = behind != nil
-	return serving.Judge(q.Now, have, serving.Want{
+	return Judge(q.Now, have, Want{
 		CA: q.Certificates[render.SecretName(service)].CA, Target: target(q.Namespace, service, a.Port()),
 		Running: q.Running,
 	}), nil
 }
 
 // readAPI reads an APIService; nil is one that is not there.
-func readAPI(name string, o *unstructured.Unstructured) (serving.API, error) {
-	a := serving.API{Name: name}
+func readAPI(name string, o *unstructured.Unstructured) (API, error) {
+	a := API{Name: name}
 	if o == nil || o.GetDeletionTimestamp() != nil {
 		return a, nil
 	}

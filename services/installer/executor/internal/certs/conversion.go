@@ -13,7 +13,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
 // LabelConverted is on a CRD whose objects an operator of the namespace that is its value converts.
@@ -46,9 +45,9 @@ func InstalledBy(crd *unstructured.Unstructured, owner string) bool {
 	return false
 }
 
-// Former is the form that a CRD has in the cluster. A new form keeps of it what serving.Keep says.
+// Former is the form that a CRD has in the cluster. A new form keeps of it what Keep says.
 type Former struct {
-	definition serving.Definition
+	definition Definition
 	conversion map[string]any
 }
 
@@ -85,7 +84,7 @@ func (f Former) Keep(body *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	kept := serving.Keep(f.definition, next)
+	kept := Keep(f.definition, next)
 	if kept.Conversion {
 		if f.definition.Webhook {
 			if err := unstructured.SetNestedMap(body.Object, f.conversion, "spec", "conversion"); err != nil {
@@ -110,16 +109,16 @@ func (f Former) Keep(body *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(body.Object, list, "spec", "versions")
 }
 
-func definitionOf(crd map[string]any) (serving.Definition, error) {
+func definitionOf(crd map[string]any) (Definition, error) {
 	strategy, _, err := unstructured.NestedString(crd, "spec", "conversion", "strategy")
 	if err != nil {
-		return serving.Definition{}, errs.Wrap(errs.Invalid, err, "conversion")
+		return Definition{}, errs.Wrap(errs.Invalid, err, "conversion")
 	}
 	versions, err := versionsOf(crd)
 	if err != nil {
-		return serving.Definition{}, err
+		return Definition{}, err
 	}
-	d := serving.Definition{Webhook: strategy == byWebhook}
+	d := Definition{Webhook: strategy == byWebhook}
 	for _, v := range versions {
 		name, ok := v["name"].(string)
 		if !ok {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
 // definition is a CRD with versions v1 … of which one is stored, converted at a Service of namespace ops; "" is by
@@ -41,13 +40,6 @@ func definition(t *testing.T, service, ca, stored string, versions ...string) *u
 	o := &unstructured.Unstructured{}
 	fatal(t, o.UnmarshalJSON(raw))
 	return o
-}
-
-func fatal(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func labelled(o *unstructured.Unstructured, labels map[string]string) *unstructured.Unstructured {
@@ -120,7 +112,7 @@ func TestFormer(t *testing.T) {
 // TestDistrusts: a renewal reaches a CRD that is still converted by a former version.
 func TestDistrusts(t *testing.T) {
 	t.Parallel()
-	kept := map[string]certs.Kept{"old-cert": {Certificate: serving.Certificate{CA: []byte("new")}}, "empty-cert": {}}
+	kept := map[string]certs.Kept{"old-cert": {Certificate: certs.Certificate{CA: []byte("new")}}, "empty-cert": {}}
 	for name, c := range map[string]struct {
 		crd  *unstructured.Unstructured
 		want bool

@@ -16,7 +16,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
 // LabelServing marks the Secrets.
@@ -30,7 +29,7 @@ var GVKSecret = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
 // Kept is a certificate in its Secret.
 type Kept struct {
-	serving.Certificate
+	Certificate
 
 	Owner string // uid of the InstalledOperator that owns the Secret
 	// Gone is set where the Secret was there and is no more: its CA is still the one that pods serve under.
@@ -119,7 +118,7 @@ func read(o *unstructured.Unstructured) (Kept, error) {
 			return Kept{}, errs.Wrap(errs.Invalid, err, "data of Secret %s/%s", o.GetNamespace(), o.GetName())
 		}
 	}
-	kept := Kept{Certificate: serving.FromData(data), Gone: o.GetDeletionTimestamp() != nil}
+	kept := Kept{Certificate: FromData(data), Gone: o.GetDeletionTimestamp() != nil}
 	for _, owner := range o.GetOwnerReferences() {
 		kept.Owner = string(owner.UID)
 	}
@@ -127,20 +126,20 @@ func read(o *unstructured.Unstructured) (Kept, error) {
 }
 
 // Draw draws the keys of a certificate.
-func Draw() (serving.Keys, error) {
+func Draw() (Keys, error) {
 	ca, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return serving.Keys{}, errs.Wrap(errs.Internal, err, "draw the key of a CA")
+		return Keys{}, errs.Wrap(errs.Internal, err, "draw the key of a CA")
 	}
 	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return serving.Keys{}, errs.Wrap(errs.Internal, err, "draw the key of a certificate")
+		return Keys{}, errs.Wrap(errs.Internal, err, "draw the key of a certificate")
 	}
-	return serving.Keys{CA: ca, Serving: leaf}, nil
+	return Keys{CA: ca, Serving: leaf}, nil
 }
 
 // Secret is the Secret of a certificate, without its owner.
-func Secret(ns, name, csv string, c serving.Certificate) *unstructured.Unstructured {
+func Secret(ns, name, csv string, c Certificate) *unstructured.Unstructured {
 	data := map[string]any{}
 	for k, v := range c.Data() {
 		data[k] = base64.StdEncoding.EncodeToString(v)

@@ -15,15 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 )
-
-func fatal(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
 
 func namespaces() []group.Namespace {
 	return []group.Namespace{

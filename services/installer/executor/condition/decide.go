@@ -1,4 +1,3 @@
-// Package condition decides whether an operator is upgradeable, from its OperatorCondition (R-COND §8).
 package condition
 
 import (

@@ -1,4 +1,4 @@
-package serving_test
+package certs_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/chandler-fleet/chandler/services/installer/serving"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 )
 
 var (
@@ -23,14 +23,14 @@ var (
 	hosts = []string{"buoy-service.ops", "buoy-service.ops.svc", "buoy-service.ops.svc.cluster.local"}
 )
 
-func keys(t *testing.T) serving.Keys {
+func keys(t *testing.T) certs.Keys {
 	t.Helper()
 	draw := func() *ecdsa.PrivateKey {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		fatal(t, err)
 		return k
 	}
-	return serving.Keys{CA: draw(), Serving: draw()}
+	return certs.Keys{CA: draw(), Serving: draw()}
 }
 
 func fatal(t *testing.T, err error) {
@@ -40,15 +40,15 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-func issue(t *testing.T, now time.Time, former []byte) serving.Certificate {
+func issue(t *testing.T, now time.Time, former []byte) certs.Certificate {
 	t.Helper()
-	c, err := serving.Issue(now, hosts, keys(t), former)
+	c, err := certs.Issue(now, hosts, keys(t), former)
 	fatal(t, err)
 	return c
 }
 
 // trust reports whether a client that trusts ca accepts the server's certificate at a time, under a host name.
-func trust(t *testing.T, c serving.Certificate, ca []byte, now time.Time, host string) error {
+func trust(t *testing.T, c certs.Certificate, ca []byte, now time.Time, host string) error {
 	t.Helper()
 	pair, err := tls.X509KeyPair(c.Cert, c.Key)
 	fatal(t, err)
@@ -77,9 +77,9 @@ func trust(t *testing.T, c serving.Certificate, ca []byte, now time.Time, host s
 func TestIssue(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
-	c, err := serving.Issue(start, hosts, k, nil)
+	c, err := certs.Issue(start, hosts, k, nil)
 	fatal(t, err)
-	again, err := serving.Issue(start, hosts, k, nil)
+	again, err := certs.Issue(start, hosts, k, nil)
 	fatal(t, err)
 	if diff := cmp.Diff(c, again); diff != "" {
 		t.Errorf("not deterministic:\n%s", diff)
@@ -99,7 +99,7 @@ func TestIssue(t *testing.T) {
 	if !updated.Equal(start) || !rotate.Equal(end.Add(-24*time.Hour)) {
 		t.Errorf("made %s, to be renewed %s", updated, rotate)
 	}
-	if got := serving.FromData(c.Data()); !got.Equal(c) {
+	if got := certs.FromData(c.Data()); !got.Equal(c) {
 		t.Error("data of the Secret reads back as another certificate")
 	}
 	if h := c.Hash(); len(h) != 64 || h == issue(t, start, nil).Hash() {
@@ -133,7 +133,7 @@ func TestFault(t *testing.T) {
 	c, other := issue(t, start, nil), issue(t, start, nil)
 	due := start.Add(729 * 24 * time.Hour)
 	for name, d := range map[string]struct {
-		c     serving.Certificate
+		c     certs.Certificate
 		now   time.Time
 		hosts []string
 		want  string
@@ -145,19 +145,19 @@ func TestFault(t *testing.T) {
 		"expired":     {c: c, now: due.Add(25 * time.Hour), hosts: hosts, want: "expired", due: true},
 		"missing":     {now: start, hosts: hosts, want: "no certificate", due: true},
 		"no PEM": {
-			c: serving.Certificate{CA: []byte("x"), Cert: []byte("y"), Key: c.Key}, now: start,
+			c: certs.Certificate{CA: []byte("x"), Cert: []byte("y"), Key: c.Key}, now: start,
 			hosts: hosts, want: "no certificate", due: true,
 		},
-		"no certificate": {c: serving.Certificate{
+		"no certificate": {c: certs.Certificate{
 			CA: c.CA, Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"}),
 			Key: c.Key,
 		}, now: start, hosts: hosts, want: "no certificate", due: true},
 		"foreign key": {
-			c: serving.Certificate{CA: c.CA, Cert: c.Cert, Key: other.Key}, now: start, hosts: hosts,
+			c: certs.Certificate{CA: c.CA, Cert: c.Cert, Key: other.Key}, now: start, hosts: hosts,
 			want: "key is not the one",
 		},
 		"foreign CA": {
-			c: serving.Certificate{CA: other.CA, Cert: c.Cert, Key: c.Key}, now: start, hosts: hosts,
+			c: certs.Certificate{CA: other.CA, Cert: c.Cert, Key: c.Key}, now: start, hosts: hosts,
 			want: "unknown authority",
 		},
 		"other hosts": {c: c, now: start, hosts: hosts[:1], want: "other hosts"},
@@ -192,45 +192,45 @@ func TestPresses(t *testing.T) {
 // TestJudge: the rows of R-CSV §6.3 about owned API services, as Judge lists them.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	well := serving.API{
+	well := certs.API{
 		Name: "v1.wave.test", Found: true, CA: []byte("ca"), Target: "ops/server:443", Available: true,
 		Since: start, ServiceFound: true,
 	}
-	want := serving.Want{CA: []byte("ca"), Target: "ops/server:443", Running: true}
-	with := func(change func(*serving.API, *serving.Want)) (serving.API, serving.Want) {
+	want := certs.Want{CA: []byte("ca"), Target: "ops/server:443", Running: true}
+	with := func(change func(*certs.API, *certs.Want)) (certs.API, certs.Want) {
 		a, w := well, want
 		change(&a, &w)
 		return a, w
 	}
-	away := func(a *serving.API, _ *serving.Want) { a.Available, a.Message = false, "no endpoints" }
+	away := func(a *certs.API, _ *certs.Want) { a.Available, a.Message = false, "no endpoints" }
 	for name, c := range map[string]struct {
-		change func(*serving.API, *serving.Want)
+		change func(*certs.API, *certs.Want)
 		after  time.Duration
 		want   string
 	}{
-		"available": {func(*serving.API, *serving.Want) {}, 0, ""},
+		"available": {func(*certs.API, *certs.Want) {}, 0, ""},
 		"no APIService": {
-			func(a *serving.API, _ *serving.Want) { *a = serving.API{Name: a.Name} }, 0,
+			func(a *certs.API, _ *certs.Want) { *a = certs.API{Name: a.Name} }, 0,
 			"wrong: APIService v1.wave.test is not there",
 		},
 		"another's": {
-			func(a *serving.API, _ *serving.Want) { a.Target = "dock/x:443" }, 0,
+			func(a *certs.API, _ *certs.Want) { a.Target = "dock/x:443" }, 0,
 			"wrong: APIService v1.wave.test leads to dock/x:443, not to ops/server:443",
 		},
 		"another CA": {
-			func(a *serving.API, _ *serving.Want) { a.CA = nil }, 0,
+			func(a *certs.API, _ *certs.Want) { a.CA = nil }, 0,
 			"wrong: APIService v1.wave.test trusts another CA",
 		},
 		"no Service": {
-			func(a *serving.API, _ *serving.Want) { a.ServiceFound = false }, 0,
+			func(a *certs.API, _ *certs.Want) { a.ServiceFound = false }, 0,
 			"wrong: the Service behind APIService v1.wave.test is not there",
 		},
-		"not yet asked": {func(a *serving.API, _ *serving.Want) {
+		"not yet asked": {func(a *certs.API, _ *certs.Want) {
 			a.Available, a.Since = false,
 				time.Time{}
 		}, time.Hour, "waiting: API service v1.wave.test was not asked yet"},
 		"pods do not run": {
-			func(a *serving.API, w *serving.Want) { away(a, w); w.Running = false },
+			func(a *certs.API, w *certs.Want) { away(a, w); w.Running = false },
 			time.Hour, "waiting: API service v1.wave.test is not available: no endpoints",
 		},
 		"short disruption": {
@@ -245,7 +245,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, w := with(c.change)
-			v := serving.Judge(start.Add(c.after), a, w)
+			v := certs.Judge(start.Add(c.after), a, w)
 			got := ""
 			for kind, text := range map[string]string{"wrong": v.Wrong, "waiting": v.Waiting, "broken": v.Broken} {
 				if text != "" {

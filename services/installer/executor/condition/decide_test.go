@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/condition"
+	"github.com/chandler-fleet/chandler/services/installer/executor/condition"
 )
 
 func read(t *testing.T, text string) *condition.Object {

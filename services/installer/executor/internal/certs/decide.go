@@ -1,4 +1,4 @@
-package serving
+package certs
 
 import "slices"
 
@@ -13,8 +13,8 @@ type Definition struct {
 	Stored string
 }
 
-// Kept is what a CRD in a new form keeps of the form that it has in the cluster.
-type Kept struct {
+// KeptForm is what a CRD in a new form keeps of the form that it has in the cluster.
+type KeptForm struct {
 	Conversion bool
 	Stored     bool
 }
@@ -33,15 +33,15 @@ type Kept struct {
 // Where it stays a webhook, a new version waits for the operator: the former one refuses it. By name it would be read,
 // and written, in a wrong form; so the webhook comes at once, and until it answers the stored version alone can be
 // used. That one stays what it was as long as the next form has it: what is written is stored without a conversion.
-func Keep(live, next Definition) Kept {
+func Keep(live, next Definition) KeptForm {
 	added := slices.ContainsFunc(next.Served, func(v string) bool { return !slices.Contains(live.Served, v) })
-	k := Kept{Conversion: live.Webhook || next.Webhook, Stored: live.Webhook || next.Webhook}
+	k := KeptForm{Conversion: live.Webhook || next.Webhook, Stored: live.Webhook || next.Webhook}
 	switch {
 	case live.Webhook == next.Webhook || !added:
 	case next.Webhook:
 		k.Conversion = false
 	default:
-		k = Kept{}
+		k = KeptForm{}
 	}
 	k.Stored = k.Stored && slices.Contains(next.Versions, live.Stored)
 	return k

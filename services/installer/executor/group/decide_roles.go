@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -26,9 +28,6 @@ const (
 
 // AnnotationAPI names the API of a role of PartAPI.
 const AnnotationAPI = "chandler-fleet.io/api"
-
-// LabelNamespacePrefix with a group's id behind it marks the namespaces that the group serves (R-CSV-44).
-const LabelNamespacePrefix = "olm.operatorgroup.uid/"
 
 const (
 	aggregatePrefix = "olm.opgroup.permissions/aggregate-to-"
@@ -166,7 +165,7 @@ func limited(base, hash string) string {
 
 // LabelID is the id of the group that a label of a namespace stands for.
 func LabelID(label string) (id string, ok bool) {
-	return strings.CutPrefix(label, LabelNamespacePrefix)
+	return strings.CutPrefix(label, scope.LabelNamespacePrefix)
 }
 
 // APISelectors choose the roles of one API, whichever group of roles they extend.
