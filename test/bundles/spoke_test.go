@@ -167,6 +167,14 @@ func brief(plans []protocol.PlanReport) []protocol.PlanReport {
 	return out
 }
 
+// reported is true of any report.
+func reported(r protocol.ScopeReport) error {
+	if r.Scope.Namespace == "" {
+		return fmt.Errorf("there is no report: %w", errNotYet)
+	}
+	return nil
+}
+
 // succeeded is true of a report in which the operator is in phase Succeeded.
 func succeeded(csv string) func(protocol.ScopeReport) error {
 	return func(r protocol.ScopeReport) error {

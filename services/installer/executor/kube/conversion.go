@@ -15,7 +15,7 @@ import (
 // ResetConversion lets the API server convert the objects of a CRD by their version's name alone, as it does where no
 // operator converts them (R-CSV-46), and takes a label off. It changes exactly the object that was looked at: one that
 // has changed since is a conflict, to be looked at again.
-func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructured, label string) error {
+func (e Definitions) ResetConversion(ctx context.Context, crd *unstructured.Unstructured, label string) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": crd.GetUID(), "resourceVersion": crd.GetResourceVersion(), "labels": map[string]any{label: nil},
@@ -35,7 +35,7 @@ func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructu
 // Convert has the objects of a CRD converted in another way and leaves the rest of exactly the object that was looked
 // at. It is applied as the operator's manager: fields of another manager would outlive a later form that does not have
 // them.
-func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any,
+func (e Definitions) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any,
 	manager string,
 ) error {
 	body := &unstructured.Unstructured{Object: map[string]any{}}

@@ -25,9 +25,12 @@ type Definition struct {
 	At func(point string) error
 }
 
-// EnsureDefinition makes a definition where it is missing, writes one of ours anew that is older, and returns the one
-// that is there.
-func (e *Epoch) EnsureDefinition(ctx context.Context, d Definition) (*unstructured.Unstructured, error) {
+// Definitions are the custom resource definitions of a cluster.
+type Definitions struct{ *Epoch }
+
+// Ensure makes a definition where it is missing, writes one of ours anew that is older, and returns the one that is
+// there.
+func (e Definitions) Ensure(ctx context.Context, d Definition) (*unstructured.Unstructured, error) {
 	return d.ensure(ctx, e.objects(GVKCRD, ""))
 }
 

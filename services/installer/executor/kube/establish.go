@@ -28,7 +28,7 @@ const (
 
 // AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is
 // read when there is news of it, and once in a while in case news is lost or nobody sends any (nil).
-func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (
+func (e Definitions) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (
 	*unstructured.Unstructured, error,
 ) {
 	return establishment{client: e.objects(GVKCRD, ""), news: news}.await(ctx, crd)

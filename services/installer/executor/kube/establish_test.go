@@ -65,7 +65,7 @@ func unestablished(accepted string) *unstructured.Unstructured {
 }
 
 // forgetful is an API server that establishes a CRD only when its status is written, and counts these writes.
-func forgetful(crd *unstructured.Unstructured) (client *Epoch, writes *int) {
+func forgetful(crd *unstructured.Unstructured) (client Definitions, writes *int) {
 	resource := Resource(GVKCRD)
 	lists := map[schema.GroupVersionResource]string{resource: "CustomResourceDefinitionList"}
 	dyn := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, crd)
@@ -87,5 +87,5 @@ func forgetful(crd *unstructured.Unstructured) (client *Epoch, writes *int) {
 		}
 		return false, nil, err // the fake keeps what the object has become
 	})
-	return &Epoch{Dynamic: dyn}, writes
+	return Definitions{&Epoch{Dynamic: dyn}}, writes
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Newest is the newest resourceVersion that the executor knows of each kind: of what it wrote, and of what a watch said.
-// Lists ask for no older state. An API server answers a list without a resourceVersion from its cache, too, but first
-// waits until the cache has caught up with all that etcd has written, of whatever kind: up to 100 ms where others
+// Newest is the newest resourceVersion that the executor knows of each kind: of what it wrote, and of what a watch
+// said. Lists ask for no older state. An API server answers a list without a resourceVersion from its cache, too, but
+// first waits until the cache has caught up with all that etcd has written, of whatever kind: up to 100 ms where others
 // write.
 //
 // What a deletion comes to has no resourceVersion that the executor is told. After one, the next list is one without.
@@ -39,8 +39,8 @@ func (n *Newest) Heard(of schema.GroupVersionResource, version string) {
 	}
 }
 
-// number of a resourceVersion, 0 where it is none. It is opaque to clients: one that is no number, or does not grow, makes a
-// list wait or be asked again, and no more.
+// number of a resourceVersion, 0 where it is none. It is opaque to clients: one that is no number, or does not grow,
+// makes a list wait or be asked again, and no more.
 func number(version string) uint64 {
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {

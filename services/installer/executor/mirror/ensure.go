@@ -56,7 +56,7 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 		made = append(made, o)
 	}
 	for _, o := range made {
-		if _, err := k.Client.AwaitEstablished(ctx, o, nil); err != nil {
+		if _, err := (kube.Definitions{Epoch: k.Client}).AwaitEstablished(ctx, o, nil); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,8 @@ func (k *Keeper) PolicyGone(name string) bool {
 func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (
 	*unstructured.Unstructured, error,
 ) {
-	return k.Client.EnsureDefinition(ctx, kube.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
+	return kube.Definitions{Epoch: k.Client}.Ensure(ctx,
+		kube.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
 }
 
 // ours reports whether a definition is what Chandler wrote, and nobody has changed it.

@@ -180,7 +180,7 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 		return leave(entry, o), nil, nil
 	}
 	if err == nil && o.GVK.Kind == kube.GVKCRD.Kind {
-		if applied, err = w.Env.Client.AwaitEstablished(ctx, applied, news); err == nil {
+		if applied, err = (kube.Definitions{Epoch: w.Env.Client}).AwaitEstablished(ctx, applied, news); err == nil {
 			w.Facts.NoteCRD(applied)
 		}
 	}

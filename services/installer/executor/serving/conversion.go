@@ -122,7 +122,7 @@ func (w worker) trust(ctx context.Context, s scope.RenderTarget, name string) er
 		return err
 	}
 	return w.Env.Points.Between("trust", func() error {
-		return w.Env.Client.Convert(
+		return kube.Definitions{Epoch: w.Env.Client}.Convert(
 			ctx, live, conversion, w.Manager(s.Bundle.Package))
 	})
 }
@@ -149,7 +149,9 @@ func (w worker) resetConversion(ctx context.Context, name string) error {
 			w.Env.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd",
 				crds[i].GetName(), "csv", name, "namespace", w.Namespace)
 			err = w.Env.Points.Between("conversion",
-				func() error { return w.Env.Client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
+				func() error {
+					return kube.Definitions{Epoch: w.Env.Client}.ResetConversion(ctx, &crds[i], certs.LabelConverted)
+				})
 		}
 		if err != nil {
 			return err
@@ -197,7 +199,7 @@ func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstru
 		return err
 	}
 	return w.Env.Points.Between("conversion", func() error {
-		return w.Env.Client.Convert(
+		return kube.Definitions{Epoch: w.Env.Client}.Convert(
 			ctx, crd, conversion, w.Manager(s.Bundle.Package))
 	})
 }
