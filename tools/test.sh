@@ -70,15 +70,24 @@ part() {
 }
 
 # What the race detector would find nothing in, and makes ten times as slow: tests that wait for the processes that they
-# started, and pure packages, none of whose files, tests included, knows a goroutine, a lock, a channel or a context. Who
-# calls a pure function from several goroutines is tested with the detector. Packages that choose less to do under it keep
-# it: make check does all of that without.
+# started, and pure packages, none of whose files, tests included, knows a goroutine, a lock, a channel, a context or a
+# connection. Who calls a pure function from several goroutines is tested with the detector.
 waits='/test/(e2e|bundles|deploy)$'
-shares='^[[:space:]]*go [a-z]|\<chan\>|"(sync|sync/atomic|context|net/[a-z/]+|os/exec)"|^//go:build race$'
+shares='^[[:space:]]*go [a-z]|\<chan\>|"(sync|sync/atomic|context|net|net/(http|rpc|smtp)[a-z/]*|os/exec)"'
 without_detector() {
   [ "${TEST_RACE:-}" != all ] || return 0
   go list -f '{{.ImportPath}} {{.Dir}} {{len .TestGoFiles}}{{len .XTestGoFiles}}' work | while read -r path dir tests; do
     if [[ $path =~ $waits ]] || { [ "$tests" != 00 ] && ! grep -qE "$shares" "$dir"/*.go; }; then echo "$path"; fi
+  done
+}
+
+# Tests with Real in their names read published catalogs, where one bundle is like the next: what goroutines share shows in
+# the other tests of their packages. In packages without processes they run without the detector, over all that there is.
+real='Real([^a-z]|$)'
+with_real() {
+  local path dir
+  go list -f '{{.ImportPath}} {{.Dir}}' "$@" | while read -r path dir; do
+    if grep -qE "^func Test[A-Za-z0-9_]*$real" "$dir"/*_test.go; then echo "$path"; fi
   done
 }
 
@@ -91,10 +100,10 @@ without_processes() {
 }
 
 # The tests of test/executor in which several executors, many namespaces or broken connections are at work at once. They have
-# the detector; the others drive the same executors through one operator's story at a time and wait for the cluster. One of
-# these goes through some 40 lives of an operator, each with a crash at another point.
+# the detector; the others drive the same executors through one operator's story at a time, or one case after the other, and
+# wait for the cluster. One of these goes through some 20 lives of an operator, each with three crashes at other points.
 together='^Test(FaultsAtEveryStep|TwoCandidates|PausedHolderIsRefused|Unreachable|HalfOpenConnections|APIServerRestarts|LetGo|'
-together+='Groups|Scopes|Shared|SharedCrash|Tenants|Mirror|Machine|Stopped|Drift)$'
+together+='Shared|Tenants|Mirror|Stopped)$'
 
 step "what the machine needs"
 if needed services e2e deploy tools; then tools/prepare.sh; else tools/prepare.sh compiler; fi
@@ -134,7 +143,11 @@ if wanted pure; then
   step "tests that need nothing but Go"
   mapfile -t plain < <(comm -12 "$lists/plain" "$lists/pure")
   mapfile -t raced < <(comm -13 "$lists/plain" "$lists/pure")
-  run -race "${common[@]}" -p "$at_once" "${raced[@]}" ${plain[0]:+-- "${common[@]}" -p 1 "${plain[@]}"}
+  mapfile -t published < <(with_real "${raced[@]}")
+  arguments=(-race "${common[@]}" -p "$at_once" -skip "$real" "${raced[@]}")
+  [ -z "${plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 "${plain[@]}")
+  [ -z "${published[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 -run "$real" "${published[@]}")
+  run "${arguments[@]}"
 fi
 
 # What waits for processes and clusters begins first, then the many small packages, which fill the rest.

@@ -12,7 +12,7 @@ import (
 // upgrades are the pairs of the install set, but for the first ones of their channels.
 func upgrades(tb testing.TB) ([]installset.Pair, map[string]bundle.Content) {
 	tb.Helper()
-	pairs, contents := installset.Load(tb, all)
+	pairs, contents := installset.Load(tb)
 	return slices.DeleteFunc(pairs, func(p installset.Pair) bool { return p.Previous == "" }), contents
 }
 
@@ -25,9 +25,6 @@ func TestRealUpgrades(t *testing.T) {
 	breaking, more := 0, 0
 	for _, p := range pairs {
 		from, to := contents[p.Previous], contents[p.Head]
-		if !all && from.Manifests == nil {
-			continue
-		}
 		if from.Manifests == nil || to.Manifests == nil {
 			t.Errorf("%s: %s or %s is not there", p.Package, p.Previous, p.Head)
 			continue
@@ -49,7 +46,7 @@ func TestRealUpgrades(t *testing.T) {
 		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(),
 			len(forth.Gained), len(forth.Lost))
 	}
-	if all && (breaking < 5 || more < 5) || breaking == 0 || breaking == len(pairs) {
+	if breaking < 5 || more < 5 || breaking == len(pairs) {
 		t.Errorf("of %d upgrades %d break something and %d gain rights", len(pairs), breaking, more)
 	}
 }

@@ -218,14 +218,14 @@ func TestWalk(t *testing.T) {
 // digest of every package (R-CAT-8, R-CAT-62).
 func TestRenderReal(t *testing.T) {
 	t.Parallel()
-	for archive, keep := range map[string]func(string) bool{
-		catalogtest.CertifiedFBC414: some,
-		catalogtest.CertifiedFBC420: some,
-		catalogtest.Okderators:      nil, // several files a package
+	for _, archive := range []string{
+		catalogtest.CertifiedFBC414,
+		catalogtest.CertifiedFBC420,
+		catalogtest.Okderators, // several files a package
 	} {
 		t.Run(archive, func(t *testing.T) {
 			t.Parallel()
-			dir := catalogtest.Unpack(t, archive, keep)
+			dir := catalogtest.Unpack(t, archive, nil)
 			want := digests(t, dir)
 			for _, f := range []fbc.Format{fbc.JSON, fbc.YAML} {
 				first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")

@@ -46,35 +46,35 @@ func (k *keeping) keep(c load.Content) error {
 // manifest that they bring, and that every channel of a file-based one can be followed (R-GRA-15).
 func TestRealCatalogs(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		archive string
-		keep    func(path string) bool // nil for the whole archive
-		want    counts
-	}{
-		{catalogtest.CertifiedFBC414, nil, counts{40, 369, 369, 133}},
-		{catalogtest.CertifiedFBC420, fewPackages, counts{5, 64, 0, 18}},
-		{catalogtest.Okderators, nil, counts{16, 25, 11, 16}},
-	} {
-		t.Run(c.archive, func(t *testing.T) {
-			t.Parallel()
-			k := keeping{seen: map[digest.Digest]bool{}}
-			got, err := load.Load(os.DirFS(catalogtest.Unpack(t, c.archive, c.keep)), load.Options{Keep: k.keep})
-			if err != nil || got.Findings.Errors() > 0 {
-				t.Fatalf("%v, findings:\n%s", err, lines(got))
-			}
-			n := count(t, got, k.seen)
-			if n != c.want {
-				t.Errorf("packages, bundles, with content, channels: %v, want %v", n, c.want)
-			}
-			if len(k.bad) > 0 {
-				t.Errorf("the content of %v is not what libs/bundle makes of it", k.bad)
-			}
-		})
-	}
+	servedWhole(t, catalogtest.CertifiedFBC414, nil, counts{40, 369, 369, 133})
+	servedWhole(t, catalogtest.CertifiedFBC420, fewPackages, counts{5, 64, 0, 18})
 }
 
-// fewPackages chooses packages of the archives of v4.20: the race detector makes decoding an order of
-// magnitude slower, and the rest shows nothing more. The benchmarks take all of them.
+// TestOkderators proves the same of a smaller one, with the race detector (tools/test.sh).
+func TestOkderators(t *testing.T) {
+	t.Parallel()
+	servedWhole(t, catalogtest.Okderators, nil, counts{16, 25, 11, 16})
+}
+
+func servedWhole(t *testing.T, archive string, keep func(path string) bool, want counts) {
+	t.Helper()
+	t.Run(archive, func(t *testing.T) {
+		t.Parallel()
+		k := keeping{seen: map[digest.Digest]bool{}}
+		got, err := load.Load(os.DirFS(catalogtest.Unpack(t, archive, keep)), load.Options{Keep: k.keep})
+		if err != nil || got.Findings.Errors() > 0 {
+			t.Fatalf("%v, findings:\n%s", err, lines(got))
+		}
+		if n := count(t, got, k.seen); n != want {
+			t.Errorf("packages, bundles, with content, channels: %v, want %v", n, want)
+		}
+		if len(k.bad) > 0 {
+			t.Errorf("the content of %v is not what libs/bundle makes of it", k.bad)
+		}
+	})
+}
+
+// fewPackages chooses packages of the archives of v4.20: the rest shows nothing more. The benchmarks take all of them.
 func fewPackages(path string) bool {
 	for _, p := range []string{
 		"anzo-operator", "open-liberty-certified", "kubecost-operator", "nutanixcsioperator",

@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -29,6 +30,7 @@ type packing struct {
 	t testing.TB
 	b bytes.Buffer
 	n uint32
+	w *zlib.Writer
 }
 
 // object adds an object whose content is written by parts, and returns its place.
@@ -43,13 +45,19 @@ func (p *packing) object(kind plumbing.ObjectType, size int, reference []byte, p
 	}
 	p.b.WriteByte(first)
 	p.b.Write(reference)
-	w := zlib.NewWriter(&p.b)
-	for _, part := range parts {
-		if _, err := w.Write(part); err != nil {
+	if p.w == nil { // one for all, and fast: else the race detector takes seconds for what is large, or many
+		var err error
+		if p.w, err = zlib.NewWriterLevel(nil, zlib.BestSpeed); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
+	p.w.Reset(&p.b)
+	for _, part := range parts {
+		if _, err := p.w.Write(part); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if err := p.w.Close(); err != nil {
 		p.t.Fatal(err)
 	}
 	return at
@@ -59,12 +67,13 @@ func (p *packing) object(kind plumbing.ObjectType, size int, reference []byte, p
 func (p *packing) zeros(mib int) (int, plumbing.Hash) {
 	part := make([]byte, 1<<20)
 	parts := make([][]byte, mib)
-	sum := plumbing.NewHasher(plumbing.BlobObject, int64(mib)<<20)
+	sum := sha1.New() // the one of plumbing also looks for collisions, which takes long
+	_, _ = fmt.Fprintf(sum, "blob %d\x00", mib<<20)
 	for i := range parts {
 		parts[i] = part
 		_, _ = sum.Write(part) // a sum takes everything
 	}
-	return p.object(plumbing.BlobObject, mib<<20, nil, parts...), sum.Sum()
+	return p.object(plumbing.BlobObject, mib<<20, nil, parts...), plumbing.Hash(sum.Sum(nil))
 }
 
 // back is the way from an object to an earlier one.

@@ -4,9 +4,7 @@ package installset
 import (
 	"encoding/json"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -22,15 +20,10 @@ type Pair struct {
 	Previous string `json:"previous"`
 }
 
-// Load returns the pairs, and the bundles by name. Without all only those of two packages are read, which stand for the
-// others where reading all takes minutes; the pairs are the same.
-func Load(tb testing.TB, all bool) ([]Pair, map[string]bundle.Content) {
+// Load returns the pairs, and the bundles by name.
+func Load(tb testing.TB) ([]Pair, map[string]bundle.Content) {
 	tb.Helper()
-	few := func(name string) bool {
-		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") ||
-			strings.Contains(name, "/druid-operator/")
-	}
-	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, few), "install-set")
+	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, nil), "install-set")
 	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
 	if err != nil {
 		tb.Fatal(err)

@@ -1,6 +1,0 @@
-//go:build !race
-
-package author_test
-
-// share takes all that there is.
-const share = 1

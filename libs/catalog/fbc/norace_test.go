@@ -1,6 +1,0 @@
-//go:build !race
-
-package fbc_test
-
-// some takes every file.
-func some(string) bool { return true }

@@ -1,6 +1,0 @@
-//go:build !race
-
-package crd_test
-
-// all pairs are compared.
-const all = true
