@@ -19,6 +19,7 @@ type bed struct {
 	cluster *testcluster.Cluster
 	kube    kubernetes.Interface
 	trap    *trap
+	begins  func(part string) // of a life; nil: nobody wants to know
 }
 
 func newBed(tb testing.TB) *bed {
