@@ -118,13 +118,18 @@ func (w *world) must(err error) {
 	}
 }
 
+// How long eventually waits between two looks: a twentieth of the time that it has waited for, within these bounds. A
+// look costs the gateway and its database some milliseconds.
+const (
+	lookSoonest = 50 * time.Millisecond
+	lookLatest  = 250 * time.Millisecond
+)
+
 // eventually asks until done, and fails with what was seen last. The API answers from read models, so there is no
 // signal to wait for that would not be part of what is tested.
 func (w *world) eventually(what string, done func() (seen string, ok bool)) {
 	w.t.Helper()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(bound)
+	began, deadline := time.Now(), time.After(bound)
 	for {
 		seen, ok := done()
 		if ok {
@@ -133,7 +138,7 @@ func (w *world) eventually(what string, done func() (seen string, ok bool)) {
 		select {
 		case <-deadline:
 			w.t.Fatalf("not within %s: %s; last seen: %s", bound, what, seen)
-		case <-ticker.C:
+		case <-time.After(min(max(time.Since(began)/20, lookSoonest), lookLatest)):
 		}
 	}
 }

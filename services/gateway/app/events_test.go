@@ -13,10 +13,13 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// patience bounds every wait of a test on a busy machine.
+const patience = time.Minute
+
 // until polls until ok; it is for what has no signal.
 func (b *bench) until(ok func() bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -117,13 +118,39 @@ func (f *fleet) content(csv string, v version) digest.Digest {
 		},
 	})
 	f.must(err)
-	content, err := bundle.FromManifests([][]byte{raw})
-	f.must(err)
-	canonical, d, err := content.Canonical()
+	p, err := packedOnce(raw)
 	f.must(err)
 	_, err = f.pools[events.Indexer].Exec(f.ctx,
 		`insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
-		tenant, string(d), len(canonical), bundle.Pack(canonical))
+		tenant, string(p.digest), p.size, p.pack)
 	f.must(err)
-	return d
+	return p.digest
+}
+
+// packed is the content of a bundle as the indexer stores it.
+type packed struct {
+	digest digest.Digest
+	size   int
+	pack   []byte
+}
+
+// packs has the contents by manifest: the tests publish the same ones again and again, and packing them each time took
+// an eighth of their processor time.
+var packs sync.Map
+
+func packedOnce(manifest []byte) (packed, error) {
+	if p, ok := packs.Load(string(manifest)); ok {
+		return p.(packed), nil
+	}
+	content, err := bundle.FromManifests([][]byte{manifest})
+	if err != nil {
+		return packed{}, err
+	}
+	canonical, d, err := content.Canonical()
+	if err != nil {
+		return packed{}, err
+	}
+	p := packed{digest: d, size: len(canonical), pack: bundle.Pack(canonical)}
+	packs.Store(string(manifest), p)
+	return p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,15 @@ const (
 	// What waiting itself does is tested in libs/bus.
 	settle = 10 * time.Millisecond
 )
+
+// encoder is shared by all fleets: a new one takes 20 MB, which the race detector doubles and more.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic("zstd options are constants: " + err.Error())
+	}
+	return enc
+})
 
 // fleet is a record and a bus with a resolver between them; the test plays gateway, indexer and installer.
 type fleet struct {
@@ -179,11 +189,9 @@ func (f *fleet) publishVariant(name, variant, before string, packages ...catalog
 		digests[p.Name] = string(d)
 		raw, err := digest.Canonical(p)
 		f.must(err)
-		enc, err := zstd.NewWriter(nil)
-		f.must(err)
 		_, err = pool.Exec(f.ctx, `insert into catalog.packages (tenant, digest, package, document)
 			values ($1, $2, $3, $4) on conflict do nothing`,
-			tenant, string(d), p.Name, enc.EncodeAll(raw, nil))
+			tenant, string(d), p.Name, encoder().EncodeAll(raw, nil))
 		f.must(err)
 	}
 	id, err := digest.JSON("test.revision", digests)

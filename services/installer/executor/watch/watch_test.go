@@ -20,6 +20,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
+// patience bounds every wait of a test on a busy machine.
+const patience = time.Minute
+
 var (
 	definitions = schema.GroupVersionKind{
 		Group: "apiextensions.k8s.io", Version: "v1",
@@ -67,7 +70,7 @@ func (r *told) change(c watch.Change) {
 
 func (r *told) await(t *testing.T, what string, ok func(watch.Change) bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for {
 		r.mu.Lock()
 		found := slices.ContainsFunc(r.list, ok)
@@ -173,7 +176,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for !ok() {
 		select {
 		case <-tick.C:
