@@ -16,7 +16,7 @@
 #
 #   TEST_BUDGET_SECONDS    longest time of all of it; none without it
 #   TEST_TIMEOUT           longest time of one package, so that a test that hangs shows where
-#   TEST_PACKAGES          packages tested at a time with the race detector, beside those that are tested without
+#   TEST_PACKAGES          packages tested at a time, of those with processes and of those with the race detector
 #   TEST_RACE=all          every package with the race detector
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -81,13 +81,14 @@ without_detector() {
   done
 }
 
-# Tests with Real in their names read published catalogs, where one bundle is like the next: what goroutines share shows in
-# the other tests of their packages. In packages without processes they run without the detector, over all that there is.
-real='Real([^a-z]|$)'
-with_real() {
+# In packages without processes, tests with these words in their names run without the detector: Real, which read published
+# catalogs, where one bundle is like the next, and Heap, which measure how much memory something large takes. What goroutines
+# share shows in the other tests of their packages.
+large='(Real|Heap)([^a-z]|$)'
+with_large() {
   local path dir
   go list -f '{{.ImportPath}} {{.Dir}}' "$@" | while read -r path dir; do
-    if grep -qE "^func Test[A-Za-z0-9_]*$real" "$dir"/*_test.go; then echo "$path"; fi
+    if grep -qE "^func Test[A-Za-z0-9_]*$large" "$dir"/*_test.go; then echo "$path"; fi
   done
 }
 
@@ -143,10 +144,10 @@ if wanted pure; then
   step "tests that need nothing but Go"
   mapfile -t plain < <(comm -12 "$lists/plain" "$lists/pure")
   mapfile -t raced < <(comm -13 "$lists/plain" "$lists/pure")
-  mapfile -t published < <(with_real "${raced[@]}")
-  arguments=(-race "${common[@]}" -p "$at_once" -skip "$real" "${raced[@]}")
+  mapfile -t parts_plain < <(with_large "${raced[@]}")
+  arguments=(-race "${common[@]}" -p "$at_once" -skip "$large" "${raced[@]}")
   [ -z "${plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 "${plain[@]}")
-  [ -z "${published[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 -run "$real" "${published[@]}")
+  [ -z "${parts_plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 -run "$large" "${parts_plain[@]}")
   run "${arguments[@]}"
 fi
 
@@ -166,7 +167,7 @@ elif wanted executor; then
   arguments+=(-- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor)
 fi
 [ -z "${raced[0]:-}" ] || arguments+=(-- -race "${shuffled[@]}" -p "$at_once" "${raced[@]}")
-[ -z "${plain[0]:-}" ] || arguments+=(-- "${shuffled[@]}" -p 1 "${plain[@]}")
+[ -z "${plain[0]:-}" ] || arguments+=(-- "${shuffled[@]}" -p "$at_once" "${plain[@]}")
 if [ ${#arguments[@]} -gt 0 ]; then
   step "tests with databases, buses, services and clusters"
   run "${arguments[@]:1}"

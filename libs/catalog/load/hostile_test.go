@@ -72,10 +72,10 @@ func ladder(n int) string {
 	return b.String()
 }
 
-// TestHostileDocuments proves that each of them is refused by the name of its limit, with file and line, that
+// TestHeapOfHostileDocuments proves that each of them is refused by the name of its limit, with file and line, that
 // the other documents are still looked at, and that memory and time stay bounded (DESIGN D10). It counts all
 // that is allocated, so it runs alone.
-func TestHostileDocuments(t *testing.T) {
+func TestHeapOfHostileDocuments(t *testing.T) {
 	for name, c := range hostile() {
 		// the builder's memory for the largest document, doubled again and again as it grows
 		const most = raceFactor * 700 << 20
@@ -98,9 +98,9 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// TestManyDocumentsOnOneLine proves that the cost of a line grows with its length, however many documents
+// TestHeapOfManyDocumentsOnOneLine proves that the cost of a line grows with its length, however many documents
 // stand on it (R-CAT-3). It counts all that is allocated, so it runs alone.
-func TestManyDocumentsOnOneLine(t *testing.T) {
+func TestHeapOfManyDocumentsOnOneLine(t *testing.T) {
 	const n, most = 50_000, raceFactor * 400 << 20
 	line := strings.Repeat(`{"schema":"sea.test/note","name":"n"}`, n) + strings.Repeat(" ", 1<<20)
 	before := allocated()

@@ -147,9 +147,9 @@ func (p *packing) bytes() []byte {
 	return append(out, sum[:]...)
 }
 
-// TestLargeFileIsAStream proves that a large file that is stored by itself takes no memory, and is read
+// TestHeapOfLargeFile proves that a large file that is stored by itself takes no memory, and is read
 // (issue: hostile input: what a small pack unfolds to).
-func TestLargeFileIsAStream(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+func TestHeapOfLargeFile(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	const mib = 96
 	p := &packing{t: t}
 	_, blob := p.zeros(mib)

@@ -11,9 +11,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
-// TestLibraryMemory proves that a document of any size that the block reader leaves to the library needs little
+// TestHeapOfLibrary proves that a document of any size that the block reader leaves to the library needs little
 // memory, whatever it is made of (DESIGN D10). It measures the heap, so it runs alone.
-func TestLibraryMemory(t *testing.T) {
+func TestHeapOfLibrary(t *testing.T) {
 	const size, most = 31 << 20, 300 << 20
 	worst := uint64(0)
 	for name, unit := range map[string]string{
