@@ -1595,7 +1595,6 @@ CREATE TABLE gateway.subscriptions (
     plan_name text NOT NULL,
     plan_generation bigint NOT NULL,
     plan_phase text NOT NULL,
-    plan_reason text NOT NULL,
     plan_event text NOT NULL,
     plan_since timestamp with time zone,
     failed_reason text NOT NULL,
@@ -1606,10 +1605,6 @@ CREATE TABLE gateway.subscriptions (
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
     version bigint NOT NULL,
-    plan_approval text DEFAULT ''::text NOT NULL,
-    plan_begun boolean DEFAULT false NOT NULL,
-    plan_expires timestamp with time zone,
-    plan_windows jsonb DEFAULT '[]'::jsonb NOT NULL,
     spec_event text DEFAULT ''::text NOT NULL,
     spec_since timestamp with time zone,
     installed_event text DEFAULT ''::text NOT NULL,
@@ -1619,7 +1614,8 @@ CREATE TABLE gateway.subscriptions (
     rollback_from text DEFAULT ''::text NOT NULL,
     rollback_to text DEFAULT ''::text NOT NULL,
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
-    annotations text DEFAULT ''::text NOT NULL
+    annotations text DEFAULT ''::text NOT NULL,
+    plan_state jsonb
 );
 
 ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;

@@ -4,7 +4,7 @@ insert into gateway.clusters select 'default', 'spoke-' || to_char(c, 'FM0000'),
 insert into gateway.catalogs select 'default', 'fleet', 'fleet', '', '', 'directory', '', 0, '', '', 'Ready', '', '', 0, '', 'sha256:r', 30, 300, 'e', now(), now(), 'catalog:1', 1;
 insert into gateway.subscription_catalogs select 'default', 'fleet', 'Ready', '', 'e', now();
 insert into gateway.subscriptions select 'default', 'spoke-' || to_char(c, 'FM0000'), 'ops-' || o, 'operator-' || o, 'operator-' || o, 'stable', 'fleet', '', '',
-			'Automatic', '', false, 'operator-' || o || '.v1.0.0', 'operator-' || o || '.v1.0.0', '', 'install-aaaaa', 1, 'Complete', '', '', now(),
+			'Automatic', '', false, 'operator-' || o || '.v1.0.0', 'operator-' || o || '.v1.0.0', '', 'install-aaaaa', 1, 'Complete', '', now(),
 			'', '', '', null, now(), now(), 'subscription:1', 3 from generate_series(1, 1000) c, generate_series(1, 30) o;
 insert into gateway.subscription_csvs select 'default', 'spoke-' || to_char(c, 'FM0000'), 'ops-' || o, 'operator-' || o || '.v1.0.0', 'Succeeded'
 			from generate_series(1, 1000) c, generate_series(1, 30) o;

@@ -3,6 +3,7 @@ package operatorgroups
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,73 +21,66 @@ import (
 // Name is the name of the projection.
 const Name = "gateway.operatorgroups"
 
-// Projection folds the events of operator groups.
+// Projection folds every event of operator groups.
 func Projection() projection.Projection {
 	return readmodel.Projection(Name, 3, []string{"operatorgroups"},
-		readmodel.On(created), readmodel.On(changed), readmodel.On(metadataChanged), readmodel.On(observed),
-		readmodel.On(deleted))
+		readmodel.OnAll(events.KindOperatorGroup, apply)...)
 }
 
-func created(ctx context.Context, f readmodel.Fold, p events.OperatorGroupCreated) error {
+func apply(ctx context.Context, f readmodel.Fold) error {
 	cluster, namespace, name, err := f.Scope()
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `insert into `+f.Table("operatorgroups")+` (tenant, cluster, namespace, name, spec, targets,
-		provided, event_id, created, updated, stream, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
-		on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec, targets = excluded.targets,
-		provided = excluded.provided,
-			labels = '{}', annotations = '',
-			event_id = excluded.event_id, created = excluded.created, updated = excluded.updated,
-			stream = excluded.stream, version = excluded.version`,
-		f.Tenant, cluster, namespace, name, p.Spec, operatorgroup.DeclaredTargets(p.Spec), list(p.Spec.ProvidedAPIs),
-		f.ID, f.Time, f.Stream, f.Version)
-}
-
-func changed(ctx context.Context, f readmodel.Fold, p events.OperatorGroupChanged) error {
-	// Until the cluster has reported what a selector chooses, what it chose before stands.
-	selects := len(p.Spec.TargetNamespaces) == 0 && !p.Spec.Global()
-	return update(ctx, f, `spec = $5, targets = case when $6 then targets else $7 end, event_id = $8, updated = $9,
-		version = $10`,
-		p.Spec, selects, operatorgroup.DeclaredTargets(p.Spec), f.ID, f.Time, f.Version)
-}
-
-func metadataChanged(ctx context.Context, f readmodel.Fold, p events.OperatorGroupMetadataChanged) error {
-	return update(ctx, f, `labels = $5, annotations = $6, updated = $7, version = $8`,
-		readmodel.Labels(p.Metadata), p.Metadata.Annotations, f.Time, f.Version)
-}
-
-func observed(ctx context.Context, f readmodel.Fold, p events.OperatorGroupObserved) error {
-	return update(ctx, f, `targets = $5, provided = $6, observed_since = case when conditions = $7 then observed_since
-		else $9 end,
-			observed_event = case when conditions = $7 then observed_event else $8 end, conditions = $7, version = $10`,
-		list(p.Targets), list(p.ProvidedAPIs), list(p.Conditions), f.ID, f.Time, f.Version)
-}
-
-func deleted(ctx context.Context, f readmodel.Fold, _ events.OperatorGroupDeleted) error {
-	cluster, namespace, name, err := f.Scope()
+	key := []any{f.Tenant, cluster, namespace, name}
+	before, err := read(ctx, f, key)
 	if err != nil {
 		return err
 	}
-	return f.Exec(ctx, `delete from `+f.Table("operatorgroups")+
-		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-		f.Tenant, cluster, namespace, name)
-}
-
-// update changes the group of the event's subject; arguments count from $5.
-func update(ctx context.Context, f readmodel.Fold, set string, args ...any) error {
-	cluster, namespace, name, err := f.Scope()
-	if err != nil {
+	after, err := before.Evolve(f.Payload, operatorgroup.Moment{Event: f.ID, Time: f.Time})
+	switch {
+	case err != nil:
 		return err
+	case !after.Created:
+		return f.Exec(ctx, `delete from `+f.Table("operatorgroups")+` where `+isKey, key...)
+	case !before.Created:
+		return f.Exec(ctx, `insert into `+f.Table("operatorgroups")+` (tenant, cluster, namespace, name, spec, targets,
+			provided, event_id, created, updated, stream, version)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)`,
+			append(key, after.Spec, after.Targets, after.ProvidedAPIs, after.Event, f.Time, f.Stream, f.Version)...)
 	}
-	return f.Exec(ctx, `update `+f.Table("operatorgroups")+` set `+set+
-		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-		append([]any{f.Tenant, cluster, namespace, name}, args...)...)
+	var since *time.Time
+	if !after.Observed.Time.IsZero() {
+		since = &after.Observed.Time
+	}
+	_, observed := f.Payload.(events.OperatorGroupObserved)
+	return f.Exec(ctx, `update `+f.Table("operatorgroups")+` set spec = $5, targets = $6, provided = $7,
+		conditions = $8, observed_event = $9, observed_since = $10, labels = $11, annotations = $12, version = $13,
+		event_id = $14, updated = case when $15 then updated else $16 end where `+isKey,
+		append(key, after.Spec, after.Targets, after.ProvidedAPIs, after.Conditions, after.Observed.Event, since,
+			readmodel.Labels(after.Metadata), after.Metadata.Annotations, f.Version, after.Event, observed,
+			f.Time)...)
 }
 
-// list is a slice that JSON writes as a list, empty or not.
-func list(s []string) []string { return append([]string{}, s...) }
+const isKey = `tenant = $1 and cluster = $2 and namespace = $3 and name = $4`
+
+// read reads the row of a group; the zero value without one.
+func read(ctx context.Context, f readmodel.Fold, key []any) (operatorgroup.Status, error) {
+	var s operatorgroup.Status
+	var since *time.Time
+	err := f.Tx.QueryRow(ctx, `select spec, targets, provided, conditions, observed_event, observed_since, labels,
+		annotations, event_id from `+f.Table("operatorgroups")+` where `+isKey, key...).
+		Scan(&s.Spec, &s.Targets, &s.ProvidedAPIs, &s.Conditions, &s.Observed.Event, &since, &s.Metadata.Labels,
+			&s.Metadata.Annotations, &s.Event)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return operatorgroup.Status{}, nil
+	}
+	if since != nil {
+		s.Observed.Time = *since
+	}
+	s.Created = true
+	return s, err
+}
 
 // The newest sibling is what makes a namespace have several groups (R-OG-2).
 const columns = `select g.cluster, g.namespace, g.name, g.spec, g.targets, g.provided, g.conditions, g.observed_event,

@@ -55,7 +55,8 @@ func (r row) conditions() []model.Condition {
 	case string(installplan.Installing):
 		list = append(list, r.installing())
 	case string(installplan.Failed):
-		list = append(list, r.planCondition(conditionPlanFailed, r.PlanReason, "install plan "+r.PlanName+" failed"))
+		list = append(list, r.planCondition(conditionPlanFailed, r.PlanState.Failure.Reason,
+			"install plan "+r.PlanName+" failed"))
 	}
 	return list
 }
@@ -69,11 +70,11 @@ func (r row) conditions() []model.Condition {
 func (r row) installing() model.Condition {
 	name := "install plan " + r.PlanName
 	reason, message := "Installing", name+" is being carried out"
-	switch state := r.aggregate(); {
+	switch state := *r.PlanState; {
 	case state.PhaseAt(r.Now) == installplan.RequiresApproval:
 		c := r.planCondition(conditionPlanPending, "RequiresApproval",
 			name+" waits for approval: the last one expired before it was begun")
-		c.Since = at(r.PlanExpires, c.Since)
+		c.Since = state.Approval.Expires
 		return c
 	case !state.Executable(r.Now):
 		return r.planCondition(conditionPlanPending, "MaintenanceWindow",
@@ -81,8 +82,8 @@ func (r row) installing() model.Condition {
 	case !state.Begun:
 		reason, message = "InstallPlanNotYetReconciled", name+" is on its way to the cluster"
 	}
-	if r.PlanReason != "" {
-		message = name + " waits: " + r.PlanReason
+	if r.PlanState.Blocked.Reason != "" {
+		message = name + " waits: " + r.PlanState.Blocked.Reason
 	}
 	return r.planCondition(conditionPlanPending, reason, message)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -17,6 +19,19 @@ func ready() row {
 		intent:        intent{Package: "etcd", Catalog: "fleet", SpecEvent: "spec"},
 		catalogStatus: catalogStatus{CatalogState: model.CatalogReady, CatalogEvent: "published", AnyCatalog: true},
 	}
+}
+
+// manual is a plan that a person has to approve.
+var manual = events.InstallPlanProposed{Plan: "p1", Name: "install-a", Approval: installplan.Manual}
+
+// planOf is a plan as its events make it, the last of which has an id.
+func planOf(t *testing.T, event string, payloads ...events.Payload) plan {
+	t.Helper()
+	s, err := installplan.Fold(payloads...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan{PlanID: "p1", PlanName: "install-a", PlanPhase: shownPhase(s), PlanEvent: event, PlanState: &s}
 }
 
 // TestConditions proves R-SUB §4.5: each condition with its reason, and the event that set it (R-SUB-40).
@@ -75,44 +90,36 @@ func TestConditions(t *testing.T) {
 		{
 			"its plan waits for approval",
 			func(r *row) {
-				r.plan = plan{PlanName: "install-a", PlanPhase: "RequiresApproval", PlanEvent: "proposed"}
+				r.plan = planOf(t, "proposed", manual)
 			},
 			[]want{healthy, {conditionPlanPending, "True", "RequiresApproval", "proposed"}},
 		},
 		{
 			"its plan was approved and not begun",
 			func(r *row) {
-				r.plan = plan{
-					PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &future,
-					PlanEvent: "approved",
-				}
+				r.plan = planOf(t, "approved", manual, events.InstallPlanApproved{Digest: "sha256:d", Expires: future})
 			},
 			[]want{healthy, {conditionPlanPending, "True", "InstallPlanNotYetReconciled", "approved"}},
 		},
 		{
 			"the approval expired before the first step",
 			func(r *row) {
-				r.plan = plan{
-					PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &past,
-					PlanEvent: "approved",
-				}
+				r.plan = planOf(t, "approved", manual, events.InstallPlanApproved{Digest: "sha256:d", Expires: past})
 			},
 			[]want{healthy, {conditionPlanPending, "True", "RequiresApproval", "approved"}},
 		},
 		{
 			"its plan has begun",
 			func(r *row) {
-				r.plan = plan{PlanName: "install-a", PlanPhase: "Installing", PlanBegun: true, PlanEvent: "started"}
+				r.plan = planOf(t, "started", manual, events.InstallPlanStarted{})
 			},
 			[]want{healthy, {conditionPlanPending, "True", "Installing", "started"}},
 		},
 		{
 			"its plan failed",
 			func(r *row) {
-				r.plan = plan{
-					PlanName: "install-a", PlanPhase: "Failed", PlanReason: "InstallComponentFailed",
-					PlanEvent: "failed",
-				}
+				r.plan = planOf(t, "failed", manual, events.InstallPlanStarted{},
+					events.InstallPlanFailed{Step: 1, Reason: "InstallComponentFailed"})
 			},
 			[]want{healthy, {conditionPlanFailed, "True", "InstallComponentFailed", "failed"}},
 		},
@@ -139,14 +146,11 @@ func TestConditions(t *testing.T) {
 func TestAnswerShowsThePlanAsItIsNow(t *testing.T) {
 	t.Parallel()
 	r := ready()
-	r.plan = plan{PlanID: "p1", PlanName: "install-a", PlanEvent: "superseded"}
+	r.plan = planOf(t, "superseded", manual, events.InstallPlanSuperseded{})
 	if s := r.answer(); s.Status.InstallPlan != nil {
 		t.Errorf("shown: %+v", s.Status.InstallPlan)
 	}
-	expired := noon
-	r.plan = plan{
-		PlanID: "p1", PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &expired,
-	}
+	r.plan = planOf(t, "approved", manual, events.InstallPlanApproved{Digest: "sha256:d", Expires: noon})
 	if s := r.answer(); s.Status.InstallPlan == nil || s.Status.InstallPlan.Phase != "RequiresApproval" {
 		t.Errorf("shown: %+v, want RequiresApproval", s.Status.InstallPlan)
 	}

@@ -4,10 +4,14 @@ package subscriptions
 
 import (
 	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
 // Name is the name of the projection.
@@ -24,14 +28,12 @@ const (
 // Projection folds what subscriptions ask for and what becomes of them: events of subscriptions, of their plans and
 // ClusterServiceVersions, and of catalogs.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 5, []string{subscriptions, csvs, catalogs, deprecated},
-		readmodel.On(created), readmodel.On(generated), readmodel.On(changed), readmodel.On(deleted),
-		readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed),
-		readmodel.On(resolved), readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved),
-		readmodel.On(planProposed), readmodel.On(planSuperseded), readmodel.On(planRejected),
-		readmodel.On(planApproved), readmodel.On(planStarted), readmodel.On(planBlocked), readmodel.On(planFinished),
-		readmodel.On(planFailed), readmodel.On(catalogAdded), readmodel.On(catalogRemoved),
-		readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))
+	return readmodel.Projection(Name, 6, []string{subscriptions, csvs, catalogs, deprecated},
+		append(readmodel.OnAll(events.KindInstallPlan, planEvent),
+			readmodel.On(created), readmodel.On(generated), readmodel.On(changed), readmodel.On(deleted),
+			readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed),
+			readmodel.On(resolved), readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved), readmodel.On(catalogAdded),
+			readmodel.On(catalogRemoved), readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))...)
 }
 
 // update changes the subscription of the event's subject; arguments count from $5.
@@ -64,25 +66,52 @@ func insert(ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, ge
 	}
 	return f.Exec(ctx, `insert into `+f.Table(subscriptions)+
 		` (tenant, cluster, namespace, name, package, channel, catalog, catalog_namespace, starting_csv,
-			approval, config, generated, current_csv, installed_csv, plan_id, plan_name, plan_generation, plan_phase, plan_reason, plan_event,
+			approval, config, generated, current_csv, installed_csv, plan_id, plan_name, plan_generation, plan_phase, plan_event,
 			failed_reason, failed_document, failed_event, created, updated, stream, version, spec_event, spec_since)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', '', $13, $13, $14, $15, $16, $13)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', $13, $13, $14, $15, $16, $13)`,
 		f.Tenant, cluster, namespace, name, s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV,
 		s.Approval, s.Config, generated, f.Time, f.Stream, f.Version, f.ID)
 }
 
 func changed(ctx context.Context, f readmodel.Fold, p events.SubscriptionChanged) error {
+	rollback, err := rollbackAfter(ctx, f, p)
+	if err != nil {
+		return err
+	}
 	s := p.Spec
 	return update(ctx, f,
 		`package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
-		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = '', rollback_to = ''`,
+		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = $15, rollback_to = $16`,
 		s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, f.Time, f.Version,
-		f.ID)
+		f.ID, rollback.From, rollback.To)
 }
 
 func rollbackRequested(ctx context.Context, f readmodel.Fold, p events.SubscriptionRollbackRequested) error {
-	return update(ctx, f, `rollback_from = $5, rollback_to = $6, updated = $7, version = $8`, p.From, p.To, f.Time,
-		f.Version)
+	rollback, err := rollbackAfter(ctx, f, p)
+	if err != nil {
+		return err
+	}
+	return update(ctx, f, `rollback_from = $5, rollback_to = $6, updated = $7, version = $8`, rollback.From, rollback.To,
+		f.Time, f.Version)
+}
+
+// rollbackAfter is the rollback that holds after an event, as the aggregate decides.
+func rollbackAfter(
+	ctx context.Context, f readmodel.Fold, p events.Payload,
+) (events.SubscriptionRollbackRequested, error) {
+	now := subscription.State{Created: true}
+	cluster, namespace, name, err := f.Scope()
+	if err != nil {
+		return now.Rollback, err
+	}
+	err = f.Tx.QueryRow(ctx, `select rollback_from, rollback_to from `+f.Table(subscriptions)+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		f.Tenant, cluster, namespace, name).Scan(&now.Rollback.From, &now.Rollback.To)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return now.Rollback, err
+	}
+	now, err = subscription.Evolve(now, p)
+	return now.Rollback, err
 }
 
 func metadataChanged(ctx context.Context, f readmodel.Fold, p events.SubscriptionMetadataChanged) error {

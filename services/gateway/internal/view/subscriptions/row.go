@@ -3,7 +3,6 @@ package subscriptions
 import (
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -21,8 +20,8 @@ const shownState = `case
 // removed counts where there is no other.
 const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
 	s.config, s.generated, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
-	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_reason, s.plan_event, s.plan_since,
-	s.plan_begun, s.plan_approval, s.plan_expires, s.plan_windows, now() as now,
+	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_event, s.plan_since,
+	case when s.plan_phase in ('Installing', 'Failed') then s.plan_state end as plan_state, now() as now,
 	s.failed_reason, s.failed_document, s.failed_event, s.failed_since, s.missing_event, s.missing_since,
 	s.spec_event, s.spec_since, s.installed_event, s.installed_since,
 	coalesce(h.state, '') as catalog_state, coalesce(h.reason, '') as catalog_reason, coalesce(h.event_id, '') as catalog_event, h.since as catalog_since,
@@ -88,13 +87,10 @@ type plan struct {
 	PlanName       string
 	PlanGeneration int64
 	PlanPhase      string
-	PlanReason     string
 	PlanEvent      string
 	PlanSince      *time.Time
-	PlanBegun      bool
-	PlanApproval   string
-	PlanExpires    *time.Time // of its approval
-	PlanWindows    []events.WindowGroup
+	// PlanState is read where more than the phase is shown: of plans that are Installing or Failed; nil else.
+	PlanState *installplan.State
 }
 
 // catalogStatus is how the catalog does that it names, as its cluster sees that.
@@ -108,16 +104,6 @@ type catalogStatus struct {
 	RevisionEvent  string // of the revision in service
 	RevisionSince  *time.Time
 	AnyCatalog     bool // the namespace sees one at all
-}
-
-// aggregate is the plan as far as it matters to what it waits for.
-func (p plan) aggregate() installplan.State {
-	s := installplan.State{Phase: installplan.Installing, Begun: p.PlanBegun}
-	s.Proposed.Approval, s.Proposed.Windows = p.PlanApproval, p.PlanWindows
-	if p.PlanExpires != nil {
-		s.Approval = installplan.Approval{Digest: "given", Expires: *p.PlanExpires}
-	}
-	return s
 }
 
 // answer is the subscription as the API shows it, without what stands outside the log.
@@ -146,8 +132,8 @@ func (r row) answer() model.Subscription {
 	s.Status.Conditions = r.conditions()
 	if r.PlanName != "" {
 		phase := r.PlanPhase
-		if installplan.Phase(phase) == installplan.Installing { // an approval that expired is void
-			phase = string(r.aggregate().PhaseAt(r.Now))
+		if r.PlanState != nil { // an approval that expired is void
+			phase = string(r.PlanState.PhaseAt(r.Now))
 		}
 		s.Status.InstallPlan = &model.PlanRef{
 			ID: r.PlanID, Name: r.PlanName, Generation: r.PlanGeneration, Phase: phase,
