@@ -48,6 +48,9 @@ func (t Tables) Name(table string) string {
 	return pgx.Identifier{t.schema, table}.Sanitize()
 }
 
+// Live are the tables that queries read.
+func (p Projection) Live() Tables { return p.tables(p.Schema) }
+
 func (p Projection) tables(schema string) Tables {
 	t := Tables{schema: schema, known: map[string]bool{}}
 	for _, name := range p.Tables {
@@ -98,7 +101,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 		d.Logger = slog.Default()
 	}
 	r := &Runner{p: p, d: d, changed: make(chan struct{})}
-	live := p.tables(p.Schema)
+	live := p.Live()
 	r.consumer = &bus.Consumer{
 		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
 		Begin:     r.begin,

@@ -1,0 +1,98 @@
+package clusters_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// TestReader: a report without a version keeps the last one, and an older holder does not take the epoch back; a
+// cluster that is registered again begins anew; a message is shown while there is a reason; other tenants see nothing.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, clusters.Projection())
+	r := &clusters.Reader{Pool: e.Pool}
+	fold := func(name string, p ...events.Payload) { e.Fold(events.KindCluster, name, p...) }
+	registered := func(name string) events.ClusterRegistered {
+		return events.ClusterRegistered{Name: name, Labels: map[string]string{"site": name}}
+	}
+	fold("harbour", registered("harbour"),
+		events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.1", HolderEpoch: 7},
+		events.ClusterObserved{State: "Unreachable", Reason: "NoReport", HolderEpoch: 3})
+	fold("pier", registered("pier"))
+	e.Exec(`insert into installer.messages (tenant, kind, subject, message)
+		values ('default', 'cluster', 'harbour', 'nobody answers'), ('default', 'cluster', 'pier', 'of long ago')
+		on conflict do nothing`)
+	get := func(name string) model.Cluster {
+		t.Helper()
+		c, err := r.Get(t.Context(), viewtest.Ann, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := get("harbour"); c.KubernetesVersion != "v1.34.1" || c.HolderEpoch != 7 || c.State != "Unreachable" ||
+		c.Message != "nobody answers" {
+		t.Errorf("observed: %+v", c)
+	}
+	if c := get("pier"); c.Message != "" {
+		t.Errorf("a cluster without trouble has the message %q", c.Message)
+	}
+	err := e.Pool.TenantTx(t.Context(), viewtest.Ann.Tenant, func(tx pgx.Tx) error {
+		none, err := clusters.Observed(t.Context(), tx, viewtest.Ann.Tenant, "none")
+		if none != (events.ClusterObserved{}) {
+			t.Errorf("observed of no cluster: %+v", none)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	names := func(who model.Caller, f model.ClusterFilter) (names []string) {
+		t.Helper()
+		f.Limit = 9
+		items, _, err := r.List(t.Context(), who, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range items {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	for _, c := range []struct {
+		name string
+		who  model.Caller
+		f    model.ClusterFilter
+		want []string
+	}{
+		{"all", viewtest.Ann, model.ClusterFilter{}, []string{"harbour", "pier"}},
+		{"by state", viewtest.Ann, model.ClusterFilter{State: "Unreachable"}, []string{"harbour"}},
+		{"by label", viewtest.Ann, model.ClusterFilter{Label: "site=pier"}, []string{"pier"}},
+		{
+			"behind one", viewtest.Ann,
+			model.ClusterFilter{Page: model.Page{After: []string{"harbour"}}},
+			[]string{"pier"},
+		},
+		{"of another tenant", viewtest.Eve, model.ClusterFilter{}, nil},
+	} {
+		if diff := cmp.Diff(c.want, names(c.who, c.f)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	fold("harbour", events.ClusterRemoved{Name: "harbour"})
+	if _, err := r.Get(t.Context(), viewtest.Ann, "harbour"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a removed cluster: %v", err)
+	}
+	fold("harbour", registered("harbour"))
+	if c := get("harbour"); c.KubernetesVersion != "" || c.HolderEpoch != 0 || c.State != model.ClusterRegistered {
+		t.Errorf("registered again: %+v", c)
+	}
+}

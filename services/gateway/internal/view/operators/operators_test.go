@@ -1,0 +1,127 @@
+package operators_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func phase(namespace, name, phase string) events.CSVPhaseChanged {
+	return events.CSVPhaseChanged{
+		Cluster: "harbour", Namespace: namespace, Name: name, Package: "tide", Phase: phase, Version: "1.0.0",
+	}
+}
+
+func fold(e *viewtest.Env, namespace, name string, p ...events.Payload) {
+	e.Fold(events.KindCSV, "harbour/"+namespace+"/"+name, p...)
+}
+
+// TestHistory: R-CSV-5: the newest transitions are kept, oldest first; flapping ends with the next transition; a
+// removed operator is gone.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	for i := range 25 {
+		fold(e, "ops", "tide.v1", phase("ops", "tide.v1", fmt.Sprintf("Phase%d", i)))
+	}
+	fold(e, "ops", "tide.v1", events.CSVFlapping{Changes: 9, Window: 60})
+	get := func() model.Operator {
+		t.Helper()
+		o, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := get()
+	if len(o.History) != 20 || o.History[0].Phase != "Phase5" || o.History[19].Phase != "Phase24" ||
+		o.History[19].Event != viewtest.Event(25) || !o.InstalledAt.Equal(viewtest.At(1)) || !o.Flapping {
+		t.Errorf("%d transitions, %+v", len(o.History), o)
+	}
+	fold(e, "ops", "tide.v1", phase("ops", "tide.v1", "Succeeded"))
+	if o := get(); o.Flapping {
+		t.Error("it flaps still after the next transition")
+	}
+	if _, err := r.Get(t.Context(), viewtest.Eve, "harbour", "ops", "tide.v1"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("another tenant reads it: %v", err)
+	}
+	fold(e, "ops", "tide.v1", events.CSVRemoved{Reason: "Deleted"})
+	if _, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a removed operator: %v", err)
+	}
+}
+
+// TestRemoval: R-UNI-1: each step of a removal replaces the one before, with what was asked; a reason goes with its
+// step.
+func TestRemoval(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	fold(e, "ops", "tide.v1", phase("ops", "tide.v1", "Succeeded"))
+	for _, step := range []struct {
+		event                events.Payload
+		phase, class, reason string
+	}{
+		{events.CSVRemovalRequested{Removal: "r1", CRDs: []string{"a.sea.test"}}, model.RemovalAsked, "", ""},
+		{
+			events.CSVRemovalBlocked{Removal: "r1", Class: "transient", Reason: "Away"},
+			model.RemovalBlocked,
+			"transient", "Away",
+		},
+		{events.CSVRemovalStarted{Removal: "r1"}, model.RemovalStarted, "", ""},
+		{events.CSVRemovalRefused{Removal: "r1", Reason: "PlanChanged"}, model.RemovalRefused, "", "PlanChanged"},
+	} {
+		fold(e, "ops", "tide.v1", step.event)
+		o, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1")
+		if err != nil || o.Removal == nil {
+			t.Fatalf("%s: %v, removal %v", step.phase, err, o.Removal)
+		}
+		if x := o.Removal; x.Phase != step.phase || x.Class != step.class || x.Reason != step.reason || x.ID != "r1" ||
+			!slices.Equal(x.CRDs, []string{"a.sea.test"}) || x.By != "ann" {
+			t.Errorf("%s: %+v", step.phase, x)
+		}
+	}
+}
+
+// TestServes: R-OG-25: operators of a namespace's one group serve its targets, or all namespaces; where there are two
+// groups nothing is served, since their plans wait.
+func TestServes(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection(), operatorgroups.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	group := func(namespace, name string, targets ...string) {
+		e.Fold(events.KindOperatorGroup, "harbour/"+namespace+"/"+name, events.OperatorGroupCreated{
+			Cluster: "harbour", Namespace: namespace, Name: name,
+			Spec: events.OperatorGroupSpec{TargetNamespaces: targets},
+		})
+	}
+	for _, ns := range []string{"all", "one", "two", "none"} {
+		fold(e, ns, "tide.v1", phase(ns, "tide.v1", "Succeeded"))
+	}
+	group("all", "g")
+	group("one", "g", "app")
+	group("two", "g", "app")
+	group("two", "h", "app")
+	for serves, want := range map[string][]string{
+		"app": {"all", "one"}, "else": {"all"}, "": {"all", "none", "one", "two"},
+	} {
+		items, _, err := r.List(t.Context(), viewtest.Ann, model.OperatorFilter{
+			Serves: serves, Page: model.Page{Limit: 9},
+		})
+		var got []string
+		for _, o := range items {
+			got = append(got, o.Namespace)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q is served from %q, %v, want %q", serves, got, err, want)
+		}
+	}
+}
