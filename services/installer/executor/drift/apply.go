@@ -10,13 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/compare"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/executor/objects"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
@@ -62,10 +59,7 @@ func (w worker) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// corrects reports whether drift is put right.
-func (w worker) corrects() bool {
-	return w.Snapshot.Wanted.Settings.WithDefaults().Drift == events.DriftCorrect && w.Stopped() == nil
-}
+func (w worker) corrects() bool { return corrects(w.Snapshot.Wanted.Settings, w.Stopped() != nil) }
 
 // compareMoved compares what moved of one operator, as long as any are left for this reconcile.
 func (w worker) compareMoved(ctx context.Context, m *scope.Operator, s scope.RenderTarget,
@@ -199,9 +193,8 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	}
 	if live != nil {
 		compare.LeaveReplicas(want, live)
-		if live.GetAnnotations()[scope.AnnotationPlan] != s.Plan && lastCounts(o, live) ||
-			compare.Holds(want.Object, live.Object) {
-			return w.steady(live) // of these the one who wrote it last is the owner of its body
+		if settled(o, live, want, s.Plan) {
+			return w.steady(live)
 		}
 		would, err := w.Env.Client.WouldApply(ctx, want, w.Manager(s.Bundle.Package))
 		if err != nil { // it differs, and what would come of a write is not known
@@ -216,9 +209,7 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	}
 	w.Env.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace",
 		w.Namespace, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
-	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that
-	// says so.
-	if w.corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
+	if putsRight(w.corrects(), live == nil, o.GVK) {
 		return w.correct(ctx, m, s, o, found)
 	}
 	// It may be what an operator requires.
@@ -270,9 +261,7 @@ func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render
 		return false, err
 	}
 	if holder == nil {
-		fell := live != nil && objects.Owned(live) && live.GetAnnotations()[scope.AnnotationPlan] == s.Plan &&
-			live.GetAnnotations()[scope.AnnotationDigest] != want.GetAnnotations()[scope.AnnotationDigest]
-		if !fell || w.Stopped() != nil {
+		if !fell(live, want, s.Plan) || w.Stopped() != nil {
 			return false, nil
 		}
 		_, err := w.Objects.In(w.Scope).Reapply(ctx, s, o)
@@ -286,18 +275,4 @@ func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render
 	}
 	_, err = w.Objects.In(w.Scope).Reapply(ctx, s, o)
 	return err == nil, err
-}
-
-// lastCounts reports an object that others may have written by right, and of which no form is anybody's: what is the
-// cluster's and no operator owns, such as a definition, or an account that bears another operator's name.
-func lastCounts(o render.Object, live *unstructured.Unstructured) bool {
-	if preflight.Formed(o) {
-		return false
-	}
-	if o.Namespace == "" {
-		return true
-	}
-	by := kube.OwnerOf(live)
-	return render.Shared(o.GVK) && by != kube.Operator{} &&
-		by != kube.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
 }

@@ -37,7 +37,7 @@ func rbac(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}
 }
 
-// Targets is the set of rights that the operators of a namespace have in its targets (R-OG-44). Those of operators
+// TargetSet is the set of rights that the operators of a namespace have in its targets (R-OG-44). Those of operators
 // that are being uninstalled are left: such a one may still need them.
 func TargetSet(namespace string, want []render.Object, leave ...string) Set {
 	return Set{
@@ -67,7 +67,7 @@ func Namespaces(labels map[string]map[string]string) []Namespace {
 	return out
 }
 
-// Roles is the set of aggregating roles of the group of a namespace (R-OG-40).
+// RoleSet is the set of aggregating roles of the group of a namespace (R-OG-40).
 func RoleSet(namespace string, want []render.Object) Set {
 	return Set{
 		Name: "group/" + namespace, Namespace: namespace, Want: want,
@@ -76,7 +76,7 @@ func RoleSet(namespace string, want []render.Object) Set {
 	}
 }
 
-// APIs is the set of roles of the APIs that a namespace's operators provide (R-OG-42). Operators of other namespaces
+// APISet is the set of roles of the APIs that a namespace's operators provide (R-OG-42). Operators of other namespaces
 // may provide the same ones.
 func APISet(namespace string, want []render.Object) Set {
 	return Set{

@@ -95,22 +95,16 @@ func (w worker) act(ctx context.Context) (acted bool, err error) {
 }
 
 func (w worker) actOne(ctx context.Context, m *scope.Operator) (acted bool, err error) {
-	if m.Status.Phase != csv.PhaseDeleting && w.Attempts.Waits(m.Name(), scope.PartPhase) {
-		// a phase whose writing failed may have been written all the same: it is read again before it is acted on
-		return false, nil
-	}
-	switch m.Status.Phase {
-	case csv.PhaseInstallReady:
-		if w.Snapshot.Executions.Planned(m.Name()) {
-			return false, nil // its plan is about to write the Deployments
-		}
+	unsure := m.Status.Phase != csv.PhaseDeleting && w.Attempts.Waits(m.Name(), scope.PartPhase)
+	switch asks(m.Status.Phase, w.Snapshot.Executions.Planned(m.Name()), unsure) {
+	case actRepair:
 		return w.repair(ctx, m)
-	case csv.PhaseInstalling, csv.PhaseFailed:
+	case actCarryOn:
 		return w.carryOn(ctx, m)
-	case csv.PhaseDeleting:
+	case actRemove:
 		err = w.removeReplaced(ctx, m)
 		return err == nil, err
-	default:
+	case actNothing:
 	}
 	return false, nil
 }

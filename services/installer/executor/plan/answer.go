@@ -28,7 +28,7 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 			obstacles = append(obstacles, protocol.Obstacle{Class: f.Class, Reason: f.Reason, Message: f.Message})
 		}
 	}
-	note(w.checkGroup())
+	note(checkGroup(w.Snapshot.Wanted))
 	r, f := w.Open(ctx, p, w.Snapshot.Executions.Of(p.ID))
 	if f != nil {
 		note(f)

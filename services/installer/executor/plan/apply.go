@@ -42,7 +42,7 @@ func (w worker) begin(ctx context.Context, p protocol.Plan) (waiting *run, err e
 		return nil, nil
 	}
 	begun := x != nil && x.Status.Begun
-	if f := w.admit(p, begun); f != nil {
+	if f := w.admission().decide(p, begun); f != nil {
 		return nil, logs.Block(ctx, p, x, f)
 	}
 	if x, err = w.stillFor(ctx, x); err != nil {
@@ -72,6 +72,13 @@ func (w worker) begin(ctx context.Context, p protocol.Plan) (waiting *run, err e
 	overlay.Expect(w.Scope, w.Objects.Overlays(w.Scope), r)
 	w.Group.Busy(w.Scope)
 	return w.proceed(ctx, p, &run{Plan: r, log: x, batch: x.Status.Taken(), resumed: true, passed: map[string]bool{}})
+}
+
+func (w worker) admission() admission {
+	return admission{
+		snapshot: &w.Snapshot, logs: w.Logs.Config, seen: w.Env.Seen(w.Namespace), stopped: w.Stopped(),
+		now: w.Env.Now(),
+	}
 }
 
 // proceed takes the steps of a plan that are not done.

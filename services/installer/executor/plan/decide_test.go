@@ -23,14 +23,14 @@ func TestAdmit(t *testing.T) {
 	stop := &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonStopped}
 	for name, c := range map[string]struct {
 		grant   func(*protocol.Grant)
-		scope   func(*scope.Scope)
+		read    func(*scope.Snapshot)
 		stopped bool
 		begun   bool
 		want    string
 	}{
 		"as granted": {},
 		"a record that has gone back": {
-			scope: func(s *scope.Scope) { s.Snapshot.RecordBehind = true }, begun: true,
+			read: func(s *scope.Snapshot) { s.RecordBehind = true }, begun: true,
 			want: failure.ReasonBehind,
 		},
 		"the stop switch": {stopped: true, begun: true, want: failure.ReasonStopped},
@@ -52,16 +52,16 @@ func TestAdmit(t *testing.T) {
 		},
 		"expired, but begun": {grant: func(g *protocol.Grant) { g.Expires = now }, begun: true},
 		"no operator group": {
-			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 0 },
-			want:  failure.ReasonNoGroup,
+			read: func(s *scope.Snapshot) { s.Wanted.OperatorGroups = 0 },
+			want: failure.ReasonNoGroup,
 		},
 		"no operator group any more": {
-			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 0 },
+			read:  func(s *scope.Snapshot) { s.Wanted.OperatorGroups = 0 },
 			begun: true, want: failure.ReasonNoGroup,
 		},
 		"several operator groups": {
-			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroups = 2 },
-			want:  failure.ReasonManyGroups,
+			read: func(s *scope.Snapshot) { s.Wanted.OperatorGroups = 2 },
+			want: failure.ReasonManyGroups,
 		},
 		"another account": {
 			grant: func(g *protocol.Grant) { g.Account = "deployer" },
@@ -70,11 +70,12 @@ func TestAdmit(t *testing.T) {
 		"another account, for what has begun": {grant: func(g *protocol.Grant) { g.Account = "deployer" }, begun: true},
 		"the account that the group names": {
 			grant: func(g *protocol.Grant) { g.Account = "deployer" },
-			scope: func(s *scope.Scope) { s.Snapshot.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" },
+			read:  func(s *scope.Snapshot) { s.Wanted.OperatorGroup.Spec.ServiceAccountName = "deployer" },
 		},
 		"Chandler's own namespace": {
 			grant: func(g *protocol.Grant) { g.Namespace = kube.SystemNamespace },
-			scope: func(s *scope.Scope) { s.Namespace = kube.SystemNamespace }, want: failure.ReasonReserved,
+			read:  func(s *scope.Snapshot) { s.Wanted.Scope.Namespace = kube.SystemNamespace },
+			want:  failure.ReasonReserved,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,24 +91,20 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := &scope.Env{
-				Now: func() time.Time { return now }, Seen: func(string) kube.Seen { return kube.Seen{} },
-				Stop: func(string) *failure.Failure {
-					if c.stopped {
-						return stop
-					}
-					return nil
+			a := admission{
+				snapshot: &scope.Snapshot{
+					Wanted: protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, OperatorGroups: 1},
 				},
+				logs: steplog.Config{GrantKey: key.Public().(ed25519.PublicKey), ClusterID: "c"}, now: now,
 			}
-			sc := scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, OperatorGroups: 1}, nil,
-				time.Hour)
-			if c.scope != nil {
-				c.scope(sc)
+			if c.stopped {
+				a.stopped = stop
 			}
-			logs := steplog.New(steplog.Config{GrantKey: key.Public().(ed25519.PublicKey), ClusterID: "c"})
-			w := worker{Stage: New(Deps{Logs: logs}), Scope: sc}
+			if c.read != nil {
+				c.read(a.snapshot)
+			}
 			got := ""
-			if f := w.admit(protocol.Plan{ID: "p", Digest: "d", Grant: grant}, c.begun); f != nil {
+			if f := a.decide(protocol.Plan{ID: "p", Digest: "d", Grant: grant}, c.begun); f != nil {
 				got = f.Reason
 			}
 			if got != c.want {

@@ -253,7 +253,7 @@ func (w worker) put(ctx context.Context, o writing) (applied *unstructured.Unstr
 	}
 	w.Left(applied)
 	if body.GetKind() == kube.GVKInstalledOperator.Kind {
-		w.Snapshot.Installed.Forget() // it goes alone, so nobody else reads this now
+		w.Forget() // it goes alone, so nobody else reads this now
 	}
 	return applied, false, w.Env.Points.At("applied")
 }

@@ -18,7 +18,7 @@ type Installed struct {
 }
 
 // Operator is the operator of a name, nil where there is none.
-func (i *Installed) Operator(name string) *Operator {
+func (i Installed) Operator(name string) *Operator {
 	n := slices.IndexFunc(i.Operators, func(m *Operator) bool { return m.Name() == name })
 	if n < 0 {
 		return nil
@@ -27,7 +27,7 @@ func (i *Installed) Operator(name string) *Operator {
 }
 
 // Lives reports a ClusterServiceVersion that is there, whether it can be read or not.
-func (i *Installed) Lives(name string) bool {
+func (i Installed) Lives(name string) bool {
 	if _, ok := i.Unreadable[name]; ok {
 		return true
 	}
@@ -35,10 +35,7 @@ func (i *Installed) Lives(name string) bool {
 }
 
 // Everybody are the operators, and those that are being uninstalled: they are shown until they are gone.
-func (i *Installed) Everybody() []*Operator { return slices.Concat(i.Operators, i.Uninstalling) }
-
-// Forget has the operators read again before somebody needs them.
-func (i *Installed) Forget() { i.Loaded = false }
+func (i Installed) Everybody() []*Operator { return slices.Concat(i.Operators, i.Uninstalling) }
 
 // InstalledOf are operators that were read. Those that are leaving, as the step logs say, nobody follows any more.
 func InstalledOf(operators []*Operator, logs Executions) Installed {
@@ -50,8 +47,8 @@ func InstalledOf(operators []*Operator, logs Executions) Installed {
 }
 
 // Without are the operators with those that the step logs have leave by now among the ones that are being uninstalled.
-func (i *Installed) Without(logs Executions) Installed {
-	next := *i
+func (i Installed) Without(logs Executions) Installed {
+	next := i
 	next.Operators, next.Uninstalling = nil, slices.Clone(i.Uninstalling)
 	for _, m := range i.Operators {
 		if logs.Leaving(m.Name()) {

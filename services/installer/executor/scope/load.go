@@ -49,6 +49,9 @@ func (sc *Scope) Load(ctx context.Context) error {
 	return nil
 }
 
+// Forget has the operators read again before the phases are reconciled.
+func (sc *Scope) Forget() { sc.Snapshot.Installed.Loaded = false }
+
 // SetUninstalling takes operators that are leaving by now out of those that are followed.
 func (sc *Scope) SetUninstalling() {
 	sc.Snapshot.Installed = sc.Snapshot.Installed.Without(sc.Snapshot.Executions)

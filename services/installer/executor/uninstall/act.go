@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,33 +18,6 @@ import (
 
 // parallelDeletes is how many objects are deleted at a time.
 const parallelDeletes = 4
-
-// Log is the plan as entries of a step log, none of them done. Those of one index go together.
-func (f Found) Log(epoch int64, now time.Time) []kube.Step {
-	var out []kube.Step
-	for i, s := range f.Plan.Steps {
-		for _, o := range s.Objects {
-			out = append(out, kube.Step{
-				Index: i + 1, Action: s.Action, Group: o.Group, Version: o.Version, Kind: o.Kind,
-				Namespace: o.Namespace, Name: o.Name, UID: f.UIDs[o], Epoch: epoch, Time: now,
-			})
-		}
-	}
-	return out
-}
-
-// Next are the first entries that go together and are not done; empty at the end. They are part of what is given.
-func Next(steps []kube.Step) []kube.Step {
-	from := slices.IndexFunc(steps, func(s kube.Step) bool { return s.State != kube.StepDone })
-	if from < 0 {
-		return nil
-	}
-	steps = steps[from:]
-	if n := slices.IndexFunc(steps, func(s kube.Step) bool { return s.Index != steps[0].Index }); n >= 0 {
-		steps = steps[:n]
-	}
-	return steps
-}
 
 // Remover act in a cluster; At is called before and after each effect. Everything can be done again.
 type Remover struct {
@@ -213,4 +185,18 @@ func (h Remover) Spare(ctx context.Context, q Question, steps []kube.Step) (
 		spared = append(spared, now.Plan.Stays[i])
 	}
 	return doomed, spared, nil
+}
+
+// FilterCurrent keeps of what is to go what removing the operator would remove now, too: the log says what was looked
+// at, and is no reason by itself to delete anything.
+func (h Remover) FilterCurrent(ctx context.Context, q Question, steps []kube.Step) ([]kube.Step, error) {
+	asked := q.CRDs
+	if len(asked) > 0 { // one that is gone by now is no mistake of who asked for it
+		q.CRDs = []string{removal.All}
+	}
+	now, err := Find(ctx, h.Client, q)
+	if err != nil {
+		return nil, err
+	}
+	return now.of(steps, asked), nil
 }

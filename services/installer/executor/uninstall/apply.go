@@ -32,28 +32,9 @@ const (
 	finalizersNextSteps = ": they end what the operator has to end; see its log, or why it does not run"
 )
 
-// asPlan is a removal as the log of executions, back-off and reports know a plan.
-func asPlan(r protocol.Removal) protocol.Plan {
-	return protocol.Plan{ID: r.ID, Name: removalNamePrefix + r.CSV}
-}
-
-// removals are those that were asked for, oldest first, and those that were begun and that nobody asks for any more:
-// what was begun is brought to its end.
-func (w worker) removals() []protocol.Removal {
-	out := slices.Clone(w.Snapshot.Wanted.Removals)
-	for _, x := range w.Snapshot.Executions {
-		r := x.Spec.Removal
-		if r != nil && !scope.Ended(x) && !slices.ContainsFunc(
-			out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
-			out = append(out, *r)
-		}
-	}
-	return out
-}
-
 // all carries every removal as far as it goes now.
 func (w worker) all(ctx context.Context) error {
-	list := w.removals()
+	list := removals(&w.Snapshot)
 	if len(list) == 0 || w.Snapshot.RecordBehind {
 		return nil
 	}
@@ -91,7 +72,7 @@ func (w worker) one(ctx context.Context, r protocol.Removal) error {
 	var f *failure.Failure
 	var err error
 	if x == nil || !x.Status.Begun {
-		if f = w.checkGrant(r); f != nil {
+		if f = checkGrant(r, w.Logs.Config, w.Namespace, w.Env.Now()); f != nil {
 			return w.Logs.In(w.Scope).Block(ctx, p, x, f)
 		}
 		x, f, err = w.beginRemoval(ctx, r, x)
@@ -131,7 +112,7 @@ func (w worker) removalError(ctx context.Context, err error) failure.Failure {
 func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Execution) (
 	*kube.Execution, *failure.Failure, error,
 ) {
-	if f := w.busy(r); f != nil {
+	if f := busy(&w.Snapshot, r); f != nil {
 		return x, f, nil
 	}
 	found, err := Find(ctx, w.Client, w.question(r))
@@ -171,26 +152,6 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 	}
 	w.Env.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.Namespace, "steps", len(x.Status.Steps))
 	return x, nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal begun")
-}
-
-// busy: an operator that is on its way in, or out already, is not removed beside that.
-func (w worker) busy(r protocol.Removal) *failure.Failure {
-	if x := w.Snapshot.Executions.UnderWay(r.CSV); x != nil && !w.Snapshot.Stuck(x) {
-		return &failure.Failure{
-			Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true,
-			Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended",
-		}
-	}
-	if i := slices.IndexFunc(w.Snapshot.Installed.Operators,
-		func(m *scope.Operator) bool { return m.CSV.Spec.Replaces == r.CSV }); i >= 0 {
-		next := w.Snapshot.Installed.Operators[i].Name()
-		return &failure.Failure{
-			Class: failure.Conflict, Reason: reasonReplacing, Quick: true,
-			Message: next + " takes the place of " + r.CSV +
-				", which goes when that has succeeded: to have neither, uninstall " + next,
-		}
-	}
-	return nil
 }
 
 // uninstall carries out what is not Done, batch by batch. One write of the log ends a batch and takes the next.
@@ -400,7 +361,7 @@ func (w worker) checkSame(ctx context.Context, r protocol.Removal, x *kube.Execu
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother,
 		removal.ChangedMessage(r.CSV), w.Env.Now().UTC()
-	w.Snapshot.Installed.Forget()
+	w.Forget()
 	w.Attempts.Soon(time.Millisecond)
 	return w.Objects.In(w.Scope).SaveLog(ctx, x, "removal refused")
 }

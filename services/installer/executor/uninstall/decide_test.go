@@ -52,7 +52,7 @@ func TestBusy(t *testing.T) {
 			next.CSV.Spec.Replaces = c.replaces
 			w.Snapshot.Installed = scope.InstalledOf([]*scope.Operator{next}, nil)
 			got := ""
-			if f := w.busy(protocol.Removal{CSV: "tide.v1"}); f != nil {
+			if f := busy(&w.Snapshot, protocol.Removal{CSV: "tide.v1"}); f != nil {
 				got = f.Reason
 			}
 			if got != c.want {
@@ -75,7 +75,7 @@ func TestRemovals(t *testing.T) {
 		log("ended", protocol.PlanFinished), &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p"}})
 	w.Snapshot.Wanted.Removals = []protocol.Removal{{ID: "asked"}, {ID: "new"}}
 	got := ""
-	for _, r := range w.removals() {
+	for _, r := range removals(&w.Snapshot) {
 		got += r.ID + " "
 	}
 	if got != "asked new begun " {
