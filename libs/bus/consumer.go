@@ -55,6 +55,8 @@ type Consumer struct {
 	Begin func(ctx context.Context, tx pgx.Tx) error
 	// Committed, where set, is called after each transaction that moved the checkpoint.
 	Committed func(at events.Position)
+	// Failed, where set, is called after each poll that failed.
+	Failed func()
 	// Logger receives changes of state; slog.Default where nil.
 	Logger *slog.Logger
 

@@ -25,8 +25,11 @@ func (c *Consumer) note(ctx context.Context, o outcome) {
 	c.status.Position, c.status.Lag, c.status.Parked = o.at, lag, o.parked
 }
 
-// report logs a failure when it begins, changes or ends, and keeps it for Status.
+// report logs a failure when it begins, changes or ends, keeps it for Status and says it to Failed.
 func (c *Consumer) report(ctx context.Context, err error) {
+	if err != nil && c.Failed != nil {
+		c.Failed()
+	}
 	var unknown *events.UnknownTypeError
 	stopped, failing := "", ""
 	switch {

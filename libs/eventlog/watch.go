@@ -64,7 +64,8 @@ func (l *Log) listen(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, "listen "+sequencedChannel+"; listen "+awaitedChannel); err != nil {
 		return pg.Err(err)
 	}
-	l.wake() // what happened while nobody listened
+	l.wake()       // what happened while nobody listened
+	defer l.wake() // without the connection, who reads finds out at once whether the database is away
 	for {
 		n, err := conn.Conn().WaitForNotification(ctx)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +26,8 @@ type Querier interface {
 type Pool struct {
 	*pgxpool.Pool
 	log *slog.Logger
+	// connected counts connections.
+	connected atomic.Int64
 }
 
 // How a pool waits for a database that is away at start: quickly at first, then rarely enough that a
@@ -45,17 +48,25 @@ func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "read the database URL")
 	}
 	o.apply(cfg)
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
+	p := &Pool{log: o.log}
+	cfg.AfterConnect = func(context.Context, *pgx.Conn) error {
+		p.connected.Add(1)
+		return nil
+	}
+	if p.Pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, Err(err)
 	}
-	p := &Pool{Pool: pool, log: o.log}
 	if err := p.await(ctx, cfg.ConnConfig); err != nil {
-		pool.Close()
+		p.Close()
 		return nil, err
 	}
 	return p, nil
 }
+
+// Connected is how many connections the pool has made so far. A server that has crashed or was replaced may have lost
+// commits that did not wait for the disk. It can only be read on a connection that is newer, and that is counted here
+// before anything is read on it: what was read while the count was lower is to be read again.
+func (p *Pool) Connected() int64 { return p.connected.Load() }
 
 // await pings until the database answers.
 func (p *Pool) await(ctx context.Context, cfg *pgx.ConnConfig) error {

@@ -87,10 +87,17 @@ type Runner struct {
 	d        Deps
 	consumer *bus.Consumer
 
-	mu      sync.Mutex
-	at      events.Position
-	changed chan struct{} // closed and replaced when at moves
+	mu sync.Mutex
+	// at is the checkpoint as it was read or committed when the pool had made this many connections. It may be ahead
+	// of the stored one after a crash of the server, so that it holds for that many connections alone.
+	at        events.Position
+	connected int64
+	begun     int64         // connections when the transaction began whose commit moves the checkpoint
+	changed   chan struct{} // closed and replaced when at moves
 }
+
+// unknown is the number of connections of a position that does not hold.
+const unknown = -1
 
 // New checks a projection and returns its runner.
 func New(p Projection, d Deps) (*Runner, error) {
@@ -100,12 +107,13 @@ func New(p Projection, d Deps) (*Runner, error) {
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
-	r := &Runner{p: p, d: d, changed: make(chan struct{})}
+	r := &Runner{p: p, d: d, connected: unknown, changed: make(chan struct{})}
 	live := p.Live()
 	r.consumer = &bus.Consumer{
 		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
 		Begin:     r.begin,
 		Committed: r.moved,
+		Failed:    r.forget,
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 			return p.Apply(ctx, tx, live, e)
 		},
@@ -174,6 +182,9 @@ func (r *Runner) otherVersion(ctx context.Context) (bool, error) {
 // begin stops a replica whose version another has overtaken: both would write the same tables. The commit does not wait
 // for the disk: after a crash tables and checkpoint are where they were together, and go on from there.
 func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
+	r.mu.Lock()
+	r.begun = r.d.Pool.Connected()
+	r.mu.Unlock()
 	var newer int
 	var off string
 	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0),
@@ -192,55 +203,73 @@ func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 func (r *Runner) moved(at events.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.at = at
+	r.at, r.connected = at, r.begun
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+// forget takes back the position in memory: what made a poll fail may have been the end of the server.
+func (r *Runner) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.connected = unknown
 }
 
 // pollEvery is how often Wait reads the checkpoint in case another replica moves it.
 const pollEvery = 5 * time.Millisecond
 
-// Wait returns when the read model holds everything up to min, or errs.Unavailable after the timeout.
+// Wait returns when the read model holds everything up to atLeast, or errs.Unavailable after the timeout.
+//
+// It answers from memory for as long as the pool makes no connection and no poll fails, and else from the stored
+// checkpoint: after a crash the tables may be behind what was committed before, until they are folded again. Who reads
+// them next reads on the same pool, on a connection that was there before or was counted.
 func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t := time.NewTicker(pollEvery)
 	defer t.Stop()
-	for {
-		r.mu.Lock()
-		at, changed := r.at, r.changed
-		r.mu.Unlock()
-		if !at.Less(atLeast) {
+	for failed := false; ; {
+		at, holds, changed := r.known()
+		if holds && !at.Less(atLeast) {
 			return nil
 		}
-		select {
-		case <-changed:
-			continue
-		case <-t.C:
-		case <-ctx.Done():
-			return errs.New(errs.Unavailable, "read model %s is at position %s, not yet at %s", r.p.Name, at, atLeast)
+		if holds || failed {
+			select {
+			case <-changed:
+				continue
+			case <-t.C:
+			case <-ctx.Done():
+				return errs.New(errs.Unavailable, "read model %s is at position %s, not yet at %s", r.p.Name, at,
+					atLeast)
+			}
 		}
-		at, err := r.checkpoint(ctx)
-		if err != nil {
-			continue // the wait is bounded; whoever reads next reports that the database is away
-		}
-		r.seen(at)
+		failed = r.read(ctx) != nil // the wait is bounded; whoever reads next reports that the database is away
 	}
 }
 
-// seen keeps a position that was read; another replica may have moved the checkpoint.
-func (r *Runner) seen(at events.Position) {
+// known is the position in memory, whether it holds, and what is closed when it moves.
+func (r *Runner) known() (at events.Position, holds bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at.Less(at) {
-		r.at = at
-	}
+	return r.at, r.connected == r.d.Pool.Connected(), r.changed
 }
 
-func (r *Runner) checkpoint(ctx context.Context) (at events.Position, err error) {
-	err = r.d.Pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+// read reads the stored checkpoint, which another replica may have moved.
+func (r *Runner) read(ctx context.Context) error {
+	connected := r.d.Pool.Connected() // before: the query may make a connection
+	var at events.Position
+	err := r.d.Pool.QueryRow(ctx, `select coalesce(max(epoch), 0), coalesce(max(position), 0)
+		from eventlog.checkpoints where consumer = $1 and tenant = $2`,
 		r.p.consumer(), events.AllTenants).Scan(&at.Epoch, &at.N)
-	return at, pg.Err(err)
+	if err != nil {
+		return pg.Err(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.connected < connected || r.connected == connected && r.at.Less(at) {
+		r.at, r.connected = at, connected
+	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) {

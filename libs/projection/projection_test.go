@@ -27,6 +27,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds every wait of these tests.
 const patience = 60 * time.Second
 
+// tables are those of the projection.
+const tables = `create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
+	create table public.totals (tenant text primary key, n int not null);
+	grant select, insert, update, delete on public.catalogs, public.totals to public`
+
 type env struct {
 	t    *testing.T
 	pool *pg.Pool
@@ -36,10 +41,7 @@ type env struct {
 func setup(t *testing.T) *env {
 	t.Helper()
 	d := pgtest.DB(t)
-	if _, err := d.Pool(t, "admin").Exec(t.Context(),
-		`create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
-		create table public.totals (tenant text primary key, n int not null);
-		grant select, insert, update, delete on public.catalogs, public.totals to public`); err != nil {
+	if _, err := d.Pool(t, "admin").Exec(t.Context(), tables); err != nil {
 		t.Fatal(err)
 	}
 	e := &env{t: t, pool: d.Pool(t, "gateway")}
