@@ -171,11 +171,11 @@ func (b *Bus) subscribeHints() error {
 	return errs.Wrap(errs.Unavailable, err, "subscribe to hints")
 }
 
-// Hints returns a channel that gets a value when there may be news in the log. It has room for one: a
+// Hints returns a channel that gets a value when there may be news in the log. Its buffer is one: a
 // reader that is busy finds at most one waiting, whatever came meanwhile. stop ends it.
 func (b *Bus) Hints() (c <-chan struct{}, stop func()) { return b.hints.add() }
 
-// fanout wakes any number of waiters, each at most once until it looks.
+// fanout wakes any number of waiters, each at most once until it has read.
 type fanout struct {
 	mu   sync.Mutex
 	next int
@@ -205,7 +205,7 @@ func (f *fanout) wakeAll() {
 	}
 }
 
-// signal wakes the reader of a channel with room for one; a reader that was woken already stays so.
+// signal wakes the reader of a channel with a buffer of one; a reader that is already woken stays so.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -21,7 +21,7 @@ const (
 	// defaultBatch is how many events one transaction takes: enough that the commit's price is shared,
 	// few enough that a failing event costs little to find.
 	defaultBatch = 256
-	// pollEvery is how often a consumer looks with no hint at all, so that losing every hint costs a second.
+	// pollEvery is how often a consumer reads the log without any hint, so that losing every hint costs a second.
 	pollEvery = time.Second
 	// errorFirst and errorMax bound the pause after a transient failure; it doubles.
 	errorFirst = 100 * time.Millisecond
@@ -42,7 +42,7 @@ type Consumer struct {
 	// Bus wakes the consumer by hints; nil is allowed.
 	Bus *Bus
 	// Types are the event types that Handle gets; nil is all. A type unknown to this binary stops the
-	// consumer if it stands in a kind of stream that one of Types stands in: it may be a newer version.
+	// consumer if its kind of stream also has one of Types: it may be a newer version.
 	Types []events.Type
 	// Batch bounds the events of one transaction; 0 is defaultBatch.
 	Batch int
@@ -65,7 +65,7 @@ type Consumer struct {
 	tries  map[events.Position]int
 }
 
-// Status is where a consumer stands, for readiness and people.
+// Status is the state of a consumer, for readiness and people.
 type Status struct {
 	Position events.Position
 	// Lag is how many positions the log's head is ahead, as of the last poll.
@@ -78,15 +78,15 @@ type Status struct {
 	Parked int
 }
 
-// Status says where the consumer stands.
+// Status returns the present state.
 func (c *Consumer) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.status
 }
 
-// Check is nil while the consumer goes on; otherwise it says what it cannot pass. Parked streams do not
-// make a service unready: everything else goes on.
+// Check is nil while the consumer makes progress; otherwise the error says what it cannot pass. Parked streams do not
+// make a service unready: everything else continues.
 func (c *Consumer) Check(context.Context) error {
 	if s := c.Status(); s.Stopped != "" {
 		return errs.New(errs.Unavailable, "consumer %s stopped at %s: %s", c.Name, s.Position, s.Stopped)
@@ -114,7 +114,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if err != nil {
 			wait = backoff(failures, errorFirst, errorMax)
 			failures++
-			changed, hints = nil, nil // what failed is not helped by more news
+			changed, hints = nil, nil // more news does not help what failed
 		} else {
 			failures = 0
 		}
@@ -124,7 +124,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return nil
 }
 
-// poll takes a batch where there is news; a consumer at rest costs one small read.
+// poll handles a batch if there is news; an idle consumer costs one small read.
 func (c *Consumer) poll(ctx context.Context) (more bool, err error) {
 	if s := c.Status(); s.Parked == 0 && s.Stopped == "" && s.Position.N > 0 {
 		rest, err := c.atRest(ctx, s.Position)
@@ -135,8 +135,8 @@ func (c *Consumer) poll(ctx context.Context) (more bool, err error) {
 	return c.step(ctx)
 }
 
-// atRest reports whether both the log and the stored checkpoint end at pos. Memory alone does not tell: a
-// record that lost commits takes the checkpoint back, and may have come to the same head again since.
+// atRest reports whether both the log and the stored checkpoint end at pos. Memory alone does not show that: a
+// log that lost commits takes the checkpoint back, and may have come to the same head again since.
 func (c *Consumer) atRest(ctx context.Context, pos events.Position) (bool, error) {
 	var head, stored events.Position
 	err := c.Pool.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
@@ -304,7 +304,7 @@ func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked map[
 // Filter is what the consumer reads of the log.
 func (c *Consumer) Filter() eventlog.Filter { return eventlog.Filter{Types: c.Types, Kinds: c.kinds()} }
 
-// kinds are the kinds of stream that Types stand in; nil for all.
+// kinds are the kinds of stream of Types; nil for all.
 func (c *Consumer) kinds() []events.Kind {
 	var kinds []events.Kind
 	for _, t := range c.Types {
@@ -352,7 +352,7 @@ func (c *Consumer) hints() (<-chan struct{}, func()) {
 	return c.Bus.Hints()
 }
 
-// rehint takes up hints again that were put aside after a failure.
+// rehint follows hints again that a failure switched off.
 func (c *Consumer) rehint(hints <-chan struct{}, stop func()) (<-chan struct{}, func()) {
 	if hints != nil || c.Bus == nil {
 		return hints, stop

@@ -22,9 +22,9 @@ const (
 	// claimFor is how long a claim holds without being renewed: long enough for a slow disk or a paused
 	// machine of a few seconds, short enough that a killed worker's scope is taken up soon.
 	claimFor = 15 * time.Second
-	// lookEvery is how often an idle worker looks without being woken: marks by another process.
-	lookEvery = 250 * time.Millisecond
-	// drainFor is how long work under way may go on after Work was asked to end.
+	// claimEvery is how often an idle worker reads the table without being woken, for marks of other processes.
+	claimEvery = 250 * time.Millisecond
+	// drainFor is how long running work may continue after ctx has ended.
 	drainFor = 10 * time.Second
 	// retryFirst and retryMax bound the pause before a failed scope is tried again; it doubles.
 	retryFirst = 500 * time.Millisecond
@@ -38,8 +38,8 @@ const (
 type claim struct{ cancel context.CancelCauseFunc }
 
 // Lanes is the set of dirty scopes of one service. Marks happen inside the transaction that makes a
-// scope dirty; workers of any number of replicas share the table. Turns go round tenants, and within a
-// tenant round its clusters, so that a large fleet does not hold up a small one (DESIGN D4).
+// scope dirty; workers of any number of replicas share the table. Tenants take turns, and within a
+// tenant its clusters, so that a large fleet does not delay a small one (DESIGN D4).
 type Lanes struct {
 	pool  *pg.Pool
 	table string
@@ -62,7 +62,7 @@ type Lanes struct {
 }
 
 // NewLanes returns the lanes held in table, a schema-qualified name such as "resolver.dirty"; the migrations of its
-// service make it, with the columns of that one. log is where failures of work are told; nil is slog.Default.
+// service make it, with the columns of that one. log gets failures of work; nil is slog.Default.
 func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
 	if log == nil {
 		log = slog.Default()
@@ -109,7 +109,7 @@ func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope)
 	return nil
 }
 
-// Wake says that marks were committed; a worker looks at once. Without it one looks within lookEvery.
+// Wake says that marks were committed; a worker reads the table at once. Without it one does so within claimEvery.
 func (l *Lanes) Wake() { signal(l.wake) }
 
 // Work runs fn on dirty scopes, at most workers at a time, until ctx ends; then it lets what is under
@@ -146,7 +146,7 @@ func (l *Lanes) Work(ctx context.Context, workers int, fn func(ctx context.Conte
 	return nil
 }
 
-// dispatch claims scopes as there is room for them.
+// dispatch claims scopes as workers become free.
 func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
 	for ctx.Err() == nil {
 		room := cap(claimed) - len(claimed)
@@ -168,7 +168,7 @@ func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
 
 // idle waits until there may be something to do.
 func (l *Lanes) idle(ctx context.Context) {
-	t := time.NewTimer(lookEvery)
+	t := time.NewTimer(claimEvery)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -208,7 +208,7 @@ func (l *Lanes) drain(busy *sync.WaitGroup, stop context.CancelCauseFunc) {
 
 // do works on one claimed scope and gives it back.
 func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope) error) {
-	signal(l.wake) // there is room for another claim
+	signal(l.wake) // a worker is free for another claim
 	ctx, cancel := context.WithCancelCause(telemetry.WithTraceParent(ctx, s.TraceParent))
 	defer cancel(nil)
 	held := l.hold(s, cancel)
@@ -248,7 +248,7 @@ func (l *Lanes) giveBack(ctx context.Context, s Scope, back func(context.Context
 	}
 }
 
-// logFailed logs the first failure of a scope. Further ones stand in the table (reason, attempts): a part
+// logFailed logs the first failure of a scope. Further ones are in the table (reason, attempts): a part
 // that is away for an hour would otherwise fill the log with every scope that waits for it.
 func (l *Lanes) logFailed(ctx context.Context, s Scope, err error) {
 	level := slog.LevelWarn

@@ -34,8 +34,8 @@ var errLostClaim = errors.New("the claim on this scope expired and was taken ove
 // pair is a cluster of a tenant that has work in a lane.
 type pair struct{ tenant, cluster string }
 
-// ring is one round of turns in a lane: every cluster with work once, tenants alternating. It is looked
-// up again when the round is over.
+// ring is one round of turns in a lane: every cluster with work once, tenants alternating. It is read
+// again when the round is over.
 type ring struct {
 	pairs []pair
 	// tenants had work when the round began; claims counts those of this round.
@@ -43,12 +43,12 @@ type ring struct {
 	claims  int
 }
 
-// newcomersEvery is how many claims a round goes on before it looks for tenants that have come since it began: the
-// round of a tenant with a thousand clusters must not be what another one waits for.
+// newcomersEvery is after how many claims of a round new tenants are searched: they must not wait for the round of a
+// tenant with a thousand clusters.
 const newcomersEvery = 16
 
-// rounds orders clusters so that turns go round tenants, and within a tenant round its clusters. The
-// pairs come in order of tenant and cluster.
+// rounds orders clusters so that tenants take turns, and within a tenant its clusters. The pairs are sorted by tenant
+// and cluster.
 func rounds(pairs []pair) []pair {
 	byTenant := map[string][]pair{}
 	var tenants []string

@@ -14,7 +14,7 @@ const meterName = "github.com/chandler-fleet/chandler/libs/bus"
 // published counts hints that the server has taken.
 var published = counter("chandler.bus.hints.published", "Hints that JetStream has taken.")
 
-// counter returns a counter of the process's meter; otel hands instruments of before Start on to it.
+// counter returns a counter of the process's meter; otel forwards instruments that were made before Start to it.
 func counter(name, doc string) metric.Int64Counter {
 	c, err := otel.Meter(meterName).Int64Counter(name, metric.WithDescription(doc))
 	if err != nil {

@@ -52,7 +52,7 @@ func ListParked(ctx context.Context, q pg.Querier, consumer string) ([]Parked, e
 	return list, pg.Err(err)
 }
 
-// RetryParked has a parked stream tried again at the consumer's next look; stream "" is all of the
+// RetryParked makes the consumer try a parked stream again at its next poll; stream "" is all of the
 // consumer's. It returns errs.NotFound where nothing is parked there.
 func RetryParked(ctx context.Context, q pg.Querier, consumer, stream string) error {
 	tag, err := q.Exec(ctx, `update eventlog.parked set next_retry = now()

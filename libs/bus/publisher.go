@@ -31,10 +31,10 @@ const (
 const (
 	// publishBatch is how many hints are on their way at once: enough to fill the round trip.
 	publishBatch = 1024
-	// ackTimeout is when a hint without an answer counts as lost; then the stream is looked at again. Where
+	// ackTimeout is when a hint without an acknowledgement counts as lost; then the stream is read again. Where
 	// the stream is missing there is no answer, as consumers listen on the same subjects.
 	ackTimeout = 2 * time.Second
-	// checkEvery is how often an idle publisher looks whether the stream is still as it left it.
+	// checkEvery is how often an idle publisher checks that the stream is unchanged.
 	checkEvery = 2 * time.Second
 	// publishPause is the wait after a failure of NATS or Postgres.
 	publishPause = 500 * time.Millisecond
@@ -45,10 +45,10 @@ const (
 // Publisher keeps EVENTS equal to the end of the log. Give Lead to the options of a sequencer's
 // candidate: it runs while that candidate leads.
 type Publisher struct {
-	bus  *Bus
-	log  *eventlog.Log
-	pool *pg.Pool
-	say  *slog.Logger
+	bus    *Bus
+	log    *eventlog.Log
+	pool   *pg.Pool
+	logger *slog.Logger
 
 	mu    sync.Mutex
 	state string
@@ -56,11 +56,11 @@ type Publisher struct {
 
 // Publisher returns the publisher of hints for a log. pool is any pool that may read the log.
 func (b *Bus) Publisher(log *eventlog.Log, pool *pg.Pool) *Publisher {
-	return &Publisher{bus: b, log: log, pool: pool, say: b.log}
+	return &Publisher{bus: b, log: log, pool: pool, logger: b.log}
 }
 
-// Lead publishes while its candidate leads, and returns nil when ctx ends. Failures of NATS are told once
-// per change, and waited out.
+// Lead publishes while its candidate leads, and returns nil when ctx ends. Failures of NATS are logged
+// once per change; publishing continues when they end.
 func (p *Publisher) Lead(ctx context.Context) error {
 	js, err := p.bus.asyncPublisher()
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Publisher) Lead(ctx context.Context) error {
 	defer js.CleanupPublisher()
 	for ctx.Err() == nil {
 		err := p.term(ctx, js)
-		// That NATS is away was told by the connection.
+		// The connection logs when NATS is away.
 		quiet := ctx.Err() != nil || errors.Is(err, errResync) || errors.Is(err, errEmptyLog) || p.bus.Check(ctx) != nil
 		if !quiet {
 			p.report(fmtErr(err))
@@ -79,7 +79,7 @@ func (p *Publisher) Lead(ctx context.Context) error {
 	return nil
 }
 
-// term brings the stream in order and publishes until it no longer is.
+// term makes the stream equal to the log and publishes until it differs.
 func (p *Publisher) term(ctx context.Context, js jetstream.JetStream) error {
 	at, err := p.sync(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (b *Bus) asyncPublisher() (jetstream.JetStream, error) {
 	return js, errs.Wrap(errs.Internal, err, "open JetStream")
 }
 
-// errResync means that the stream is not where we left it: look again, and go on from what is there.
-var errResync = errors.New("EVENTS is not as this publisher left it")
+// errResync means that the stream has changed since the last publication: read it again and continue from its end.
+var errResync = errors.New("EVENTS was changed by another")
 
 // report logs a failure when it begins, changes or ends.
 func (p *Publisher) report(state string) {
@@ -108,10 +108,10 @@ func (p *Publisher) report(state string) {
 	}
 	p.state = state
 	if state == "" {
-		p.say.Info("publishing hints again")
+		p.logger.Info("publishing hints again")
 		return
 	}
-	p.say.Warn("cannot publish hints; consumers go on from Postgres", "error", state)
+	p.logger.Warn("cannot publish hints; consumers go on from Postgres", "error", state)
 }
 
 func (p *Publisher) pause(ctx context.Context) {
@@ -123,7 +123,7 @@ func (p *Publisher) pause(ctx context.Context) {
 	}
 }
 
-// cursor is where the stream ends.
+// cursor is the end of the stream.
 type cursor struct {
 	pos     events.Position // of the last hint; zero for an empty stream
 	hash    digest.Digest   // of the last hint's event
@@ -164,7 +164,7 @@ func (p *Publisher) follow(ctx context.Context, js jetstream.JetStream, at curso
 const deletedAdvisory = "$JS.EVENT.ADVISORY.STREAM.DELETED." + StreamEvents
 
 // watchDeletion ends the context with errResync when the server says that the stream was deleted. An
-// advisory may be lost, or not be allowed to us: check and the missing answers tell as well, later.
+// advisory may be lost, or not be allowed to us: check and missing acknowledgements show the same, later.
 func (p *Publisher) watchDeletion(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	sub, err := p.bus.conn.Subscribe(deletedAdvisory, func(*nats.Msg) { cancel(errResync) })
@@ -176,7 +176,7 @@ func (p *Publisher) watchDeletion(ctx context.Context) (context.Context, func(),
 		cancel(nil)
 		// The connection may be closed already; then so is the subscription.
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-			p.say.Debug("unsubscribe", "error", err)
+			p.logger.Debug("unsubscribe", "error", err)
 		}
 	}, nil
 }
@@ -260,7 +260,7 @@ func await(ctx context.Context, f jetstream.PubAckFuture) (uint64, error) {
 	}
 }
 
-// refused tells a stream that has changed from a server that is away.
+// refused distinguishes a changed stream from an unavailable server.
 func refused(err error) error {
 	var api *jetstream.APIError
 	if errors.As(err, &api) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
@@ -278,7 +278,7 @@ func (p *Publisher) check(ctx context.Context, at cursor) error {
 		return errResync
 	}
 	if err != nil {
-		return unavailable(err, "look at stream %s", StreamEvents)
+		return unavailable(err, "read stream %s", StreamEvents)
 	}
 	info := s.CachedInfo()
 	deleted := at.seq >= at.first && info.State.FirstSeq > at.first && info.State.Msgs < HintsKept

@@ -54,23 +54,23 @@ func (p *Publisher) sync(ctx context.Context) (cursor, error) {
 		return cursor{}, err
 	}
 	if !ours {
-		p.say.Warn("replacing EVENTS: its last hint is no event of this log", "hint", last.String())
+		p.logger.Warn("replacing EVENTS: its last hint is no event of this log", "hint", last.String())
 		return p.replace(ctx, id)
 	}
-	whole, err := p.whole(ctx, info, last)
+	complete, err := p.complete(ctx, info, last)
 	if err != nil {
 		return cursor{}, err
 	}
-	if !whole {
-		p.say.Warn("replacing EVENTS: hints were deleted from it", "messages", info.State.Msgs)
+	if !complete {
+		p.logger.Warn("replacing EVENTS: hints were deleted from it", "messages", info.State.Msgs)
 		return p.replace(ctx, id)
 	}
 	return cursor{pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created},
 		nil
 }
 
-// whole reports whether nothing but the oldest beyond HintsKept is missing.
-func (p *Publisher) whole(ctx context.Context, info *jetstream.StreamInfo, last events.Position) (bool, error) {
+// complete reports whether only hints older than HintsKept are missing.
+func (p *Publisher) complete(ctx context.Context, info *jetstream.StreamInfo, last events.Position) (bool, error) {
 	if info.State.NumDeleted > 0 {
 		return false, nil
 	}
@@ -78,7 +78,7 @@ func (p *Publisher) whole(ctx context.Context, info *jetstream.StreamInfo, last 
 	return first.N <= max(1, last.N-HintsKept+1), err
 }
 
-// errEmptyLog means that there is nothing to publish yet, and no telling whose the stream is.
+// errEmptyLog means that there is nothing to publish yet, and that the log of the stream cannot be identified.
 var errEmptyLog = errors.New("the log is empty")
 
 // identity names the log by its first event, which a restored backup shares and another installation
@@ -91,7 +91,7 @@ func (p *Publisher) identity(ctx context.Context) (string, error) {
 	return recs[0].Hash.Short(), nil
 }
 
-// stream is EVENTS, made or replaced where it is missing or of another log. known: it was filled from
+// stream is EVENTS, created or replaced if it is missing or of another log. known: it was filled from
 // this log before.
 func (p *Publisher) stream(ctx context.Context, id string) (info *jetstream.StreamInfo, known bool, err error) {
 	s, err := p.bus.js.Stream(ctx, StreamEvents)
@@ -99,7 +99,7 @@ func (p *Publisher) stream(ctx context.Context, id string) (info *jetstream.Stre
 		other := s.CachedInfo().Config.Metadata[metaLog]
 		known = other == id
 		if other != "" && !known {
-			p.say.Warn("replacing EVENTS: it was filled from another log", "log", other)
+			p.logger.Warn("replacing EVENTS: it was filled from another log", "log", other)
 			if err := p.bus.js.DeleteStream(ctx, StreamEvents); err != nil &&
 				!errors.Is(err, jetstream.ErrStreamNotFound) {
 				return nil, false, unavailable(err, "delete stream %s", StreamEvents)
@@ -118,7 +118,7 @@ func (p *Publisher) fromStart(ctx context.Context, info *jetstream.StreamInfo) (
 		return at, err
 	}
 	if head.N > 0 {
-		p.say.Info("filling EVENTS from the log", "head", head.String())
+		p.logger.Info("filling EVENTS from the log", "head", head.String())
 	}
 	if skip := head.N - HintsKept; skip > 0 {
 		at.start = events.Position{Epoch: head.Epoch, N: skip}
@@ -130,7 +130,7 @@ func (p *Publisher) fromStart(ctx context.Context, info *jetstream.StreamInfo) (
 func (p *Publisher) hintAt(ctx context.Context, seq uint64) (events.Position, digest.Digest, error) {
 	s, err := p.bus.js.Stream(ctx, StreamEvents)
 	if err != nil {
-		return events.Position{}, "", unavailable(err, "look at stream %s", StreamEvents)
+		return events.Position{}, "", unavailable(err, "read stream %s", StreamEvents)
 	}
 	m, err := s.GetMsg(ctx, seq)
 	if err != nil {

@@ -106,13 +106,13 @@ func (b *Bus) ensure(ctx context.Context, cfg jetstream.StreamConfig) (*jetstrea
 	s, err := b.js.Stream(ctx, cfg.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		if err := b.outlast(ctx, cfg.Name); err != nil {
+		if err := b.awaitRemoval(ctx, cfg.Name); err != nil {
 			return nil, err
 		}
-		b.log.Info("making stream", "stream", cfg.Name)
+		b.log.Info("creating stream", "stream", cfg.Name)
 		return b.create(ctx, cfg)
 	case err != nil:
-		return nil, unavailable(err, "look at stream %s", cfg.Name)
+		return nil, unavailable(err, "read stream %s", cfg.Name)
 	}
 	b.known.Store(cfg.Name, true)
 	info := s.CachedInfo()
@@ -122,13 +122,13 @@ func (b *Bus) ensure(ctx context.Context, cfg jetstream.StreamConfig) (*jetstrea
 	return b.amend(ctx, cfg, info)
 }
 
-// removalTail is how long a stream that vanished is left alone before it is made again. nats-server forgets a
-// stream before it has removed its files; one made in between under the same name loses its own, and then
-// takes nothing until the server is restarted.
+// removalTail is how long to wait before a stream that vanished is created again. nats-server forgets a stream before
+// it has removed its files; a stream of the same name that is created in between loses its own files, and then accepts
+// nothing until the server is restarted.
 const removalTail = 500 * time.Millisecond
 
-// outlast waits for the rest of the removal of a stream that was there before.
-func (b *Bus) outlast(ctx context.Context, name string) error {
+// awaitRemoval waits for the end of the removal of a stream that existed before.
+func (b *Bus) awaitRemoval(ctx context.Context, name string) error {
 	if _, was := b.known.LoadAndDelete(name); !was {
 		return nil
 	}
@@ -136,48 +136,48 @@ func (b *Bus) outlast(ctx context.Context, name string) error {
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return unavailable(context.Cause(ctx), "make stream %s", name)
+		return unavailable(context.Cause(ctx), "create stream %s", name)
 	case <-t.C:
 		return nil
 	}
 }
 
 const (
-	// silences is how many publishes in a row must have had no answer before a stream is made anew: a server that is
-	// slow once or twice is left alone.
-	silences = 3
-	// mendTimeout bounds the making; the publish that led to it has used up its own time.
-	mendTimeout = 5 * time.Second
+	// maxUnacked is after how many publishes in a row without an acknowledgement a stream is replaced: a server may be
+	// slow once or twice.
+	maxUnacked = 3
+	// replaceTimeout bounds the replacement; the publish before has used up its own time.
+	replaceTimeout = 5 * time.Second
 )
 
-// Heard takes note of how a publish into one of Streams ended, and returns its error. A stream whose publishes again
-// and again get no answer, though the server answers for it, is made anew: it is what removalTail is to prevent,
-// and everything in it is written again from the record.
-func (b *Bus) Heard(ctx context.Context, stream string, err error) error {
+// Published counts the results of publishes into one of Streams, and returns err. A stream that repeatedly
+// acknowledges nothing, although the server answers, is replaced: that is the state which removalTail avoids. All its
+// content is written again from the event log.
+func (b *Bus) Published(ctx context.Context, stream string, err error) error {
 	count, _ := b.silent.LoadOrStore(stream, new(atomic.Int32))
 	n, ok := count.(*atomic.Int32)
 	if !ok || !errors.Is(err, context.DeadlineExceeded) {
 		n.Store(0)
 		return err
 	}
-	if n.Add(1) < silences {
+	if n.Add(1) < maxUnacked {
 		return err
 	}
 	n.Store(0)
-	return errors.Join(err, b.mend(context.WithoutCancel(ctx), stream))
+	return errors.Join(err, b.replaceStream(context.WithoutCancel(ctx), stream))
 }
 
-func (b *Bus) mend(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, mendTimeout)
+func (b *Bus) replaceStream(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, replaceTimeout)
 	defer cancel()
 	i := slices.IndexFunc(Streams(), func(c jetstream.StreamConfig) bool { return c.Name == name })
 	if i < 0 {
-		return errs.New(errs.Internal, "stream %s is not one that can be made anew", name)
+		return errs.New(errs.Internal, "stream %s is not one that can be replaced", name)
 	}
 	if _, err := b.js.Stream(ctx, name); err != nil {
-		return unavailable(err, "look at stream %s", name)
+		return unavailable(err, "read stream %s", name)
 	}
-	b.log.Warn("making a stream anew: it takes no messages", "stream", name)
+	b.log.Warn("replacing a stream that accepts no messages", "stream", name)
 	if err := b.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return unavailable(err, "delete stream %s", name)
 	}
@@ -185,8 +185,8 @@ func (b *Bus) mend(ctx context.Context, name string) error {
 	return err
 }
 
-// amend brings a stream that differs to its configuration: by an update where it is ours, by a new
-// stream where it is foreign or cannot be updated.
+// amend gives a stream its configuration: by an update if it is ours, by a new stream if it is foreign or cannot be
+// updated.
 func (b *Bus) amend(ctx context.Context, cfg jetstream.StreamConfig, info *jetstream.StreamInfo) (
 	*jetstream.StreamInfo, error,
 ) {
@@ -215,7 +215,7 @@ func (b *Bus) create(ctx context.Context, cfg jetstream.StreamConfig) (*jetstrea
 		}
 	}
 	if err != nil {
-		return nil, unavailable(err, "make stream %s", cfg.Name)
+		return nil, unavailable(err, "create stream %s", cfg.Name)
 	}
 	return s.CachedInfo(), nil
 }

@@ -32,7 +32,7 @@ type Packer struct{ enc *zstd.Encoder }
 
 // NewPacker returns a packer for so many goroutines at a time.
 func NewPacker(workers int) *Packer {
-	// The better level takes a tenth less room than the default one and, since chunks are packed once,
+	// This level takes a tenth less space than the default one and, since chunks are packed once,
 	// 0.1 s more for 1,171 bundles.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(PackBytes),
 		zstd.WithLowerEncoderMem(true),

@@ -66,7 +66,7 @@ type CatalogChanged struct {
 // EventType implements Payload.
 func (CatalogChanged) EventType() Type { return "catalog.changed.v1" }
 
-// CatalogRefreshRequested asks the indexer to look at the source now.
+// CatalogRefreshRequested asks the indexer to poll the source now.
 type CatalogRefreshRequested struct{}
 
 // EventType implements Payload.
@@ -122,7 +122,7 @@ type CatalogRevisionPublished struct {
 	// Variant is the Kubernetes minor version, such as "1.34", for which a templated reference was
 	// resolved (R-CAT-92); "" for a catalog that is the same everywhere.
 	Variant string `json:"variant,omitempty"`
-	// Resolved is what the source's reference stood for: an image digest or a commit.
+	// Resolved is what the source's reference pointed to: an image digest or a commit.
 	Resolved string `json:"resolved,omitempty"`
 	// Quarantined names the packages that a lenient catalog leaves out because they are sick.
 	Quarantined []string `json:"quarantined,omitempty"`
@@ -137,7 +137,7 @@ type CatalogLoadFailed struct {
 	Rule     string `json:"rule"`     // of the first finding, such as R-CAT-35
 	Findings int    `json:"findings"` // how many
 	Document string `json:"document"` // digest of the findings, in the catalog schema
-	Input    string `json:"input"`    // digest of what was looked at, so that the same failure is said once
+	Input    string `json:"input"`    // digest of what was read, so that the same failure is recorded once
 	Variant  string `json:"variant,omitempty"`
 }
 

@@ -52,8 +52,8 @@ type ClusterSettings struct {
 	// where the cluster does not serve them: they are written when it does. "" is OptionalMonitoring, OptionalNone is
 	// none.
 	Optional string `json:"optional,omitempty"`
-	// Events is whether Kubernetes Events tell what happens to the mirrored objects: on, off; "" is on where anything
-	// is mirrored. Without mirrors there are no objects to tell of, whatever it says.
+	// Events is whether Kubernetes Events are written about mirrored objects: on, off; "" is on if anything is
+	// mirrored. Without mirrors it has no effect.
 	Events string `json:"events,omitempty"`
 }
 

@@ -45,7 +45,7 @@ type CSVRemoved struct {
 // EventType implements Payload.
 func (CSVRemoved) EventType() Type { return "csv.removed.v1" }
 
-// CSVFlapping stands for further phase changes of a CSV that changes too often to record each.
+// CSVFlapping summarizes further phase changes of a CSV that changes too often to record each.
 type CSVFlapping struct {
 	Changes int `json:"changes"` // in the window
 	Window  int `json:"window"`  // seconds

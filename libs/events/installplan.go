@@ -185,7 +185,7 @@ type InstallPlanBlocked struct {
 // EventType implements Payload.
 func (InstallPlanBlocked) EventType() Type { return "installplan.blocked.v1" }
 
-// InstallPlanFinished says that every step is done; CSV health is told by csv.* events.
+// InstallPlanFinished says that every step is done; csv.* events record the health of CSVs.
 type InstallPlanFinished struct {
 	Steps   int    `json:"steps"`
 	StepLog string `json:"stepLog"` // digest of the step log, in the installer schema

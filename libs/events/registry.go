@@ -31,7 +31,7 @@ type Payload interface {
 // Definition is one entry of the registry.
 type Definition struct {
 	Type   Type
-	Kind   Kind   // kind of the stream that it may stand in
+	Kind   Kind   // kind of the streams that may have it
 	Writer Writer // the one service that may append it
 	Doc    string // one sentence for docs/events.md
 	zero   Payload

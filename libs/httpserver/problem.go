@@ -16,7 +16,7 @@ type ProblemDetails struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
-	// Kind is the errs.Kind, for programs that want to tell two problems of one status apart.
+	// Kind is the errs.Kind, by which programs distinguish two problems of one status.
 	Kind string `json:"kind,omitempty"`
 	// Request is the id under which the server's log holds this request.
 	Request string        `json:"request,omitempty"`
@@ -103,6 +103,6 @@ func Problem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", ProblemType)
 	w.WriteHeader(p.Status)
-	// The caller may have gone; the access log tells what was answered.
+	// The caller may have gone; the access log has the response.
 	_ = json.NewEncoder(w).Encode(p)
 }

@@ -52,7 +52,7 @@ func Router(o Options) *chi.Mux {
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", ProblemType)
 	w.WriteHeader(http.StatusMethodNotAllowed)
-	// The caller may have gone; the access log tells what was answered.
+	// The caller may have gone; the access log has the response.
 	_ = json.NewEncoder(w).Encode(ProblemDetails{
 		Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed,
 		Kind: string(errs.Invalid), Detail: r.Method + " is not offered at " + r.URL.Path,
@@ -66,7 +66,7 @@ func trace(next http.Handler) http.Handler {
 	}))
 }
 
-// note is what later middleware and handlers tell the access log.
+// note is what later middleware and handlers add to the access log.
 type note struct {
 	id  string
 	err error
@@ -101,7 +101,7 @@ func noteError(ctx context.Context, err error) {
 	}
 }
 
-// NoteError hands the access log the error behind an answer that was not written by Problem.
+// NoteError gives the access log the error behind a response that Problem did not write.
 func NoteError(ctx context.Context, err error) { noteError(ctx, err) }
 
 func accessLog(log *slog.Logger) func(http.Handler) http.Handler {

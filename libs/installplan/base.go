@@ -8,7 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// BaseFacts are what an approval stands on beside the plan itself (DESIGN D6): not passing observations.
+// BaseFacts are what an approval is bound to besides the plan itself (DESIGN D6), without transient observations.
 // The resolver takes them when it proposes; whoever checks them later takes them in the same way.
 type BaseFacts struct {
 	// Installed are the CSVs of the component, with the digest of the content that they came from.
@@ -33,7 +33,7 @@ type PolicyFacts struct {
 	Windows         []events.WindowGroup
 }
 
-// boundPolicy is what of the policies a base stands on: not their texts or names, so that a policy that changes, or is
+// boundPolicy is the part of the policies that a base contains: not their texts or names, so that a policy that changes, or is
 // split in two, without a difference to the plan voids nothing.
 type boundPolicy struct {
 	Approval        string            `json:"approval,omitempty"`

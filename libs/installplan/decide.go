@@ -24,7 +24,7 @@ type Supersede struct{ By string }
 type Approve struct {
 	Digest string // the plan's digest as the approver saw it; required
 	Actor  string // opaque id of the approver; required. It is recorded in the event's envelope.
-	// Base is what the approver saw the plan stand on; nil is the plan's own base.
+	// Base is the base that the approver saw; nil is the plan's own.
 	Base *events.PlanBase
 	// Expires ends the approval; the zero time is what the plan's policies say, else DefaultApprovalTTL.
 	Expires time.Time
@@ -76,7 +76,7 @@ type Fail struct {
 //	Fail         | nf   | conflict         | started, failed        | failed            | conflict | -      | started, failed   | started, failed
 //
 // ev = the event, - = no event, nf = not found, * = only if class or reason differ from those recorded.
-// Approve and Reject with another digest are conflicts before anything else is looked at.
+// Approve and Reject with another digest are conflicts before anything else is checked.
 //
 // ** where several people have to approve:
 //

@@ -36,7 +36,7 @@ const DefaultApprovalTTL = 24 * time.Hour
 // standing permission, which is what Automatic is for.
 const MaxApprovalTTL = 30 * 24 * time.Hour
 
-// State is one plan as its events tell it.
+// State is one plan, folded from its events.
 type State struct {
 	Proposed events.InstallPlanProposed // the decision itself
 	Phase    Phase

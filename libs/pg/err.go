@@ -70,7 +70,7 @@ func isConnection(err error) bool {
 		strings.Contains(err.Error(), "conn closed") // the driver has no type for it
 }
 
-// kindOfCode looks at the whole code first, then at its class, the first two characters.
+// kindOfCode maps the whole code, or else its class, the first two characters.
 func kindOfCode(code string) errs.Kind {
 	switch code {
 	case CodeConflict, CodeClosed, CodeDeposed, "40001", "40P01": // serialization failure, deadlock

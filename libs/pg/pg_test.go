@@ -68,7 +68,7 @@ func TestOpenWaitsForTheDatabase(t *testing.T) {
 	}
 }
 
-// lines collects a log and tells when it has begun.
+// lines collects a log and signals when it has begun.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -89,7 +89,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// What waiting cannot mend is an error at once; the end of the context ends the wait.
+// An error that waiting does not end is returned at once; the end of the context ends the wait.
 func TestOpenGivesUp(t *testing.T) {
 	t.Parallel()
 	d := pgtest.DB(t)

@@ -40,7 +40,7 @@ const (
 )
 
 // Open opens a pool and waits until the database answers, for as long as ctx lives, saying so in the
-// log. A URL that cannot be read and a credential that is refused are errors at once: waiting mends neither.
+// log. A URL that cannot be read and a credential that is refused are errors at once: waiting does not help.
 func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
 	o := collect(opts)
 	cfg, err := pgxpool.ParseConfig(url)

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Questions to the executor of a cluster, as NATS requests with JSON bodies: only it can look. Each answer is
-// an Answer. They change nothing.
+// Requests to the executor of a cluster, over NATS (libs/rpc): only it can read the cluster. They change nothing.
 const (
 	AskPrefix     = "chandler.ask.executor" // <prefix>.<tenant>.<cluster>.<question>
 	AskCheckPlan  = "check"                 // PlanQuestion → PlanCheck
@@ -14,38 +13,38 @@ const (
 	askAllPattern = "*"
 )
 
-// AskSubject is where a question to the executor of a cluster goes.
+// AskSubject is the subject of a request to the executor of a cluster.
 func AskSubject(tenant, clusterID, question string) string {
 	return strings.Join([]string{AskPrefix, tenant, clusterID, question}, ".")
 }
 
-// AskFilter matches all questions to the executor of a cluster.
+// AskFilter matches all requests to the executor of a cluster.
 func AskFilter(tenant, clusterID string) string {
 	return AskSubject(tenant, clusterID, askAllPattern)
 }
 
-// PlanQuestion asks what would stand in the way of a plan in its cluster now.
+// PlanQuestion asks what would block a plan in its cluster now.
 type PlanQuestion struct {
 	Namespace string `json:"namespace"`
-	// Plan has a grant without a signature, which says no more than what approvers chose.
+	// Plan has a grant without a signature, which only contains the choices of approvers.
 	Plan Plan `json:"plan"`
 	// OperatorGroups and OperatorGroup are as in ScopePlans.
 	OperatorGroups int           `json:"operatorGroups"`
 	OperatorGroup  OperatorGroup `json:"operatorGroup"`
 }
 
-// PlanCheck is the answer: everything at once, not the first thing only.
+// PlanCheck is the reply: all obstacles at once, not only the first.
 type PlanCheck struct {
 	// Permissions are rights that the account under which the plan runs lacks (R-IP-41).
 	Permissions []MissingPermission `json:"permissions,omitempty"`
-	// Account is who would do it, as a user name; "" is Chandler itself.
+	// Account is the user name of the service account; "" is Chandler itself.
 	Account string       `json:"account,omitempty"`
 	CRDs    []CRDVerdict `json:"crds,omitempty"`
-	// Shared are objects that other operators bring, too, in another form; a choice says which one holds.
+	// Shared are objects that other operators install, too, with other content; a choice decides which one counts.
 	Shared []SharedObject `json:"shared,omitempty"`
-	// Obstacles are other things, such as an operator that does not let itself be upgraded.
+	// Obstacles are other reasons, such as an operator that is not upgradeable.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
-	// RemovedAPIs are a warning: they keep no plan from beginning.
+	// RemovedAPIs are a warning: they block no plan.
 	RemovedAPIs []RemovedAPI `json:"removedAPIs,omitempty"`
 }
 
@@ -87,7 +86,7 @@ func (m MissingPermission) String() string {
 		m.Resource, named, m.Group, scope)
 }
 
-// CRDVerdict says whether one custom resource definition may be changed as a plan wants (R-CRD-1 … R-CRD-5).
+// CRDVerdict says whether a plan may change one custom resource definition (R-CRD-1 … R-CRD-5).
 type CRDVerdict struct {
 	CRD  string `json:"crd"`
 	Safe bool   `json:"safe"`
@@ -97,28 +96,28 @@ type CRDVerdict struct {
 	Owners       []string `json:"owners,omitempty"` // namespace/csv
 	Problems     []string `json:"problems,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
-	// Checked objects were validated against the new schema; More where a limit ended it.
+	// Checked objects were validated against the new schema; More if a limit ended that.
 	Checked int      `json:"checked,omitempty"`
 	More    bool     `json:"more,omitempty"`
 	Invalid int      `json:"invalid,omitempty"`
 	Sample  []string `json:"sample,omitempty"` // some invalid ones, with what is wrong
-	// Finding is the digest by which an approver may override what is not safe; "" where nobody can. OverriddenBy are
-	// those who did (opaque ids).
+	// Finding is the digest by which an approver may override what is not safe; "" if nobody can. OverriddenBy are
+	// the actors who did.
 	Finding      string   `json:"finding,omitempty"`
 	OverriddenBy []string `json:"overriddenBy,omitempty"`
 }
 
-// InTheWay reports a verdict that keeps the plan from beginning.
+// InTheWay reports whether the verdict blocks the plan.
 func (v CRDVerdict) InTheWay() bool { return !v.Safe && len(v.OverriddenBy) == 0 }
 
-// Obstacle is something else that stands in the way.
+// Obstacle is another reason that blocks a plan.
 type Obstacle struct {
 	Class   string `json:"class"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// AskInstallerCheck is where the installer service is asked what stands in the way of a live install plan:
+// AskInstallerCheck is the subject on which the installer says what blocks a live install plan:
 // LivePlanQuestion → PlanCheck. It knows the plan's document and asks the executor of its cluster.
 const AskInstallerCheck = "chandler.ask.installer.check"
 
@@ -132,7 +131,7 @@ type LivePlanQuestion struct {
 type RemovalQuestion struct {
 	Namespace string   `json:"namespace"`
 	CSV       string   `json:"csv"`
-	CRDs      []string `json:"crds,omitempty"` // "*" is all of its own
+	CRDs      []string `json:"crds,omitempty"` // "*" is all that it owns
 	// Dependants are the operators, as namespace/csv, that the hub knows to depend on it: by requirements that are in
 	// no ClusterServiceVersion.
 	Dependants []string `json:"dependants,omitempty"`

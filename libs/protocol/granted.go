@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// GrantedOperator is one operator that a plan brings, as the hub signed it. What the cluster remembers of an operator
-// can be told by it from what somebody wrote there.
+// GrantedOperator is one operator that a plan installs, as the hub signed it. By it, the state that Chandler stored of
+// an operator in the cluster is distinguished from what others wrote there.
 type GrantedOperator struct {
 	CSV      string `json:"csv"`
 	Package  string `json:"package"`

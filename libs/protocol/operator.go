@@ -62,20 +62,20 @@ func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed2
 // RemovalPlan is what a removal would do now, in order. Its digest is taken without Losses, which change all the time.
 type RemovalPlan struct {
 	CSV string `json:"csv"`
-	// UID is that of the object that stands for the operator in the cluster: a namesake that was installed since is not
-	// what was looked at. "" where it is gone.
+	// UID is that of the InstalledOperator: an operator of the same name that was installed since is another one. "" if it
+	// does not exist.
 	UID string `json:"uid,omitempty"`
-	// Steps go in this order; the objects of one step go together.
+	// Steps are carried out in this order; the objects of one step are deleted together.
 	Steps []RemovalStep `json:"steps"`
-	// Stays are objects that the operator brought and that are left, with why.
+	// Stays are objects of the operator that are not deleted, with the reason.
 	Stays []Leftover `json:"stays"`
 	// Needed are operators of the cluster that need an API of this one, as namespace/csv.
 	Needed []string `json:"needed,omitempty"`
-	// Losses are what no other plan brings back: the objects of each definition that goes.
+	// Losses are data that no plan restores: the objects of each definition that is deleted.
 	Losses []Loss `json:"losses,omitempty"`
 }
 
-// RemovalStep is one stretch of a removal.
+// RemovalStep is one step of a removal.
 type RemovalStep struct {
 	Action  string      `json:"action"` // one of the actions of a removal
 	Objects []ObjectRef `json:"objects"`
@@ -104,7 +104,7 @@ type Leftover struct {
 	Owners []string `json:"owners,omitempty"`
 }
 
-// Loss is the data that goes with one custom resource definition.
+// Loss is the data that is deleted with one custom resource definition.
 type Loss struct {
 	CRD     string `json:"crd"`
 	Objects int    `json:"objects"`
@@ -113,7 +113,7 @@ type Loss struct {
 	Sample []string `json:"sample,omitempty"`
 }
 
-// RemovalReport is how far a removal is. Ended ones are told until the hub no longer names them.
+// RemovalReport is how far a removal is. Ended ones are reported until the hub no longer names them.
 type RemovalReport struct {
 	ID      string     `json:"id"`
 	CSV     string     `json:"csv"`
@@ -136,9 +136,9 @@ type Drift struct {
 	Missing bool         `json:"missing,omitempty"`
 	Manager string       `json:"manager,omitempty"` // field manager that wrote it last, where known
 	Since   time.Time    `json:"since"`
-	// Corrected is set where it was put right at once; such an entry is told for a while.
+	// Corrected is set if it was corrected at once; such an entry is reported for a while.
 	Corrected bool `json:"corrected,omitempty"`
-	// Reason is why it cannot be compared in full, or put right: what the API server answered to the trial or to the
+	// Reason is why it cannot be compared completely, or corrected: the API server's error of the dry run or of the
 	// write.
 	Reason string `json:"reason,omitempty"`
 }
@@ -206,7 +206,7 @@ type GroupReport struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
-// Types of the conditions of a group, as far as its cluster tells them (R-OG §7.1).
+// Types of the conditions of a group, as far as its cluster reports them (R-OG §7.1).
 const (
 	// GroupServiceAccount: the named account does not exist (ServiceAccountNotFound).
 	GroupServiceAccount = "OperatorGroupServiceAccount"

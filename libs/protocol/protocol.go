@@ -1,9 +1,9 @@
-// Package protocol is what the hub and an executor say to each other over NATS (DESIGN D8). An
+// Package protocol is the messages between hub and executor over NATS (DESIGN D8). An
 // executor knows one Kubernetes API, the scopes it reads here, the content it fetches and the
 // reports it writes; it never touches Postgres.
 //
-// Both directions are level-triggered: a ScopePlans message is all that is wanted of one namespace
-// of one cluster now, a ScopeReport all that is known of it now. Each is the last value of its
+// Both directions are level-triggered: a ScopePlans message is the complete desired state of one
+// namespace of one cluster, a ScopeReport its complete observed state. Each is the last value of its
 // subject, so losing one, or the whole stream, costs only the time until it is written again.
 package protocol
 
@@ -43,28 +43,28 @@ type Scope struct {
 	Namespace string `json:"namespace"`
 }
 
-// ScopePlans is everything the executor of a cluster is to do in one namespace.
+// ScopePlans is everything that the executor of a cluster has to do in one namespace.
 type ScopePlans struct {
 	Scope    Scope           `json:"scope"`
 	Position events.Position `json:"position"` // of the newest event this message takes into account
-	// Proof is that the hub told of Position (ProvePosition).
+	// Proof is the hub's signature of Position (ProvePosition).
 	Proof []byte `json:"proof,omitempty"`
 	// Stopped is set while effects are stopped; the executor finishes no further step.
 	Stopped bool `json:"stopped,omitempty"`
-	// OperatorGroups counts the groups of the namespace; a plan begins only with exactly one (R-IP-42).
+	// OperatorGroups counts the groups of the namespace; a plan starts only with exactly one (R-IP-42).
 	OperatorGroups int           `json:"operatorGroups"`
 	OperatorGroup  OperatorGroup `json:"operatorGroup"`
 	// Plans are approved and not yet recorded as finished, failed or superseded, oldest first.
 	Plans []Plan `json:"plans"`
-	// Installed are the CSVs that the record holds for this namespace, to be followed.
+	// Installed are the CSVs of this namespace in the event log, to be followed.
 	Installed []Installed `json:"installed,omitempty"`
-	// Removals were asked for and have not ended, oldest first.
+	// Removals are requested and have not ended, oldest first.
 	Removals []Removal `json:"removals,omitempty"`
 	// Settings are those of the cluster, the same in the messages of all its scopes.
 	Settings events.ClusterSettings `json:"settings,omitzero"`
-	// Subscriptions are told where Settings.Mirror is all: to be shown in the cluster, and for nothing else.
+	// Subscriptions are set if Settings.Mirror is all, and only for the mirrors in the cluster.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
-	// Waiting are plans that may not be carried out yet, told where Subscriptions are, and for the same end.
+	// Waiting are plans that may not start yet, set like Subscriptions and for the same purpose.
 	Waiting []WaitingPlan `json:"waiting,omitempty"`
 }
 
@@ -72,18 +72,18 @@ type ScopePlans struct {
 type Subscription struct {
 	Name string                  `json:"name"`
 	Spec events.SubscriptionSpec `json:"spec"`
-	// Failed is why it does not resolve, in the resolver's word; "" where it does, or nobody knows yet.
+	// Failed is the resolver's reason why it does not resolve; "" if it does, or that is not known yet.
 	Failed      string    `json:"failed,omitempty"`
 	FailedSince time.Time `json:"failedSince,omitzero"`
-	// Catalog is the one that it names; nil where there is none of that name.
+	// Catalog is the one that it names; nil if there is none of that name.
 	Catalog *CatalogState `json:"catalog,omitempty"`
-	// Deprecations are what the catalog deprecates of the package, the channel, and what is installed of it.
+	// Deprecations are those of the package, the channel and the installed version.
 	Deprecations []Deprecation `json:"deprecations,omitempty"`
 	Metadata
 }
 
-// Metadata are the labels and annotations of an intent, told where it is shown in the cluster. They are not told where
-// a message has no room for them.
+// Metadata are the labels and annotations of an intent, for its mirror in the cluster. They are left out if a message
+// would become too large.
 type Metadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -96,7 +96,7 @@ type Deprecation struct {
 	Message string `json:"message"`
 }
 
-// CatalogState is how a catalog does.
+// CatalogState is the state of a catalog.
 type CatalogState struct {
 	// Subject is its name, or cluster/namespace/name of a cluster's own.
 	Subject  string `json:"subject,omitempty"`
@@ -114,14 +114,14 @@ type WaitingPlan struct {
 	ID      string                 `json:"id"`
 	Name    string                 `json:"name"`
 	Bundles []events.PlannedBundle `json:"bundles"`
-	// Approved is set where it waits for something else than approval, which Message says.
+	// Approved is set if it waits for something other than approval, which is in Message.
 	Approved bool   `json:"approved,omitempty"`
 	Message  string `json:"message,omitempty"`
 }
 
 // OperatorGroup is the one group of the namespace.
 type OperatorGroup struct {
-	// ID is the UUID of the group's stream: it stands for the group in labels of the cluster.
+	// ID is the UUID of the group's stream: labels in the cluster name the group by it.
 	ID   string                   `json:"id,omitempty"`
 	Name string                   `json:"name"`
 	Spec events.OperatorGroupSpec `json:"spec"`
@@ -131,11 +131,11 @@ type OperatorGroup struct {
 // Installed names a CSV that is to be followed and the content that it came from.
 type Installed struct {
 	CSV string `json:"csv"`
-	// Content is what the plan brings under this name, "" where no plan of the record does: reports are no proof of it.
+	// Content is what the plan installs under this name, "" if no plan of the event log does: reports do not prove it.
 	Content string `json:"content"`
 	Plan    string `json:"plan"`
-	// Config is what its subscription configures now (R-SUB-14), null for nothing. Where it is absent, what the plan
-	// was made with holds: the operator has no subscription, or what it configures was erased.
+	// Config is the present configuration of its subscription (R-SUB-14), null for none. If it is absent, the plan's
+	// configuration holds: the operator has no subscription, or its configuration was erased.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 

@@ -12,14 +12,14 @@ import (
 // HeaderSignature carries the hub's signature of a ScopePlans message, in base64.
 const HeaderSignature = "Chandler-Signature"
 
-// The first line of what is signed says what it is: the same key signs grants, and none may stand for another.
+// The first line of a signed text names its type: the same key signs grants, and none may be used as another.
 const (
 	messageType  = "chandler.scope-plans-message.v1"
 	positionType = "chandler.position.v1"
 )
 
-// SignMessage signs the bytes of a ScopePlans message for its subject: whoever can write to the bus cannot speak for
-// the hub. Cluster, namespace and position are in the bytes.
+// SignMessage signs the bytes of a ScopePlans message for its subject: who can write to the bus still cannot forge
+// messages of the hub. Cluster, namespace and position are in the bytes.
 func SignMessage(subject string, body []byte, key ed25519.PrivateKey) string {
 	return base64.StdEncoding.EncodeToString(ed25519.Sign(key, signedMessage(subject, body)))
 }
@@ -38,13 +38,13 @@ func signedMessage(subject string, body []byte) []byte {
 	return append([]byte(messageType+"\n"+subject+"\n"), body...)
 }
 
-// ProvePosition signs that the hub told a cluster of a position. It comes back in reports, so that what a cluster says
-// it has seen is no mere claim: effects everywhere stop because of it (DESIGN D1).
+// ProvePosition signs that the hub has sent a position to a cluster. Reports return it as a proof of the position that
+// a cluster has seen: a position beyond the log stops effects everywhere (DESIGN D1).
 func ProvePosition(clusterID string, p events.Position, key ed25519.PrivateKey) []byte {
 	return ed25519.Sign(key, signedPosition(clusterID, p))
 }
 
-// Proved reports whether the hub told the cluster of the position.
+// Proved reports whether the hub has sent the position to the cluster.
 func Proved(clusterID string, p events.Position, proof []byte, key ed25519.PublicKey) bool {
 	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, signedPosition(clusterID, p), proof)
 }

@@ -18,7 +18,7 @@ const (
 	LabelWebhookHash = "olm.webhook-description-hash"
 )
 
-// Kinds by which the API server is told to call an operator. A CRD with a conversion webhook is a third way.
+// Kinds that make the API server call an operator. A CRD with a conversion webhook is a third way.
 var (
 	GVKAPIService        = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 	GVKValidatingWebhook = schema.GroupVersionKind{
@@ -36,7 +36,7 @@ const (
 	versionPriority = int64(15)
 )
 
-// Calls reports whether an object tells the API server to call an operator, other than to convert.
+// Calls reports whether an object makes the API server call an operator, other than to convert.
 func Calls(gvk schema.GroupVersionKind) bool {
 	return gvk == GVKAPIService || gvk == GVKValidatingWebhook || gvk == GVKMutatingWebhook
 }

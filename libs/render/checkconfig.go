@@ -68,7 +68,7 @@ func AdviseConfig(raw json.RawMessage) []string {
 		c, err = parseConfig(raw)
 	}
 	if err != nil {
-		return nil // CheckConfig tells it
+		return nil // CheckConfig reports it
 	}
 	defined := map[string]bool{}
 	for _, v := range c.list("volumes") {
@@ -138,7 +138,7 @@ func (c *configCheck) oneOf(at string, given ...bool) {
 	}
 }
 
-// decoded reads a value strictly; nil where there is none, or what is wrong was told.
+// decoded reads a value strictly; nil if there is none, or its error was reported.
 func decoded[T any](c *configCheck, at string, raw json.RawMessage) *T {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

@@ -4,9 +4,9 @@
 //
 // Order (R-IP-20): the ClusterServiceVersion, CRDs, then service accounts, roles and bindings, optional
 // objects and the Services of webhooks and aggregated APIs; then Deployments, since the executor holds them
-// back until the ClusterServiceVersion's requirements are met; last what tells the API server to call them
+// back until the ClusterServiceVersion's requirements are met; last what makes the API server call them
 // (R-CSV-40..46). No object holds an id, a time, or anything of the plan or of the cluster: no target
-// namespace, certificate or proxy. The executor lays those over. Owner references are not here either: they
+// namespace, certificate or proxy. The executor applies those as overlays. Owner references are not here either: they
 // need a UID of the cluster, so the executor adds them.
 //
 // Objects are built from the manifests as they were written, not through the Kubernetes API types,

@@ -33,7 +33,7 @@ const (
 const (
 	// maxName is the length of a label value, to which generated names are cut (R-CSV-21).
 	maxName = 63
-	// nameHashLength gives 51 bits: enough to tell the permissions of all operators of a cluster apart.
+	// nameHashLength gives 51 bits: enough for distinct names of the permissions of all operators of a cluster.
 	nameHashLength = 10
 	// apiHashLength and specHashLength fill labels whose keys and values people rarely read.
 	apiHashLength  = 13

@@ -186,7 +186,7 @@ func targetPort(w bundle.WebhookDescription) (any, error) {
 
 // services renders what lets the API server call a Deployment: its Service, the right of its account to read the
 // Secret with the certificate, and to ask who is calling (R-CSV-40, R-CSV-43). The Secret is not here: it is
-// drawn in the cluster. Names of what lies outside the namespace are told apart by it.
+// drawn in the cluster. It makes the names of objects outside the namespace distinct.
 func (r *renderer) services() error {
 	for _, c := range r.called {
 		if err := r.service(c); err != nil {

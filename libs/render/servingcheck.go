@@ -65,7 +65,7 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 
 type refusal func(place, rule, format string, args ...any) error
 
-// checkAdmission holds that a webhook cannot stand in the way of those who could remove it.
+// checkAdmission refuses webhooks that could block their own removal.
 func checkAdmission(w bundle.WebhookDescription, place string, refuse refusal) error {
 	if strings.Count(w.GenerateName, ".") < 2 {
 		return refuse(place+"/generateName", "R-CSV-42",

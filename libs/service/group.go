@@ -18,7 +18,7 @@ type Part struct {
 }
 
 // Group runs parts together. Parts start in order; when ctx ends or a part fails, they stop in
-// reverse order, each one waited for before the next is told.
+// reverse order, each one waited for before the next is stopped.
 type Group struct {
 	Parts []Part
 	Drain time.Duration // bound of the whole stop; DefaultDrain when zero

@@ -36,7 +36,7 @@ type Sample struct {
 }
 
 // Table exports metrics that are read when somebody asks for them, so that the series of what is gone are gone
-// (R-MET-2). While read fails, what it gave last is told. A Telemetry that was not started exports nothing.
+// (R-MET-2). While read fails, its last values are exported. A Telemetry that was not started exports nothing.
 func (t *Telemetry) Table(read func(context.Context) ([]Sample, error), metrics ...Metric) error {
 	c := &table{read: read, log: t.Log, metrics: map[string]described{}}
 	for _, m := range metrics {
@@ -49,7 +49,7 @@ func (t *Telemetry) Table(read func(context.Context) ([]Sample, error), metrics 
 	return t.register(c)
 }
 
-// Summary exports quantiles of what observe is told; labels are given in order.
+// Summary exports quantiles of the values given to observe; labels are given in order.
 func (t *Telemetry) Summary(name, doc string, labels ...string) (
 	observe func(value float64, labels ...string), err error,
 ) {
@@ -131,7 +131,7 @@ func (t *table) samples() []Sample {
 	return fresh
 }
 
-// Tally counts by key, for a table that tells the counts of those keys that still exist.
+// Tally counts by key, for a table that exports the counts of those keys that still exist.
 type Tally struct {
 	mu     sync.Mutex
 	counts map[string]float64

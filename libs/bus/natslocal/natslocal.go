@@ -1,5 +1,5 @@
 // Package natslocal runs a NATS server with JetStream inside the process, on loopback, for
-// `chandler dev` and for tests. It is the real server as a library, not a stand-in. It is a module of its own, since
+// `chandler dev` and for tests. It is the real server as a library, not an imitation. It is a module of its own, since
 // nothing else needs that library.
 package natslocal
 
@@ -95,7 +95,7 @@ func (s *Server) Stop() {
 // Restart starts a stopped server again on the same port and data.
 func (s *Server) Restart(ctx context.Context) error { return s.start(ctx) }
 
-// logger hands warnings and errors of the server on; its notices would only repeat its configuration.
+// logger forwards warnings and errors of the server; its notices would only repeat its configuration.
 type logger struct{ log *slog.Logger }
 
 func (logger) Noticef(string, ...any) {}

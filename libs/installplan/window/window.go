@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// MinMinutes is the shortest window: an executor that is told of an opening has to hear of it in time.
+	// MinMinutes is the shortest window: the executor has to learn of an opening in time.
 	MinMinutes = 5
 	// MaxMinutes is a whole week: what is longer is always open.
 	MaxMinutes = 7 * 24 * 60
@@ -37,7 +37,7 @@ const horizon = 54 * 7 * 24 * time.Hour
 // windows never meet count as never open together sooner than after a year.
 const maxLooks = 2048
 
-// ahead is how far Closes looks: what is open for longer than a week is as good as open always.
+// ahead is how far Closes searches: a window that is open for longer than a week counts as always open.
 const ahead = MaxMinutes * time.Minute
 
 // Days are the words for the days of a week, in the order of time.Weekday.
@@ -191,7 +191,7 @@ func opening(g []span, at time.Time) (first time.Time, ok bool) {
 	return first, ok
 }
 
-// closing is when the windows, open at a moment, cease to follow one another without a gap; limit bounds the look.
+// closing is when the windows, open at a moment, cease to follow one another without a gap; limit bounds the search.
 func closing(g []span, at, limit time.Time) time.Time {
 	end := at
 	for end.Before(limit) {

@@ -26,8 +26,8 @@ const (
 	startLimit = 60 * time.Second
 	// stopLimit bounds an orderly stop, after which the instance is killed; it recovers at the next start.
 	stopLimit = 20 * time.Second
-	// look is how often a starting instance is asked and an ending one is looked at.
-	look = 10 * time.Millisecond
+	// pollEvery is how often a starting or ending instance is polled.
+	pollEvery = 10 * time.Millisecond
 )
 
 // Options of Start.
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", s.dir, err)
 	}
 	if err := s.await(ctx); err != nil {
-		_ = s.Stop() // the first error is the one to tell
+		_ = s.Stop() // the first error is the one to return
 		return nil, err
 	}
 	return s, nil
@@ -215,7 +215,7 @@ func arguments(dir, socket string, durable bool) []string {
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		err := ping(ctx, s.AdminURL())
@@ -304,7 +304,7 @@ func (s *Server) signal(sig syscall.Signal) error {
 func (s *Server) gone(limit time.Duration) bool {
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		if s.done == nil && !alive(s.pid) {

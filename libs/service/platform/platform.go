@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
-// Platform is what a service stands on. Open makes it; a test may fill in less.
+// Platform is what a service runs on. Open makes it; a test may fill in less.
 type Platform struct {
 	Name      string // of the service
 	Config    *service.Config

@@ -130,7 +130,7 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 		stream, err = c.bus.JetStream().Stream(ctx, protocol.StreamContent)
 	}
 	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "look at stream %s", protocol.StreamContent)
+		return errs.Wrap(errs.Unavailable, err, "read stream %s", protocol.StreamContent)
 	}
 	chunks := split(pack)
 	for n, data := range chunks {
@@ -143,7 +143,7 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 		m.Header.Set(protocol.HeaderDigest, string(d))
 		m.Data = data
 		_, err := c.bus.JetStream().PublishMsg(ctx, m)
-		if err := c.bus.Heard(ctx, protocol.StreamContent, err); err != nil {
+		if err := c.bus.Published(ctx, protocol.StreamContent, err); err != nil {
 			return errs.Wrap(errs.Unavailable, err, "publish content %s", d)
 		}
 	}

@@ -90,7 +90,7 @@ func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) 
 		return 0, nil
 	}
 	if err != nil {
-		return 0, errs.Wrap(errs.Unavailable, err, "look at stream %s", protocol.StreamPlans)
+		return 0, errs.Wrap(errs.Unavailable, err, "read stream %s", protocol.StreamPlans)
 	}
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -176,7 +176,7 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, body, h.c.Key))
 	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
-	return errs.Wrap(errs.Unavailable, h.c.Bus.Heard(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s",
+	return errs.Wrap(errs.Unavailable, h.c.Bus.Published(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s",
 		w.message.Scope.Cluster, w.message.Scope.Namespace)
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestHeard: a stream that leaves publishes without an answer is made anew after the third in a row (DESIGN D4: the
-// deletion of a whole stream costs only time); one that answers in between is left as it is.
-func TestHeard(t *testing.T) {
+// TestPublished: a stream is replaced after three publishes in a row without an acknowledgement (DESIGN D4: the deletion of a
+// whole stream costs only time), and kept if it acknowledges one in between.
+func TestPublished(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	e := bustest.Start(t)
@@ -30,7 +30,7 @@ func TestHeard(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		_, err := e.Bus.JetStream().Publish(ctx, protocol.SubjectChunks+".t.d.0", []byte("x"))
-		return e.Bus.Heard(ctx, protocol.StreamContent, err)
+		return e.Bus.Published(ctx, protocol.StreamContent, err)
 	}
 	silent := func() {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestHeard(t *testing.T) {
 	}
 	silent()
 	silent()
-	if err := e.Bus.Heard(ctx, protocol.StreamContent, nil); err != nil {
+	if err := e.Bus.Published(ctx, protocol.StreamContent, nil); err != nil {
 		t.Fatal(err)
 	}
 	silent()
