@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestPublished: a stream is replaced after three publishes in a row without an acknowledgement (DESIGN D4: the deletion of a
-// whole stream costs only time), and kept if it acknowledges one in between.
+// TestPublished: a stream is replaced after three publishes in a row without an acknowledgement (DESIGN D4: the
+// deletion of a stream costs only time), and kept if it acknowledges one in between.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

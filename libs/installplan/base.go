@@ -33,8 +33,8 @@ type PolicyFacts struct {
 	Windows         []events.WindowGroup
 }
 
-// boundPolicy is the part of the policies that a base contains: not their texts or names, so that a policy that changes, or is
-// split in two, without a difference to the plan voids nothing.
+// boundPolicy is the part of the policies that a base contains. Their texts and names are not: a policy that changes,
+// or is split in two, without a difference to the plan voids nothing.
 type boundPolicy struct {
 	Approval        string            `json:"approval,omitempty"`
 	Approvers       int               `json:"approvers,omitempty"`

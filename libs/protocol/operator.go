@@ -62,7 +62,7 @@ func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed2
 // RemovalPlan is what a removal would do now, in order. Its digest is taken without Losses, which change all the time.
 type RemovalPlan struct {
 	CSV string `json:"csv"`
-	// UID is that of the InstalledOperator: an operator of the same name that was installed since is another one. "" if it
+	// UID is that of the InstalledOperator: one of the same name that was installed since is another operator. "" if it
 	// does not exist.
 	UID string `json:"uid,omitempty"`
 	// Steps are carried out in this order; the objects of one step are deleted together.
