@@ -18,14 +18,22 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
+// Cache remembers what the cluster tells all operators, and where copies of its pull secrets are.
+type Cache interface {
+	Get(ctx context.Context) (config.All, error)
+	// Copy keeps copies of pull secrets in a namespace, attached to accounts; left is notified of what was written.
+	Copy(ctx context.Context, namespace string, secrets []config.PullSecret, accounts []string,
+		left func(*unstructured.Unstructured)) error
+}
+
 // Stage gives operators the configuration of the cluster.
 type Stage struct {
-	Cache *config.Cache
+	Cache Cache
 }
 
 // Reader is the stage that reads the configuration of the cluster.
 type Reader struct {
-	Cache *config.Cache
+	Cache Cache
 }
 
 // Reconcile reads the configuration. Most reconciles ask the cluster nothing.

@@ -2,10 +2,7 @@ package deferred
 
 import (
 	"context"
-	"slices"
 
-	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
@@ -28,17 +25,14 @@ func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
 		return false, nil
 	}
 	for _, step := range steps {
-		i := slices.IndexFunc(objects, func(o render.Object) bool {
-			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Name == step.Name
-		})
-		if i >= 0 { // what it renders to now need not hold it any more
-			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, objects[i])
+		if o := objectOf(step, objects); o != nil {
+			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, *o)
 			if err != nil {
 				return false, err
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Env.Client.Number, w.Env.Now().UTC(), nil
+		carriedOut(step, w.Env.Client.Number, w.Env.Now())
 	}
 	return true, w.Objects.In(w.Scope).SaveLog(ctx, w.Snapshot.Executions.Of(m.Plan), "summoned")
 }

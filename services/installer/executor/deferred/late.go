@@ -6,10 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
@@ -58,13 +56,9 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 	}
 	done := false
 	for _, step := range late {
-		i := slices.IndexFunc(objects, func(o render.Object) bool {
-			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Namespace == step.Namespace &&
-				o.Name == step.Name
-		})
-		if i >= 0 { // what it renders to now need not hold it any more
-			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, objects[i])
-			if w.Snapshot.Unserved(objects[i].GVK, err) {
+		if o := objectOf(step, objects); o != nil {
+			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, *o)
+			if w.Snapshot.Unserved(o.GVK, err) {
 				continue // in this version not, or not yet
 			}
 			if err != nil {
@@ -72,7 +66,7 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Env.Client.Number, w.Env.Now().UTC(), nil
+		carriedOut(step, w.Env.Client.Number, w.Env.Now())
 		done = true
 	}
 	if !done {
@@ -90,12 +84,5 @@ func (w worker) defined(ctx context.Context, gk schema.GroupKind) bool {
 		return false
 	}
 	o, err := w.Env.Client.Get(ctx, kube.GVKCRD, "", name)
-	if err != nil || o == nil {
-		return false
-	}
-	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
-	return err == nil && slices.ContainsFunc(conditions, func(c any) bool {
-		m, ok := c.(map[string]any)
-		return ok && m["type"] == "Established" && m["status"] == "True"
-	})
+	return err == nil && o != nil && established(o)
 }

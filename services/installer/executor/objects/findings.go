@@ -11,7 +11,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/compare"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/sharedobject"
@@ -76,26 +75,6 @@ func (w Writer) among(ctx context.Context, r scope.Plan) ([]protocol.SharedObjec
 		out = append(out, found...)
 	}
 	return out, nil
-}
-
-// broughtBySeveral are the objects that several operators bring under one name, in the order of the plan.
-func broughtBySeveral(objects []render.Object) [][]render.Object {
-	type name struct{ group, kind, namespace, name string }
-	at := map[name]int{}
-	var out [][]render.Object
-	for _, o := range objects {
-		if !preflight.Formed(o) {
-			continue
-		}
-		key := name{o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name}
-		i, met := at[key]
-		if !met {
-			i, at[key] = len(out), len(out)
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], o)
-	}
-	return slices.DeleteFunc(out, func(group []render.Object) bool { return len(group) < 2 })
 }
 
 // try goes through the steps of one object as putShared will, with what the API server would make of each form. It ends

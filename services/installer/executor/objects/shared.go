@@ -36,12 +36,6 @@ func (s *locks) lock(ref protocol.ObjectRef) (unlock func()) {
 	return m.Unlock
 }
 
-// Owned reports an object that operators have.
-func Owned(live *unstructured.Unstructured) bool {
-	return live != nil && live.GetLabels()[kube.LabelManaged] == "true" &&
-		(kube.OwnerOf(live) != kube.Operator{} || len(kube.Alongside(live)) > 0)
-}
-
 // weigh says who has an object and what writing it comes to; f is what approvers are or were asked, nil where nothing.
 func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (
 	in sharedobject.Input, f *protocol.SharedObject, err error,
@@ -224,14 +218,6 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 		return nil, nil //nolint:nilnil // who held it is gone
 	}
 	return in.Holder, nil
-}
-
-// onlyOf reports an object that no other operator has.
-func onlyOf(live *unstructured.Unstructured, owner sharedobject.Owner) bool {
-	if kube.OwnerOf(live) != (kube.Operator{Namespace: owner.Namespace, Name: owner.CSV}).Label() {
-		return false
-	}
-	return !slices.ContainsFunc(kube.Alongside(live), func(name string) bool { return name != owner.String() })
 }
 
 // keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is,

@@ -135,10 +135,8 @@ func (w worker) reapplyIfChanged(ctx context.Context, m *scope.Operator, s scope
 		return w.Conversions.Trust(ctx, w.Scope, s, o.Name)
 	}
 	live, err := w.Env.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
-	own := kube.Operator{Namespace: w.Namespace, Name: m.Name()}.Label()
-	if err != nil || live != nil && live.GetAnnotations()[scope.AnnotationRendered] == rendered ||
-		w.Snapshot.ServesOn(m) &&
-			(live == nil || kube.OwnerOf(live) != own) {
+	own := kube.Operator{Namespace: w.Namespace, Name: m.Name()}
+	if err != nil || !rewrites(live, rendered, own, w.Snapshot.ServesOn(m)) {
 		return err
 	}
 	_, err = w.Objects.In(w.Scope).Reapply(ctx, s, o)
