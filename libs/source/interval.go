@@ -4,20 +4,20 @@ import "time"
 
 // Times of looking at a source.
 const (
-	// FallbackPoll stands in for an interval that cannot be used (R-CAT-96).
+	// FallbackPoll replaces an interval that cannot be used (R-CAT-96).
 	FallbackPoll = 15 * time.Minute
 	// MinPoll bounds how often a source is asked: what must be seen sooner is pushed, by a refresh or a webhook.
 	MinPoll = 10 * time.Second
-	// DefaultTimeout bounds one look at a source: a catalog image of a gigabyte over 30 Mbit/s.
+	// DefaultTimeout bounds one poll of a source: a catalog image of a gigabyte over 30 Mbit/s.
 	DefaultTimeout = 5 * time.Minute
-	// MaxTimeout bounds what settings may ask for: a look holds a worker of the indexer.
+	// MaxTimeout bounds what settings may ask for: a poll occupies a worker of the indexer.
 	MaxTimeout = time.Hour
 )
 
 // ReasonInvalidInterval is the reason under which a replaced interval is reported (R-CAT-96).
 const ReasonInvalidInterval = "InvalidIntervalError"
 
-// PollInterval returns how often a source is looked at: standard where settings say nothing, 0 for
+// PollInterval returns how often a source is polled: standard if settings say nothing, 0 for
 // never. An interval that cannot be parsed, is negative or shorter than MinPoll gives FallbackPoll, and
 // replaced true: it is to be reported under ReasonInvalidInterval (R-CAT-96).
 func PollInterval(poll string, standard time.Duration) (interval time.Duration, replaced bool) {
@@ -31,7 +31,7 @@ func PollInterval(poll string, standard time.Duration) (interval time.Duration, 
 	return d, false
 }
 
-// TimeoutOf returns the bound of one look; Check tells of values that it replaces by the default.
+// TimeoutOf returns the bound of one poll; Check reports values that it replaces by the default.
 func TimeoutOf(s Settings) time.Duration {
 	d, err := time.ParseDuration(s.Timeout)
 	if err != nil || d <= 0 || d > MaxTimeout {

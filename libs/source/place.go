@@ -83,7 +83,7 @@ func hasPassword(u *url.URL) bool {
 	return has
 }
 
-// ShortURL is what may be said of a URL: neither what stands before an "@", which may be a credential, nor
+// ShortURL is what may be said of a URL: neither what is before an "@", which may be a credential, nor
 // the query, which may be a signature. It must not trust a URL to be a proper one: in a password that was
 // not escaped, every character may stand.
 func ShortURL(s string) string {

@@ -69,7 +69,7 @@ func ParseReference(s string) (Reference, error) {
 	return r, nil
 }
 
-// looksLikeHost tells a registry from the first part of a short name, as every tool does.
+// looksLikeHost distinguishes a registry from the first part of a short name, as every tool does.
 func looksLikeHost(s string) bool {
 	return strings.ContainsAny(s, ".:[") || s == "localhost"
 }

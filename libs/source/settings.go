@@ -3,7 +3,7 @@ package source
 // Type names a kind of source.
 type Type string
 
-// The kinds of sources. Whatever the kind, what stands in it is read by libs/catalog: file-based
+// The kinds of sources. Whatever the kind, libs/catalog reads its content: file-based
 // documents, bundle directories, the community layout or package manifests, in any mixture.
 const (
 	// Directory is a directory that the indexer can read.
@@ -24,7 +24,7 @@ const (
 
 // Modes of taking a catalog with errors in it.
 const (
-	// Strict keeps the revision before in service until every error is mended.
+	// Strict keeps the previous revision in service until every error is fixed.
 	Strict = "strict"
 	// Lenient quarantines the packages with errors and serves the others.
 	Lenient = "lenient"
@@ -49,8 +49,8 @@ type Settings struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// Mirrors go before those of the indexer's own configuration.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
-	// Poll is how often the source is looked at by itself, as a Go duration; "" is the indexer's default,
-	// "0s" never. Timeout bounds one look.
+	// Poll is how often the source is polled, as a Go duration; "" is the indexer's default,
+	// "0s" never. Timeout bounds one poll.
 	Poll    string `json:"poll,omitempty"`
 	Timeout string `json:"timeout,omitempty"`
 	// Prefetch fetches every bundle image that the catalog names, at once instead of when needed.

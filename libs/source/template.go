@@ -15,7 +15,7 @@ const (
 	VariablePatch = "kube_patch_version"
 )
 
-// The condition that tells what became of a template, and its reasons (R-CAT-93).
+// The condition that shows the result of a template, and its reasons (R-CAT-93).
 const (
 	ConditionTemplates      = "TemplatesHaveResolved"
 	ConditionImage          = "ResolvedImage"
@@ -125,7 +125,7 @@ type Resolution struct {
 }
 
 // Resolve chooses the image (R-CAT-92, R-CAT-93): the template where it resolves, else the image. An
-// error, errs.Invalid, means that there is neither: the catalog stops until a person mends it.
+// error, errs.Invalid, means that there is neither: the catalog stops until a person fixes it.
 func Resolve(s Settings, kubernetesVersion string) (Resolution, error) {
 	if s.Template == "" {
 		return Resolution{Image: s.Image}, nil

@@ -86,7 +86,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ended is the error of a look that was ended.
+// ended is the error of a read that was cancelled.
 func (i *input) ended() error {
 	if i.ctx.Err() != nil {
 		i.err = context.Cause(i.ctx)
@@ -154,7 +154,7 @@ func (e *extractor) run() error {
 	return err
 }
 
-// decompress tells the format by its first bytes: names and media types may lie.
+// decompress recognizes the format by its first bytes: names and media types may be wrong.
 func decompress(r *bufio.Reader) (body io.Reader, end func(), err error) {
 	magic, err := r.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {

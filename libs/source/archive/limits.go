@@ -6,7 +6,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// Rules that an archive may break: they stand in the errors (errs.Error.Rule), the entry in their field.
+// Rules that an archive may break: they are in the errors (errs.Error.Rule), the entry in their field.
 const (
 	RuleFormat     = "archive-format"     // neither tar nor tar.gz nor tar.zst, or damaged
 	RuleTruncated  = "archive-truncated"  // it ends before its end
@@ -35,7 +35,7 @@ type Limits struct {
 	RatioFree  int64
 }
 
-// Standard are the limits of the product. The largest real values seen stand beside.
+// Standard are the limits of the product, with the largest real values that were seen.
 func Standard() Limits {
 	return Limits{
 		Entries:    200_000,  // the largest real tree has 12,000; the layers of a base image some 30,000

@@ -34,13 +34,13 @@ type Source struct {
 type Tree struct {
 	*Target
 
-	// Fingerprint is that of Probe; where a server tells none, the digest of the archive.
+	// Fingerprint is that of Probe; if a server has none, the digest of the archive.
 	Fingerprint string
 	// Digest is that of the archive's bytes.
 	Digest string
 }
 
-// Probe looks at the size and time of a file, or asks a server for them. "" means that the server tells
+// Probe reads size and time of a file, or asks a server for them. "" means that the server tells
 // neither an ETag nor a time.
 func Probe(ctx context.Context, s Source) (string, error) {
 	if s.URL == "" {

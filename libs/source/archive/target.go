@@ -264,7 +264,7 @@ func (t *Target) CountLinks(ctx context.Context) error {
 	return nil
 }
 
-// room makes the directories above an entry, and removes what an earlier layer had in its place.
+// room creates the directories above an entry, and removes what an earlier layer had in its place.
 func (t *Target) room(name string) error {
 	if err := t.bearable(name); err != nil {
 		return err

@@ -47,7 +47,7 @@ func Probe(ctx context.Context, o Options) (string, error) {
 	return fingerprint(data), err
 }
 
-// Open reads the catalog of a config map. The tree stands until it is closed.
+// Open reads the catalog of a config map. The tree is valid until it is closed.
 func Open(ctx context.Context, o Options) (tree fs.FS, sum string, closeTree func() error, err error) {
 	data, err := o.get(ctx)
 	if err != nil {

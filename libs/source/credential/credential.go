@@ -1,5 +1,5 @@
 // Package credential reads the secrets that a source names, and finds the one that a host may see. A
-// value never stands in an error: what is wrong with a secret is said by its name and kind.
+// value is never in an error: an error about a secret has its name and kind.
 package credential
 
 import (

@@ -115,7 +115,7 @@ func (s *Set) For(host, repository string) (Login, bool) {
 	return best.Login, true
 }
 
-// fits compares hosts; "*" stands for one label, as the kubelet has it.
+// fits compares hosts; "*" matches one label, as the kubelet has it.
 func fits(pattern, host string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == host

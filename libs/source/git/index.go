@@ -59,7 +59,7 @@ type indexer struct {
 	held  int
 }
 
-// index looks through a pack, and writes its index.
+// index checks a pack, and writes its index.
 func (s Source) index(ctx context.Context, pack, to *os.File) (plumbing.Hash, error) {
 	x := &indexer{
 		s: s, scan: packfile.NewScanner(pack), named: map[plumbing.Hash][]*packed{},
@@ -101,7 +101,7 @@ func unreadable(err error) error {
 	return errs.New(errs.Invalid, "the server sends a pack that cannot be read: %s", web.Explain(err))
 }
 
-// alive ends a copy with the look.
+// alive ends a copy with its context.
 type alive struct {
 	ctx context.Context
 	w   io.Writer
@@ -307,7 +307,7 @@ func (x *indexer) content(ctx context.Context, o *packed) ([]byte, error) {
 	return content, nil
 }
 
-// stored reads what stands in the pack.
+// stored reads what is in the pack.
 func (x *indexer) stored(o *packed) ([]byte, error) {
 	if _, err := x.scan.SeekObjectHeader(o.offset); err != nil {
 		return nil, unreadable(err)

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain proves that no look leaves a goroutine or a connection behind.
+// TestMain proves that no read leaves a goroutine or a connection behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

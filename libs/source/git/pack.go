@@ -22,7 +22,7 @@ const (
 	maxUnfolded = 8
 )
 
-// store receives a pack, looks it through, and makes its objects readable until done.
+// store receives a pack, checks it, and makes its objects readable until done.
 func (s Source) store(ctx context.Context, pack io.Reader) (_ storer.EncodedObjectStorer, _ func() error, err error) {
 	temp, err := os.MkdirTemp(s.Temp, "git-")
 	if err != nil {

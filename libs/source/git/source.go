@@ -40,7 +40,7 @@ type Source struct {
 type Tree struct {
 	*archive.Target
 
-	// Fingerprint is that of Probe: what the server says that the reference stands for. It is the
+	// Fingerprint is that of Probe: what the server says that the reference points to. It is the
 	// commit, but for servers that do not say which commit a tag names.
 	Fingerprint string
 	Commit      string
@@ -49,7 +49,7 @@ type Tree struct {
 // reSCP is the short form of SSH.
 var reSCP = regexp.MustCompile(`^(?:([^@/:]+)@)?([^/:@]+):([^@]+)$`)
 
-// Probe returns the fingerprint of what the reference stands for, which is its commit.
+// Probe returns the fingerprint of what the reference points to, which is its commit.
 func Probe(ctx context.Context, s Source) (string, error) {
 	var commit string
 	err := s.with(ctx, func(r repository) error {
@@ -99,11 +99,11 @@ type repository interface {
 	close() error
 }
 
-// pointer is what a reference stands for.
+// pointer is what a reference points to.
 type pointer struct {
 	// want is what is asked for: the commit, or the tag that names it.
 	want plumbing.Hash
-	// commit is known where the server tells it.
+	// commit is known if the server returns it.
 	commit plumbing.Hash
 	// advertised says that the server lists want itself.
 	advertised bool

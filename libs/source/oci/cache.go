@@ -46,7 +46,7 @@ func (c *Cache) open(repository string, d v1.Descriptor, fetch func() (io.ReadCl
 			_ = os.Chtimes(path, time.Time{}, c.now()) // at worst it goes too early
 			return cached{f}, nil
 		}
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // it was only read
 	}
 	body, err := fetch()
 	if err != nil || d.Size > c.max()/4 { // one blob must not throw out all others
@@ -62,7 +62,7 @@ func (c *Cache) open(repository string, d v1.Descriptor, fetch func() (io.ReadCl
 // cached is a blob from the cache.
 type cached struct{ *os.File }
 
-// distrust removes a blob that is not what it was: the next look fetches it again.
+// distrust removes a blob that has changed: the next poll fetches it again.
 func (c cached) distrust() { _ = os.Remove(c.Name()) }
 
 func (c *Cache) temporary(path string) (*os.File, error) {

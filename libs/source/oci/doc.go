@@ -6,6 +6,6 @@
 // whiteouts applied, under the limits of libs/source/archive.
 //
 // An image is asked for at each mirror in turn and then at its own registry (source.Candidates). What
-// was wrong with each of them stands in the error. Credentials are those of the longest path that fits
+// was wrong with each of them is in the error. Credentials are those of the longest path that fits
 // (R-DIS-5), and go to the registry that they are for and to the token service of its own site.
 package oci

@@ -76,7 +76,7 @@ func (n *Named) settled(host string) bool {
 type Tree struct {
 	*archive.Target
 
-	// Digest is what the reference stood for: of an image of several platforms that of the index.
+	// Digest is what the reference points to: of an image of several platforms that of the index.
 	Digest string
 	// Resolved is the reference by digest.
 	Resolved string
@@ -85,7 +85,7 @@ type Tree struct {
 	Database string
 }
 
-// Probe asks what the reference stands for: one request, or none for a reference by digest.
+// Probe asks what the reference points to: one request, or none for a reference by digest.
 func Probe(ctx context.Context, s Source) (sum, resolved string, err error) {
 	if ref, perr := source.ParseReference(s.Image); perr == nil && ref.Digest != "" {
 		return ref.Digest, s.resolved(ref.Digest), nil

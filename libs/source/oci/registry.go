@@ -69,7 +69,7 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 	}
 	client := web.Client(options)
 	r.idle = (&http.Client{Transport: client.Transport}).CloseIdleConnections
-	// A registry behind a load balancer fails now and then for a moment; more is the next look's work.
+	// A registry behind a load balancer fails now and then for a moment; more is left to the next poll.
 	client.Transport = transport.NewRetry(client.Transport,
 		transport.WithRetryStatusCodes(http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
 	client.Transport, err = transport.NewWithContext(ctx, repo.Registry, auth, client.Transport,
@@ -122,7 +122,7 @@ func (r *registry) ask(ctx context.Context, method, kind, what string) (*http.Re
 	return resp, nil
 }
 
-// head asks for the digest alone, and for the manifest where a registry does not tell it so.
+// head asks for the digest alone, and for the manifest if the registry does not return it.
 func (r *registry) head(ctx context.Context, reference string) (string, error) {
 	sum, err := r.digestHeader(ctx, reference)
 	if k := errs.KindOf(err); isDigest(sum) || err != nil && k != errs.Invalid && k != errs.NotFound {
@@ -188,7 +188,7 @@ func (e *explained) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain gives an error of the registry its kind and a sentence that says how to mend it.
+// explain gives an error of the registry its kind and says how to fix it.
 func (r *registry) explain(err error) error {
 	status, ok := errors.AsType[*transport.Error](err)
 	if !ok {

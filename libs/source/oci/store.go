@@ -45,7 +45,7 @@ func mismatch(what, want, got string) error {
 	return errs.Wrap(errs.Invalid, ErrMismatch, "%s is not what it says: asked for %s, received %s", what, want, got)
 }
 
-// isDigest tells a digest from a tag.
+// isDigest distinguishes a digest from a tag.
 func isDigest(reference string) bool {
 	_, err := digest.Parse(reference)
 	return err == nil
@@ -123,7 +123,7 @@ func (v *verified) Read(p []byte) (int, error) {
 
 func (v *verified) sum() string { return string(digest.FromSum(v.h.Sum(nil))) }
 
-// rest reads a blob to its end, so that a lie is told from content that is bad in itself.
+// rest reads a blob to its end, to distinguish a wrong digest from content that is bad in itself.
 func (v *verified) rest() error {
 	_, err := io.Copy(io.Discard, v)
 	if err != nil && v.end == nil {
@@ -180,7 +180,7 @@ func load(ctx context.Context, s store, reference string) (p *picture, sum strin
 	return nil, "", errs.New(errs.Invalid, "an index lists indexes more than %d deep", MaxNesting)
 }
 
-// manifest is a manifest of an image or an index: which of both, the fields tell.
+// manifest is a manifest of an image or an index, which its fields show.
 type manifest struct {
 	MediaType types.MediaType `json:"mediaType"`
 	Config    v1.Descriptor   `json:"config"`

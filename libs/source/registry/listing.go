@@ -75,7 +75,7 @@ func (r *reader) torn(format string, args ...any) error {
 	return errs.Wrap(errs.Unavailable, errs.New(errs.Unavailable, format, args...), "catalog server %s", r.address)
 }
 
-// list asks for every entry of packages, without manifests as a rule, and hands each out.
+// list asks for every entry of packages, normally without manifests, and yields each.
 func (r *reader) list(ctx context.Context, packages map[string]*api.Package, take func(*api.Bundle) error) (
 	*listing, error,
 ) {

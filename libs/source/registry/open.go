@@ -31,7 +31,7 @@ func Probe(ctx context.Context, o Options) (fingerprint string, err error) {
 	return l.fingerprint()
 }
 
-// Open reads the whole catalog of a server. The tree stands until it is closed.
+// Open reads the whole catalog of a server. The tree is valid until it is closed.
 func Open(ctx context.Context, o Options) (tree fs.FS, fingerprint string, closeTree func() error, err error) {
 	r, err := o.dial()
 	if err != nil {

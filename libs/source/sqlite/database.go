@@ -76,7 +76,7 @@ func (d *database) each(ctx context.Context, table string, take func([]string) e
 	return d.rows(ctx, `select `+strings.Join(expressions, ", ")+` from "`+table+`" not indexed`, len(columns), take)
 }
 
-// rows runs a query and hands out every row as text.
+// rows runs a query and yields every row as text.
 func (d *database) rows(ctx context.Context, query string, columns int, take func([]string) error) (err error) {
 	rows, err := d.conn.QueryContext(ctx, query)
 	if err != nil {

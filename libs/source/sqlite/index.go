@@ -128,7 +128,7 @@ func (x *index) readAPIs(ctx context.Context, d *database) error {
 	return nil
 }
 
-// batch is how many rows are looked at before the end of the look is noticed.
+// batch is how many rows are read before the end of the context is noticed.
 const batch = 4096
 
 // graph makes the entries of a channel of its rows. known are the bundles that there are. The chain of

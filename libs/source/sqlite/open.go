@@ -67,7 +67,7 @@ func Probe(_ context.Context, o Options) (string, error) {
 	return inspect(o.Path)
 }
 
-// Open reads the whole catalog of a database. The tree stands until it is closed.
+// Open reads the whole catalog of a database. The tree is valid until it is closed.
 func Open(ctx context.Context, o Options) (tree fs.FS, fingerprint string, closeTree func() error, err error) {
 	if fingerprint, err = inspect(o.Path); err != nil {
 		return nil, "", nil, err

@@ -141,7 +141,7 @@ func (w seen) with(c bundle.CSV) seen {
 	return w
 }
 
-// split cuts the manifests of a bundle, which stand one behind the other.
+// split cuts the manifests of a bundle, which follow one another.
 func split(r row) ([][]byte, error) {
 	var out [][]byte
 	for dec := json.NewDecoder(strings.NewReader(r.manifests)); ; {

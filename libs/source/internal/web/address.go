@@ -64,7 +64,7 @@ func reachOf(a netip.Addr) reach {
 	}
 }
 
-// addresses decides by the address that a name stands for, when it is known, whom a transport contacts.
+// addresses decides by the address that a name resolves to, when it is known, whom a transport contacts.
 type addresses struct {
 	o      Options
 	dialer net.Dialer
@@ -74,7 +74,7 @@ type addresses struct {
 	mu      sync.Mutex
 	own     string          // host:port of the first request
 	met     bool            // at holds
-	at      reach           // where that one was found: the widest, should its name stand for several addresses
+	at      reach           // where that one was found: the widest, if its name has several addresses
 	proxies map[string]bool // whose addresses say nothing of the host behind
 }
 
@@ -119,8 +119,8 @@ func (a *addresses) proxy(req *http.Request) (*url.URL, error) {
 	return u, err
 }
 
-// dial connects to an address that may be contacted. A name is looked up here, once: were it asked for
-// again after the check, it could stand for another address.
+// dial connects to an address that may be contacted. A name is resolved here, once: a second
+// lookup after the check could return another address.
 func (a *addresses) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -80,7 +80,7 @@ func Transport(o Options) http.RoundTripper {
 	inner.TLSClientConfig = &tls.Config{RootCAs: o.Pool, MinVersion: tls.VersionTLS12}
 	inner.DisableKeepAlives = false
 	inner.MaxIdleConnsPerHost = 2
-	inner.IdleConnTimeout = 10 * time.Second // transports live as long as one look at a source
+	inner.IdleConnTimeout = 10 * time.Second // transports live as long as one poll of a source
 	if o.Stall == 0 {
 		o.Stall = Stall
 	}
@@ -146,7 +146,7 @@ func asked(req *http.Request) *http.Request {
 	return req
 }
 
-// CloseIdleConnections lets a look end with all its connections; http.Client calls it.
+// CloseIdleConnections ends all connections of a poll; http.Client calls it.
 func (g *guard) CloseIdleConnections() { g.inner.CloseIdleConnections() }
 
 // credentials takes away what a host must not see. A password that is on its way to a foreign token

@@ -84,7 +84,7 @@ func apis(list []catalog.GVK) []*api.GroupVersionKind {
 	return out
 }
 
-// manifests adds csvJson and object[]: of the content where it is at hand, else of the display part.
+// manifests adds csvJson and object[]: of the content if it is available, else of the display part.
 func (x *index) manifests(ctx context.Context, doc catalog.Package, b catalog.Bundle, out *api.Bundle) error {
 	if b.Content != "" {
 		found, err := x.catalog.Content(ctx, b.Content)

@@ -26,9 +26,9 @@ type Catalog interface {
 	Packages(ctx context.Context) ([]string, error)
 	// Package returns the document of a package.
 	Package(ctx context.Context, name string) (catalog.Package, error)
-	// Content returns the manifests of a bundle as JSON, NotFound where they are not at hand.
+	// Content returns the manifests of a bundle as JSON, NotFound if they are not available.
 	Content(ctx context.Context, d digest.Digest) ([]json.RawMessage, error)
-	// Blobs hands out the documents of a schema that has no meaning of its own, of a package or, with "",
+	// Blobs yields the documents of a schema that Chandler does not know, of a package or, with "",
 	// of none.
 	Blobs(ctx context.Context, schema, pkg string, send func(json.RawMessage) error) error
 }
@@ -77,7 +77,7 @@ func (s *Server) Replace(ctx context.Context, c Catalog) error {
 }
 
 // Register adds the registry to a gRPC server, and the standard services for health and for reflection:
-// people look at catalogs with tools that learn the calls from the server.
+// people inspect catalogs with tools that learn the calls from the server.
 func (s *Server) Register(g *grpc.Server) {
 	api.RegisterRegistryServer(g, s)
 	api.RegisterExperimentalRegistryServer(g, s)
