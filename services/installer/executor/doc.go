@@ -30,6 +30,10 @@
 // the scope, and what a stage asks of another it asks through a small interface of its own; newStages wires them.
 // Packages failure, scope, overlay, objects, steplog, kube, hubclient and watch are what stages stand on.
 //
+// What a stage decides is in its decide.go, as functions of values; TestDecisionsArePure keeps it so. Some decisions
+// are packages of services/installer: csv, permissions, crd, readiness and sharedobject, which several stages ask;
+// removal, which the hub asks, too; and mirror, which is too large for one package with its stage.
+//
 //	stage          reads                                decides and writes
 //	clusterconfig  proxy, pull secrets                  copies of pull secrets
 //	group          operator group, targets, claims      roles in targets, roles of users, labels of namespaces

@@ -180,3 +180,22 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 		})
 	}
 }
+
+// TestWithout: who leaves is taken out of those that are followed, and a reading that somebody holds stays as it was.
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	before := InstalledOf([]*Operator{
+		follower("wind.v1", "", csv.PhaseSucceeded, false), follower("tide.v1", "", csv.PhaseSucceeded, false),
+	}, nil)
+	after := before.Without(Executions{{
+		Spec:   kube.ExecutionSpec{Plan: "r", Removal: &protocol.Removal{ID: "r", CSV: "tide.v1"}},
+		Status: kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted},
+	}})
+	if len(before.Operators) != 2 || before.Operators[0].Name() != "tide.v1" || len(before.Uninstalling) != 0 {
+		t.Errorf("the reading has become %+v", before)
+	}
+	if len(after.Operators) != 1 || after.Operators[0].Name() != "wind.v1" || len(after.Uninstalling) != 1 ||
+		after.Lives("tide.v1") || len(after.Everybody()) != 2 {
+		t.Errorf("got %+v", after)
+	}
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
-// Where the surroundings are written down.
+// Where the cluster says what it tells all operators.
 var (
 	GVKProxy     = schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"}
 	GVKConfigMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -37,7 +37,7 @@ type All struct {
 	PullSecrets []PullSecret
 }
 
-// Cache reads the surroundings once, and again after Forget.
+// Cache reads what the cluster tells all operators once, and again after Forget.
 type Cache struct {
 	client *kube.Epoch
 
@@ -50,7 +50,7 @@ type Cache struct {
 // New returns a cache that knows nothing.
 func New(client *kube.Epoch) *Cache { return &Cache{client: client, copied: map[string]string{}} }
 
-// Forget has the surroundings read again.
+// Forget has that read again.
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *Cache) ForgetNamespace(namespace string) {
 	delete(c.copied, namespace)
 }
 
-// Get returns the surroundings.
+// Get returns what the cluster tells all operators.
 func (c *Cache) Get(ctx context.Context) (All, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
