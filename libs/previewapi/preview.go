@@ -75,7 +75,7 @@ type Question struct {
 	Tenant     string       `json:"tenant"`
 	ID         uuid.UUID    `json:"id"`
 	Hypotheses []Hypothesis `json:"hypotheses"`
-	// Cluster and Namespace narrow the scopes that are looked at; both empty are all. A single namespace is looked
+	// Cluster and Namespace narrow the scopes that are resolved; both empty are all. A single namespace is looked
 	// at whether it is touched or not.
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -108,7 +108,7 @@ type Page struct {
 
 // Totals count what a preview came to.
 type Totals struct {
-	Scopes     int `json:"scopes" doc:"Namespaces that were looked at"`
+	Scopes     int `json:"scopes" doc:"Namespaces that were resolved"`
 	Unchanged  int `json:"unchanged" doc:"Of these, namespaces in which nothing would be decided"`
 	Plans      int `json:"plans" doc:"Plans that would be proposed"`
 	Superseded int `json:"superseded" doc:"Plans that would be superseded"`
@@ -133,7 +133,7 @@ type ScopePreview struct {
 	Failures   []PreviewFailure    `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
 	Generated  []string            `json:"generated,omitempty" doc:"Subscriptions that the resolver makes for dependencies before anything else"`
 	Waiting    []PreviewWaiting    `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
-	Settled    []PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be at the latest known version and were not told so"`
+	Settled    []PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be at the latest known version and are not recorded so"`
 	Unchanged  int                 `json:"unchanged" doc:"Components about which there is nothing new"`
 }
 
@@ -220,7 +220,7 @@ type PreviewWaiting struct {
 	Component string   `json:"component"`
 	For       string   `json:"for" enum:"CatalogLoading,UnderWay,ImageNotFetched,CatalogUnhealthy,AlreadyEnded"`
 	Sentences []string `json:"sentences" nullable:"false"`
-	News      bool     `json:"news" doc:"Nothing of it was told so far"`
+	News      bool     `json:"news" doc:"It was not shown so far"`
 }
 
 // PreviewOutcome is what would be recorded of a subscription.
@@ -229,7 +229,7 @@ type PreviewOutcome struct {
 	CSV          string `json:"csv"`
 }
 
-// CheckResult says whether a preview still holds, for the scopes that were looked at.
+// CheckResult says whether a preview still holds, for the scopes that were resolved.
 type CheckResult struct {
 	Changed []Change `json:"changed"` // at most MaxChanges; none where it holds
 	Next    *Scope   `json:"next,omitempty"`

@@ -28,7 +28,7 @@ type ShadowQuestion struct {
 	To   *events.Position `json:"to,omitempty"`
 	// After is Next of the page before.
 	After string `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"` // decisions looked at; 0 is ShadowDecisions
+	Limit int    `json:"limit,omitempty"` // decisions made again; 0 is ShadowDecisions
 }
 
 // ShadowPage is a part of a shadow run.
@@ -56,7 +56,7 @@ type ShadowDifference struct {
 
 // ShadowOutcome is what was or would be decided for a subscription.
 type ShadowOutcome struct {
-	Kind     string `json:"kind" enum:"Planned,AtLatestKnown,Failed,Waiting" doc:"Waiting: nothing would be told yet"`
+	Kind     string `json:"kind" enum:"Planned,AtLatestKnown,Failed,Waiting" doc:"Waiting: nothing would be recorded yet"`
 	CSV      string `json:"csv,omitempty"`
 	Approval string `json:"approval,omitempty" doc:"Of the plan"`
 	Reason   string `json:"reason,omitempty"`

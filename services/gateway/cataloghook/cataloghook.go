@@ -20,7 +20,7 @@ const (
 	NonceBytes = 16
 	// idChars is the length of an id: a nonce as text.
 	idChars = (NonceBytes*8 + 5) / 6
-	// prefix tells people, and those who look for secrets in the wrong places, what they see.
+	// prefix identifies the secret to people, and to programs that search for leaked secrets.
 	prefix = "chh_"
 	// signature is how the header of a signed request begins.
 	signature = "sha256="

@@ -133,7 +133,7 @@ func RemovedAPIs(kubernetesVersion string, installed []Installed) []model.Remove
 }
 
 // RemovedByPlan are the kinds of Kubernetes that a plan's document writes and that the cluster no longer serves once it
-// is upgraded by one minor version (R-CSV-61). The cluster itself, asked what stands in the way of the plan, looks into
+// is upgraded by one minor version (R-CSV-61). The cluster itself, checking the plan, reads
 // the objects, too. A document of another form says nothing here.
 func RemovedByPlan(kubernetesVersion string, document json.RawMessage) []model.RemovedAPI {
 	var d installplan.Document

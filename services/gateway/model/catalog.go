@@ -32,7 +32,7 @@ type Catalog struct {
 	Visibility CatalogVisibility `json:"visibility"`
 	Disabled   bool              `json:"disabled" doc:"Kept and not offered"`
 	Default    bool              `json:"default,omitempty" doc:"Comes with this installation: can be disabled, and neither changed nor removed"`
-	State      string            `json:"state" enum:"Loading,Ready,Failed" doc:"Failed: the last look at the source failed; a revision from before stays in service"`
+	State      string            `json:"state" enum:"Loading,Ready,Failed" doc:"Failed: the last poll of the source failed; a revision from before stays in service"`
 	Reason     string            `json:"reason,omitempty" doc:"Code of the failure"`
 	Rule       string            `json:"rule,omitempty" doc:"Rule that the first finding breaks"`
 	Findings   int               `json:"findings,omitempty" doc:"How many findings the failure has"`
@@ -56,7 +56,7 @@ type Catalog struct {
 // CatalogVariant is what the indexer saw of a source (R-CAT-93…96).
 type CatalogVariant struct {
 	Variant     string     `json:"variant,omitempty" doc:"Kubernetes minor version, such as 1.34, of a templated catalog"`
-	Reference   string     `json:"reference,omitempty" doc:"What was looked at, such as the image that the template stands for"`
+	Reference   string     `json:"reference,omitempty" doc:"What was read, such as the image that the template stands for"`
 	Resolved    string     `json:"resolved,omitempty" doc:"Image digest or commit that the reference stood for"`
 	Revision    string     `json:"revision,omitempty" doc:"Digest of the revision in service"`
 	State       string     `json:"state" enum:"Loading,Ready,Failed"`
@@ -70,7 +70,7 @@ type CatalogVariant struct {
 	Error       string     `json:"error,omitempty" doc:"Of the last attempt, for people"`
 	ErrorReason string     `json:"errorReason,omitempty" doc:"SpecInvalidError, ConfigMapError, RegistryServerError or InvalidIntervalError"`
 	Quarantined []string   `json:"quarantined,omitempty" doc:"Packages that a lenient catalog leaves out because they are sick"`
-	Errors      int        `json:"errors" doc:"Findings of the last look"`
+	Errors      int        `json:"errors" doc:"Findings of the last poll"`
 	Warnings    int        `json:"warnings"`
 	Infos       int        `json:"infos"`
 }
@@ -106,7 +106,7 @@ type ChangeCatalog struct {
 	Disabled   bool            `json:"disabled,omitempty" doc:"Keep it and do not offer it"`
 }
 
-// Finding is one thing that is wrong with a catalog, where, and how to mend it.
+// Finding is one thing that is wrong with a catalog, where, and how to correct it.
 type Finding struct {
 	Rule     string `json:"rule" example:"R-CAT-35"`
 	Severity string `json:"severity" enum:"error,warning,info"`
@@ -182,7 +182,7 @@ type Blob struct {
 	Package string `json:"package,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Digest  string `json:"digest" doc:"Of the bytes"`
-	Body    []byte `json:"body" doc:"The bytes as they stand in the catalog"`
+	Body    []byte `json:"body" doc:"The bytes as they are in the catalog"`
 }
 
 // BlobFilter chooses blobs of a catalog.

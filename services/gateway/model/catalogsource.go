@@ -17,8 +17,8 @@ type CatalogSource struct {
 	Secrets      []string          `json:"secrets,omitempty" maxItems:"32" doc:"Names of catalog secrets; several docker configurations are merged"`
 	Insecure     bool              `json:"insecure,omitempty" doc:"Allow a registry or server without TLS"`
 	Mirrors      []CatalogMirror   `json:"mirrors,omitempty" maxItems:"64" doc:"Go before those of the indexer's own configuration"`
-	Poll         string            `json:"poll,omitempty" maxLength:"64" doc:"How often to look, such as 30m; the indexer's default without it, 0s for never. One that cannot be read is taken as 15m and reported."`
-	Timeout      string            `json:"timeout,omitempty" maxLength:"64" doc:"Bound of one look, such as 10m"`
+	Poll         string            `json:"poll,omitempty" maxLength:"64" doc:"How often to poll, such as 30m; the indexer's default without it, 0s for never. One that cannot be read is taken as 15m and reported."`
+	Timeout      string            `json:"timeout,omitempty" maxLength:"64" doc:"Timeout of one poll, such as 10m"`
 	Prefetch     bool              `json:"prefetch,omitempty" doc:"Fetch every bundle image that the catalog names at once, instead of when it is needed"`
 	Mode         string            `json:"mode,omitempty" enum:"strict,lenient" doc:"strict, also without it: one error keeps the revision before in service; lenient: sick packages are left out and named"`
 }

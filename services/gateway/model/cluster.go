@@ -9,7 +9,7 @@ const ClusterRegistered = "Registered"
 type Cluster struct {
 	Name              string            `json:"name" example:"spoke-1"`
 	Labels            map[string]string `json:"labels,omitempty"`
-	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has looked at it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported); HeldElsewhere where it was served and another registration holds it by now"`
+	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported); HeldElsewhere where it was served and another registration holds it by now"`
 	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
@@ -47,7 +47,7 @@ type ClusterSettings struct {
 	Drift  string `json:"drift" enum:"correct,report" doc:"What becomes of edits to managed objects: they are put right, or only reported"`
 	// Optional is as events.ClusterSettings has it.
 	Optional string `json:"optional" example:"monitoring.coreos.com,console.openshift.io/ConsolePlugin" doc:"API groups, or kinds as GROUP/KIND, with commas between, that operators do not wait for where the cluster does not serve them: their objects are written when it does; none for no kind"`
-	Events   string `json:"events" enum:"on,off" doc:"Whether Kubernetes Events tell what happens to the mirrored objects, as OLM writes them; off where nothing is mirrored"`
+	Events   string `json:"events" enum:"on,off" doc:"Whether Kubernetes Events are written for what happens to the mirrored objects, as OLM writes them; off where nothing is mirrored"`
 }
 
 // ConfigureCluster changes settings and labels; those that are left out stay as they are.

@@ -13,7 +13,7 @@ type Caller struct {
 	Role   Role
 }
 
-// ActorConfiguration stands where a person's id stands in what people decide: for what the configuration of
+// ActorConfiguration takes the place of a person's id in events: for what the configuration of
 // the installation does.
 const ActorConfiguration = "configuration"
 

@@ -212,7 +212,7 @@ type PlanFilter struct {
 	Page
 }
 
-// PlanCheck is what stands in the way of an install plan in its cluster now: everything at once.
+// PlanCheck is everything that would block an install plan in its cluster now.
 type PlanCheck struct {
 	Ready   bool   `json:"ready" doc:"Nothing is in the way"`
 	Account string `json:"account,omitempty" doc:"User name of the service account that the plan runs as; absent where Chandler itself does"`
@@ -284,7 +284,7 @@ type Difference struct {
 	Wants json.RawMessage `json:"wants,omitempty" doc:"What the plan brings; absent where it brings nothing, or where it may be confidential"`
 }
 
-// Obstacle is something that stands in the way of a plan.
+// Obstacle is something that blocks a plan.
 type Obstacle struct {
 	Class   string `json:"class"`
 	Reason  string `json:"reason"`

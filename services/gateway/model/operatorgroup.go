@@ -17,7 +17,7 @@ type OperatorGroupSpec struct {
 	UpgradeStrategy    string               `json:"upgradeStrategy,omitempty" enum:"Default,TechPreviewUnsafeFailForward"`
 	Colocation         string               `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
 	// ExcludeGlobalCatalogs is OLM's annotation olm.operatorframework.io/exclude-global-namespace-resolution.
-	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not looked at for this namespace (R-RES-5)"`
+	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not used for this namespace (R-RES-5)"`
 }
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.
@@ -28,7 +28,7 @@ type OperatorGroup struct {
 	Metadata
 	Spec OperatorGroupSpec `json:"spec"`
 	// Targets and ProvidedAPIs are what the group comes to in its cluster.
-	Targets      []string    `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has told"`
+	Targets      []string    `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has reported"`
 	ProvidedAPIs []string    `json:"providedAPIs" nullable:"false" doc:"Kind.version.group of what its operators provide, or what a static group reserves"`
 	Conditions   []Condition `json:"conditions"`
 	CreatedAt    time.Time   `json:"createdAt"`

@@ -99,7 +99,7 @@ type PreviewScope struct {
 	Superseded []previewapi.PreviewSuperseded `json:"superseded" nullable:"false" doc:"Plans that are there and would be superseded"`
 	Failures   []previewapi.PreviewFailure    `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
 	Waiting    []previewapi.PreviewWaiting    `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
-	Settled    []previewapi.PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be told that they are at the latest known version"`
+	Settled    []previewapi.PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be recorded as being at the latest known version"`
 	Generated  []string                       `json:"generated,omitempty" doc:"Subscriptions that would be made for dependencies"`
 	Unchanged  int                            `json:"unchanged" doc:"Components about which there is nothing new"`
 }
@@ -182,7 +182,7 @@ type AskShadow struct {
 	From      string         `json:"from,omitempty" maxLength:"64" doc:"Position: every decision behind it; without from and to the last one of each subscription"`
 	To        string         `json:"to,omitempty" maxLength:"64" doc:"Position: no decision behind it"`
 	Cursor    string         `json:"cursor,omitempty" maxLength:"2048" doc:"next of the page before"`
-	Limit     int            `json:"limit,omitempty" minimum:"0" maximum:"500" doc:"Decisions that are looked at for one page; 200 without it"`
+	Limit     int            `json:"limit,omitempty" minimum:"0" maximum:"500" doc:"Decisions that are made again for one page; 200 without it"`
 }
 
 // Shadow is a page of a shadow run.

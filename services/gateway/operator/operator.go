@@ -102,7 +102,7 @@ func (u Uninstall) needed(csv string) error {
 		whom = append(whom, d.String()+" (an operator "+strings.Join(d.Requires, ", ")+")")
 	}
 	return errs.New(errs.Conflict,
-		"operator %s is required by %s: remove those first, or look at the removal plan with dryRun=true, and ask "+
+		"operator %s is required by %s: remove those first, or read the removal plan with dryRun=true, and ask "+
 			"for exactly that with plan=<its digest>",
 		csv, strings.Join(whom, "; ")).At("query.plan", "nobody-depends-on-it")
 }

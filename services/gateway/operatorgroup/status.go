@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// Status is a group with what it came to in its cluster, as far as its events tell. The zero value is a group that was
+// Status is a group with its state in the cluster, as far as its events have it. The zero value is a group that was
 // never created.
 type Status struct {
 	State

@@ -67,7 +67,7 @@ func (h catalogHandlers) catalogWrites(a *API) {
 
 func (h catalogHandlers) catalogEnds(a *API) {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
-		"Look at the source now"), h.refreshCatalog)
+		"Poll the source now"), h.refreshCatalog)
 	register(a, needWrite, triable[model.Removed](a,
 		operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
 			"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
@@ -111,7 +111,7 @@ func (h catalogHandlers) catalogReads(a *API) {
 
 func (h catalogHandlers) catalogReports(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
-		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"),
+		"List what was wrong with a catalog at the last poll, with the rule, the place and how to correct it"),
 		h.listFindings)
 }
 

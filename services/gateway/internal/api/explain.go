@@ -22,14 +22,14 @@ func (h explanationHandlers) register(a *API) {
 		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say "+
 			"what would help"), h.explainSubscription)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
-		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"),
+		"Explain an install plan: make the decision again from its recorded input, compare, and explain why nothing newer"),
 		h.explainInstallplan)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
-		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition "+
+		"List what would block a plan in its cluster now: every missing right, each custom resource definition "+
 			"with whether it may be changed and undone, and anything else"), h.checkInstallplan)
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
 		"why-operator", tagOperators,
-		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its "+
+		"Explain why an operator is installed, and for every newer version why it is not; name is its CSV, its "+
 			"subscription or its package"), h.whyOperator)
 }
 

@@ -30,7 +30,7 @@ const (
 	maxIdleBody = 64
 )
 
-// mayBeEmpty are the parameters whose empty value has a meaning: the beginning, or no text to look for.
+// mayBeEmpty are the parameters whose empty value has a meaning: the beginning, or no text to search for.
 var mayBeEmpty = []string{"cursor", "minPosition", "after", "search"}
 
 // conditional are headers by which a client wants a request to be carried out once, or only in a certain state. An

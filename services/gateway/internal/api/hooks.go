@@ -57,13 +57,13 @@ func (h *hookHandlers) register(a *API) {
 		"End the hook of a catalog"), h.endCatalogHook)
 	a.huma.OpenAPI().AddOperation(&huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
-		Summary: "Tell that something was pushed to a catalog's source",
+		Summary: "Report a push to a catalog's source",
 		Description: "For registries and repositories. Needs the secret of the catalog's hook and nothing else: as " +
 			"the key of an HMAC-SHA256 " +
 			"of the body in X-Hub-Signature-256 (sha256=<hex>), or as it is in Authorization: Bearer or " +
-			"X-Gitlab-Token. The body is not looked at. " +
-			"Pushes of one moment become one look at the source, and pushes without end one every ten seconds. " +
-			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all stand in the address " +
+			"X-Gitlab-Token. The body is not read. " +
+			"Pushes of one moment become one poll of the source, and pushes without end one every ten seconds. " +
+			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all are in the address " +
 			"that was given with the " +
 			"secret. Whatever is wrong with them, the answer is the same 401.",
 		Security: []map[string][]string{{}},
@@ -77,7 +77,7 @@ func (h *hookHandlers) register(a *API) {
 			},
 			{
 				Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-				Description: "Not needed: pushes that are repeated become one look",
+				Description: "Not needed: pushes that are repeated become one poll",
 			},
 		},
 		RequestBody: &huma.RequestBody{

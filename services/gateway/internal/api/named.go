@@ -61,7 +61,7 @@ func (h nameHandlers) readNamespace(
 type findNamedInput struct {
 	ObjectPath
 	ReadQuery
-	Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"What is looked for"`
+	Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"Kind of the object"`
 }
 
 func (h nameHandlers) findNamed(

@@ -34,7 +34,7 @@ type PreviewPath struct {
 
 // PageQuery are the parameters of a paged answer about namespaces.
 type PageQuery struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for one page"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are resolved for one page"`
 	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
 }
 
@@ -137,7 +137,7 @@ func triable[T any](a *API, op huma.Operation) huma.Operation {
 
 type createPreviewInput struct {
 	ValidateQuery
-	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for the first page"`
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are resolved for the first page"`
 	Body  model.AskPreview
 }
 

@@ -22,7 +22,7 @@ type Client struct {
 	Slog *slog.Logger
 }
 
-// CheckPlan says what stands in the way of an install plan in its cluster now. One that has ended is errs.Conflict; a
+// CheckPlan returns what would block an install plan in its cluster now. One that has ended is errs.Conflict; a
 // cluster that cannot be asked is errs.Unavailable.
 func (c Client) CheckPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.PlanCheck, error) {
 	if p.EndedAt != nil {

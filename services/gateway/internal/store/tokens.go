@@ -78,7 +78,7 @@ func (t *Tokens) Add(ctx context.Context, q pg.Querier, tenant string, in model.
 func (t *Tokens) Known(ctx context.Context, q pg.Querier, tenant, actor string) (known bool, err error) {
 	err = q.QueryRow(ctx, `select exists (select from gateway.tokens where tenant = $1 and coalesce(actor, id) = $2)`,
 		tenant, actor).Scan(&known)
-	return known, errs.Wrap(errs.KindOf(pg.Err(err)), err, "look for the tokens of actor %s", actor)
+	return known, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read the tokens of actor %s", actor)
 }
 
 const tokenColumns = `id, name, role, coalesce(actor, id), created, expires`
@@ -136,7 +136,7 @@ func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error)
 		return c, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")
 	}
 	if err != nil {
-		return c, errs.Wrap(errs.Unavailable, pg.Err(err), "look up the bearer token")
+		return c, errs.Wrap(errs.Unavailable, pg.Err(err), "read the bearer token")
 	}
 	return c, nil
 }

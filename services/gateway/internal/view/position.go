@@ -25,7 +25,7 @@ type Positions struct {
 
 // minPositionWait bounds how long a read waits for its projection: longer than the record is without
 // a sequencer after a crash, so that a person who reads what they wrote does not meet it. A projection
-// that lags more has trouble that waiting does not mend, and a client that wants to wait longer asks
+// that lags more has a fault that waiting does not end, and a client that wants to wait longer asks
 // again.
 const minPositionWait = eventlog.Handover + 3*time.Second
 

@@ -16,7 +16,7 @@ import (
 // takes milliseconds.
 const foldWait = 2 * time.Second
 
-// PlanQuestion makes the question to an executor what stands in the way of a plan, as it would be handed over now: with
+// PlanQuestion makes the request to an executor to check a plan, as it would be published now: with
 // the operator group of today, its configurations, and its content where the executor finds it. A plan that has ended,
 // or that there is not, is errs.NotFound.
 func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (

@@ -23,7 +23,7 @@ import (
 )
 
 // knownLimit bounds how many digests are remembered as present; beyond it all are forgotten, which costs
-// one look at the stream each.
+// one request to the stream each.
 const knownLimit = 50_000
 
 // contents puts bundles into CONTENT.

@@ -431,7 +431,7 @@ func (f folder) effectsResumed(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	return markPublished(ctx, tx, e)
 }
 
-// markPublished marks every scope that has a message, of the whole fleet or of one cluster: the stop stands in it.
+// markPublished marks every scope that has a message, of the whole fleet or of one cluster: it contains the stop.
 func markPublished(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
 		select tenant, cluster, namespace, 0, $3 from installer.published

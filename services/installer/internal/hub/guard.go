@@ -16,11 +16,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// guardEvery is how often the guard looks. A deleted stream is noticed at once by the server's advisory;
+// guardEvery is how often the guard checks the streams. A deleted stream is noticed at once by the server's advisory;
 // this is for when that was lost.
 const guardEvery = 3 * time.Second
 
-// advisories tell of streams made, changed and deleted.
+// advisories are about streams made, changed and deleted.
 const advisories = "$JS.EVENT.ADVISORY.STREAM.*.>"
 
 // Guard keeps the streams there and filled, grants fresh, and the stop switch in force, until ctx ends.
@@ -46,7 +46,7 @@ func (h *Hub) Guard(ctx context.Context) error {
 			if text == "" {
 				h.c.Log.Info("streams are in order again")
 			} else {
-				h.c.Log.Warn("cannot look after the streams; trying again", "error", text)
+				h.c.Log.Warn("cannot check the streams; trying again", "error", text)
 			}
 		}
 		select {
@@ -70,7 +70,7 @@ func (h *Hub) guardOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	err := errors.Join(h.markExpiringGrants(ctx), h.markStopSwitches(ctx))
-	if h.c.Bus.Check(ctx) != nil { // the connection has told so; its return wakes nobody here, the ticker does
+	if h.c.Bus.Check(ctx) != nil { // the connection has logged it; its return wakes nobody here, the ticker does
 		return err
 	}
 	streamErr := h.streams(ctx)
@@ -80,7 +80,7 @@ func (h *Hub) guardOnce(ctx context.Context) error {
 
 // streams keeps the streams there and filled.
 func (h *Hub) streams(ctx context.Context) error {
-	// Read first: another replica may note more messages while this one looks, never fewer.
+	// Read first: another replica may note more messages while this one checks, never fewer.
 	known, err := h.filled(ctx)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func stamp(info *jetstream.StreamInfo) time.Time {
 	return info.Created.UTC().Truncate(time.Microsecond)
 }
 
-// markExpiringGrants marks scopes whose grants, approvals or windows need another look.
+// markExpiringGrants marks scopes whose grants, approvals or windows have to be published again.
 func (h *Hub) markExpiringGrants(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`,

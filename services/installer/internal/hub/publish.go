@@ -135,7 +135,7 @@ func needed(m protocol.ScopePlans, content string) bool {
 }
 
 // current reports whether the last message is there, says the same and has grants that are good for long
-// enough. A message that stays is looked at again when the scope wants it.
+// enough. A message that stays is made again when the scope wants it.
 func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bool, error) {
 	var last string
 	var renew *time.Time

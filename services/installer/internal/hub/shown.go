@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// What is told to clusters that mirror everything, to be shown there and for nothing else.
+// What clusters that mirror everything get to show, and for nothing else.
 
 // foldOutcome keeps why a subscription does not resolve; reason is "" where it does.
 func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, reason string) error {
@@ -75,7 +75,7 @@ const shownCatalog = `select c.name, c.priority, c.state, c.reason, c.spec from 
 	(s.spec ->> 'catalog'))
 	order by c.name = s.spec ->> 'catalog' limit 1`
 
-// fillSubscriptions tells subscriptions where they are to be shown in the cluster.
+// fillSubscriptions adds subscriptions where the cluster mirrors them.
 func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
@@ -185,13 +185,13 @@ func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlan
 	return out, err
 }
 
-// deprecated are the elements that may be, in the order in which they are told.
+// deprecated are the elements that may be, in the order of the message.
 var deprecated = []string{"olm.package", "olm.channel", "olm.bundle"}
 
 // maxDeprecation bounds the text of one: a message of NATS holds all subscriptions of a namespace.
 const maxDeprecation = 4 << 10
 
-// fillWaiting tells plans that may not be carried out yet, where subscriptions are told, oldest first.
+// fillWaiting adds plans that may not be carried out yet, where the cluster mirrors subscriptions, oldest first.
 func fillWaiting(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, now time.Time) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil

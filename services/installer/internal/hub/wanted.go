@@ -26,13 +26,13 @@ type wanted struct {
 	message  protocol.ScopePlans
 	withheld []withheld
 	contents []digest.Digest // that must be in CONTENT first
-	renew    time.Time       // when the message must be looked at again; zero for never
+	renew    time.Time       // when the message must be made again; zero for never
 }
 
 // withheld is a plan that cannot be published as it is.
 type withheld struct{ plan, name, why string }
 
-// planRow is a live plan as it stands in the tables.
+// planRow is a live plan as it is in the tables.
 type planRow struct {
 	id       string
 	name     string
@@ -125,7 +125,7 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 	return err
 }
 
-// fillInstalled tells what is installed. That a plan brought it says a report; what it brought says the plan.
+// fillInstalled adds what is installed. That a plan brought it says a report; what it brought says the plan.
 func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
 		from installer.csvs c
@@ -199,8 +199,8 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	return nil
 }
 
-// wakeAtWindow looks at the message again when the windows of a plan that may not begin yet open, and says where that
-// cannot be known. One that waits for people is looked at when they have decided.
+// wakeAtWindow has the message made again when the windows of a plan that may not begin yet open, and says where that
+// cannot be known. One that waits for people is made again when they have decided.
 func (w *wanted) wakeAtWindow(p planRow, now time.Time) {
 	if _, err := p.state.Windows(); err != nil {
 		w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: err.Error()})
@@ -214,7 +214,7 @@ func (w *wanted) wakeAtWindow(p planRow, now time.Time) {
 	}
 }
 
-// wakeAt has the message looked at again at a time, if not before.
+// wakeAt has the message made again at a time, if not before.
 func (w *wanted) wakeAt(t time.Time) {
 	if w.renew.IsZero() || t.Before(w.renew) {
 		w.renew = t
@@ -319,7 +319,7 @@ func choices(s installplan.State) []protocol.Choice {
 	return out
 }
 
-// sameType is the type prefix of the digest that tells whether a message says anything new.
+// sameType is the type prefix of the digest by which a changed message is recognized.
 const sameType = "chandler.scope-plans.v1"
 
 // fingerprint is the digest of a message without its position and grants, of which only what approvers chose says

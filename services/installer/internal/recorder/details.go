@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// driftRetention is how long the differences that a csv.drifted event names can be looked up: long enough to find out
+// driftRetention is how long the differences that a csv.drifted event names can be read: long enough to find out
 // who made them.
 const driftRetention = 90 * 24 * time.Hour
 

@@ -14,7 +14,7 @@ import (
 // kindGroup is the kind of installer.messages about a condition of an operator group: its subject ends in the type.
 const kindGroup = "operatorgroup"
 
-// conditionTypes are those that an executor tells; each has at most one message.
+// conditionTypes are those that an executor reports; each has at most one message.
 var conditionTypes = []string{
 	protocol.GroupServiceAccount, protocol.GroupTargetsMissing, protocol.GroupForbidden,
 	protocol.GroupUnattended,

@@ -79,7 +79,7 @@ func (q *queue) done(it item) {
 	q.signal()
 }
 
-// retryPollInterval is how often failed reports are looked for.
+// retryPollInterval is how often failed reports are searched for.
 const retryPollInterval = 100 * time.Millisecond
 
 // take waits for a report that is due; false when ctx has ended.

@@ -41,7 +41,7 @@ const (
 	unknownTries = 8
 	// group is the NATS queue group, so that of several replicas one takes a message.
 	group = "chandler-recorder"
-	// maxLogged bounds what is remembered so that it is told once: parts of it are what clusters call their plans.
+	// maxLogged bounds what is remembered so that it is logged once: parts of it are names that clusters gave.
 	maxLogged = 4096
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	Bus      *bus.Bus
 	Now      func() time.Time
 	Log      *slog.Logger
-	// Key is that of the hub: it tells what a cluster was told from what it claims.
+	// Key is that of the hub: it proves what the hub sent to a cluster.
 	Key ed25519.PublicKey
 	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are
 	// left out.
@@ -66,7 +66,7 @@ type Recorder struct {
 
 	mu     sync.Mutex
 	done   map[string]digest.Digest // by subject: the last report that is wholly recorded
-	logged map[string]string        // what was logged last about a subject, so that it is told once
+	logged map[string]string        // what was logged last about a subject, so that it is logged once
 	head   events.Position          // of the log, as far as known
 }
 

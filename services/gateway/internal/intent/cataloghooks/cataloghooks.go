@@ -32,7 +32,7 @@ const (
 	batch = 64
 )
 
-// actorHook stands where a person's id stands in what people decide.
+// actorHook takes the place of a person's id in events.
 const actorHook = "hook"
 
 // Service makes and deletes hooks, and has the catalogs polled whose hooks were called.

@@ -121,7 +121,7 @@ func (s *Service) resumeLog(ctx context.Context, who model.Caller, in model.Effe
 // services act on and what the history shows.
 const lossInterval = 2 * time.Second
 
-// logActor stands where a person's id stands in what people decide.
+// logActor takes the place of a person's id in events.
 const logActor = "record"
 
 // errResumed ends recording a stop that is over.

@@ -206,6 +206,6 @@ func operatorChange(c model.PreviewOperator) change {
 		hypothesis: func() (previewapi.Hypothesis, error) {
 			return previewapi.NewHypothesis(subject, 0, events.CSVRemoved{Reason: "Removed"})
 		},
-		why: "an installed operator is uninstalled by a request of its own, after a look at the removal plan",
+		why: "an installed operator is uninstalled by a request of its own, with the digest of its removal plan",
 	}
 }

@@ -279,7 +279,7 @@ const maxBundlePackages = 5000
 // maxBlobsPage bounds the bytes of the blobs on one page; one blob alone may be larger, as a document of a catalog is.
 const maxBlobsPage = 8 << 20
 
-// Blobs lists documents of schemas that Chandler does not know, as they stand in the revision in service (R-CAT-8).
+// Blobs lists documents of schemas that Chandler does not know, as they are in the revision in service (R-CAT-8).
 func (r *Reader) Blobs(
 	ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter,
 ) (items []model.Blob, next []string, err error) {

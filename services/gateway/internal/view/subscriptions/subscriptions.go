@@ -152,7 +152,7 @@ func addBodies(ctx context.Context, tx pgx.Tx, tenant string, r row, s *model.Su
 	return err
 }
 
-// explain puts the sentences of the explanation into the condition, where people look first.
+// explain puts the sentences of the explanation into the condition, which people read first.
 func explain(status *model.SubscriptionStatus, condition string) {
 	sentences := strings.Join(status.Explanation.Sentences(), "; ")
 	if sentences == "" {
