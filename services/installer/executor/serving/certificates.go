@@ -3,7 +3,6 @@ package serving
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -16,9 +15,8 @@ import (
 func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool, f *failure.Failure, err error) {
 	for _, c := range w.Called(s.CSV) {
 		have := w.Found.Certificates[c.Secret]
-		now, owner := w.Env.Now(), w.keeper(s, have)
-		bad := have.Gone || have.Problem(now, c.Hosts) != "" || have.Overdue(now) || have.Due(now) &&
-			!w.Snapshot.Executions.Planned(owner.Bundle.CSV)
+		now, owner := w.Env.Now(), keeper(w.Snapshot.Installed, s, have)
+		bad := renews(have, c.Hosts, now, w.Snapshot.Executions.Planned(owner.Bundle.CSV))
 		if !bad && have.Owner == owner.UID {
 			continue
 		}
@@ -34,23 +32,6 @@ func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool
 		w.Found.Certificates[c.Secret], renewed = next, renewed || bad
 	}
 	return renewed, nil, nil
-}
-
-// keeper is to whom the Secret of a certificate belongs: the operator that needs it, or one of its successors that has
-// taken it over and shares it.
-func (w worker) keeper(s scope.RenderTarget, have certs.Kept) scope.RenderTarget {
-	name := s.Bundle.CSV
-	for range w.Snapshot.Installed.Chain {
-		name = w.Snapshot.Installed.Chain.Successor(name)
-		if slices.ContainsFunc(w.Snapshot.Installed.Operators, func(m *scope.Operator) bool {
-			return m.Name() == name &&
-				string(m.Object.GetUID()) == have.Owner
-		}) {
-			s.Bundle.CSV, s.UID = name, have.Owner
-			break
-		}
-	}
-	return s
 }
 
 // certificate writes the Secret of one Deployment: with a new certificate, or the same one for its new owner.

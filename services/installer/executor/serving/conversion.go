@@ -15,23 +15,11 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// passing are the CRDs whose conversion may pass to an operator that converts own, or away from those of its chain.
-func (w worker) passing(name string, own []string) []string {
-	out := slices.Clone(own)
-	for _, m := range w.Snapshot.Installed.Operators {
-		if m.Name() != name && w.Snapshot.Installed.Chain.Related(m.Name(), name) {
-			out = append(out, certs.Converted(m.CSV)...)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 	own := certs.Converted(s.CSV)
 	i := slices.IndexFunc(w.Snapshot.Installed.Operators,
 		func(m *scope.Operator) bool { return m.Name() == s.Bundle.CSV })
-	for _, name := range w.passing(s.Bundle.CSV, own) {
+	for _, name := range passing(w.Snapshot.Installed, s.Bundle.CSV, own) {
 		delete(w.Found.Former, name)
 		if i >= 0 {
 			m := w.Snapshot.Installed.Operators[i]
@@ -60,7 +48,7 @@ func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments 
 	s scope.RenderTarget, out []render.Object, known bool, err error,
 ) {
 	own := certs.Converted(m.CSV)
-	names := w.passing(m.Name(), own)
+	names := passing(w.Snapshot.Installed, m.Name(), own)
 	answers := w.Running(m, deployments)
 	if len(own) == 0 { // nobody is called any more: it takes over when all of it runs
 		answers = csv.Observe(m.CSV.Spec.Install.Spec.Deployments, w.OwnDeployments(m, deployments), nil)
