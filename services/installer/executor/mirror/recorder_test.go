@@ -112,8 +112,8 @@ var tide = corev1.ObjectReference{
 	Namespace: "ops", Name: "tide.v1", UID: "shown", ResourceVersion: "7",
 }
 
-// TestTold: R-CSV-5: each thing that happened is reported once, of the object that shows it; what is old is not told.
-func TestTold(t *testing.T) {
+// TestReported: R-CSV-5: each thing that happened is reported once, of the object that shows it; what is old is not.
+func TestReported(t *testing.T) {
 	t.Parallel()
 	var b box
 	recorder := b.tells(t)
@@ -137,9 +137,9 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestNotTold: an Event that is there already, or that is refused, is not tried again, one that failed is, within
-// bounds; what comes after is told in any case.
-func TestNotTold(t *testing.T) {
+// TestNotReported: an Event that is there already, or that is refused, is not tried again, one that failed is, within
+// bounds; what comes after is reported in any case.
+func TestNotReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answers []int

@@ -22,9 +22,9 @@ type forger struct {
 	iop dynamic.ResourceInterface
 }
 
-// TestVouched: who gets past the admission policy, or writes while it is away, has nothing of his own applied with
+// TestProvenance: who gets past the admission policy, or writes while it is away, has nothing of his own applied with
 // Chandler's rights: what is put back, given and followed is what the hub granted (R-OG-44, DESIGN D6).
-func TestVouched(t *testing.T) {
+func TestProvenance(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))

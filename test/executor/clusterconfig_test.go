@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestSurroundings: R-PRX-1, R-IP-22, R-DIS-6: a proxy and a pull secret of the cluster reach an operator that is
+// TestClusterConfig: R-PRX-1, R-IP-22, R-DIS-6: a proxy and a pull secret of the cluster reach an operator that is
 // installed before and one that is installed after, and leave again. A subscription's own word on a proxy wins
 // (R-SUB-10).
-func TestSurroundings(t *testing.T) {
+func TestClusterConfig(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))

@@ -17,9 +17,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestDriftIsToldAnyway: R-CSV-24: what the API server lets nobody compare or put right is told with its reason, and
-// put right once it may be.
-func TestDriftIsToldAnyway(t *testing.T) {
+// TestDriftIsReportedAnyway: R-CSV-24: what the API server lets nobody compare or put right is reported with its
+// reason, and put right once it may be.
+func TestDriftIsReportedAnyway(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))
@@ -80,9 +80,9 @@ func TestDriftIsToldAnyway(t *testing.T) {
 	b.awaitDrift(t, o.csv(), "ConfigMap", func(d protocol.Drift) bool { return d.Corrected && d.Reason == "" })
 }
 
-// TestTokenAuthIsTold: R-TOK-1: the mode of cloud tokens is told once it can be known, and after each change of it; a
-// cluster that is no OpenShift has none.
-func TestTokenAuthIsTold(t *testing.T) {
+// TestTokenAuthIsReported: R-TOK-1: the mode of cloud tokens is reported once it can be known, and after each change of
+// it; a cluster that is no OpenShift has none.
+func TestTokenAuthIsReported(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.start(b.config("one"))
