@@ -36,9 +36,9 @@ type Finding struct {
 	// ForAuthors is a warning that Strict makes an error: who installs is served all the same, or without the bundle.
 	ForAuthors bool `json:"-"`
 
-	// What follows is for load, and empty once it has ended. Spot leads to a value inside the document, whose line is
-	// found last; Scope is what the finding makes unreliable, where that is more than its file: a directory, or
-	// everything.
+	// What follows is between packages: validate and load write it, load reads it, and it is empty once a load has
+	// ended. Spot leads to a value inside the document, whose line is found last; Scope is what the finding makes
+	// unreliable, where that is more than its file: a directory, or everything.
 	Spot  string `json:"-"`
 	Scope string `json:"-"`
 }
@@ -93,7 +93,7 @@ func (f Findings) Err() error {
 }
 
 // Strict returns the findings as authors are told of them: what is served to those who install as OLM takes it, and
-// what leaves a bundle out, is an error. Findings that a Memory kept are as they were.
+// what leaves a bundle out, is an error.
 func (f Findings) Strict() Findings {
 	out := slices.Clone(f)
 	for i := range out {

@@ -22,7 +22,7 @@ type Memory interface {
 }
 
 // decoderVersion is part of every key: raise it with any change of what bundles are decoded to.
-const decoderVersion = "4\n"
+const decoderVersion = "5\n"
 
 // memorable is from how many bytes on a document is worth remembering: below, decoding costs no more
 // than asking. Documents without manifests are decoded faster than any memory could be.
@@ -36,15 +36,23 @@ type memory struct {
 
 // remembered is a bundle with what was found in it. Places are relative to where it stands.
 type remembered struct {
-	Bundle    *catalog.Bundle   `json:"bundle,omitempty"`
-	Package   string            `json:"package,omitempty"`
-	Line      int               `json:"line,omitempty"`
-	Column    int               `json:"column,omitempty"`
-	Embedded  bool              `json:"embedded,omitempty"`
-	Joins     []string          `json:"joins,omitempty"`
-	Preferred string            `json:"preferred,omitempty"`
-	Facts     *rememberedCSV    `json:"facts,omitempty"`
-	Findings  []catalog.Finding `json:"findings,omitempty"`
+	Bundle    *catalog.Bundle     `json:"bundle,omitempty"`
+	Package   string              `json:"package,omitempty"`
+	Line      int                 `json:"line,omitempty"`
+	Column    int                 `json:"column,omitempty"`
+	Embedded  bool                `json:"embedded,omitempty"`
+	Joins     []string            `json:"joins,omitempty"`
+	Preferred string              `json:"preferred,omitempty"`
+	Facts     *rememberedCSV      `json:"facts,omitempty"`
+	Findings  []rememberedFinding `json:"findings,omitempty"`
+}
+
+// rememberedFinding is a finding with what reports leave out, and the end of the load needs.
+type rememberedFinding struct {
+	catalog.Finding
+
+	ForAuthors bool   `json:"forAuthors,omitempty"`
+	Spot       string `json:"spot,omitempty"`
 }
 
 type rememberedCSV struct {
@@ -101,7 +109,7 @@ func (m memory) keep(key digest.Digest, at validate.Place, d *validate.BundleDra
 		if at.Line > 0 {
 			f.Line -= at.Line
 		}
-		r.Findings = append(r.Findings, f)
+		r.Findings = append(r.Findings, rememberedFinding{f, f.ForAuthors, f.Spot})
 	}
 	value, err := json.Marshal(r)
 	if err == nil {
@@ -113,15 +121,18 @@ func (m memory) keep(key digest.Digest, at validate.Place, d *validate.BundleDra
 }
 
 func (r remembered) restore(at validate.Place) (*validate.BundleDraft, []catalog.Finding) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
+	var findings []catalog.Finding
+	for _, kept := range r.Findings {
+		f := kept.Finding
+		f.ForAuthors, f.Spot = kept.ForAuthors, kept.Spot
 		f.File = at.File + f.File
 		if at.Line > 0 {
 			f.Line += at.Line
 		}
+		findings = append(findings, f)
 	}
 	if r.Bundle == nil {
-		return nil, r.Findings
+		return nil, findings
 	}
 	where := validate.Place{File: at.File, Line: at.Line + r.Line, Column: r.Column}
 	d := &validate.BundleDraft{
@@ -137,7 +148,7 @@ func (r remembered) restore(at validate.Place) (*validate.BundleDraft, []catalog
 			Skips: f.Skips, Icon: f.Icon,
 		}
 	}
-	return d, r.Findings
+	return d, findings
 }
 
 // remembers reports whether a document of a file may be a bundle that is worth remembering.

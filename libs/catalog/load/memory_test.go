@@ -86,6 +86,12 @@ func TestMemory(t *testing.T) {
 	if diff := cmp.Diff(lines(first), lines(second)); diff != "" {
 		t.Errorf("findings (-first +second):\n%s", diff)
 	}
+	if diff := cmp.Diff(first.Findings.Strict(), second.Findings.Strict()); diff != "" {
+		t.Errorf("findings for authors (-first +second):\n%s", diff)
+	}
+	if first.Findings.Strict().Errors() == first.Findings.Errors() {
+		t.Error("no finding is an error for authors alone")
+	}
 	if diff := cmp.Diff(first.Digests(), second.Digests()); diff != "" || len(first.Packages) != len(second.Packages) {
 		t.Errorf("packages (-first +second):\n%s", diff)
 	}
