@@ -124,7 +124,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 // Name is the projection's name.
 func (r *Runner) Name() string { return r.p.Name }
 
-// Status says where the projection stands.
+// Status says how far the projection is.
 func (r *Runner) Status() bus.Status { return r.consumer.Status() }
 
 // Check is nil unless the projection stopped at an event type unknown to this binary; for readiness.

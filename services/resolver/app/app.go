@@ -24,7 +24,7 @@ import (
 const defaultWorkers = 4
 
 // settle is how long what a change of a catalog touches waits for further changes: catalogs are often published
-// in quick succession, and each look may find several of them changed. Who asked for something does not wait.
+// in quick succession, and one resolution may find several of them changed. Who asked for something does not wait.
 const settle = 300 * time.Millisecond
 
 // consumerName is the key of the checkpoint.

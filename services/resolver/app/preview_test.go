@@ -118,7 +118,10 @@ func TestPreviewedPlansAreThoseProposed(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.ready()
-	w := &randomWorld{fleet: f, random: rand.New(rand.NewPCG(4, 1)), live: map[string]int{}, versions: map[string]int{}}
+	w := &randomChanges{
+		fleet: f, random: rand.New(rand.NewPCG(4, 1)), live: map[string]int{},
+		versions: map[string]int{},
+	}
 	f.addCatalog("fleet")
 	f.addCatalog("staging", func(c *events.CatalogAdded) { c.Visibility.Cluster = "nowhere" })
 	w.revision = f.publish("fleet", "", w.packages()...)

@@ -78,17 +78,17 @@ func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 			return err
 		}
 	}
-	told, err := s.store.Samples.Note(ctx, m, l, found, s.now())
+	written, err := s.store.Samples.Note(ctx, m, l, found, s.now())
 	if err != nil {
 		return err
 	}
 	s.metrics.samples.Add(ctx, 1)
-	if len(told) > 0 {
+	if len(written) > 0 {
 		s.metrics.stale.Add(ctx, 1)
 		s.log.ErrorContext(
 			ctx, "a scope that was not dirty has a new decision: a read set or a mark is wrong; it is resolved now",
 			slog.String("tenant", m.Tenant), slog.String("cluster", m.Scope.Cluster),
-			slog.String("namespace", m.Scope.Namespace), slog.Any("found", told))
+			slog.String("namespace", m.Scope.Namespace), slog.Any("found", written))
 	}
 	return nil
 }

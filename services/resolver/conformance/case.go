@@ -12,7 +12,7 @@ type Case struct {
 	Topic       string          `json:"topic"`
 	Description string          `json:"description"`
 	Notes       json.RawMessage `json:"notes"`  // for readers
-	Source      string          `json:"source"` // the test of OLM that looks at the same behaviour, for readers
+	Source      string          `json:"source"` // the test of OLM for the same behaviour, for readers
 
 	Namespace       string          `json:"namespace"`
 	GlobalNamespace string          `json:"globalNamespace"` // its catalogs are visible everywhere

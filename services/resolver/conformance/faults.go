@@ -91,7 +91,7 @@ func (f *faults) entry(b *resolution.Planned) (offer.Entry, bool) {
 // unique asserts R-RES-11 and R-RES-12 of what comes. What is installed may be in a bad state already.
 func (f *faults) unique() {
 	packages, apis := map[string]member{}, map[catalog.GVK]member{}
-	for _, m := range f.members { // what comes stands first
+	for _, m := range f.members { // what comes is first
 		if other, taken := packages[m.Package]; taken && m.Package != "" && other.plan != nil {
 			f.addf("%s and %s are of one package", other.Name, m.Name)
 		}

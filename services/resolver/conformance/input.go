@@ -68,7 +68,7 @@ func (c Case) installed() []resolution.Installed {
 // unversioned is what a CSV without version counts as (RESOLVER-NOTES 2.4).
 const unversioned = "0.0.0"
 
-// follower is the subscription that a CSV belongs to: status.installedCSV alone tells (RESOLVER-NOTES 7.3). Where
+// follower is the subscription that a CSV belongs to: status.installedCSV alone says so (RESOLVER-NOTES 7.3). Where
 // several record it, OLM takes one of them.
 func (c Case) follower(i CSV) string {
 	name := ""
@@ -84,7 +84,7 @@ func (c Case) follower(i CSV) string {
 	return name
 }
 
-// spec are the properties that the spec of a CSV stands for, where no annotation overrides it (RESOLVER-NOTES 7.2).
+// spec are the properties that the spec of a CSV implies, where no annotation overrides it (RESOLVER-NOTES 7.2).
 func (i CSV) spec() []catalog.Property {
 	var out []catalog.Property
 	for _, part := range []struct {

@@ -110,7 +110,7 @@ func (s State) held(c resolution.Component) bool {
 }
 
 // goesBack says whether an operator failed that somebody wants to go back from: waiting for its success would be
-// waiting for what the rollback is to mend.
+// waiting for what the rollback is to correct.
 func (s State) goesBack(i Installed) bool {
 	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions,
 		func(sub Subscription) bool { return sub.Rollback.From == i.Name })
@@ -145,7 +145,7 @@ func (s State) withTerms(v Verdict) (Verdict, error) {
 	return v, err
 }
 
-// compare looks for a plan that does the same already.
+// compare searches for a plan that does the same already.
 func (s State) compare(v Verdict) (Verdict, error) {
 	v, err := s.withTerms(v)
 	if err != nil {
@@ -195,7 +195,7 @@ const effectType = "chandler.plan-effect.v1"
 
 // effect names what a plan would do and rest on: bundles by content, not the revision that they were
 // found in nor the input, so that a catalog that moved elsewhere does not replace a plan that people
-// have looked at. The lives of the subscriptions count: who deletes one and creates it again asks for
+// have read. The lives of the subscriptions count: who deletes one and creates it again asks for
 // another try of a plan that failed or was rejected.
 func (s State) effect(v Verdict) (string, error) {
 	bundles := planned(v.Component.Bundles)

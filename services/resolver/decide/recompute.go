@@ -17,7 +17,7 @@ type Difference struct {
 	Again    string `json:"again,omitempty"`
 }
 
-// none stands where one side has nothing.
+// none is written where one side has nothing.
 const none = "nothing"
 
 // CompareOutcome compares what was recorded of a subscription with its component made again from the recorded

@@ -29,7 +29,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Phases of a ClusterServiceVersion that the resolver tells apart (R-CSV §6.2).
+// Phases of a ClusterServiceVersion that the resolver distinguishes (R-CSV §6.2).
 const (
 	phaseSucceeded = "Succeeded"
 	phaseFailed    = "Failed"
@@ -195,7 +195,7 @@ func (c Catalog) Health() resolution.Health {
 // Input is the resolution's input. Operators that are being replaced are on their way out and do not count;
 // what takes their place does (R-RES-45 without its message: the component is held meanwhile). Phases are no part of
 // the input: which operators leave follows from them here, once, for every strategy, and a passing phase must not
-// make a new input of the same question. So the chains that fail-forward looks for (R-RES-44) have their last
+// make a new input of the same question. So the chains that fail-forward searches for (R-RES-44) have their last
 // link left, which is what failed.
 func (s State) Input(view resolution.View) resolution.Input {
 	in := resolution.Input{Scope: s.Scope, View: view, Policy: resolution.Policy{Bounds: s.bounds()}}

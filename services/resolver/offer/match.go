@@ -38,7 +38,7 @@ func (r *Requirement) Compare(o *Operator) (matches bool, cost int) {
 	return matches, cost
 }
 
-// untilPart asks the parts in order until one gives the answer that is looked for; where none does, it is the other.
+// untilPart asks the parts in order until one gives the answer that is searched for; where none does, it is the other.
 func (r *Requirement) untilPart(o *Operator, want bool) (matches bool, cost int) {
 	cost = 1
 	for _, p := range r.parts {
@@ -69,7 +69,7 @@ func (r *Requirement) matchesPackage(o *Operator) bool {
 }
 
 // Anchors are the APIs and packages of which a matching bundle must have one; ok is false where any
-// bundle may match, so that all have to be looked at.
+// bundle may match, so that all have to be read.
 func (r *Requirement) Anchors() (apis []catalog.GVK, packages []string, ok bool) {
 	switch r.op {
 	case needAPI:

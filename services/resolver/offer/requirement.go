@@ -63,7 +63,7 @@ type labelValue struct {
 	Label string `json:"label"`
 }
 
-// Key tells requirements apart: those with the same ask the same.
+// Key distinguishes requirements: those with the same ask the same.
 func (r *Requirement) Key() string { return r.key }
 
 // Reason is the code for a bundle that the requirement brought in.

@@ -60,10 +60,10 @@ func (r *Requirement) weight() int {
 	return n
 }
 
-// judgements is what rules have looked at and said of one operator.
+// judgements is what rules have read and said of one operator.
 type judgements struct {
 	mu    sync.Mutex
-	seen  weak.Pointer[cel.Bundle] // what they look at; some ten times as large as the properties
+	seen  weak.Pointer[cel.Bundle] // what they read; some ten times as large as the properties
 	known []verdict                // newest first
 }
 
@@ -74,7 +74,7 @@ type verdict struct {
 }
 
 // judge evaluates a rule once and remembers the answer with its cost: a search asks the same often. What rules
-// look at is shared by all that ask in a row, and given back with the next collection of garbage.
+// read is shared by all that ask in a row, and given back with the next collection of garbage.
 func (op *Operator) judge(r *rule) (holds bool, cost int) {
 	j := &op.judged
 	j.mu.Lock()

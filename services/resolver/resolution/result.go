@@ -114,7 +114,7 @@ type Explanation struct {
 	// More counts statements that were left out (explain.MaxStatements).
 	More int `json:"more,omitempty"`
 	// Coarse says that statements may be among these without which the others contradict each other, too: the
-	// conflict was too hard for telling.
+	// conflict was too hard to say.
 	Coarse bool `json:"coarse,omitempty"`
 }
 

@@ -50,7 +50,7 @@ func (h *hostile) subscribe(name string) {
 func (h *hostile) input() resolution.Input {
 	key := resolution.CatalogKey{Name: "fleet"}
 	slices.SortFunc(h.packages, func(a, b catalog.Package) int { return strings.Compare(a.Name, b.Name) })
-	w := &world{
+	w := &scenario{
 		catalogs: []resolution.Catalog{{Key: key, Ready: true, Revision: "r1"}},
 		packages: map[resolution.CatalogKey][]catalog.Package{key: h.packages},
 	}

@@ -12,7 +12,7 @@ import (
 
 // brute resolves a namespace by trying everything in the order of preference.
 type brute struct {
-	w         *world
+	w         *scenario
 	installed []*operator // by name
 	entries   map[entry]*operator
 	roots     []choice
@@ -42,7 +42,7 @@ type choice struct {
 // (RESOLVER-NOTES 7.1). What is held stays whatever speaks against it, and only what it has today of its requirements
 // has to stay met. Choices for what stays are made in the order of the subscriptions,
 // then of the CSVs.
-func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool) *brute {
+func newBrute(w *scenario, wanted func(sub string) bool, held func(csv string) bool) *brute {
 	b := &brute{w: w, entries: map[entry]*operator{}, excluded: map[[2]*operator]bool{}}
 	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions),
 		func(x, y resolution.Subscription) int { return cmp.Compare(x.Name, y.Name) })

@@ -23,15 +23,15 @@ func property(typ string, v any) catalog.Property {
 	return catalog.Property{Type: typ, Value: encode(v)}
 }
 
-// taste is what kind of world is wanted.
+// taste is what kind of scenario is wanted.
 type taste struct {
 	shared bool // joint plans
 	known  bool // requirements say which packages or APIs may meet them, as none with "not" does
 }
 
-// drawWorld makes a small namespace in which about half of the subscriptions have something to quarrel about.
-func drawWorld(t *rapid.T, want taste) *world {
-	w := &world{packages: map[resolution.CatalogKey][]catalog.Package{}}
+// drawScenario makes a small namespace in which about half of the subscriptions have something to quarrel about.
+func drawScenario(t *rapid.T, want taste) *scenario {
+	w := &scenario{packages: map[resolution.CatalogKey][]catalog.Package{}}
 	names := []string{"anchor", "bell", "crane", "davit", "ensign"}
 	for i, key := range []resolution.CatalogKey{{Name: "fleet"}, {Name: "spare"}, {Name: "own", Namespace: namespace}} {
 		if i > 0 && rapid.Bool().Draw(t, "no such catalog") {
@@ -157,7 +157,7 @@ func drawConstraint(t *rapid.T, want taste, names []string, depth int) map[strin
 }
 
 // drawIntent subscribes to a package, has it installed, both, or neither. Most subscriptions ask for what is there.
-func (w *world) drawIntent(t *rapid.T, name string) {
+func (w *scenario) drawIntent(t *rapid.T, name string) {
 	var offering []resolution.CatalogKey
 	for _, c := range w.catalogs {
 		if rapid.IntRange(0, 9).Draw(t, "wherever") == 0 || w.find(c.Key, name) != nil {
@@ -202,7 +202,7 @@ func (w *world) drawIntent(t *rapid.T, name string) {
 }
 
 // drawFollower sometimes lets a further subscription follow a CSV, in whatever channel, or one to another package.
-func (w *world) drawFollower(t *rapid.T, name string, i resolution.Installed) {
+func (w *scenario) drawFollower(t *rapid.T, name string, i resolution.Installed) {
 	at := slices.IndexFunc(w.in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == i.Subscription })
 	if at < 0 || rapid.IntRange(0, 3).Draw(t, "second follower") > 0 {
 		return
@@ -241,7 +241,7 @@ func drawSubscription(t *rapid.T, name string, key resolution.CatalogKey, p *cat
 }
 
 // drawBound sometimes makes a policy for a package.
-func (w *world) drawBound(t *rapid.T, name string) {
+func (w *scenario) drawBound(t *rapid.T, name string) {
 	b := resolution.Bound{Policy: "policy-" + name, Packages: []string{name}}
 	switch rapid.IntRange(0, 19).Draw(t, "bound") {
 	case 0:
@@ -257,7 +257,7 @@ func (w *world) drawBound(t *rapid.T, name string) {
 }
 
 // find is a package of a catalog, nil where it has none.
-func (w *world) find(key resolution.CatalogKey, name string) *catalog.Package {
+func (w *scenario) find(key resolution.CatalogKey, name string) *catalog.Package {
 	list := w.packages[key]
 	if i := slices.IndexFunc(list, func(p catalog.Package) bool { return p.Name == name }); i >= 0 {
 		return &list[i]

@@ -23,7 +23,9 @@ func TestExplanationsAreMinimal(t *testing.T) {
 	const seeds, enough = 2000, 200
 	conflicts, knots := 0, 0
 	for seed := range seeds {
-		w := rapid.Custom(func(t *rapid.T) *world { return drawWorld(t, taste{shared: seed%2 == 0}) }).Example(seed)
+		w := rapid.Custom(func(t *rapid.T) *scenario {
+			return drawScenario(t, taste{shared: seed%2 == 0})
+		}).Example(seed)
 		// Installed operators that clash stay all the same. That is told once, and no part of other contradictions.
 		quarrel := slices.Max(append(slices.Collect(maps.Values(bearers(w.operators(nil)))), 0)) > 1
 		for _, e := range contradictions(w) {
@@ -39,12 +41,12 @@ func TestExplanationsAreMinimal(t *testing.T) {
 	}
 	t.Logf("%d conflicts, %d of them of several subscriptions or CSVs", conflicts, knots)
 	if conflicts < enough || knots < enough {
-		t.Fatalf("want %d of each: the worlds are too peaceful", enough)
+		t.Fatalf("want %d of each: the scenarios are too peaceful", enough)
 	}
 }
 
 // contradictions are the explanations of what cannot be had together.
-func contradictions(w *world) []resolution.Explanation {
+func contradictions(w *scenario) []resolution.Explanation {
 	in := w.in.Canonical()
 	g := graph.Build(&in, graph.NewReader(in.View, w.visible()))
 	var out []resolution.Explanation
@@ -66,7 +68,7 @@ func whole(e resolution.Explanation) bool {
 		func(s resolution.Statement) bool { return len(s.Choices) >= longest })
 }
 
-func checkMinimal(t *testing.T, w *world, e resolution.Explanation) {
+func checkMinimal(t *testing.T, w *scenario, e resolution.Explanation) {
 	t.Helper()
 	if possible(e.Statements) {
 		t.Fatalf("the statements do not contradict each other: %s\n%s", texts([]*resolution.Explanation{&e}), w)

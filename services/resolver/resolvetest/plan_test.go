@@ -20,7 +20,7 @@ import (
 func TestAnyPlansKeepEveryPromise(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, taste{})
+		w := drawScenario(t, taste{})
 		result := resolve.Resolve(w.in)
 		before := w.operators(nil)
 		for some := range 1 << min(len(result.Components), 5) {
@@ -40,7 +40,7 @@ func TestAnyPlansKeepEveryPromise(t *testing.T) {
 }
 
 // operators are what is there once plans are carried out, with the version of what was planned.
-func (w *world) operators(plans []resolution.Component) []*operator {
+func (w *scenario) operators(plans []resolution.Component) []*operator {
 	var out []*operator
 	gone := map[string]bool{}
 	for _, c := range plans {
@@ -57,7 +57,7 @@ func (w *world) operators(plans []resolution.Component) []*operator {
 	return out
 }
 
-func checkKept(t *rapid.T, w *world, o *operator, before, after []*operator) {
+func checkKept(t *rapid.T, w *scenario, o *operator, before, after []*operator) {
 	// What is installed under the name of a bundle is taken for it, where its own package is not known.
 	known := slices.Clone(after)
 	for i, a := range known {
@@ -75,7 +75,7 @@ func checkKept(t *rapid.T, w *world, o *operator, before, after []*operator) {
 	}
 }
 
-func checkBearers(t *rapid.T, w *world, before, after []*operator) {
+func checkBearers(t *rapid.T, w *scenario, before, after []*operator) {
 	was := bearers(before)
 	for what, n := range bearers(after) {
 		if n > 1 && n > was[what] {
@@ -110,7 +110,7 @@ func names(list []*operator) []string {
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, taste{shared: rapid.Bool().Draw(t, "shared")})
+		w := drawScenario(t, taste{shared: rapid.Bool().Draw(t, "shared")})
 		want := bytesOf(t, resolve.Resolve(w.in))
 		w.in.Subscriptions = rapid.Permutation(w.in.Subscriptions).Draw(t, "subscriptions")
 		w.in.Installed = rapid.Permutation(w.in.Installed).Draw(t, "installed")
@@ -134,7 +134,7 @@ func bytesOf(t *rapid.T, v any) string {
 func TestImpossibleSubscriptionIsAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, taste{known: true})
+		w := drawScenario(t, taste{known: true})
 		key := w.catalogs[0].Key
 		w.packages[key] = append(w.packages[key], catalog.Package{
 			Name: "flag", DefaultChannel: "stable",

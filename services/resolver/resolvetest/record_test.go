@@ -13,9 +13,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// recorded is a shelf that answers what a record says was asked, and nothing else.
+// recorded is a scenarioView that answers what a record says was asked, and nothing else.
 type recorded struct {
-	*shelf
+	*scenarioView
 
 	t     *rapid.T
 	reads []resolution.Read
@@ -32,17 +32,17 @@ func (r recorded) asked(kind resolution.ReadKind, c resolution.CatalogKey, name 
 
 func (r recorded) Package(c resolution.CatalogKey, name string) *offer.Package {
 	r.asked(resolution.ReadPackage, c, name)
-	return r.shelf.Package(c, name)
+	return r.scenarioView.Package(c, name)
 }
 
 func (r recorded) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	r.asked(resolution.ReadAPI, c, resolution.APIName(api))
-	return r.shelf.Providers(c, api)
+	return r.scenarioView.Providers(c, api)
 }
 
 func (r recorded) Packages(c resolution.CatalogKey) []string {
 	r.asked(resolution.ReadNames, c, "")
-	return r.shelf.Packages(c)
+	return r.scenarioView.Packages(c)
 }
 
 // TestEveryComponentResolvesAgain: the record of each component gives the same bytes of it again, whatever else is in
@@ -51,7 +51,7 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 	t.Parallel()
 	hard := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, taste{known: rapid.Bool().Draw(t, "known")})
+		w := drawScenario(t, taste{known: rapid.Bool().Draw(t, "known")})
 		if rapid.Bool().Draw(t, "little") {
 			w.in.Policy.MaxReach = rapid.IntRange(1, 300).Draw(t, "reach")
 			w.in.Policy.MaxConflicts = rapid.IntRange(1, 4).Draw(t, "conflicts")
@@ -61,7 +61,7 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 				hard++
 			}
 			want := bytesOf(t, c)
-			again := resolve.Resolve(c.Input.Input(recorded{w.in.View.(*shelf), t, c.Input.Reads}))
+			again := resolve.Resolve(c.Input.Input(recorded{w.in.View.(*scenarioView), t, c.Input.Reads}))
 			if !slices.ContainsFunc(again.Components,
 				func(o resolution.Component) bool { return bytesOf(t, o) == want }) {
 				t.Fatalf("the record of\n%s\ngives\n%s\n%s", want, bytesOf(t, again), w)

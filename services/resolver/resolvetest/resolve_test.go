@@ -74,12 +74,12 @@ func TestEqualsTrying(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) { checkEqual(t, drawWorld(t, taste{shared: shared})) })
+			rapid.Check(t, func(t *rapid.T) { checkEqual(t, drawScenario(t, taste{shared: shared})) })
 		})
 	}
 }
 
-func checkEqual(t *rapid.T, w *world) {
+func checkEqual(t *rapid.T, w *scenario) {
 	result := resolve.Resolve(w.in)
 	explained, failed, held := failures(result)
 	all := newBrute(w, every, none)
@@ -106,7 +106,7 @@ func checkEqual(t *rapid.T, w *world) {
 	}
 }
 
-func compare(t *rapid.T, w *world, result resolution.Result, b *brute, taken []*operator) {
+func compare(t *rapid.T, w *scenario, result resolution.Result, b *brute, taken []*operator) {
 	if got, want := told(result), b.told(taken); !slices.Equal(got, want) {
 		explained, _, _ := failures(result)
 		t.Fatalf("resolve:\n%v\n%s\ntrying everything:\n%v\n%s", got, texts(explained), want, w)
@@ -124,8 +124,8 @@ func texts(list []*resolution.Explanation) string {
 	return fmt.Sprintf("%q", out)
 }
 
-// String shows a world, so that a counterexample can be read.
-func (w *world) String() string {
+// String shows a scenario, so that a counterexample can be read.
+func (w *scenario) String() string {
 	type shown struct {
 		Catalogs  []resolution.Catalog
 		Packages  map[string]any

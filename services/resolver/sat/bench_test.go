@@ -11,9 +11,9 @@ import (
 // catalogLike makes what a namespace looks like: packages with a chain of versions, each version asking for one or two
 // other packages further on, of which some share an API. Every package's first versions need a version that its
 // neighbour does not take.
-func catalogLike(packages, versions int) world {
+func catalogLike(packages, versions int) problem {
 	draw := rand.New(rand.NewPCG(1, 2))
-	w := world{asks: make([][][]int, packages*versions)}
+	w := problem{asks: make([][][]int, packages*versions)}
 	pkg := func(p int) []int {
 		var all []int
 		for v := range versions {
@@ -44,7 +44,7 @@ func catalogLike(packages, versions int) world {
 // quick is a guide as fast as a resolver's: it keeps a queue and looks at each choice once.
 type quick struct {
 	s     *sat.Solver
-	w     world
+	w     problem
 	queue [][]int
 	is    []bool
 	marks []mark

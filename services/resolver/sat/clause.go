@@ -23,7 +23,7 @@ func (s *Solver) lits(c ref) []Lit {
 	return s.arena[at : at+int(s.arena[c+headSize])]
 }
 
-// watch says that a clause looks at a literal. While the blocker is true the clause need not be looked at.
+// watch says that a clause watches a literal. While the blocker is true the clause need not be visited.
 type watch struct {
 	clause  ref
 	blocker Lit
@@ -35,13 +35,13 @@ func (s *Solver) attach(lits []Lit, glue int) ref {
 	c := ref(len(s.arena))
 	s.arena = append(s.arena, Lit(len(lits)), Lit(glue), Lit(s.conflicts))
 	s.arena = append(s.arena, lits...)
-	s.look(c, lits[0], lits[1])
-	s.look(c, lits[1], lits[0])
+	s.addWatch(c, lits[0], lits[1])
+	s.addWatch(c, lits[1], lits[0])
 	return c
 }
 
-// look makes a clause watch a literal.
-func (s *Solver) look(c ref, l, blocker Lit) {
+// addWatch makes a clause watch a literal.
+func (s *Solver) addWatch(c ref, l, blocker Lit) {
 	w := watch{clause: c, blocker: blocker, next: s.lists[l].watch}
 	if i := s.unused; i != 0 {
 		s.unused = s.watches[i].next

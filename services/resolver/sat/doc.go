@@ -6,10 +6,10 @@
 //
 // # Two ways to search
 //
-// Solve looks for any model, or says which of the assumptions cannot hold together (Core). It may decide in
+// Solve searches for any model, or says which of the assumptions cannot hold together (Core). It may decide in
 // any order, so it restarts (Luby) and prefers variables of recent conflicts; ties go to the older variable.
 //
-// Guided looks for the model that somebody prefers. Decisions come from a Guide, and there are no restarts.
+// Guided searches for the model that somebody prefers. Decisions come from a Guide, and there are no restarts.
 //
 // # Why Guided finds the first model in the order of preference
 //

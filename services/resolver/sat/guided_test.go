@@ -9,21 +9,21 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// world is what a resolver makes of a namespace: things to take, each of which asks for others.
-type world struct {
+// problem is what a resolver makes of a namespace: things to take, each of which asks for others.
+type problem struct {
 	roots  [][]int   // options of each root choice
 	asks   [][][]int // by thing: the options of each of its choices
 	groups [][]int   // things of which one at most may be taken
 }
 
-func (w world) excluded(taken []int, next int) bool {
+func (w problem) excluded(taken []int, next int) bool {
 	return slices.ContainsFunc(w.groups, func(g []int) bool {
 		return slices.Contains(g, next) && slices.ContainsFunc(taken, func(i int) bool { return slices.Contains(g, i) })
 	})
 }
 
 // open is the first choice that nothing taken meets; nil where all are met.
-func (w world) open(taken []int) []int {
+func (w problem) open(taken []int) []int {
 	queue := slices.Clone(w.roots)
 	for _, i := range taken {
 		queue = append(queue, w.asks[i]...)
@@ -37,7 +37,7 @@ func (w world) open(taken []int) []int {
 }
 
 // first is plain backtracking: it looks at nothing but what is taken, and learns nothing.
-func (w world) first(taken []int) ([]int, bool) {
+func (w problem) first(taken []int) ([]int, bool) {
 	options := w.open(taken)
 	if options == nil {
 		return taken, true
@@ -63,8 +63,8 @@ func things(list []int) []sat.Lit {
 	return out
 }
 
-// add puts the world into a solver. The guards, if any, are one for each root and then one for each group.
-func (w world) add(s *sat.Solver, guarded bool) []sat.Lit {
+// add puts the problem into a solver. The guards, if any, are one for each root and then one for each group.
+func (w problem) add(s *sat.Solver, guarded bool) []sat.Lit {
 	for range w.asks {
 		s.Var()
 	}
@@ -97,7 +97,7 @@ func (w world) add(s *sat.Solver, guarded bool) []sat.Lit {
 // taker is a guide that takes the first option of the first open choice. It writes a log.
 type taker struct {
 	s     *sat.Solver
-	w     world
+	w     problem
 	taken []int
 	log   []int
 }
@@ -119,14 +119,14 @@ func (g *taker) Undo(kept int) {
 	g.log = append(g.log, -2-kept)
 }
 
-func drawWorld(t *rapid.T) world {
+func drawWorld(t *rapid.T) problem {
 	things := rapid.IntRange(2, 14).Draw(t, "things")
 	options := func(atLeast int) []int {
 		list := rapid.SliceOfNDistinct(rapid.IntRange(0, things-1), atLeast, min(things, 4), rapid.ID[int]).Draw(
 			t, "options")
 		return list
 	}
-	w := world{asks: make([][][]int, things)}
+	w := problem{asks: make([][][]int, things)}
 	for range rapid.IntRange(1, 5).Draw(t, "roots") {
 		w.roots = append(w.roots, options(1))
 	}
@@ -175,8 +175,8 @@ func TestGuided(t *testing.T) {
 }
 
 // checkCore leaves out what is not in the core; what is left must be as impossible.
-func (w world) checkCore(t *rapid.T, core, guards []sat.Lit) {
-	less := world{asks: w.asks}
+func (w problem) checkCore(t *rapid.T, core, guards []sat.Lit) {
+	less := problem{asks: w.asks}
 	for i, g := range guards {
 		switch {
 		case !slices.Contains(core, g):

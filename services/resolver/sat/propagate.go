@@ -41,7 +41,7 @@ func (s *Solver) propagate() conflict {
 	return conflict{}
 }
 
-// inClauses looks at the clauses that watch a literal which is false now.
+// inClauses visits the clauses that watch a literal which is false now.
 func (s *Solver) inClauses(f Lit) conflict {
 	before := int32(0)
 	for i := s.lists[f].watch; i != 0; {
@@ -94,7 +94,7 @@ func (s *Solver) watchOther(i int32, c []Lit, before int32) bool {
 	return false
 }
 
-// inGroups looks at the groups of a literal that is true now, and at those that it guards.
+// inGroups visits the groups of a literal that is true now, and at those that it guards.
 func (s *Solver) inGroups(l Lit) conflict {
 	for i := s.lists[l].use; i != 0; i = s.uses[i].next {
 		g := s.groups[s.uses[i].group]

@@ -15,13 +15,13 @@ type Guide interface {
 // restartUnit is how many conflicts the shortest run between two restarts has.
 const restartUnit = 64
 
-// Solve looks for a model in which the assumptions are true.
+// Solve searches for a model in which the assumptions are true.
 func (s *Solver) Solve(assumptions ...Lit) Status {
 	return s.run(&search{s: s, assumptions: assumptions, until: restartUnit})
 }
 
-// Guided looks for the first model in the guide's order of preference in which the assumptions are true. After
-// Sat the guide stands at its last decision; after anything else its state is that of some point of the search.
+// Guided searches for the first model in the guide's order of preference in which the assumptions are true. After
+// Sat the guide is at its last decision; after anything else its state is that of some point of the search.
 func (s *Solver) Guided(g Guide, assumptions ...Lit) Status {
 	return s.run(&search{s: s, assumptions: assumptions, guide: g})
 }
@@ -95,7 +95,7 @@ func (q *search) conflict(c conflict) {
 	s.order.age()
 }
 
-// fallBack takes back all levels above one, and tells the guide.
+// fallBack takes back all levels above one, and notifies the guide.
 func (q *search) fallBack(level int) {
 	q.s.retreat(level)
 	if kept := max(0, level-len(q.assumptions)); kept < q.guided {

@@ -175,7 +175,7 @@ func (s *Solver) AtMostOne(guard Lit, lits ...Lit) {
 	}
 }
 
-// enlist makes a group of the members from a place on. What is known already has to be looked at again.
+// enlist makes a group of the members from a place on. What is known already has to be visited again.
 func (s *Solver) enlist(guard Lit, from int32) {
 	to := int32(len(s.members))
 	if to-from < 2 {

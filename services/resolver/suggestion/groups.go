@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// elsewhere stands for a namespace that is not known here: the one that an operator is to serve which can serve a
+// elsewhere is a namespace that is not known here: the one that an operator is to serve which can serve a
 // single other namespace alone. It is no name that a namespace can have.
 const elsewhere = "<the namespace to serve>"
 

@@ -141,7 +141,7 @@ func (s *subject) followed() *resolution.Installed {
 	return nil
 }
 
-// find looks for the component that is about the subject.
+// find searches for the component that is about the subject.
 func (s *subject) find() {
 	for i := range s.f.Result.Components {
 		c := &s.f.Result.Components[i]

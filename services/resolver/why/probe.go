@@ -55,7 +55,7 @@ func resolving(r resolution.Result) map[string]bool {
 	return out
 }
 
-// codes are what statements stand for. Those that are not here say who asks, not what is in the way.
+// codes are what statements mean. Those that are not here say who asks, not what is in the way.
 var codes = map[resolution.StatementKind]Code{ //nolint:gochecknoglobals // a table
 	resolution.UnmetRequirement:     Dependency,
 	resolution.PackageUnique:        Conflict,

@@ -194,7 +194,7 @@ func (s *subject) tried(o *choice) (found []Reason, ok bool) {
 		return hard, false
 	}
 	s.probes++
-	if found = s.probe(o); s.f.Input.Effort.Spent() { // it was not looked into to the end
+	if found = s.probe(o); s.f.Input.Effort.Spent() { // it was not examined to the end
 		return hard, false
 	}
 	return found, true

@@ -61,7 +61,7 @@ func TestCollectBesidePublications(t *testing.T) {
 
 // collectGreedily takes everything that nothing refers to, however fresh, at each turn. A turn that gave up
 // because somebody was storing too long is none.
-func (w *world) collectGreedily(turns <-chan struct{}) error {
+func (w *bench) collectGreedily(turns <-chan struct{}) error {
 	var failed error
 	for range turns {
 		if err := w.collectFresh(); err != nil && !errs.Is(err, errs.Unavailable) {
@@ -71,7 +71,7 @@ func (w *world) collectGreedily(turns <-chan struct{}) error {
 	return failed
 }
 
-func (w *world) collectFresh() error {
+func (w *bench) collectFresh() error {
 	for _, sql := range []string{ // rows that a load is just writing are left to the next turn
 		`update catalog.contents set touched = '-infinity' where digest in (select digest
 			from catalog.contents for update skip locked)`,
@@ -88,7 +88,7 @@ func (w *world) collectFresh() error {
 }
 
 // indexAll does what a poll does: contents, documents, and the revision with the pointer to it.
-func (w *world) indexAll(n int, list []load.Content, between func()) error {
+func (w *bench) indexAll(n int, list []load.Content, between func()) error {
 	ctx := w.t.Context()
 	p := catalog.Package{Name: "buoy", Description: fmt.Sprint(n)}
 	for _, c := range list {

@@ -27,10 +27,10 @@ const (
 	old    = 365 * 24 * time.Hour // beyond both
 )
 
-// sea is one tenant with random content, and what of it must stay: computed slowly, from the list in the
+// generated is one tenant with random content, and what of it must stay: computed slowly, from the list in the
 // comment of Collect.
-type sea struct {
-	*world
+type generated struct {
+	*bench
 	tenant              string
 	rand                *rand.Rand
 	resolver, installer *pg.Pool
@@ -45,15 +45,15 @@ type sea struct {
 	young                                        map[string]bool // touched within the grace
 }
 
-func (s *sea) age() time.Duration { return []time.Duration{fresh, recent, old}[s.rand.IntN(3)] }
+func (s *generated) age() time.Duration { return []time.Duration{fresh, recent, old}[s.rand.IntN(3)] }
 
-func (s *sea) chance(oneIn int) bool { return s.rand.IntN(oneIn) == 0 }
+func (s *generated) chance(oneIn int) bool { return s.rand.IntN(oneIn) == 0 }
 
-func (s *sea) ago(d time.Duration) time.Time { return time.Now().Add(-d) }
+func (s *generated) ago(d time.Duration) time.Time { return time.Now().Add(-d) }
 
-func newSea(w *world, resolver, installer *pg.Pool, seed uint64) *sea {
-	return &sea{
-		world: w, tenant: fmt.Sprintf("tenant-%d", seed), rand: rand.New(rand.NewPCG(seed, 3)), resolver: resolver,
+func newGenerated(w *bench, resolver, installer *pg.Pool, seed uint64) *generated {
+	return &generated{
+		bench: w, tenant: fmt.Sprintf("tenant-%d", seed), rand: rand.New(rand.NewPCG(seed, 3)), resolver: resolver,
 		installer: installer, docs: map[digest.Digest][]digest.Digest{}, revisions: map[string][]digest.Digest{},
 		blobs: map[string]string{}, keepRevision: map[string]bool{}, keepDoc: map[string]bool{},
 		keepContent: map[string]bool{}, keepBlob: map[string]bool{}, keepDecoded: map[string]bool{},
@@ -62,7 +62,7 @@ func newSea(w *world, resolver, installer *pg.Pool, seed uint64) *sea {
 }
 
 // fill makes everything.
-func (s *sea) fill() {
+func (s *generated) fill() {
 	s.storeContents()
 	s.storeDocs()
 	s.storeRevisions()
@@ -73,7 +73,7 @@ func (s *sea) fill() {
 	s.conclude()
 }
 
-func (s *sea) storeContents() {
+func (s *generated) storeContents() {
 	for p := range 3 {
 		s.contents = append(s.contents, versions(fmt.Sprintf("p%d", p), 6, 20_000)...)
 	}
@@ -100,13 +100,13 @@ func (s *sea) storeContents() {
 	s.keepDecoded["unused"] = age == fresh
 }
 
-func (s *sea) touched(table, key, name string) {
+func (s *generated) touched(table, key, name string) {
 	age := s.age()
 	s.young[name] = age == fresh
 	s.exec(`update catalog.`+table+` set touched = $3 where tenant = $1 and `+key+` = $2`, s.tenant, name, s.ago(age))
 }
 
-func (s *sea) storeDocs() {
+func (s *generated) storeDocs() {
 	for i := range 8 {
 		p := catalog.Package{Name: fmt.Sprintf("doc%d", i)}
 		var refs []digest.Digest
@@ -128,7 +128,7 @@ func (s *sea) storeDocs() {
 	}
 }
 
-func (s *sea) storeRevisions() {
+func (s *generated) storeRevisions() {
 	docs := slices.Sorted(maps.Keys(s.docs))
 	for i := range 7 {
 		name, blob := fmt.Sprintf("r%d", i), fmt.Sprintf("blob%d", i/2)
@@ -150,7 +150,7 @@ func (s *sea) storeRevisions() {
 }
 
 // storeCatalog makes a catalog with a history; of each variant every revision but the last was replaced.
-func (s *sea) storeCatalog(i int) {
+func (s *generated) storeCatalog(i int) {
 	stream, removed, left := fmt.Sprintf("stream%d", i), s.chance(2), s.age()
 	variants := []string{""}
 	if s.chance(2) {
@@ -194,7 +194,7 @@ func (s *sea) storeCatalog(i int) {
 	}
 }
 
-func (s *sea) storeFindings(stream string) {
+func (s *generated) storeFindings(stream string) {
 	age, shown := s.age(), s.chance(2)
 	s.exec(`insert into catalog.findings (tenant, document, catalog, findings, created) values ($1, 'f', $2, '[]', $3)`,
 		s.tenant, stream, s.ago(age))
@@ -204,7 +204,7 @@ func (s *sea) storeFindings(stream string) {
 	s.keepFindings[stream] = shown || age < testRetention
 }
 
-func (s *sea) storeReferences() {
+func (s *generated) storeReferences() {
 	ctx := s.t.Context()
 	for i, c := range s.contents {
 		if s.chance(6) {
@@ -231,7 +231,7 @@ func (s *sea) storeReferences() {
 }
 
 // conclude follows the references.
-func (s *sea) conclude() {
+func (s *generated) conclude() {
 	for r := range s.revisions {
 		for _, d := range s.revisions[r] {
 			s.keepDoc[string(d)] = s.keepDoc[string(d)] || s.keepRevision[r]
@@ -254,7 +254,7 @@ func (s *sea) conclude() {
 }
 
 // nothingLost checks that all that must stay is there and can be read.
-func (s *sea) nothingLost() {
+func (s *generated) nothingLost() {
 	s.t.Helper()
 	for _, c := range s.contents {
 		if got, err := s.Contents.Read(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] &&
@@ -270,7 +270,7 @@ func (s *sea) nothingLost() {
 }
 
 // exact checks that just what must stay is there.
-func (s *sea) exact() {
+func (s *generated) exact() {
 	s.t.Helper()
 	for table, want := range map[string]map[string]bool{
 		"select digest from catalog.contents where tenant = $1":                  s.keepContent,
@@ -304,7 +304,7 @@ func (s *sea) exact() {
 	}
 }
 
-func (s *sea) names(sql string) []string {
+func (s *generated) names(sql string) []string {
 	s.t.Helper()
 	rows, err := s.pool.Query(s.t.Context(), sql, s.tenant)
 	s.must(err)
@@ -326,9 +326,9 @@ func TestCollect(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	resolver, installer := w.db.Pool(t, "resolver"), w.db.Pool(t, "installer")
-	var seas []*sea
+	var seas []*generated
 	for seed := range uint64(12) {
-		s := newSea(w, resolver, installer, seed)
+		s := newGenerated(w, resolver, installer, seed)
 		s.fill()
 		seas = append(seas, s)
 	}

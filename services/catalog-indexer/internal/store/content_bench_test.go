@@ -70,13 +70,13 @@ func BenchmarkContentOneByOne(b *testing.B) {
 	}
 }
 
-func (w *world) writer() *ContentWriter {
+func (w *bench) writer() *ContentWriter {
 	writer, err := w.Contents.Writer(w.t.Context(), tenant)
 	w.must(err)
 	return writer
 }
 
-func (w *world) loadAll(dir string, writer *ContentWriter) {
+func (w *bench) loadAll(dir string, writer *ContentWriter) {
 	if writer == nil {
 		w.loadAllWith(dir, load.Options{})
 		return
@@ -86,7 +86,7 @@ func (w *world) loadAll(dir string, writer *ContentWriter) {
 	w.must(w.Documents.PutPackages(w.t.Context(), tenant, c.Packages, c.Digests()))
 }
 
-func (w *world) loadAllWith(dir string, o load.Options) *load.Catalog {
+func (w *bench) loadAllWith(dir string, o load.Options) *load.Catalog {
 	c, err := load.Load(os.DirFS(dir), o)
 	w.must(err)
 	return c
@@ -157,7 +157,7 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (w *world) reportSizes(b *testing.B, raw float64) {
+func (w *bench) reportSizes(b *testing.B, raw float64) {
 	b.Helper()
 	share := func(sql string) float64 { return float64(w.count(sql)) / raw * 100 }
 	b.ReportMetric(
@@ -177,7 +177,7 @@ func (w *world) reportSizes(b *testing.B, raw float64) {
 	}
 }
 
-func (w *world) reportReads(b *testing.B) {
+func (w *bench) reportReads(b *testing.B) {
 	b.Helper()
 	rows, err := w.pool.Query(b.Context(), `select digest from catalog.contents order by md5(digest)`)
 	w.must(err)

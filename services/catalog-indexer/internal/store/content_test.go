@@ -23,36 +23,36 @@ import (
 
 const tenant = events.DefaultTenant
 
-// world is a store over a database of its own.
-type world struct {
+// bench is a store over a database of its own.
+type bench struct {
 	*Store
 	t    testing.TB
 	db   *pgtest.Database
 	pool *pg.Pool
 }
 
-func setup(t testing.TB) *world {
+func setup(t testing.TB) *bench {
 	t.Helper()
 	db := pgtest.DB(t)
 	pool := db.Pool(t, "catalog-indexer")
-	return &world{New(pool, eventlog.New(pool)), t, db, pool}
+	return &bench{New(pool, eventlog.New(pool)), t, db, pool}
 }
 
-func (w *world) must(err error) {
+func (w *bench) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) exec(sql string, args ...any) int64 {
+func (w *bench) exec(sql string, args ...any) int64 {
 	w.t.Helper()
 	tag, err := w.pool.Exec(w.t.Context(), sql, args...)
 	w.must(err)
 	return tag.RowsAffected()
 }
 
-func (w *world) count(sql string, args ...any) (n int) {
+func (w *bench) count(sql string, args ...any) (n int) {
 	w.t.Helper()
 	w.must(w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&n))
 	return n
@@ -85,7 +85,7 @@ func versions(pkg string, n, size int) []load.Content {
 }
 
 // load stores contents as a load does, from two goroutines.
-func (w *world) load(ctx context.Context, list []load.Content) (*ContentWriter, error) {
+func (w *bench) load(ctx context.Context, list []load.Content) (*ContentWriter, error) {
 	w.t.Helper()
 	writer, err := w.Contents.Writer(ctx, tenant)
 	w.must(err)
@@ -111,7 +111,7 @@ func (w *world) load(ctx context.Context, list []load.Content) (*ContentWriter, 
 }
 
 // readable checks that each bundle comes back byte for byte, to the indexer and to those who read the views.
-func (w *world) readable(list []load.Content) {
+func (w *bench) readable(list []load.Content) {
 	w.t.Helper()
 	reader := content.NewReader()
 	defer reader.Close()

@@ -20,7 +20,7 @@ const (
 	// plans of what is installed.
 	KeptPlans = 5
 	// Retention is how long documents, inputs and explanations of decisions are kept after they were last needed: long
-	// enough for a quarter's audit to look at a decision with all that it rested on. What is installed, planned or
+	// enough for a quarter's audit to review a decision with all that it rested on. What is installed, planned or
 	// subscribed needs them for as long as it is.
 	Retention = 90 * 24 * time.Hour
 	// keptAnew is how old a kept document may be that a decision names again without its retention beginning anew:
@@ -45,8 +45,8 @@ type page struct {
 	now time.Time
 	// behind is the namespace that the page before ended with, for steps that go through the namespaces.
 	behind [3]string
-	// looked is how many the page took up, removed how many of them are gone.
-	looked, removed int64
+	// taken is how many the page took up, removed how many of them are gone.
+	taken, removed int64
 }
 
 // step removes what is not needed of one kind, page after page until one is not full.
@@ -80,9 +80,9 @@ func (c *Collector) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 
 // sweep carries a step out; alone is false where another replica sweeps.
 func (c *Collector) sweep(ctx context.Context, now time.Time, st step) (alone bool, err error) {
-	p := &page{now: now, looked: sweepRows}
-	for alone = true; alone && p.looked == sweepRows; {
-		p.looked, p.removed = 0, 0
+	p := &page{now: now, taken: sweepRows}
+	for alone = true; alone && p.taken == sweepRows; {
+		p.taken, p.removed = 0, 0
 		err := c.pool.Tx(ctx, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, collectLock).Scan(&alone); err != nil || !alone {
 				return pg.Err(err)
@@ -107,7 +107,7 @@ func sweepPlans(ctx context.Context, tx pgx.Tx, p *page) error {
 		"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1],
 		"namespace": p.behind[2],
 	}
-	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2],
+	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.taken, &p.behind[0], &p.behind[1], &p.behind[2],
 		&p.removed))
 }
 
@@ -135,11 +135,11 @@ const endedPlans = `with scopes as (
 	coalesce(last.namespace, ''), (select count(*) from removed)
 	from (values (1)) as one left join last on true`
 
-// sweepOld looks at the documents of a table whose retention is over.
+// sweepOld takes up the documents of a table whose retention is over.
 func sweepOld(sql string) func(context.Context, pgx.Tx, *page) error {
 	return func(ctx context.Context, tx pgx.Tx, p *page) error {
 		args := pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.now.Add(-Retention)}
-		return pg.Err(tx.QueryRow(ctx, sql, args).Scan(&p.looked, &p.removed))
+		return pg.Err(tx.QueryRow(ctx, sql, args).Scan(&p.taken, &p.removed))
 	}
 }
 
@@ -177,7 +177,7 @@ func sweepUnheld(ctx context.Context, tx pgx.Tx, p *page) error {
 		removed as (delete from resolver.content_references r using gone g
 		  where r.holder = '' and r.tenant = g.tenant and r.kind = g.kind and r.digest = g.digest returning 1)
 		select count(*) from removed`, pgx.NamedArgs{"rows": sweepRows, "before": p.now.Add(-Retention)}).Scan(&p.removed)
-	p.looked = p.removed
+	p.taken = p.removed
 	return pg.Err(err)
 }
 
@@ -198,7 +198,7 @@ func referInputs(ctx context.Context, tx pgx.Tx, p *page) error {
 	if err != nil {
 		return pg.Err(err)
 	}
-	p.looked = int64(len(inputs))
+	p.taken = int64(len(inputs))
 	for _, i := range inputs {
 		record, err := unpackRecord(i.digest, i.document)
 		if err != nil {

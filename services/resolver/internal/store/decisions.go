@@ -198,7 +198,7 @@ func (w writer) planStream(id string) events.StreamID {
 	}
 }
 
-// record writes decisions. The order of streams is that of superseding, proposing, telling: a reader of the log meets
+// record writes decisions. The order of streams is that of superseding, proposing, reporting: a reader of the log meets
 // causes first.
 func (w writer) record(d decide.Decisions) error {
 	w.requestImages(d.Wanted)

@@ -65,7 +65,7 @@ type touchedReads struct {
 	health  bool // its health was asked for
 	healths bool // that of any catalog was, and this one's namespace is strict, too
 	anyhow  bool // it was asked for anything that is in a revision
-	// packages and apis, by name, were asked for; anyAPI stands for all of them.
+	// packages and apis, by name, were asked for; anyAPI is all of them.
 	packages, apis []string
 	anyAPI         bool
 	names          bool // its list of packages was asked for

@@ -22,7 +22,7 @@ type catalogFolds struct {
 	apis  APIs
 }
 
-// countCatalogChange counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is
+// countCatalogChange counts a change of the tenant's catalogs, before the read sets are read: a decision that is
 // being written now holds this row.
 func countCatalogChange(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return exec(ctx, tx, `insert into resolver.catalog_clock (tenant, changes) values ($1, 1)

@@ -122,7 +122,7 @@ func (h *History) Last(ctx context.Context, f DecisionFilter, after [3]string, l
 }
 
 // After reads decisions about subscriptions from the log behind a position, and the position up to which the
-// log was looked at; at is that of each decision.
+// log was read; at is that of each decision.
 func (h *History) After(ctx context.Context, f DecisionFilter, after events.Position, limit int) (
 	list []Decided, at []events.Position, scanned events.Position, err error,
 ) {

@@ -17,7 +17,7 @@ const (
 	metricSyncs         = "subscription_sync_total"
 )
 
-// Metrics are those of R-MET-1 that are about subscriptions. Beside OLM's labels stand the tenant, the cluster and the
+// Metrics are those of R-MET-1 that are about subscriptions. Beside OLM's labels are the tenant, the cluster and the
 // namespace.
 func Metrics() []telemetry.Metric {
 	return []telemetry.Metric{

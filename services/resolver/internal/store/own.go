@@ -8,7 +8,7 @@ import (
 const maxOwn = 1 << 15
 
 // ownEvents remembers events that this process wrote and folded in one transaction. When the log brings them back
-// their rows need not be looked up: in a fan-out these are nearly all events, and what a person asked for stands
+// their rows need not be looked up: in a fan-out these are nearly all events, and what a person asked for waits
 // behind them. It is no more than a memory: what is forgotten is looked up.
 type ownEvents struct {
 	mu  sync.Mutex

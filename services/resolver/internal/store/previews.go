@@ -31,7 +31,7 @@ type Preview struct {
 	Expires  time.Time
 	Totals   previewapi.Totals
 	Complete bool
-	Reached  previewapi.Scope // the last scope that was looked at
+	Reached  previewapi.Scope // the last scope that was evaluated
 }
 
 // PreviewScope is what a preview came to in one scope.

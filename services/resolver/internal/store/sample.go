@@ -22,7 +22,7 @@ type NightlySamples struct {
 const (
 	// sampleAgain is when a sample that a replica took up and did not finish is taken up again.
 	sampleAgain = 10 * time.Minute
-	// sampleNights is how many nights' samples are kept to be looked at.
+	// sampleNights is how many nights' samples are kept for people to read.
 	sampleNights = 30
 )
 
@@ -52,7 +52,7 @@ func (n *NightlySamples) Choose(ctx context.Context, night time.Time, size int) 
 	})
 }
 
-// Take takes up one scope of a night that nobody has looked at; ok is false where none is left.
+// Take takes up one scope of a night that nobody has taken up; ok is false where none is left.
 func (n *NightlySamples) Take(ctx context.Context, night, now time.Time) (m Sample, ok bool, err error) {
 	m.Night = night
 	err = n.pool.QueryRow(ctx, `update resolver.samples m set begun = $2 from (
@@ -74,17 +74,17 @@ func (n *NightlySamples) Take(ctx context.Context, night, now time.Time) (m Samp
 // Note writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not
 // any more what l says, it will be or was resolved, and nothing was found.
 func (n *NightlySamples) Note(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (
-	told []string, err error,
+	written []string, err error,
 ) {
 	err = n.pool.Tx(ctx, func(tx pgx.Tx) error {
-		told = []string{}
+		written = []string{}
 		if len(found) > 0 {
 			still, err := unmoved(ctx, tx, l)
 			if err != nil {
 				return err
 			}
 			if still {
-				told = found
+				written = found
 				if err := n.marks.Mark(ctx, tx, bus.FanOut,
 					bus.Scope{Tenant: m.Tenant, Cluster: m.Scope.Cluster, Namespace: m.Scope.Namespace}); err != nil {
 					return err
@@ -93,9 +93,9 @@ func (n *NightlySamples) Note(ctx context.Context, m Sample, l Loaded, found []s
 		}
 		return exec(ctx, tx, `update resolver.samples set looked = $5, found = $6 where tenant = $1 and night = $2::date
 			and cluster = $3 and namespace = $4`,
-			m.Tenant, m.Night, m.Scope.Cluster, m.Scope.Namespace, now, told)
+			m.Tenant, m.Night, m.Scope.Cluster, m.Scope.Namespace, now, written)
 	})
-	return told, err
+	return written, err
 }
 
 // unmoved says whether a scope is clean, and it and its catalogs are as they were loaded.

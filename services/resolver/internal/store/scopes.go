@@ -160,8 +160,8 @@ func loadGroups(b *pgx.Batch, l *Loaded) {
 }
 
 // loadStandings reads the groups of other namespaces of the cluster that provide something: what they provide cannot
-// be provided by who intersects with them (R-OG §7.7). Most groups provide nothing or stand apart; there is one in a
-// namespace.
+// be provided by who intersects with them (R-OG §7.7). Most groups provide nothing or do not intersect; there is one
+// in a namespace.
 func loadStandings(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Cluster.Groups, func(r pgx.CollectableRow) (g operatorgroup.Standing, err error) {
 		var spec json.RawMessage
@@ -194,7 +194,7 @@ func loadInstalled(b *pgx.Batch, l *Loaded) {
 		where tenant = $1 and cluster = $2 and namespace = $3 order by name`)
 }
 
-// loadPlans reads what a decision looks at of the past: all plans that Sweep keeps.
+// loadPlans reads what a decision reads of the past: all plans that Sweep keeps.
 func loadPlans(b *pgx.Batch, l *Loaded) {
 	b.Queue(`with all_plans as (select tenant, plan, generation, version, live, phase, settled, state
 		from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3),

@@ -6,7 +6,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Phases that fail-forward looks at.
+// Phases that fail-forward depends on.
 const (
 	phaseFailed    = "Failed"
 	phaseReplacing = "Replacing"

@@ -18,7 +18,7 @@ type lookup struct {
 	packages []*offer.Package // of that name, in these
 	channel  bool             // one that is meant has a bundle
 	entries  bool             // one of them may be considered
-	back     bool             // what is looked for is where a rollback leads
+	back     bool             // what is searched for is where a rollback leads
 }
 
 // complete says whether every question has an answer.
@@ -70,7 +70,7 @@ func (l lookup) statements(g *Graph) []resolution.Statement {
 	return []resolution.Statement{s}
 }
 
-// revision is the digest of the package document that was looked into.
+// revision is the digest of the package document that was read.
 func (l lookup) revision() string {
 	if len(l.packages) == 0 {
 		return ""

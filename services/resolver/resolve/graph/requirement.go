@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// MaxReach bounds what is looked at for one root, so that a hostile catalog meets a fixed bound and a named error
+// MaxReach bounds what is visited for one root, so that a hostile catalog meets a fixed bound and a named error
 // (DESIGN D10). The unit is a comparison of a bundle with a requirement; a rule costs as many as it takes longer. Real
 // namespaces have some thousands, and 2 to 3 million for each rule that has to be asked of every published bundle.
 const MaxReach = 20_000_000
@@ -42,7 +42,7 @@ type requirementKey struct {
 type offers struct {
 	catalog int32
 	found   []found
-	cands   []NodeID // of what was found, once it is known that the requirement is looked at as a whole
+	cands   []NodeID // of what was found, once it is known that the requirement is visited as a whole
 	faults  []Fault
 	reads   []int32
 	cost    int
@@ -56,7 +56,7 @@ type found struct {
 }
 
 // expand looks up what each root reaches: what its candidates ask for, what may meet that, and so on. One walk takes
-// in root after root, since most have much in common. A root with which it gets too long is looked at again by itself:
+// in root after root, since most have much in common. A root with which it gets too long is visited again by itself:
 // what other roots reach does not decide whether this one reaches too much.
 func (g *Graph) expand(roots []*Root) {
 	k := g.walk()
@@ -223,8 +223,8 @@ func (g *Graph) found(o *offers) []NodeID {
 }
 
 // amongInstalled are the installed CSVs that meet a requirement, by name. OLM takes those of one package for
-// entries of one channel that has no name and no order, and looks at one CSV only of those that no subscription
-// follows: two of one package cannot be told apart, and whoever has the requirement fails (RESOLVER-NOTES 3.4).
+// entries of one channel that has no name and no order, and reads one CSV only of those that no subscription
+// follows: two of one package cannot be distinguished, and whoever has the requirement fails (RESOLVER-NOTES 3.4).
 func (g *Graph) amongInstalled(r *offer.Requirement) ([]NodeID, []Fault) {
 	var out []NodeID
 	var faults []Fault

@@ -217,7 +217,7 @@ func (r *Root) inChannel(g *Graph, s *joinedChannel, found *lookup) {
 	}
 }
 
-// start takes the starting CSV alone, wherever it stands and whatever the shape of the channel
+// start takes the starting CSV alone, wherever it is and whatever the shape of the channel
 // (RESOLVER-NOTES 2.3).
 func (r *Root) start(g *Graph, s *joinedChannel, found *lookup) {
 	var at []part

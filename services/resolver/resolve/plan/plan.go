@@ -184,7 +184,7 @@ func (p *Plan) companions(n graph.NodeID) []graph.NodeID {
 	return out
 }
 
-// dependents looks at what an installed CSV requires. lacks are the planned nodes that bring what nothing installed
+// dependents reads what an installed CSV requires. lacks are the planned nodes that bring what nothing installed
 // has; bound are planned nodes of which none may go without the others, lest it loses what it has.
 func (p *Plan) dependents(csv graph.NodeID) (lacks, bound []graph.NodeID) {
 	for _, i := range p.OperatorOf(csv).Requirements {

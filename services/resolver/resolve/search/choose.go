@@ -12,7 +12,7 @@ import (
 const (
 	MaxConflicts = 10_000
 	// guidedConflicts is how long the search in the order of preference goes on by itself. Longer ones are
-	// decided option by option, where the solver may look for any solution in any order.
+	// decided option by option, where the solver may search for any solution in any order.
 	guidedConflicts = 1_000
 )
 

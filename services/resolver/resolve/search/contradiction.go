@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// finder looks for contradictions among the reasons of a problem.
+// finder searches for contradictions among the reasons of a problem.
 type finder struct {
 	p     *problem
 	rules *rules

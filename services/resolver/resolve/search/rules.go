@@ -145,7 +145,7 @@ func (r *rules) node(n graph.NodeID) {
 }
 
 // meeting adds to a clause that something meets a requirement, and further literals. Where many have the requirement,
-// one variable stands for its candidates, so that these are written down once.
+// one variable represents its candidates, so that these are written down once.
 func (r *rules) meeting(lits []sat.Lit, requirement int32, more ...sat.Lit) []sat.Lit {
 	req := &r.p.Requirements[requirement]
 	if req.Users == 1 || len(req.Candidates) <= fewCandidates {

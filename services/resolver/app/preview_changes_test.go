@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
-// randomWorld draws changes.
-type randomWorld struct {
+// randomChanges draws changes.
+type randomChanges struct {
 	*fleet
 
 	random   *rand.Rand
@@ -24,7 +24,7 @@ type randomWorld struct {
 var worldPackages = []string{"anchor", "buoy", "gauge", "tide"}
 
 // packages makes the packages anew with their heads.
-func (w *randomWorld) packages() []catalog.Package {
+func (w *randomChanges) packages() []catalog.Package {
 	var out []catalog.Package
 	for i, name := range worldPackages {
 		var list []version
@@ -46,7 +46,7 @@ func (w *randomWorld) packages() []catalog.Package {
 	return out
 }
 
-func (w *randomWorld) next() change {
+func (w *randomChanges) next() change {
 	name := worldPackages[w.random.IntN(len(worldPackages))]
 	spec := events.SubscriptionSpec{Package: name, Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic}
 	if w.random.IntN(2) == 0 {

@@ -12,21 +12,21 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// world is a namespace and what it sees.
-type world struct {
+// scenario is a namespace and what it sees.
+type scenario struct {
 	in       resolution.Input
 	catalogs []resolution.Catalog
 	packages map[resolution.CatalogKey][]catalog.Package // by name
 }
 
-// shelf is the view of a world.
-type shelf struct {
-	w       *world
+// scenarioView is the view of a scenario.
+type scenarioView struct {
+	w       *scenario
 	indexed map[resolution.CatalogKey]map[string]*offer.Package
 }
 
-func newShelf(w *world) *shelf {
-	s := &shelf{w: w, indexed: map[resolution.CatalogKey]map[string]*offer.Package{}}
+func newShelf(w *scenario) *scenarioView {
+	s := &scenarioView{w: w, indexed: map[resolution.CatalogKey]map[string]*offer.Package{}}
 	for key, packages := range w.packages {
 		s.indexed[key] = map[string]*offer.Package{}
 		for _, p := range packages {
@@ -40,13 +40,13 @@ func newShelf(w *world) *shelf {
 	return s
 }
 
-func (s *shelf) Catalogs() []resolution.Catalog { return s.w.catalogs }
+func (s *scenarioView) Catalogs() []resolution.Catalog { return s.w.catalogs }
 
-func (s *shelf) Package(c resolution.CatalogKey, name string) *offer.Package {
+func (s *scenarioView) Package(c resolution.CatalogKey, name string) *offer.Package {
 	return s.indexed[c][name]
 }
 
-func (s *shelf) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+func (s *scenarioView) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	var out []string
 	for _, p := range s.w.packages[c] {
 		if s.indexed[c][p.Name].Provides(api) {
@@ -56,7 +56,7 @@ func (s *shelf) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	return out
 }
 
-func (s *shelf) Packages(c resolution.CatalogKey) []string {
+func (s *scenarioView) Packages(c resolution.CatalogKey) []string {
 	var out []string
 	for _, p := range s.w.packages[c] {
 		out = append(out, p.Name)
@@ -64,11 +64,13 @@ func (s *shelf) Packages(c resolution.CatalogKey) []string {
 	return out
 }
 
-func (s *shelf) Image(resolution.CatalogKey, resolution.BundleImage) resolution.Fetched {
+func (s *scenarioView) Image(resolution.CatalogKey, resolution.BundleImage) resolution.Fetched {
 	return resolution.Fetched{}
 }
 
-func (s *shelf) Health(resolution.CatalogKey) resolution.Health { return resolution.HealthIgnored }
+func (s *scenarioView) Health(resolution.CatalogKey) resolution.Health {
+	return resolution.HealthIgnored
+}
 
 // operator is a bundle as an entry of a channel, or an installed CSV.
 type operator struct {
@@ -209,7 +211,7 @@ func first(a, b bool) int {
 }
 
 // bundle is an entry of a channel as an operator.
-func (w *world) bundle(key resolution.CatalogKey, p catalog.Package, channel, name string) *operator {
+func (w *scenario) bundle(key resolution.CatalogKey, p catalog.Package, channel, name string) *operator {
 	b := p.Bundles[slices.IndexFunc(p.Bundles, func(b catalog.Bundle) bool { return b.Name == name })]
 	o := &operator{
 		name: name, pkg: p.Name, version: semver.MustParse(b.Version), properties: parse(b.Properties), catalog: key,
@@ -232,7 +234,7 @@ func allows(b resolution.Bound, o *operator) bool {
 }
 
 // visible are the catalogs that the namespace sees (RESOLVER-NOTES 1.2).
-func (w *world) visible() []resolution.Catalog {
+func (w *scenario) visible() []resolution.Catalog {
 	return slices.DeleteFunc(slices.Clone(w.catalogs), func(c resolution.Catalog) bool {
 		return w.in.OperatorGroups[0].ExcludeGlobalCatalogs && c.Key.Namespace != w.in.Scope.Namespace
 	})
