@@ -100,6 +100,7 @@ type gate struct {
 }
 
 func newGate(t *testing.T) *gate {
+	t.Helper()
 	g := &gate{ask: make(chan chan struct{}), set: make(chan bool)}
 	go func() {
 		open := make(chan struct{})
