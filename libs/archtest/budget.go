@@ -40,11 +40,11 @@ const (
 // does must leave the list.
 func larger() map[string]string {
 	return map[string]string{
-		"cmd/chandler/client.Client":                    "one method for each operation of the REST API (ADR 0023)",
-		"libs/catalog/compare.schema":                   "mirrors the fields of an OpenAPI schema",
-		"services/gateway/model.Catalog":                "the fields of the resource in the REST API",
-		"services/gateway/model.InstallPlan":            "the fields of the resource in the REST API",
-		"services/gateway/model.Decision":               "the fields of the resource in the REST API",
-		"services/resolver/sat.Solver":                  "one algorithm over one state (ADR 0014)",
+		"cmd/chandler/client.Client":         "one method for each operation of the REST API (ADR 0023)",
+		"libs/catalog/compare.schema":        "mirrors the fields of an OpenAPI schema",
+		"services/gateway/model.Catalog":     "the fields of the resource in the REST API",
+		"services/gateway/model.InstallPlan": "the fields of the resource in the REST API",
+		"services/gateway/model.Decision":    "the fields of the resource in the REST API",
+		"services/resolver/sat.Solver":       "one algorithm over one state (ADR 0014)",
 	}
 }
