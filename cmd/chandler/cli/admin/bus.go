@@ -123,9 +123,6 @@ behind them. They are retried with back-off; chandler bus retry does it at once.
   chandler bus parked gateway-clusters -o yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
 			return onRecord(cmd.Context(), a, &conn, func(ctx context.Context, pool *pg.Pool) error {
 				return showParked(ctx, a, pool, &o, command.First(args))
 			})

@@ -1,10 +1,13 @@
 package admin
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -25,17 +28,13 @@ actor id. Each token gets a new actor, unless --actor names the actor of another
 		Example: `  chandler token add "Ingrid, laptop" --role admin
   chandler token add "Ingrid, phone" --role viewer --actor person-4tz2kq7mw3xa`,
 		Args: command.RequireArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			t, err := c.AddToken(cmd.Context(), model.AddToken{Name: args[0], Role: model.Role(role), Actor: actor})
+		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {
+			t, err := c.AddToken(ctx, model.AddToken{Name: args[0], Role: model.Role(role), Actor: actor})
 			if err != nil {
 				return err
 			}
 			return a.Say("id: %s\nactor: %s\ntoken: %s", t.ID, t.Actor, t.Secret)
-		},
+		}),
 	}
 	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads")
 	c.Flags().StringVar(&actor, "actor", "", "actor of another token of the same person")
@@ -48,41 +47,21 @@ func tokenListCommand(a *command.Env) *cobra.Command {
 		Use: "list", Short: "List tokens, revoked ones included", Args: cobra.NoArgs,
 		Long:    "Lists tokens by id, with the actor that events record for them. Secrets are never shown.",
 		Example: "  chandler token list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Tokens(cmd.Context())
-			items, err := printer.Items(list, err, func(t model.Token) printer.Item {
+		RunE: a.Run(func(ctx context.Context, c *client.Client, _ []string) error {
+			list, err := c.Tokens(ctx)
+			return printer.List(a, &o, printer.Table{
+				Plural: "tokens", Columns: printer.Columns("ID", "Name", "Role", "Actor", "State", "Age"),
+			}, list, err, func(t model.Token) printer.Item {
 				state := "Active"
 				if t.Ended(a.Now()) {
 					state = "Ended"
 				}
-				return printer.Item{
-					Name: "token/" + t.ID, Value: t,
-					Cells: []any{
-						t.ID, printer.Or(t.Name, printer.None), string(t.Role), t.Actor, state,
-						printer.Age(a.Now(), t.CreatedAt),
-					},
-				}
+				return printer.Item{Name: "token/" + t.ID, Value: t, Cells: []any{
+					t.ID, printer.Or(t.Name, printer.None), string(t.Role), t.Actor, state,
+					printer.Age(a.Now(), t.CreatedAt),
+				}}
 			})
-			if err != nil {
-				return err
-			}
-			columns := []printer.Column{
-				{Name: "ID"},
-				{Name: "Name"},
-				{Name: "Role"},
-				{Name: "Actor"},
-				{Name: "State"},
-				{Name: "Age"},
-			}
-			return o.Show(a.Out, a.Err, printer.Table{Plural: "tokens", Columns: columns}, items, false)
-		},
+		}),
 	}
 	o.Flags(c)
 	return c
@@ -94,15 +73,11 @@ func tokenRevokeCommand(a *command.Env) *cobra.Command {
 		Long: "Revokes a token for good. The last token of an administrator cannot be revoked. chandler token " +
 			"list shows the ids.",
 		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {
+			if err := c.RevokeToken(ctx, args[0]); err != nil {
 				return err
 			}
 			return a.Say("token/%s revoked", args[0])
-		},
+		}),
 	}
 }

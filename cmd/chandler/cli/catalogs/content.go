@@ -22,22 +22,7 @@ func catalogPackagesCommand(a *command.Env) *cobra.Command {
 			"full.",
 		Example: "  chandler catalog packages fleet -o wide",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
-		if err := o.Check(); err != nil {
-			return err
-		}
 		list, err := c.Packages(ctx, r)
-		items, err := printer.Items(list, err, func(p model.PackageSummary) printer.Item {
-			return printer.Item{
-				Name: "package/" + p.Name, Value: p,
-				Cells: []any{
-					p.Name, p.DefaultChannel, p.Channels, p.Bundles, printer.Or(p.Deprecated, printer.None),
-					printer.Short(p.Digest),
-				},
-			}
-		})
-		if err != nil {
-			return err
-		}
 		columns := []printer.Column{
 			{Name: "Name"},
 			{Name: "Default Channel"},
@@ -46,7 +31,16 @@ func catalogPackagesCommand(a *command.Env) *cobra.Command {
 			{Name: "Deprecated", Wide: true},
 			{Name: "Digest", Wide: true},
 		}
-		return o.Show(a.Out, a.Err, printer.Table{Plural: "packages", Columns: columns}, items, false)
+		return printer.List(a, &o, printer.Table{Plural: "packages", Columns: columns}, list, err,
+			func(p model.PackageSummary) printer.Item {
+				return printer.Item{
+					Name: "package/" + p.Name, Value: p,
+					Cells: []any{
+						p.Name, p.DefaultChannel, p.Channels, p.Bundles, printer.Or(p.Deprecated, printer.None),
+						printer.Short(p.Digest),
+					},
+				}
+			})
 	})
 	o.Flags(c)
 	return c
@@ -61,9 +55,6 @@ func findingsCommand(a *command.Env) *cobra.Command {
 the package from being served, a warning does not. chandler rules explains a rule.`,
 		Example: "  chandler catalog findings fleet --severity error --package tidegauge",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
-		if err := o.Check(); err != nil {
-			return err
-		}
 		list, err := c.Findings(ctx, r, variant, severity, pkg)
 		items, err := printer.Items(list, err, func(f model.Finding) printer.Item {
 			return printer.Item{
@@ -77,13 +68,7 @@ the package from being served, a warning does not. chandler rules explains a rul
 		if err != nil {
 			return err
 		}
-		columns := []printer.Column{
-			{Name: "Severity"},
-			{Name: "Rule"},
-			{Name: "Package"},
-			{Name: "Place"},
-			{Name: "Message"},
-		}
+		columns := printer.Columns("Severity", "Rule", "Package", "Place", "Message")
 		if err := o.Show(a.Out, a.Err, printer.Table{Plural: "findings", Columns: columns}, items, false); err != nil ||
 			o.Machine() {
 			return err
@@ -121,30 +106,16 @@ func revisionsCommand(a *command.Env) *cobra.Command {
 Mutated bundles have changed content under the same name: where they are installed, they stay as they are.`,
 		Example: "  chandler catalog revisions fleet",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
-		if err := o.Check(); err != nil {
-			return err
-		}
 		list, err := c.Revisions(ctx, r)
-		items, err := printer.Items(list, err, func(v model.Revision) printer.Item {
-			return printer.Item{Name: "revision/" + printer.Short(v.Revision), Value: v, Cells: []any{
-				printer.Short(v.Revision), printer.Or(v.Variant, printer.None), printer.Age(a.Now(), v.Created),
-				v.Packages, v.Bundles, printer.Or(kinds.ChangesText(v.Changes), printer.None),
-				printer.Or(strings.Join(kinds.Mutated(v.Changes), ", "), printer.None),
-			}}
-		})
-		if err != nil {
-			return err
-		}
-		columns := []printer.Column{
-			{Name: "Revision"},
-			{Name: "Kubernetes"},
-			{Name: "Age"},
-			{Name: "Packages"},
-			{Name: "Bundles"},
-			{Name: "Changes"},
-			{Name: "Mutated"},
-		}
-		return o.Show(a.Out, a.Err, printer.Table{Plural: "revisions", Columns: columns}, items, false)
+		columns := printer.Columns("Revision", "Kubernetes", "Age", "Packages", "Bundles", "Changes", "Mutated")
+		return printer.List(a, &o, printer.Table{Plural: "revisions", Columns: columns}, list, err,
+			func(v model.Revision) printer.Item {
+				return printer.Item{Name: "revision/" + printer.Short(v.Revision), Value: v, Cells: []any{
+					printer.Short(v.Revision), printer.Or(v.Variant, printer.None), printer.Age(a.Now(), v.Created),
+					v.Packages, v.Bundles, printer.Or(kinds.ChangesText(v.Changes), printer.None),
+					printer.Or(strings.Join(kinds.Mutated(v.Changes), ", "), printer.None),
+				}}
+			})
 	})
 	o.Flags(c)
 	return c
@@ -161,33 +132,21 @@ func blobsCommand(a *command.Env) *cobra.Command {
 --raw they are written as they are.`,
 		Example: "  chandler catalog blobs fleet --schema example.test/notes --raw",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
-		if err := o.Check(); err != nil {
-			return err
-		}
 		list, err := c.Blobs(ctx, r, schema, pkg, name)
 		if err == nil && raw {
 			return rawBlobs(a, list)
 		}
-		items, err := printer.Items(list, err, func(b model.Blob) printer.Item {
-			return printer.Item{
-				Name: "blob/" + printer.Short(b.Digest), Value: b,
-				Cells: []any{
-					b.Schema, printer.Or(b.Package, printer.None), printer.Or(b.Name, printer.None),
-					len(b.Body), printer.Short(b.Digest),
-				},
-			}
-		})
-		if err != nil {
-			return err
-		}
-		columns := []printer.Column{
-			{Name: "Schema"},
-			{Name: "Package"},
-			{Name: "Name"},
-			{Name: "Bytes"},
-			{Name: "Digest"},
-		}
-		return o.Show(a.Out, a.Err, printer.Table{Plural: "blobs", Columns: columns}, items, false)
+		columns := printer.Columns("Schema", "Package", "Name", "Bytes", "Digest")
+		return printer.List(a, &o, printer.Table{Plural: "blobs", Columns: columns}, list, err,
+			func(b model.Blob) printer.Item {
+				return printer.Item{
+					Name: "blob/" + printer.Short(b.Digest), Value: b,
+					Cells: []any{
+						b.Schema, printer.Or(b.Package, printer.None), printer.Or(b.Name, printer.None),
+						len(b.Body), printer.Short(b.Digest),
+					},
+				}
+			})
 	})
 	o.Flags(c)
 	c.Flags().StringVar(&schema, "schema", "", "only of this schema")

@@ -23,9 +23,6 @@ properties of the newest version. With --cluster only catalogs count that every 
 		Example: `  chandler packages search database
   chandler packages search --feature disconnected --category Database -o wide`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
 			c, err := a.Client()
 			if err != nil {
 				return err

@@ -1,12 +1,14 @@
 package catalogs
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/sources"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -55,30 +57,17 @@ func secretListCommand(a *command.Env) *cobra.Command {
 		Use: "list", Short: "List credentials, and the catalogs that use them", Args: cobra.NoArgs,
 		Long:    "Lists credentials of catalog sources by name. Their values are never shown.",
 		Example: "  chandler catalog secret list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			list, err := c.CatalogSecrets(cmd.Context())
-			items, err := printer.Items(list, err, func(s model.CatalogSecret) printer.Item {
-				return printer.Item{
-					Name: "catalogsecret/" + s.Name, Value: s,
-					Cells: []any{
-						s.Name, string(s.Kind), printer.Or(strings.Join(s.UsedBy, ","), printer.None),
-						printer.Age(a.Now(), s.UpdatedAt),
-					},
-				}
+		RunE: a.Run(func(ctx context.Context, c *client.Client, _ []string) error {
+			list, err := c.CatalogSecrets(ctx)
+			return printer.List(a, &o, printer.Table{
+				Plural: "catalog secrets", Columns: printer.Columns("Name", "Kind", "Used By", "Age"),
+			}, list, err, func(s model.CatalogSecret) printer.Item {
+				return printer.Item{Name: "catalogsecret/" + s.Name, Value: s, Cells: []any{
+					s.Name, string(s.Kind), printer.Or(strings.Join(s.UsedBy, ","), printer.None),
+					printer.Age(a.Now(), s.UpdatedAt),
+				}}
 			})
-			if err != nil {
-				return err
-			}
-			columns := []printer.Column{{Name: "Name"}, {Name: "Kind"}, {Name: "Used By"}, {Name: "Age"}}
-			return o.Show(a.Out, a.Err, printer.Table{Plural: "catalog secrets", Columns: columns}, items, false)
-		},
+		}),
 	}
 	o.Flags(c)
 	return c
@@ -90,15 +79,11 @@ func secretDeleteCommand(a *command.Env) *cobra.Command {
 		Args: command.RequireArgs(1),
 		Long: "Erases a credential for good. Catalogs that use it keep their content, and report the credential as " +
 			"missing.", Example: "  chandler catalog secret delete dock-pull",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			if _, err := c.DeleteCatalogSecret(cmd.Context(), args[0]); err != nil {
+		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {
+			if _, err := c.DeleteCatalogSecret(ctx, args[0]); err != nil {
 				return err
 			}
 			return a.Say("catalogsecret/%s deleted", args[0])
-		},
+		}),
 	}
 }

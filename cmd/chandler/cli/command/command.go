@@ -3,10 +3,13 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 )
@@ -47,6 +50,19 @@ func (a *Env) Client() (*client.Client, error) {
 		return nil, Usagef("%w", err)
 	}
 	return c, nil
+}
+
+// Run is the RunE of a command that calls the API: do gets the client and the arguments.
+func (a *Env) Run(
+	do func(ctx context.Context, c *client.Client, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), c, args)
+	}
 }
 
 // Say writes one line of a result.

@@ -32,9 +32,6 @@ programs, at /api/v1/rules. It needs no server.`,
 }
 
 func listRules(a *command.Env, o printer.Output, ids []string) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
 	list := rules.All()
 	if len(ids) > 0 {
 		list = nil

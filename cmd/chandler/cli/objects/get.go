@@ -95,9 +95,6 @@ func everywhere(s *command.Scope, args []string) error {
 func get(ctx context.Context, a *command.Env, s command.Scope, sel client.Selection, o printer.Output,
 	args []string,
 ) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
 	t, err := kinds.ParseTarget(a, s, args)
 	if err != nil {
 		return err

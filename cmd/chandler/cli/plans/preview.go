@@ -117,9 +117,6 @@ func planShowCommand(a *command.Env) *cobra.Command {
 planned.`,
 		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
 			c, err := a.Client()
 			if err != nil {
 				return err

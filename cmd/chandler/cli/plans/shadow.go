@@ -85,9 +85,6 @@ func shadow(ctx context.Context, a *command.Env, o shadowOptions) error {
 
 // shadowInput completes what is asked.
 func shadowInput(a *command.Env, o *shadowOptions) error {
-	if err := o.Output.Check(); err != nil {
-		return err
-	}
 	if len(o.Clusters) > 1 {
 		return command.Usagef("--cluster takes one cluster, or leave it out for all")
 	}

@@ -49,8 +49,9 @@ type Output struct {
 	noHeaders bool
 }
 
-// Flags registers --output and --no-headers.
+// Flags registers --output and --no-headers. An unknown format is refused before the command runs.
 func (o *Output) Flags(c *cobra.Command) {
+	c.PreRunE = func(*cobra.Command, []string) error { return o.Check() }
 	c.Flags().StringVarP(&o.Format, "output", "o", "", "json, yaml, wide or name")
 	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
 }
@@ -254,6 +255,24 @@ func Items[T any](list []T, err error, one func(T) Item) ([]Item, error) {
 		items[i] = one(v)
 	}
 	return items, nil
+}
+
+// List writes a list of the API as a table, with one row for each value; err is the error of the call that returned it.
+func List[T any](a *command.Env, o *Output, t Table, list []T, err error, one func(T) Item) error {
+	items, err := Items(list, err, one)
+	if err != nil {
+		return err
+	}
+	return o.Show(a.Out, a.Err, t, items, false)
+}
+
+// Columns are columns that are always shown.
+func Columns(names ...string) []Column {
+	out := make([]Column, len(names))
+	for i, name := range names {
+		out[i].Name = name
+	}
+	return out
 }
 
 // OneItem turns one answer of the API into an item.
