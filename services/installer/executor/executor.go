@@ -206,12 +206,8 @@ func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease
 		return false, err
 	}
 	e.cfg.Log.InfoContext(ctx, "executor holds the cluster", "epoch", epoch, "kubernetes", version)
-	source, err := watch.NewSource(client.Watching)
-	if err != nil {
-		return false, err
-	}
 	s := newSession(e, base, client, lease, version, seen)
-	s.watcher = watch.New(source, watchedKinds(), s.changed)
+	s.watcher = watch.New(client.Metadata, watchedKinds(), s.changed)
 	s.watcher.Listed = s.mirrorsListed
 	s.env.Watcher = s.watcher
 	return true, s.run(ctx)

@@ -193,7 +193,6 @@ type Epoch struct {
 	Number    int64
 	Dynamic   dynamic.Interface
 	Metadata  metadata.Interface
-	Watching  *rest.Config // for requests that go on without an end
 	discovery discovery.DiscoveryInterface
 	config    *rest.Config      // without impersonation
 	writes    dynamic.Interface // what objects are applied with, where it is not Dynamic
@@ -219,8 +218,7 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
 	return &Epoch{
-		Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config,
-		newest: &Newest{},
+		Number: number, Dynamic: dyn, Metadata: md, discovery: disco, config: b.config, newest: &Newest{},
 	}, nil
 }
 

@@ -2,166 +2,110 @@ package watch
 
 import (
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kwait "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
-const (
-	// pageSize is how many objects one answer to a list holds.
-	pageSize = 500
-	// streamFor is how long a stream lasts at least, and at most twice as long: the API server ends it then, so that
-	// its clients spread over its instances.
-	streamFor = 5 * time.Minute
-	// retryFirst and retryLast are the waits after failures, which double; each wait is up to twice as long, so that
-	// many watches do not come back at one moment. What worked for the longest of them begins with the first again.
-	retryFirst = 200 * time.Millisecond
-	retryLast  = 30 * time.Second
-	// shortStream is a time in which a stream that ended was of no use.
-	shortStream = time.Second
-)
+// retry is how long a reflector waits after failures. Each wait is up to twice as long as it says, so that many do not
+// come back at one moment.
+var retry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 8, Cap: 30 * time.Second}
 
-// follower follows one kind. What it knows outlives a stream, so that the next one goes on where the last one ended.
-type follower struct {
-	source Source
-	store  *store
-	// version is the resourceVersion up to which everything was reported; "" while everything has to be listed.
-	version string
-	// listing is what was there since a stream began that tells first what exists; nil after that.
-	listing map[key]bool
-	// paged is set where the API server does not tell in a stream what exists.
-	paged bool
+// follow follows the kind of a store until ctx ends. A failure changes nothing that is known until a whole list does
+// not show it; it is not logged either, since who needs the cluster meets it, too.
+func follow(ctx context.Context, c metadata.Interface, s *store) {
+	var silent klog.Logger
+	ctx = klog.NewContext(ctx, silent)
+	of := c.Resource(s.kind.GVK.GroupVersion().WithResource(s.kind.Resource)).Namespace(s.kind.Namespace)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = s.kind.Selector
+			return of.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = s.kind.Selector
+			return of.Watch(ctx, o)
+		},
+	}
+	cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(lw, c), &metav1.PartialObjectMetadata{}, sink{s},
+		cache.ReflectorOptions{
+			Logger: &silent, Name: s.kind.Resource, Backoff: &retry, Clock: ending{ctx: ctx},
+		}).RunWithContext(ctx)
 }
 
-// run follows until ctx ends. A failure tells nothing: what was known stays so until a whole list does not show it.
-func (f *follower) run(ctx context.Context) {
-	for wait := retryFirst; ctx.Err() == nil; {
-		began := time.Now()
-		err := f.round(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && time.Since(began) >= shortStream:
-			wait = retryFirst
-			continue // it ended as it was to end
-		case lostPlace(err):
-			f.version = ""
-		}
-		if time.Since(began) >= retryLast {
-			wait = retryFirst
-		}
-		f.pause(ctx, wait)
-		wait = min(2*wait, retryLast)
-	}
+// ending is a clock on which a wait is over when ctx ends: a reflector whose API server is away would otherwise keep
+// the end of a watch up.
+type ending struct {
+	clock.RealClock
+	ctx context.Context //nolint:containedctx // clock.Clock knows none
 }
 
-func (f *follower) pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(kwait.Jitter(d, 1))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+// After implements clock.Clock.
+func (e ending) After(d time.Duration) <-chan time.Time {
+	over := make(chan time.Time, 1)
+	ctx, cancel := context.WithTimeout(e.ctx, d)
+	context.AfterFunc(ctx, func() {
+		cancel()
+		over <- e.Now()
+	})
+	return over
 }
 
-// lostPlace reports a failure after which nothing is certain of what came since the last event. Nobody having answered,
-// and an API server that has too much to do, is none; whatever else it answers counts as one.
-func lostPlace(err error) bool {
-	if _, answered := errors.AsType[*apierrors.StatusError](err); answered {
-		return !apierrors.IsTooManyRequests(err)
+// sink is a store as a reflector fills it.
+type sink struct{ *store }
+
+// Add implements cache.ReflectorStore.
+func (s sink) Add(o any) error {
+	m, err := metadataOf(o)
+	if err == nil {
+		s.put(m)
 	}
-	return errors.Is(err, errNoEvent)
+	return err
 }
 
-// round makes one list where one is due, and follows one stream to its end, which is no error where it is in order.
-func (f *follower) round(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	seconds := int64(kwait.Jitter(streamFor, 1).Seconds())
-	o := metav1.ListOptions{
-		LabelSelector: f.store.kind.Selector, Watch: true, AllowWatchBookmarks: true,
-		TimeoutSeconds: &seconds,
+// Update implements cache.ReflectorStore.
+func (s sink) Update(o any) error { return s.Add(o) }
+
+// Delete implements cache.ReflectorStore.
+func (s sink) Delete(o any) error {
+	m, err := metadataOf(o)
+	if err == nil {
+		s.remove(m)
 	}
-	f.listing = nil
-	if f.version == "" && f.paged {
-		if err := f.list(ctx); err != nil {
-			return err
-		}
-	}
-	if o.ResourceVersion = f.version; f.version == "" {
-		yes := true
-		o.SendInitialEvents, o.ResourceVersionMatch = &yes, metav1.ResourceVersionMatchNotOlderThan
-		f.listing = map[key]bool{}
-	}
-	s, err := f.source.Watch(ctx, f.store.kind, o)
-	if err != nil {
-		f.paged = f.paged || f.listing != nil && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
-		return err
-	}
-	defer func() { _ = s.Close() }() // nothing is written to it
-	for {
-		typ, m, err := s.Next()
-		if errors.Is(err, io.EOF) && f.listing == nil {
-			return nil
-		}
+	return err
+}
+
+// Replace implements cache.ReflectorStore.
+func (s sink) Replace(all []any, _ string) error {
+	there := make(map[key]bool, len(all))
+	for _, o := range all {
+		m, err := metadataOf(o)
 		if err != nil {
 			return err
 		}
-		f.take(typ, m)
+		there[keyOf(m)] = true
+		s.put(m)
 	}
+	s.whole(there)
+	return nil
 }
 
-// list reads everything at once, and takes what is not there to be gone.
-func (f *follower) list(ctx context.Context) error {
-	there := map[key]bool{}
-	o := metav1.ListOptions{LabelSelector: f.store.kind.Selector, Limit: pageSize}
-	for {
-		page, err := f.source.List(ctx, f.store.kind, o)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			there[keyOf(&page.Items[i])] = true
-			f.store.put(&page.Items[i])
-		}
-		if o.Continue = page.Continue; o.Continue == "" {
-			f.store.whole(there)
-			f.version = page.ResourceVersion
-			return nil
-		}
-	}
-}
+// Resync implements cache.ReflectorStore.
+func (sink) Resync() error { return nil }
 
-// take takes an event. While the API server tells what exists, only its word that this was all gives a place to go on
-// from.
-func (f *follower) take(typ watch.EventType, m *metav1.PartialObjectMetadata) {
-	switch typ {
-	case watch.Added, watch.Modified:
-		if f.listing != nil {
-			f.listing[keyOf(m)] = true
-		}
-		f.store.put(m)
-	case watch.Deleted:
-		if f.listing != nil {
-			delete(f.listing, keyOf(m))
-		}
-		f.store.remove(m)
-	case watch.Bookmark:
-		if f.listing != nil && m.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
-			f.store.whole(f.listing)
-			f.listing = nil
-		}
-	case watch.Error: // Next returns it as one
-		return
-	default: // one of a later Kubernetes
-		return
+func metadataOf(o any) (*metav1.PartialObjectMetadata, error) {
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil, fmt.Errorf("%T is not metadata", o) //nolint:err113 // the reflector drops it
 	}
-	if f.listing == nil && m.ResourceVersion != "" {
-		f.version = m.ResourceVersion
-	}
+	return m, nil
 }

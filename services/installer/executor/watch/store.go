@@ -20,7 +20,7 @@ type entry struct {
 // key is namespace and name.
 type key struct{ namespace, name string }
 
-// store is what a follower fills. It compares what comes with what it has, and tells only what differs.
+// store is what follow fills. It compares what comes with what it has, and tells only what differs.
 type store struct {
 	kind    Kind
 	changed func(Change)

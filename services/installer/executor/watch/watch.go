@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 )
 
 // turn is how long a kind's first list holds the next kind's back: after a restart the API server is not asked for
@@ -75,7 +76,7 @@ type Watch struct {
 	// of by then, and There does not know, is not there. It must not block.
 	Listed func(schema.GroupVersionKind)
 
-	source Source
+	client metadata.Interface
 	stores []*store
 	crds   *store        // nil where definitions are not watched
 	served chan struct{} // a definition came or went, or Demand was called
@@ -84,8 +85,8 @@ type Watch struct {
 }
 
 // New returns a watch of the kinds, which are asked for in this order. changed must not block.
-func New(source Source, kinds []Kind, changed func(Change)) *Watch {
-	w := &Watch{source: source, served: make(chan struct{}, 1)}
+func New(client metadata.Interface, kinds []Kind, changed func(Change)) *Watch {
+	w := &Watch{client: client, served: make(chan struct{}, 1)}
 	for _, k := range kinds {
 		notify := changed
 		if k.GVK == definitions {
@@ -185,7 +186,7 @@ func (w *Watch) Run(ctx context.Context) {
 			case wanted && !runs:
 				one, stop := context.WithCancel(ctx)
 				stops[s] = stop
-				running.Go(func() { (&follower{source: w.source, store: s}).run(one) })
+				running.Go(func() { follow(one, w.client, s) })
 				await(ctx, s.synced)
 			case !wanted && runs:
 				stop()

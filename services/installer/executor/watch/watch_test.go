@@ -111,7 +111,7 @@ func TestOptionalKinds(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(monitors, "ops", "m", map[string]string{"owner": "sea"}))
 	r := newTold()
-	run(t, watch.New(listed{c}, []watch.Kind{
+	run(t, watch.New(c, []watch.Kind{
 		{GVK: definitions, Resource: "customresourcedefinitions"},
 		{GVK: monitors, Resource: "monitors", CRD: "monitors.monitoring.sea.test", Owner: "owner"},
 		{GVK: namespaces, Resource: "namespaces"},
@@ -145,7 +145,7 @@ func TestStandby(t *testing.T) {
 		{GVK: definitions, Resource: "customresourcedefinitions"},
 		{GVK: namespaces, Resource: "namespaces"},
 	}, definitions, namespaces)
-	w := watch.New(listed{c}, kinds, r.change)
+	w := watch.New(c, kinds, r.change)
 	whole := make(chan schema.GroupVersionKind, 100)
 	w.Listed = func(gvk schema.GroupVersionKind) { whole <- gvk }
 	run(t, w)
@@ -196,7 +196,7 @@ func TestLostPermission(t *testing.T) {
 		return true, nil, errors.New("namespaces is forbidden")
 	})
 	r := newTold()
-	w := watch.New(listed{c}, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, r.change)
+	w := watch.New(c, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, r.change)
 	run(t, w)
 	<-refused
 	if labels, known := w.Labels(namespaces); known || len(labels) > 0 || len(r.list) > 0 {
@@ -208,7 +208,7 @@ func TestLostPermission(t *testing.T) {
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(namespaces, "", "a", map[string]string{"team": "sea"}), object(namespaces, "", "b", nil))
-	w := watch.New(listed{c}, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, newTold().change)
+	w := watch.New(c, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, newTold().change)
 	run(t, w)
 	await(t, "labels", func() bool { _, known := w.Labels(namespaces); return known })
 	got, _ := w.Labels(namespaces)
@@ -326,7 +326,7 @@ func TestThere(t *testing.T) {
 	leaving := object(namespaces, "", "leaving", nil)
 	now := metav1.Now()
 	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"sea.test/wait"}
-	w := watch.New(listed{client(t, object(namespaces, "", "stays", nil), leaving)},
+	w := watch.New(client(t, object(namespaces, "", "stays", nil), leaving),
 		[]watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
 	run(t, w)
 	w.Await(t.Context(), namespaces)
@@ -355,7 +355,7 @@ func TestAbsent(t *testing.T) {
 		return true, nil, errors.New("namespaces is forbidden")
 	})
 	services := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
-	w := watch.New(listed{c}, []watch.Kind{
+	w := watch.New(c, []watch.Kind{
 		{GVK: definitions, Resource: "customresourcedefinitions"},
 		{GVK: services, Resource: "services", Selector: "managed=true"},
 		{GVK: namespaces, Resource: "namespaces"},
