@@ -118,8 +118,8 @@ func TestRejectAndNote(t *testing.T) {
 			}
 		}
 	}
-	if settled != 1 {
-		t.Errorf("%d events about the obstacle, want 1", settled)
+	if n := e.Count(`select count(*) from gateway.bodies`); settled != 1 || n != 1 {
+		t.Errorf("%d events about the obstacle with %d reasons, want 1 of each", settled, n)
 	}
 	if _, err := s.Reject(t.Context(), intenttest.Ann, id, model.RejectPlan{Digest: "sha256:other"}); !errs.Is(err,
 		errs.Conflict) {

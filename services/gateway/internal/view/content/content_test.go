@@ -16,7 +16,7 @@ import (
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	m := newMemory[int](2)
-	for i, digest := range []string{"a", "a", "b", "c"} {
+	for i, digest := range []string{"a", "b", "a", "c"} {
 		m.put(digest, i)
 	}
 	for digest, want := range map[string]bool{"a": false, "b": true, "c": true} {

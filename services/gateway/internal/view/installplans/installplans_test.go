@@ -51,8 +51,7 @@ func TestList(t *testing.T) {
 	plan(e, 2, approved(time.Now().Add(day)), blocked)
 	plan(e, 3, approved(time.Now().Add(-day)))
 	plan(e, 4, approved(time.Now().Add(-day)), events.InstallPlanStarted{Steps: 1})
-	plan(e, 5, approved(time.Now().Add(-day)), events.InstallPlanStarted{Steps: 1}, blocked,
-		events.InstallPlanFailed{Step: 1, Reason: "Invalid"})
+	plan(e, 5, blocked, events.InstallPlanSuperseded{})
 	list := func(who model.Caller, f model.PlanFilter) (names, next []string) {
 		t.Helper()
 		if f.Limit == 0 {
@@ -67,7 +66,7 @@ func TestList(t *testing.T) {
 		}
 		return names, next
 	}
-	all := []string{"5 Failed", "4 Installing", "3 RequiresApproval", "2 Installing", "1 RequiresApproval"}
+	all := []string{"5 Superseded", "4 Installing", "3 RequiresApproval", "2 Installing", "1 RequiresApproval"}
 	for _, c := range []struct {
 		name string
 		who  model.Caller
