@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of the workspace, one after the other, each for FUZZTIME (a minute), and fails
 # at the end where one of them failed. A finding is written to testdata/fuzz of its package: keep it as a
-# seed once it is mended. Arguments are patterns that package and target ("libs/catalog/load FuzzLoad") must match.
+# seed once it is fixed. Arguments are patterns that package and target ("libs/catalog/load FuzzLoad") must match.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -57,13 +57,13 @@ func TestConsumerParksAStreamAndOthersGoOn(t *testing.T) {
 	good.append(2)
 	bad.append(2)
 	good.append(1)
-	var mended atomic.Bool
+	var fixed atomic.Bool
 	c := e.consumer("c", nil)
 	c.Handle = func(ctx context.Context, tx pgx.Tx, r eventlog.Recorded) error {
 		if err := effect(ctx, tx, "c", r); err != nil {
 			return err
 		}
-		if r.Envelope.Subject == "bad" && r.Version == 2 && !mended.Load() {
+		if r.Envelope.Subject == "bad" && r.Version == 2 && !fixed.Load() {
 			_, err := tx.Exec(ctx, `select 1/0`) // what it did before must be undone, and the transaction survive
 			return err
 		}
@@ -86,7 +86,7 @@ func TestConsumerParksAStreamAndOthersGoOn(t *testing.T) {
 		t.Errorf("a parked stream makes the service unready: %v", err)
 	}
 
-	mended.Store(true)
+	fixed.Store(true)
 	if err := bus.RetryParked(t.Context(), e.pool, "c", bad.id.String()); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func call(t *testing.T, b *bus.Bus, subject string, in, out any) error {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	n := bustest.Start(t)
-	serve(t, n.Bus, "chandler.ask.echo", func(_ context.Context, q json.RawMessage) (any, error) {
+	serve(t, n.Bus, "chandler.rpc.echo", func(_ context.Context, q json.RawMessage) (any, error) {
 		var in question
 		if err := json.Unmarshal(q, &in); err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func TestCall(t *testing.T) {
 	for _, size := range []int{10, 3 << 20} { // the second is more than a message takes, and packed
 		var out question
 		in := question{Text: strings.Repeat("a", size)}
-		if err := call(t, n.Connect(t), "chandler.ask.echo", in, &out); err != nil {
+		if err := call(t, n.Connect(t), "chandler.rpc.echo", in, &out); err != nil {
 			t.Fatal(err)
 		}
 		if out != in {
@@ -62,13 +62,13 @@ func TestCall(t *testing.T) {
 func TestAskKeepsTheKindOfAnError(t *testing.T) {
 	t.Parallel()
 	n := bustest.Start(t)
-	serve(t, n.Bus, "chandler.ask.fail", func(_ context.Context, q json.RawMessage) (any, error) {
+	serve(t, n.Bus, "chandler.rpc.fail", func(_ context.Context, q json.RawMessage) (any, error) {
 		if strings.Contains(string(q), "panic") {
 			panic("at the disco")
 		}
 		return nil, errs.New(errs.Unprocessable, "no such channel").At("spec.channel", "R-SUB-7")
 	})
-	err := call(t, n.Bus, "chandler.ask.fail", question{}, nil)
+	err := call(t, n.Bus, "chandler.rpc.fail", question{}, nil)
 	var e *errs.Error
 	if !errs.Is(err, errs.Unprocessable) || err.Error() != "no such channel" {
 		t.Errorf("Ask = %v", err)
@@ -76,7 +76,7 @@ func TestAskKeepsTheKindOfAnError(t *testing.T) {
 	if e = asError(err); e == nil || e.Field != "spec.channel" || e.Rule != "R-SUB-7" {
 		t.Errorf("field and rule are lost: %+v", e)
 	}
-	if err := call(t, n.Bus, "chandler.ask.fail", question{Text: "panic"}, nil); !errs.Is(err, errs.Internal) {
+	if err := call(t, n.Bus, "chandler.rpc.fail", question{Text: "panic"}, nil); !errs.Is(err, errs.Internal) {
 		t.Errorf("a panic is answered by %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func asError(err error) *errs.Error {
 func TestAskNobody(t *testing.T) {
 	t.Parallel()
 	n := bustest.Start(t)
-	if err := n.Bus.Call(t.Context(), "chandler.ask.nobody", question{}, nil); !errs.Is(err, errs.Unavailable) {
+	if err := n.Bus.Call(t.Context(), "chandler.rpc.nobody", question{}, nil); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("Ask = %v", err)
 	}
 }

@@ -22,7 +22,7 @@ const (
 	SeverityInfo    Severity = "info"
 )
 
-// Finding is one thing that is wrong with a catalog, where, by which rule, and how to mend it.
+// Finding is one thing that is wrong with a catalog, where, by which rule, and how to fix it.
 // Rule is the number of the requirement, such as R-CAT-35, and never changes.
 type Finding struct {
 	Rule     string   `json:"rule"`
@@ -131,7 +131,7 @@ func (f Findings) Report() Findings {
 	left := len(f) - MaxFindings + 1
 	last := Finding{
 		Rule: f[MaxFindings-1].Rule, Severity: SeverityInfo,
-		Message: fmt.Sprintf("%d more findings are not listed; mend these and look again", left),
+		Message: fmt.Sprintf("%d more findings are not listed; fix these and look again", left),
 	}
 	return append(f[:MaxFindings-1:MaxFindings-1], last)
 }

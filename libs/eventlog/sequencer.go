@@ -195,7 +195,7 @@ func sequence(ctx context.Context, q pg.Querier, term int64, limit int) (move, e
 	if err != nil {
 		return m, fmt.Errorf("give positions: %w", pg.Err(err))
 	}
-	// One whole partition ahead is kept, so that a failure here has hours to be mended.
+	// One whole partition ahead is kept, so that a failure here has hours to be fixed.
 	if m.narrow {
 		if _, err := q.Exec(ctx, `select eventlog.extend()`); err != nil {
 			return m, fmt.Errorf("make partitions ahead: %w", pg.Err(err))

@@ -53,7 +53,7 @@ func exec(t *testing.T, p *pg.Pool, sql string) {
 	}
 }
 
-// A run that failed in the middle of a file leaves nothing of it behind; once the file is mended the
+// A run that failed in the middle of a file leaves nothing of it behind; once the file is fixed the
 // next run carries it out, without a person touching the books.
 func TestRepairAfterAFailure(t *testing.T) {
 	t.Parallel()
@@ -76,11 +76,11 @@ func TestRepairAfterAFailure(t *testing.T) {
 		!dirty {
 		t.Fatalf("dirty %v %v", dirty, err)
 	}
-	mended := maps.Clone(broken)
-	mended["9001_more.up.sql"] = strings.ReplaceAll(broken["9001_more.up.sql"], "tabel", "table")
+	fixed := maps.Clone(broken)
+	fixed["9001_more.up.sql"] = strings.ReplaceAll(broken["9001_more.up.sql"], "tabel", "table")
 	for range 2 {
-		if err := upGateway(t, d, mended); err != nil {
-			t.Fatalf("mended file: %v", err)
+		if err := upGateway(t, d, fixed); err != nil {
+			t.Fatalf("fixed file: %v", err)
 		}
 	}
 	exec(t, admin, "select from gateway.more, gateway.typo")

@@ -14,10 +14,10 @@ import (
 
 // Subjects of the bus on which the resolver answers.
 const (
-	PreviewSubject = "chandler.ask.resolver.preview"       // Question → Page
-	ReadSubject    = "chandler.ask.resolver.preview.read"  // PageRequest → Page
-	CheckSubject   = "chandler.ask.resolver.preview.check" // PageRequest → CheckResult
-	ShadowSubject  = "chandler.ask.resolver.shadow"        // ShadowQuestion → ShadowPage
+	PreviewSubject = "chandler.rpc.resolver.preview"       // Question → Page
+	ReadSubject    = "chandler.rpc.resolver.preview.read"  // PageRequest → Page
+	CheckSubject   = "chandler.rpc.resolver.preview.check" // PageRequest → CheckResult
+	ShadowSubject  = "chandler.rpc.resolver.shadow"        // ShadowQuestion → ShadowPage
 )
 
 const (

@@ -2,7 +2,7 @@ package previewapi
 
 // RemovalSubject is where the resolver says who depends on an installed operator, and what it would decide once that is
 // gone: RemovalQuestion → RemovalPreview. Nothing is kept of the answer.
-const RemovalSubject = "chandler.ask.resolver.removal"
+const RemovalSubject = "chandler.rpc.resolver.removal"
 
 // RemovalQuestion names an installed operator, and the subscriptions that would end with it.
 type RemovalQuestion struct {

@@ -7,20 +7,20 @@ import (
 
 // Requests to the executor of a cluster, over NATS (libs/rpc): only it can read the cluster. They change nothing.
 const (
-	AskPrefix     = "chandler.ask.executor" // <prefix>.<tenant>.<cluster>.<question>
-	AskCheckPlan  = "check"                 // PlanQuestion → PlanCheck
-	AskRemoval    = "removal"               // RemovalQuestion → RemovalPlan
+	RPCPrefix     = "chandler.rpc.executor" // <prefix>.<tenant>.<cluster>.<question>
+	RPCCheckPlan  = "check"                 // PlanQuestion → PlanCheck
+	RPCRemoval    = "removal"               // RemovalQuestion → RemovalPlan
 	askAllPattern = "*"
 )
 
-// AskSubject is the subject of a request to the executor of a cluster.
-func AskSubject(tenant, clusterID, question string) string {
-	return strings.Join([]string{AskPrefix, tenant, clusterID, question}, ".")
+// RPCSubject is the subject of a request to the executor of a cluster.
+func RPCSubject(tenant, clusterID, question string) string {
+	return strings.Join([]string{RPCPrefix, tenant, clusterID, question}, ".")
 }
 
-// AskFilter matches all requests to the executor of a cluster.
-func AskFilter(tenant, clusterID string) string {
-	return AskSubject(tenant, clusterID, askAllPattern)
+// RPCFilter matches all requests to the executor of a cluster.
+func RPCFilter(tenant, clusterID string) string {
+	return RPCSubject(tenant, clusterID, askAllPattern)
 }
 
 // PlanQuestion asks what would block a plan in its cluster now.
@@ -117,9 +117,9 @@ type Obstacle struct {
 	Message string `json:"message"`
 }
 
-// AskInstallerCheck is the subject on which the installer says what blocks a live install plan:
+// RPCInstallerCheck is the subject on which the installer says what blocks a live install plan:
 // LivePlanQuestion → PlanCheck. It knows the plan's document and asks the executor of its cluster.
-const AskInstallerCheck = "chandler.ask.installer.check"
+const RPCInstallerCheck = "chandler.rpc.installer.check"
 
 // LivePlanQuestion names an install plan that has not ended.
 type LivePlanQuestion struct {
@@ -137,9 +137,9 @@ type RemovalQuestion struct {
 	Dependants []string `json:"dependants,omitempty"`
 }
 
-// AskInstallerRemoval is where the installer service is asked what a removal would do: OperatorQuestion →
+// RPCInstallerRemoval is where the installer service is asked what a removal would do: OperatorQuestion →
 // RemovalPreview. It knows under which id the cluster is registered, and asks its executor.
-const AskInstallerRemoval = "chandler.ask.installer.removal"
+const RPCInstallerRemoval = "chandler.rpc.installer.removal"
 
 // OperatorQuestion is a question about an operator of a cluster that is known by its name.
 type OperatorQuestion struct {

@@ -32,7 +32,7 @@ type Rule struct {
 	Kind    Kind   `json:"kind"`
 	Demands string `json:"demands"`
 	Why     string `json:"why,omitempty"`
-	Fix     string `json:"mend,omitempty"`
+	Fix     string `json:"fix,omitempty"`
 	// Strictness says when a violation is refused and when it is only a warning.
 	Strictness string `json:"strictness"`
 }

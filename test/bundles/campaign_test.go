@@ -49,7 +49,7 @@ func TestBundles(t *testing.T) {
 		c.lives = append(c.lives, &life{entry: e})
 	}
 	c.install()
-	c.mend()
+	c.fix()
 	c.stage("Succeeded", c.lives, c.isInstalled)
 	c.checkObjects()
 	c.upgrade()
@@ -102,9 +102,9 @@ func (c *campaign) install() {
 	}
 }
 
-// mend waits until each operator that brings objects of an API which is not there runs and says which it waits for, and
+// fix waits until each operator that brings objects of an API which is not there runs and says which it waits for, and
 // then makes it.
-func (c *campaign) mend() {
+func (c *campaign) fix() {
 	var needy []*life
 	for _, l := range c.lives {
 		if l.lacks != "" {

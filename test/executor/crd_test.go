@@ -18,7 +18,7 @@ import (
 )
 
 // TestCRDVerdicts: R-CRD-1 … R-CRD-5 with the objects of a real API server. What would hurt them blocks the plan before
-// its first step, names what it is about, and lets go when it is mended.
+// its first step, names what it is about, and lets go when it is fixed.
 //
 //nolint:tparallel // one executor is the subject; what it is busy with at a time is to be known
 func TestCRDVerdicts(t *testing.T) {
@@ -121,7 +121,7 @@ const (
 	smallSize = "properties: {size: {type: integer, maximum: 5}}"
 )
 
-// testInvalidObjects: R-CRD-4 is found before the first step, and it goes on when the object is mended.
+// testInvalidObjects: R-CRD-4 is found before the first step, and it goes on when the object is fixed.
 func testInvalidObjects(t *testing.T, d *defined) {
 	one, content := d.bundle("1.0.0", "", served{"v1", anySize, true})
 	d.install(one, content)
@@ -199,7 +199,7 @@ func testNarrowedAndFits(t *testing.T, d *defined) {
 	two, content := d.bundle("2.0.0", one.csv(), served{"v1", "properties: {color: {type: string}}", true})
 	p := d.plan(d.ns, d.ns, content)
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), d.js.Conn(), protocol.AskSubject("default", d.hub.cluster, protocol.AskCheckPlan),
+	must(t, rpc.Call(t.Context(), d.js.Conn(), protocol.RPCSubject("default", d.hub.cluster, protocol.RPCCheckPlan),
 		protocol.PlanQuestion{Namespace: d.ns, Plan: p, OperatorGroups: 1, OperatorGroup: d.scope(d.ns).OperatorGroup},
 		&c))
 	if len(c.CRDs) != 1 || !c.CRDs[0].Safe || c.CRDs[0].Checked != 1 || len(c.CRDs[0].Irreversible) != 1 ||
@@ -247,7 +247,7 @@ func TestProtectedGroup(t *testing.T) {
 		t.Errorf("got %+v, want a plan that is not begun and says %q", r, want)
 	}
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
+	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.RPCSubject("default", b.hub.cluster, protocol.RPCCheckPlan),
 		protocol.PlanQuestion{Namespace: ns, Plan: bare, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup},
 		&c))
 	if len(c.Obstacles) != 1 || c.Obstacles[0].Reason != "DefinitionRefused" ||

@@ -22,7 +22,7 @@ import (
 )
 
 // TestRefusals: what a cluster refuses or does not bring about ends in a state that names the object, the rule and what
-// to do, and the plan goes on by itself once that is mended (R-IP-40, R-CSV §6.3).
+// to do, and the plan goes on by itself once that is fixed (R-IP-40, R-CSV §6.3).
 //
 //nolint:tparallel // one executor is the subject; what it is busy with at a time is to be known
 func TestRefusals(t *testing.T) {

@@ -147,7 +147,7 @@ func quiet(tb testing.TB) (*bed, *requests, operator) {
 func (b *bed) shows(tb testing.TB, o operator) (p protocol.RemovalPlan) {
 	tb.Helper()
 	q := protocol.RemovalQuestion{Namespace: "ops", CSV: o.csv(), CRDs: []string{"*"}}
-	must(tb, rpc.Call(tb.Context(), b.js.Conn(), protocol.AskSubject(hubtest.Tenant, b.ClusterID, protocol.AskRemoval),
+	must(tb, rpc.Call(tb.Context(), b.js.Conn(), protocol.RPCSubject(hubtest.Tenant, b.ClusterID, protocol.RPCRemoval),
 		q, &p))
 	return p
 }

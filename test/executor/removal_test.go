@@ -89,7 +89,7 @@ func (r *removed) show(crds ...string) protocol.RemovalPlan {
 }
 
 func (r *removed) shown(csv string, crds ...string) (p protocol.RemovalPlan, err error) {
-	subject := protocol.AskSubject(hubtest.Tenant, r.ClusterID, protocol.AskRemoval)
+	subject := protocol.RPCSubject(hubtest.Tenant, r.ClusterID, protocol.RPCRemoval)
 	q := protocol.RemovalQuestion{Namespace: r.ns, CSV: csv, CRDs: crds}
 	err = rpc.Call(r.t.Context(), r.js.Conn(), subject, q, &p)
 	return p, err

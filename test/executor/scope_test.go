@@ -457,7 +457,7 @@ func (s *scoped) check(q protocol.PlanQuestion) (out protocol.PlanCheck) {
 	s.t.Helper()
 	await(s.t, "answer of the executor", func(ctx context.Context) error {
 		out = protocol.PlanCheck{}
-		return rpc.Call(ctx, s.js.Conn(), protocol.AskSubject("default", s.hub.cluster, protocol.AskCheckPlan), q, &out)
+		return rpc.Call(ctx, s.js.Conn(), protocol.RPCSubject("default", s.hub.cluster, protocol.RPCCheckPlan), q, &out)
 	})
 	return out
 }

@@ -62,7 +62,7 @@ func (b *bed) choose(t *testing.T, ns string, p protocol.Plan, c ...protocol.Cho
 func (b *bed) checked(t *testing.T, ns string, p protocol.Plan) protocol.PlanCheck {
 	t.Helper()
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
+	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.RPCSubject("default", b.hub.cluster, protocol.RPCCheckPlan),
 		protocol.PlanQuestion{Namespace: ns, Plan: p, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup}, &c))
 	return c
 }

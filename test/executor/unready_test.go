@@ -17,7 +17,7 @@ import (
 )
 
 // TestUnready: why a Deployment is not ready is told, by what a real API server, scheduler and quota say; and when the
-// cause is mended the operator goes on by itself (R-CSV-23). The cases share a cluster and an executor; the last one
+// cause is fixed the operator goes on by itself (R-CSV-23). The cases share a cluster and an executor; the last one
 // stands in the way of all.
 func TestUnready(t *testing.T) { //nolint:tparallel // one executor is the subject
 	t.Parallel()

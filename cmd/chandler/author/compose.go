@@ -25,7 +25,7 @@ file-based documents: a directory for each package, and in it one file. With --l
 inside the documents is brought up to date as well.
 
 Where the source cannot be read whole, nothing is written. Old forms allow what documents do not, such as a
-channel with two heads: then the result is written, what must be mended is told, and the status is 1.
+channel with two heads: then the result is written, what must be fixed is told, and the status is 1.
 
 ` + references,
 		Example: "  chandler catalog migrate index.db ./catalog --level " + levelMetadata,
@@ -69,7 +69,7 @@ func (t *tool) migrate(ctx context.Context, r *tree, to string, replace bool, f 
 		return err
 	}
 	if faults != nil {
-		return &ExitError{exitFindings, fmt.Errorf("%s is written, and has to be mended: %w", to, faults)}
+		return &ExitError{exitFindings, fmt.Errorf("%s is written, and has to be fixed: %w", to, faults)}
 	}
 	t.printNote("%s is written; chandler catalog dockerfile %s makes the recipe of its image", to, to)
 	return nil

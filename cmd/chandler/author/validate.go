@@ -46,8 +46,8 @@ func (t *tool) validateCommand() *cobra.Command {
 	var lenient, withLint bool
 	c := &cobra.Command{
 		Use:   "validate REF",
-		Short: "Say all that is wrong with a catalog, where, and how to mend it",
-		Long: `Says all that is wrong with a catalog, or with one bundle: the place, the rule, and how to mend it. Errors
+		Short: "Say all that is wrong with a catalog, where, and how to fix it",
+		Long: `Says all that is wrong with a catalog, or with one bundle: the place, the rule, and how to fix it. Errors
 keep a catalog from being served; warnings are served without the part that they name. What Chandler takes from
 published catalogs because OLM takes it, such as a key that occurs twice, and what leaves a bundle out, is an error
 here: --lenient makes it the warning that it is where users install.

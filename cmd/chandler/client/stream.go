@@ -48,7 +48,7 @@ func (c *Client) Follow(ctx context.Context, s EventSelection, each func(model.E
 	}
 }
 
-// finalError is one that opening the stream again cannot mend.
+// finalError is one that opening the stream again cannot fix.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }

@@ -28,7 +28,7 @@ const (
 	MaxPropertyBytes = 128 << 10
 
 	maxDepth      = 64  // of brackets and operators inside each other
-	maxRecoveries = 4   // of the parser: the first errors are those that people mend
+	maxRecoveries = 4   // of the parser: the first errors are those that people fix
 	maxQuoted     = 200 // bytes of a rule that an error quotes
 	maxGathered   = 64  // values that a rule puts into lists and maps, beside constants
 

@@ -115,7 +115,7 @@ func (b blob) faulty(faults []*docs.Error) []catalog.Finding {
 	for _, e := range faults {
 		at := validate.Place{File: b.File, Line: e.Line, Column: e.Column}
 		out = append(out, at.Finding(catalog.SeverityError, "R-CAT-1", b.owner(),
-			"%s; mend it, the document cannot be used as it is", e.Text()))
+			"%s; fix it, the document cannot be used as it is", e.Text()))
 	}
 	return out
 }

@@ -276,7 +276,7 @@ func failedFile(i int, file string, err error) part {
 	return part{
 		source: i, line: at.Line,
 		findings: []catalog.Finding{at.Finding(catalog.SeverityError, "R-CAT-1", "",
-			"the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)},
+			"the file cannot be loaded: %s; fix it, or exclude it in %s", message, ignoreFile)},
 	}
 }
 

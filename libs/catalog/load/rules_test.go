@@ -72,7 +72,7 @@ func rulesOf(c *load.Catalog) []string {
 }
 
 // TestRules breaks every rule of the validation list once (R-CAT-1 … R-CAT-43): each is found under
-// its number, at its place, and the message says what to mend.
+// its number, at its place, and the message says what to fix.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	// by other tests here

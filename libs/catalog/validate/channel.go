@@ -167,7 +167,7 @@ func (g *Drafts) CheckDeprecations() {
 
 // checkDeprecation returns why a deprecation breaks R-CAT-32, "" where it does not.
 func checkDeprecation(d catalog.Deprecation, channels, bundles map[string]bool) string {
-	const mend = "; correct the name, or remove the entry"
+	const fix = "; correct the name, or remove the entry"
 	switch {
 	case d.Schema == "":
 		return "the reference has no schema; set olm.package, olm.channel or olm.bundle"
@@ -178,9 +178,9 @@ func checkDeprecation(d catalog.Deprecation, channels, bundles map[string]bool) 
 	case d.Schema != catalog.SchemaPackage && d.Name == "":
 		return "a reference to " + d.Schema + " must have a name"
 	case d.Schema == catalog.SchemaChannel && !channels[d.Name]:
-		return "no such channel" + mend
+		return "no such channel" + fix
 	case d.Schema == catalog.SchemaBundle && !bundles[d.Name]:
-		return "no such bundle" + mend
+		return "no such bundle" + fix
 	case d.Message == "":
 		return "the message is empty; say what to do instead"
 	}

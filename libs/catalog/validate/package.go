@@ -87,37 +87,37 @@ func (g *Drafts) checkOwnProperties(at Place, whose string, properties []catalog
 
 // orphans reports blobs whose package has no olm.package.
 func (g *Drafts) orphans() {
-	const mend = "add its olm.package, or correct the name"
+	const fix = "add its olm.package, or correct the name"
 	if g.Name == "" {
 		g.homeless()
 		return
 	}
 	for _, c := range g.Channels {
 		g.Reportf(c.In("package"), catalog.SeverityError, "R-CAT-22", "channel %q names the unknown package %q; %s",
-			c.Body.Name, g.Name, mend)
+			c.Body.Name, g.Name, fix)
 	}
 	for _, b := range g.Bundles {
 		g.Reportf(b.In("package"), catalog.SeverityError, "R-CAT-24", "bundle %q names the unknown package %q; %s",
-			b.Bundle.Name, g.Name, mend)
+			b.Bundle.Name, g.Name, fix)
 	}
 	for _, d := range g.Deprecations {
 		g.Reportf(d.In("package"), catalog.SeverityError, "R-CAT-32",
 			"olm.deprecations names the unknown package %q; %s",
-			g.Name, mend)
+			g.Name, fix)
 	}
 }
 
 // homeless reports blobs that name no package at all.
 func (g *Drafts) homeless() {
-	const mend = "add the key package with the name of its olm.package"
+	const fix = "add the key package with the name of its olm.package"
 	for _, c := range g.Channels {
-		g.Reportf(c.Place, catalog.SeverityError, "R-CAT-22", "channel %q names no package; %s", c.Body.Name, mend)
+		g.Reportf(c.Place, catalog.SeverityError, "R-CAT-22", "channel %q names no package; %s", c.Body.Name, fix)
 	}
 	for _, b := range g.Bundles {
-		g.Reportf(b.Place, catalog.SeverityError, "R-CAT-24", "bundle %q names no package; %s", b.Bundle.Name, mend)
+		g.Reportf(b.Place, catalog.SeverityError, "R-CAT-24", "bundle %q names no package; %s", b.Bundle.Name, fix)
 	}
 	for _, d := range g.Deprecations {
-		g.Reportf(d.Place, catalog.SeverityError, "R-CAT-32", "olm.deprecations names no package; %s", mend)
+		g.Reportf(d.Place, catalog.SeverityError, "R-CAT-32", "olm.deprecations names no package; %s", fix)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestRoundTripReal(t *testing.T) {
 		t.Parallel()
 		// A part of the one with manifests inside: the rest shows nothing more.
 		some := func(path string) bool { return strings.Contains(path, "/n") }
-		// Its publisher lists more images than the CSVs do, and mended some.
+		// Its publisher lists more images than the CSVs do, and fixed some.
 		roundTrip(t, catalogtest.Unpack(t, catalogtest.CertifiedFBC414, some), uncarried, noImages)
 	})
 }

@@ -23,7 +23,7 @@ type metrics struct {
 
 func newMetrics() (*metrics, error) {
 	m := otel.Meter("github.com/chandler-fleet/chandler/services/catalog-indexer")
-	polls, err := m.Float64Histogram("chandler.catalog.look.duration", metric.WithUnit("s"),
+	polls, err := m.Float64Histogram("chandler.catalog.poll.duration", metric.WithUnit("s"),
 		metric.WithDescription("time to poll one catalog, by outcome"),
 		metric.WithExplicitBucketBoundaries(.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120))
 	if err != nil {

@@ -153,7 +153,7 @@ func TestCatalogFromAddToRemove(t *testing.T) {
 		t.Errorf("got %+v", ready)
 	}
 
-	// The source breaks, and is mended to what it was.
+	// The source breaks, and is fixed to what it was.
 	b.broken("fleet", events.CatalogLoadFailed{Reason: "SourceUnreadable"})
 	if c := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil)); c.State != "Failed" ||
 		c.Revision != "sha256:r1" {

@@ -38,8 +38,8 @@ func resolver(b *bench, url string) (asked <-chan map[string]string) {
 	questions := make(chan map[string]string, 100)
 	done := make(chan error, 2)
 	for subject, answer := range map[string]string{
-		"chandler.ask.resolver.explain": "",
-		"chandler.ask.resolver.why":     ledger,
+		"chandler.rpc.resolver.explain": "",
+		"chandler.rpc.resolver.why":     ledger,
 	} {
 		go func() {
 			done <- conn.Serve(ctx, subject, func(_ context.Context, q json.RawMessage) (any, error) {

@@ -45,7 +45,7 @@ func TestPlanCheck(t *testing.T) {
 		Account: missing.User, Permissions: []protocol.MissingPermission{missing},
 		CRDs: []protocol.CRDVerdict{verdict},
 	}
-	asked := answering(b, nats, protocol.AskInstallerCheck, func(protocol.LivePlanQuestion) any { return answer })
+	asked := answering(b, nats, protocol.RPCInstallerCheck, func(protocol.LivePlanQuestion) any { return answer })
 	b.until(func() bool { return b.do("GET", path, nil).status == 200 })
 	if q := <-asked; q.Tenant != "default" || q.Plan != plan {
 		t.Errorf("asked %+v", q)

@@ -34,7 +34,7 @@ func (b *bench) installed() {
 // installer plays the installer service on a gateway's bus.
 func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 	b.t.Helper()
-	return answering(b, url, protocol.AskInstallerRemoval, func(q protocol.OperatorQuestion) any {
+	return answering(b, url, protocol.RPCInstallerRemoval, func(q protocol.OperatorQuestion) any {
 		crd := protocol.ObjectRef{
 			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 			Name: gaugeCRD,

@@ -45,7 +45,7 @@ import (
 //	Failed                the operator group's cause is gone                 Pending (RequirementsUnknown)
 //	Failed                a cause that only another plan removes remains     unchanged
 //	Failed                requirements are unmet                             Pending (RequirementsNotMet)
-//	Failed                objects of its API services are to be mended       Pending (APIServiceResourcesNeedReinstall)
+//	Failed                objects of its API services are to be fixed       Pending (APIServiceResourcesNeedReinstall)
 //	Failed                certificates are due                               Pending (NeedsCertRotation)
 //	Failed                all healthy                                        Succeeded (InstallSucceeded)
 //	Failed                a Deployment has exceeded its progress deadline    Failed (InstallCheckFailed)
@@ -57,7 +57,7 @@ import (
 //	Replacing             its replacement is Succeeded                       Deleting (Replaced)
 //	Deleting              -                                                  the caller removes the object
 //
-// Being replaced comes before a broken API service, since that is what an upgrade may mend.
+// Being replaced comes before a broken API service, since that is what an upgrade may fix.
 
 // next is a decision; ok is false where the row does not apply.
 type next struct {

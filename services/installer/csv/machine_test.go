@@ -267,7 +267,7 @@ func table() []row {
 			func(o *csv.Observation) { o.Requirements = open }, "Pending RequirementsNotMet",
 		},
 		{
-			"Failed: API service objects to be mended", in(csv.PhaseFailed, csv.ReasonAPIServiceResourceIssue),
+			"Failed: API service objects to be fixed", in(csv.PhaseFailed, csv.ReasonAPIServiceResourceIssue),
 			func(o *csv.Observation) {
 				o.Serving.ObjectsWrong, o.Serving.RotationDue = "no", true
 			}, "Pending APIServiceResourcesNeedReinstall",

@@ -12,14 +12,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 )
 
-// answer answers questions (protocol.AskPrefix) while the cluster is held.
+// answer answers questions (protocol.RPCPrefix) while the cluster is held.
 func (s *session) answer(ctx context.Context) {
-	answers := map[string]rpc.Handler{protocol.AskCheckPlan: s.answerCheck, protocol.AskRemoval: s.uninstall.Answer}
+	answers := map[string]rpc.Handler{protocol.RPCCheckPlan: s.answerCheck, protocol.RPCRemoval: s.uninstall.Answer}
 	choose := func(subject string) (rpc.Handler, bool) {
 		fn, ok := answers[subject[strings.LastIndex(subject, ".")+1:]]
 		return fn, ok
 	}
-	filter := protocol.AskFilter(s.cfg.Tenant, s.cfg.ClusterID)
+	filter := protocol.RPCFilter(s.cfg.Tenant, s.cfg.ClusterID)
 	for ctx.Err() == nil {
 		if err := rpc.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
 			s.cfg.Log.WarnContext(ctx, "questions are not answered for now", "error", err)

@@ -80,7 +80,7 @@
 // afterwards is Chandler's, so that a running operator keeps what it was given (R-OG-64). All rights that the account
 // lacks are found before the first step, the API server's check against escalation included (package permissions), and
 // so is every definition whose change would hurt owners or objects (package crd). Both are a block that ends when the
-// cause is mended. Anybody may ask for the same before a plan is approved, over NATS (protocol.AskCheckPlan): nothing
+// cause is fixed. Anybody may ask for the same before a plan is approved, over NATS (protocol.RPCCheckPlan): nothing
 // is written. An object that is not there when a plan is checked is created, and nothing of it is taken over: where
 // somebody created it meanwhile, it is treated as if it had been there. So one request is enough for an object.
 //

@@ -62,7 +62,7 @@ func AdmissionRefusal(d appsv1.Deployment) (Cause, bool) {
 	return Cause{}, false
 }
 
-// Explain names the cause that is to be mended first: what keeps Pods from being made, then what keeps the Pods of
+// Explain names the cause that is to be fixed first: what keeps Pods from being made, then what keeps the Pods of
 // the present ReplicaSet from being ready, the surest first. False means that nothing of what was seen says why.
 func Explain(s Observed) (Cause, bool) {
 	if c, ok := AdmissionRefusal(s.Deployment); ok {

@@ -36,8 +36,8 @@ func TestDecideGroup(t *testing.T) {
 		t.Errorf("the same was recorded again: %v", again)
 	}
 	report.Conditions = nil
-	if mended, _ := record.DecideGroup(state, report, now); len(mended) != 1 {
-		t.Errorf("a condition that ended gives %v", mended)
+	if fixed, _ := record.DecideGroup(state, report, now); len(fixed) != 1 {
+		t.Errorf("a condition that ended gives %v", fixed)
 	}
 	if none, _ := record.DecideGroup(record.Group{}, protocol.GroupReport{Name: "coast"}, now); len(none) != 1 {
 		t.Error("the first report of a group that serves nothing is not recorded")

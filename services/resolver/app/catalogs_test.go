@@ -178,7 +178,7 @@ func TestDisabledCatalog(t *testing.T) {
 }
 
 // TestStrictCatalogNamespace: by default a sick catalog hurts only those who need it; where its namespace is strict it
-// holds up all who see it, until it is mended, disabled or removed (R-CAT-99, D3).
+// holds up all who see it, until it is fixed, disabled or removed (R-CAT-99, D3).
 func TestStrictCatalogNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -220,7 +220,7 @@ func TestStrictCatalogNamespace(t *testing.T) {
 		events.CatalogRevisionPublished{Revision: other, Previous: other, Changes: []events.PackageChange{}})
 	f.quiet()
 	if got := csvs(f.livePlan()); len(f.plans()) != 2 || got[0] != "gauge.v1.0.0 ChannelHead" {
-		t.Fatalf("mended: plans %v", f.plans())
+		t.Fatalf("fixed: plans %v", f.plans())
 	}
 	f.append(events.Indexer, events.KindCatalog, "other", "other",
 		events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "2"})

@@ -14,7 +14,7 @@ import (
 )
 
 // ExplainSubject is where the resolver answers why a subscription resolves as it does, or why a plan is what it is.
-const ExplainSubject = "chandler.ask.resolver.explain"
+const ExplainSubject = "chandler.rpc.resolver.explain"
 
 // ExplainQuestion names one subscription of a namespace, or one install plan by its id.
 type ExplainQuestion struct {

@@ -69,7 +69,7 @@ func (f *fleet) strictAndSick() {
 	}
 }
 
-// TestAChangedCatalogStaysSick: who changes how a sick catalog is offered has not mended it. Only another look can
+// TestAChangedCatalogStaysSick: who changes how a sick catalog is offered has not fixed it. Only another look can
 // tell so, and the one that finds the same as before tells nothing (R-CAT-99).
 func TestAChangedCatalogStaysSick(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 )
 
 // WhySubject is where the resolver answers why an operator is what it is, and not a newer one.
-const WhySubject = "chandler.ask.resolver.why"
+const WhySubject = "chandler.rpc.resolver.why"
 
 // WhyQuestion names an operator of a namespace by its ClusterServiceVersion, its subscription or its package.
 type WhyQuestion struct {

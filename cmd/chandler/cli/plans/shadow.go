@@ -18,7 +18,7 @@ type shadowOptions struct {
 	documents.Options
 	printer.Output
 
-	in   model.AskShadow
+	in   model.RPCShadow
 	all  bool
 	fail bool
 }

@@ -74,7 +74,7 @@ func decodeYAML(data []byte, b *jsontree.Builder, l Limits) *Error {
 // rest refuses what stands behind a document and is not separated from it by a line that begins with "---":
 // the reader of files cuts there and nowhere else, so it would be lost.
 func rest(dec *yaml.Decoder) *Error {
-	const mend = "; indent it as what stands before it is, or put a line --- between them, with line ends that are " +
+	const fix = "; indent it as what stands before it is, or put a line --- between them, with line ends that are " +
 		"line feeds"
 	var more yaml.Node
 	err := dec.Decode(&more)
@@ -84,7 +84,7 @@ func rest(dec *yaml.Decoder) *Error {
 	case err == nil:
 		return &Error{
 			Line: max(more.Line, 1), Column: more.Column,
-			Message: "not YAML: another document begins here without a line of its own before it" + mend,
+			Message: "not YAML: another document begins here without a line of its own before it" + fix,
 		}
 	}
 	e := yamlError(err)
@@ -92,7 +92,7 @@ func rest(dec *yaml.Decoder) *Error {
 		if yamlLine.MatchString(err.Error()) {
 			e.Line++ // this one is counted from 0
 		}
-		e.Message = "not YAML: the document ends before this text, which belongs to nothing" + mend
+		e.Message = "not YAML: the document ends before this text, which belongs to nothing" + fix
 	}
 	return e
 }

@@ -95,7 +95,7 @@ func TestMarks(t *testing.T) {
 }
 
 // TestRest proves that no text of a document is lost: what the library would leave unread is refused, with its
-// line and how to mend it (R-CAT-3).
+// line and how to fix it (R-CAT-3).
 func TestRest(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -14,7 +14,7 @@ import (
 var errEnough = errors.New("enough")
 
 // Manifest reads a file of a bundle as OLM's tools read it: the first document that holds something, by the rules of
-// sigs.k8s.io/yaml, which takes what Kubernetes takes. What an author should mend and OLM takes all the same is in
+// sigs.k8s.io/yaml, which takes what Kubernetes takes. What an author should fix and OLM takes all the same is in
 // notes:
 //
 //	a key that occurs twice in one mapping   the last one counts, with all that is below it

@@ -13,7 +13,7 @@ import (
 )
 
 // TestManifestAsOLM: a file of a bundle is read as the library reads it that OLM and Kubernetes use, to the letter, and
-// what its author should mend is told with its line (R-CAT-51).
+// what its author should fix is told with its line (R-CAT-51).
 func TestManifestAsOLM(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package value holds the forms that values of a catalog must have: names, pull specifications, ranges,
 // releases, and the values of the property types that Chandler knows (BEHAVIOUR §1.4, §3.4). Every check
-// returns what is wrong in words that say how to mend it, and nothing where nothing is.
+// returns what is wrong in words that say how to fix it, and nothing where nothing is.
 package value
 
 import (

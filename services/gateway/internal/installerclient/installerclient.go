@@ -30,7 +30,7 @@ func (c Client) CheckPlan(ctx context.Context, who model.Caller, p model.Install
 			"install plan %s is %s: nothing can stand in its way any more", p.Name, p.Phase).At("id", "R-IP-43")
 	}
 	var out protocol.PlanCheck
-	err := c.Bus.Call(ctx, protocol.AskInstallerCheck, protocol.LivePlanQuestion{Tenant: who.Tenant, Plan: p.ID}, &out)
+	err := c.Bus.Call(ctx, protocol.RPCInstallerCheck, protocol.LivePlanQuestion{Tenant: who.Tenant, Plan: p.ID}, &out)
 	if errs.Is(err, errs.Unavailable) {
 		return model.PlanCheck{}, errs.New(errs.Unavailable,
 			"cluster %q cannot be asked about install plan %s at the moment: %v", p.Cluster, p.Name, err)
@@ -44,7 +44,7 @@ func (c Client) RemovalPlan(
 	ctx context.Context, who model.Caller, cluster string, q protocol.RemovalQuestion,
 ) (model.RemovalPlan, error) {
 	var p model.RemovalPlan
-	err := c.Bus.Call(ctx, protocol.AskInstallerRemoval,
+	err := c.Bus.Call(ctx, protocol.RPCInstallerRemoval,
 		protocol.OperatorQuestion{Tenant: who.Tenant, Cluster: cluster, RemovalQuestion: q}, &p)
 	if errs.Is(err, errs.Unavailable) {
 		c.Slog.WarnContext(ctx, "a cluster cannot be asked about a removal", "cluster", cluster, "error", err)

@@ -59,7 +59,7 @@ func TestCheckPlan(t *testing.T) {
 			!strings.Contains(err.Error(), c.words)) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if asked := b.subject == protocol.AskInstallerCheck; asked != c.asked {
+		if asked := b.subject == protocol.RPCInstallerCheck; asked != c.asked {
 			t.Errorf("%s: asked %v (%s)", c.name, asked, b.subject)
 		}
 		if c.asked && b.asked != `{"tenant":"default","plan":"p1"}` {
@@ -80,7 +80,7 @@ func TestRemovalPlan(t *testing.T) {
 	}
 	var asked protocol.OperatorQuestion
 	if err := json.Unmarshal([]byte(b.asked), &asked); err != nil || asked.Tenant != "default" ||
-		asked.Cluster != "harbour" || asked.CSV != "tide.v1" || b.subject != protocol.AskInstallerRemoval {
+		asked.Cluster != "harbour" || asked.CSV != "tide.v1" || b.subject != protocol.RPCInstallerRemoval {
 		t.Errorf("asked %s: %s, %v", b.subject, b.asked, err)
 	}
 	b.err = errs.New(errs.Unavailable, "timeout")

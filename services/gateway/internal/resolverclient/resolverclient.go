@@ -13,8 +13,8 @@ import (
 
 // Subjects of explanations.
 const (
-	explainSubject = "chandler.ask.resolver.explain"
-	whySubject     = "chandler.ask.resolver.why"
+	explainSubject = "chandler.rpc.resolver.explain"
+	whySubject     = "chandler.rpc.resolver.why"
 )
 
 // Bus sends a request to a subject and decodes the reply.

@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	const asked = `{"tenant":"default","cluster":"harbour","namespace":"ops","subscription":"a"}`
-	if b.subject != "chandler.ask.resolver.explain" || b.asked != asked {
+	if b.subject != "chandler.rpc.resolver.explain" || b.asked != asked {
 		t.Errorf("asked %s: %s", b.subject, b.asked)
 	}
 	b.reply = `{"recorded": {"outcome": "Planned"}}`

@@ -84,7 +84,7 @@ type Failure struct {
 // Classify reads an error of the Kubernetes API or of the hub.
 //
 //  0. A policy or webhook refuses the object, whatever status it gives, or a webhook that is to be asked does not
-//     answer: transient, since whoever it belongs to can let it pass, mend it, or change the rule.
+//     answer: transient, since whoever it belongs to can let it pass, fix it, or change the rule.
 //  1. The API server calls the object wrong, or too large: permanent.
 //  2. Another field manager has the fields, or another operator the object in another form: conflict.
 //  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).

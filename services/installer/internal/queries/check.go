@@ -16,7 +16,7 @@ type Plans interface {
 
 // ServePlanChecks answers questions about what blocks install plans.
 func (q Server) ServePlanChecks(ctx context.Context) error {
-	return q.Bus.Serve(ctx, protocol.AskInstallerCheck, q.check)
+	return q.Bus.Serve(ctx, protocol.RPCInstallerCheck, q.check)
 }
 
 func (q Server) check(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -29,6 +29,6 @@ func (q Server) check(ctx context.Context, raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	var out protocol.PlanCheck
-	err = q.askExecutor(ctx, in.Tenant, cluster, protocol.AskCheckPlan, question, &out)
+	err = q.askExecutor(ctx, in.Tenant, cluster, protocol.RPCCheckPlan, question, &out)
 	return out, err
 }

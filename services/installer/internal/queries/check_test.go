@@ -30,10 +30,10 @@ func TestChecks(t *testing.T) {
 	about := func(plan string) protocol.LivePlanQuestion {
 		return protocol.LivePlanQuestion{Tenant: events.DefaultTenant, Plan: plan}
 	}
-	if _, err := put[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("none")); !errs.Is(err, errs.NotFound) {
+	if _, err := put[protocol.PlanCheck](d, protocol.RPCInstallerCheck, about("none")); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a plan that there is not: %v", err)
 	}
-	if _, err := put[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("p")); !errs.Is(err, errs.Unavailable) ||
+	if _, err := put[protocol.PlanCheck](d, protocol.RPCInstallerCheck, about("p")); !errs.Is(err, errs.Unavailable) ||
 		!strings.Contains(err.Error(), `cluster "east"`) {
 		t.Errorf("a cluster that nobody holds: %v", err)
 	}
@@ -41,13 +41,13 @@ func TestChecks(t *testing.T) {
 		Account: "system:serviceaccount:ports:installer",
 		CRDs:    []protocol.CRDVerdict{{CRD: "gauges.sea.test", Safe: true}},
 	}
-	executor(d, protocol.AskCheckPlan, func(q protocol.PlanQuestion) (any, error) {
+	executor(d, protocol.RPCCheckPlan, func(q protocol.PlanQuestion) (any, error) {
 		if q.Namespace != "ports" || q.Plan.ID != "p" || q.OperatorGroups != 1 {
 			return nil, errs.New(errs.Invalid, "asked %+v", q)
 		}
 		return want, nil
 	})
-	if diff := cmp.Diff(want, patient[protocol.PlanCheck](d, protocol.AskInstallerCheck, about("p"))); diff != "" {
+	if diff := cmp.Diff(want, patient[protocol.PlanCheck](d, protocol.RPCInstallerCheck, about("p"))); diff != "" {
 		t.Error(diff)
 	}
 }

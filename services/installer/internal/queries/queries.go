@@ -31,7 +31,7 @@ type Server struct {
 
 // ServeRemovalPreviews answers questions about what an uninstall would do.
 func (q Server) ServeRemovalPreviews(ctx context.Context) error {
-	return q.Bus.Serve(ctx, protocol.AskInstallerRemoval, q.removal)
+	return q.Bus.Serve(ctx, protocol.RPCInstallerRemoval, q.removal)
 }
 
 func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -40,7 +40,7 @@ func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question about a removal")
 	}
 	var out protocol.RemovalPreview
-	if err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.AskRemoval, in.RemovalQuestion,
+	if err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.RPCRemoval, in.RemovalQuestion,
 		&out.RemovalPlan); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (q Server) askExecutor(ctx context.Context, tenant, cluster, question strin
 	if err != nil {
 		return err
 	}
-	err = q.Bus.Call(ctx, protocol.AskSubject(tenant, id, question), in, out)
+	err = q.Bus.Call(ctx, protocol.RPCSubject(tenant, id, question), in, out)
 	if errs.Is(err, errs.Unavailable) {
 		return errs.New(errs.Unavailable,
 			"the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)

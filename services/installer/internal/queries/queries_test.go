@@ -56,7 +56,7 @@ func (d *fixture) serving(serve func(context.Context) error) {
 func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 	d.t.Helper()
 	d.serving(func(ctx context.Context) error {
-		return d.bus.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, question),
+		return d.bus.Serve(ctx, protocol.RPCSubject(events.DefaultTenant, registration, question),
 			func(_ context.Context, raw json.RawMessage) (any, error) {
 				var q Q
 				if err := json.Unmarshal(raw, &q); err != nil {
@@ -104,11 +104,11 @@ func TestRemovals(t *testing.T) {
 			RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}},
 		}
 	}
-	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("west")); !errs.Is(
+	if _, err := put[protocol.RemovalPreview](d, protocol.RPCInstallerRemoval, about("west")); !errs.Is(
 		err, errs.NotFound) {
 		t.Errorf("a cluster that is not registered: %v", err)
 	}
-	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east")); !errs.Is(
+	if _, err := put[protocol.RemovalPreview](d, protocol.RPCInstallerRemoval, about("east")); !errs.Is(
 		err, errs.Unavailable) {
 		t.Errorf("a cluster that nobody holds: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestRemovals(t *testing.T) {
 		CSV: "tidegauge.v1", Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{},
 		Needed: []string{"coast/harbor.v1"},
 	}
-	executor(d, protocol.AskRemoval, func(q protocol.RemovalQuestion) (any, error) {
+	executor(d, protocol.RPCRemoval, func(q protocol.RemovalQuestion) (any, error) {
 		if q.Namespace != "ports" || q.CSV != "tidegauge.v1" || len(q.CRDs) != 1 {
 			return nil, errs.New(errs.Invalid, "asked %+v", q)
 		}
@@ -126,7 +126,7 @@ func TestRemovals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := patient[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east"))
+	got := patient[protocol.RemovalPreview](d, protocol.RPCInstallerRemoval, about("east"))
 	if diff := cmp.Diff(protocol.RemovalPreview{RemovalPlan: plan, Digest: string(digest)}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -163,7 +163,7 @@ func TestSubscribers(t *testing.T) {
 	if last() != (events.SubscriptionCreated{}).EventType() {
 		t.Fatal("a refused request deleted the subscription")
 	}
-	b.answers[protocol.AskInstallerRemoval] = model.RemovalPlan{Steps: []model.RemovalStep{
+	b.answers[protocol.RPCInstallerRemoval] = model.RemovalPlan{Steps: []model.RemovalStep{
 		{Action: protocol.RemovalCRDs, Objects: []model.Object{{Name: "gauges.sea.test"}}},
 		{Action: "other", Objects: []model.Object{{Name: "not-this"}}},
 	}}

@@ -86,30 +86,30 @@ func TestNarrowedPreviewIsNotApplied(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		reach  previewapi.Scope
-		in     model.AskPreview
+		in     model.RPCPreview
 		beyond bool
 	}{
-		{"not narrowed", previewapi.Scope{}, model.AskPreview{}, false},
+		{"not narrowed", previewapi.Scope{}, model.RPCPreview{}, false},
 		{
 			"narrowed to its own namespace",
 			previewapi.Scope{Cluster: "harbour", Namespace: "ops"},
-			model.AskPreview{Cluster: "harbour", Namespace: "ops"},
+			model.RPCPreview{Cluster: "harbour", Namespace: "ops"},
 			false,
 		},
 		{
 			"narrowed to its own cluster",
 			previewapi.Scope{Cluster: "harbour"},
-			model.AskPreview{Cluster: "harbour"},
+			model.RPCPreview{Cluster: "harbour"},
 			false,
 		},
 		{
 			"narrowed to a namespace of the cluster that it reaches",
 			previewapi.Scope{Cluster: "harbour"},
-			model.AskPreview{Cluster: "harbour", Namespace: "ops"},
+			model.RPCPreview{Cluster: "harbour", Namespace: "ops"},
 			true,
 		},
-		{"narrowed to another cluster", previewapi.Scope{Cluster: "harbour"}, model.AskPreview{Cluster: "other"}, true},
-		{"the whole fleet", previewapi.Scope{}, model.AskPreview{Cluster: "harbour"}, true},
+		{"narrowed to another cluster", previewapi.Scope{Cluster: "harbour"}, model.RPCPreview{Cluster: "other"}, true},
+		{"the whole fleet", previewapi.Scope{}, model.RPCPreview{Cluster: "harbour"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

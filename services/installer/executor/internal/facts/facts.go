@@ -1,6 +1,6 @@
 // Package facts asks a cluster for what operators require (R-CSV §6.4) and remembers the answers that are good: an
 // operator that lacks nothing costs no request until a watch reports a change or the answer is old. What is bad is
-// asked for anew each time, since it may be mended any moment.
+// asked for anew each time, since it may be fixed any moment.
 package facts
 
 import (
