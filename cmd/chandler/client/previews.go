@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// RPCPreview asks what changes would lead to, in all namespaces.
-func (c *Client) RPCPreview(ctx context.Context, in model.RPCPreview, how model.Validate) (model.Preview, error) {
+// NewPreview asks what changes would lead to, in all namespaces.
+func (c *Client) NewPreview(ctx context.Context, in model.PreviewRequest, how model.Validate) (model.Preview, error) {
 	query := url.Values{}
 	if how != "" {
 		query.Set("validate", string(how))
@@ -64,7 +64,7 @@ var listOfKind = map[string]string{
 }
 
 // Shadow makes recorded decisions again, all that were asked for, and hands on each page.
-func (c *Client) Shadow(ctx context.Context, in model.RPCShadow, page func(model.Shadow) error) error {
+func (c *Client) Shadow(ctx context.Context, in model.ShadowRequest, page func(model.Shadow) error) error {
 	for {
 		p, err := ask[model.Shadow](ctx, c, http.MethodPost, "/shadow", nil, in)
 		if err != nil {

@@ -240,7 +240,7 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 	}
 
 	// A group and a subscription are applied together.
-	both := model.RPCPreview{Changes: []model.PreviewChange{
+	both := model.PreviewRequest{Changes: []model.PreviewChange{
 		{OperatorGroup: &model.PreviewOperatorGroup{
 			Cluster: "spoke", Namespace: "ops", Name: "og", Action: "apply",
 			Spec: &model.OperatorGroupSpec{},
@@ -342,7 +342,7 @@ func TestNarrowedPreviewIsNotAppliedBeyondIt(t *testing.T) {
 		{group, "elsewhere", "", false},
 		{group, "spoke", "ops", true},
 	} {
-		in := model.RPCPreview{Changes: []model.PreviewChange{c.change}, Cluster: c.cluster, Namespace: c.namespace}
+		in := model.PreviewRequest{Changes: []model.PreviewChange{c.change}, Cluster: c.cluster, Namespace: c.namespace}
 		p := must[model.Preview](b, 200, b.do("POST", previews, in))
 		if p.Applicable != c.applicable || !c.applicable && !strings.Contains(p.NotApplicable, "narrowed") {
 			t.Errorf("narrowed to %q/%q: applicable %v %q", c.cluster, c.namespace, p.Applicable, p.NotApplicable)
@@ -373,7 +373,7 @@ func TestConfigurationsOfOnePreviewAreKeptApart(t *testing.T) {
 		}}
 	}
 	priority := int32(7)
-	p := must[model.Preview](b, 200, b.do("POST", previews, model.RPCPreview{Changes: []model.PreviewChange{
+	p := must[model.Preview](b, 200, b.do("POST", previews, model.PreviewRequest{Changes: []model.PreviewChange{
 		change("first"), {Catalog: &model.PreviewCatalog{Name: "fleet", Priority: &priority}}, change("second"),
 	}}))
 	if done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil)); len(
@@ -484,7 +484,7 @@ func TestPreviewOfACatalog(t *testing.T) {
 	yes := true
 	before := b.written()
 	p := must[model.Preview](b, 200, b.do("POST", previews,
-		model.RPCPreview{Changes: []model.PreviewChange{
+		model.PreviewRequest{Changes: []model.PreviewChange{
 			{Catalog: &model.PreviewCatalog{Name: "fleet", Disabled: &yes}},
 		}}))
 	q := o.last()
@@ -578,12 +578,12 @@ func TestShadowIsCheckedAndRecorded(t *testing.T) {
 	t.Parallel()
 	b, _ := setupOracle(t)
 	p := must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow",
-		model.RPCShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1"}))
+		model.ShadowRequest{Catalog: "fleet", Revision: "sha256:r", From: "1-1"}))
 	if p.Same != 3 || p.Next != "1-9" {
 		t.Errorf("got %+v", p)
 	}
 	must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow",
-		model.RPCShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1", Cursor: p.Next}))
+		model.ShadowRequest{Catalog: "fleet", Revision: "sha256:r", From: "1-1", Cursor: p.Next}))
 	if n := b.count(
 		`select count(*) from gateway.read_audit where action = 'shadow' and about = 'decisions fleet sha256:r' and preview is null`); n != 2 {
 		t.Errorf("%d records, want 2", n)

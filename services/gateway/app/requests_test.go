@@ -223,7 +223,7 @@ func validBody(method, path string) any {
 	case strings.HasSuffix(path, "/approve"):
 		return model.ApprovePlan{Digest: "a"}
 	case path == "/api/v1/previews":
-		return model.RPCPreview{Changes: []model.PreviewChange{{}}}
+		return model.PreviewRequest{Changes: []model.PreviewChange{{}}}
 	case path == "/api/v1/tokens":
 		return model.AddToken{Name: "a", Role: model.RoleViewer}
 	case path == "/api/v1/effects":

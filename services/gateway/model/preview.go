@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
-// RPCPreview asks what changes would lead to, all of them together.
-type RPCPreview struct {
+// PreviewRequest asks what changes would lead to, all of them together.
+type PreviewRequest struct {
 	Changes []PreviewChange `json:"changes" minItems:"1" maxItems:"20" nullable:"false" doc:"In the order in which they would happen"`
 	// Cluster and Namespace narrow the answer.
 	Cluster   string `json:"cluster,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Only namespaces of this cluster"`
@@ -171,9 +171,9 @@ type PreviewWrite struct {
 	Position string `json:"position"`
 }
 
-// RPCShadow asks which recorded decisions would come out differently: by the rules of the version that runs alone, or
-// beside a catalog's other revision, or an approval policy.
-type RPCShadow struct {
+// ShadowRequest asks which recorded decisions would come out differently: by the rules of the version that runs alone,
+// or beside a catalog's other revision, or an approval policy.
+type ShadowRequest struct {
 	Cluster   string         `json:"cluster,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 	Namespace string         `json:"namespace,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 	Catalog   string         `json:"catalog,omitempty" maxLength:"400" pattern:"^[a-z0-9][-a-z0-9./]*$" patternDescription:"name, or cluster/namespace/name" doc:"Name, or cluster/namespace/name; with revision"`

@@ -24,7 +24,7 @@ type Kept struct {
 	Actor    string
 	Asked    time.Time
 	Expires  time.Time
-	Request  model.RPCPreview
+	Request  model.PreviewRequest
 	Validate model.Validate
 	Writes   []Write
 	// NotApplicable is why it cannot be carried out; "" where it can.

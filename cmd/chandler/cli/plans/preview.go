@@ -151,7 +151,7 @@ func Preview(ctx context.Context, a *command.Env, w PreviewOptions) error {
 	if err := keepUnchanged(ctx, c, w, in.Changes); err != nil {
 		return err
 	}
-	p, err := c.RPCPreview(ctx, in, model.Validate(w.validate))
+	p, err := c.NewPreview(ctx, in, model.Validate(w.validate))
 	if err != nil {
 		return err
 	}
@@ -190,8 +190,8 @@ func applyPreview(ctx context.Context, a *command.Env, c *client.Client, id stri
 }
 
 // previewRequest reads the changes from files and flags.
-func previewRequest(a *command.Env, w PreviewOptions) (model.RPCPreview, error) {
-	var in model.RPCPreview
+func previewRequest(a *command.Env, w PreviewOptions) (model.PreviewRequest, error) {
+	var in model.PreviewRequest
 	if err := w.check(); err != nil {
 		return in, err
 	}
@@ -293,7 +293,7 @@ func (w PreviewOptions) check() error {
 }
 
 // narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
-func narrow(in model.RPCPreview, w PreviewOptions) (model.RPCPreview, error) {
+func narrow(in model.PreviewRequest, w PreviewOptions) (model.PreviewRequest, error) {
 	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool {
 		return c.Catalog == nil &&
 			c.ApprovalPolicy == nil

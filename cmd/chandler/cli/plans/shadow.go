@@ -18,7 +18,7 @@ type shadowOptions struct {
 	documents.Options
 	printer.Output
 
-	in   model.RPCShadow
+	in   model.ShadowRequest
 	all  bool
 	fail bool
 }

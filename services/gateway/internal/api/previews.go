@@ -104,7 +104,7 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 func (d Deps) dryRun(
 	ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string,
 ) (*tried, error) {
-	in := model.RPCPreview{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
+	in := model.PreviewRequest{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
 	out, err := previewed(d.Intents.Previews.Create(ctx, who, in, how, 0))
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func triable[T any](a *API, op huma.Operation) huma.Operation {
 type createPreviewInput struct {
 	ValidateQuery
 	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are resolved for the first page"`
-	Body  model.RPCPreview
+	Body  model.PreviewRequest
 }
 
 func (h previewHandlers) createPreview(
@@ -169,7 +169,7 @@ func (h previewHandlers) applyPreview(
 	return wrote(p, p.Position, "", err)
 }
 
-type shadowInput struct{ Body model.RPCShadow }
+type shadowInput struct{ Body model.ShadowRequest }
 
 func (h previewHandlers) shadow(ctx context.Context, who model.Caller, in *shadowInput) (*output[model.Shadow], error) {
 	p, err := h.Intents.Previews.Shadow(ctx, who, in.Body)

@@ -29,7 +29,7 @@ type change struct {
 
 // beyond says why a change cannot be carried out after a preview of the cluster and namespace alone to which a question
 // is narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
-func (c change) beyond(in model.RPCPreview) string {
+func (c change) beyond(in model.PreviewRequest) string {
 	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) &&
 		(in.Namespace == "" || in.Namespace == c.reach.Namespace) {
 		return ""

@@ -86,30 +86,30 @@ func TestNarrowedPreviewIsNotApplied(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		reach  previewapi.Scope
-		in     model.RPCPreview
+		in     model.PreviewRequest
 		beyond bool
 	}{
-		{"not narrowed", previewapi.Scope{}, model.RPCPreview{}, false},
+		{"not narrowed", previewapi.Scope{}, model.PreviewRequest{}, false},
 		{
 			"narrowed to its own namespace",
 			previewapi.Scope{Cluster: "harbour", Namespace: "ops"},
-			model.RPCPreview{Cluster: "harbour", Namespace: "ops"},
+			model.PreviewRequest{Cluster: "harbour", Namespace: "ops"},
 			false,
 		},
 		{
 			"narrowed to its own cluster",
 			previewapi.Scope{Cluster: "harbour"},
-			model.RPCPreview{Cluster: "harbour"},
+			model.PreviewRequest{Cluster: "harbour"},
 			false,
 		},
 		{
 			"narrowed to a namespace of the cluster that it reaches",
 			previewapi.Scope{Cluster: "harbour"},
-			model.RPCPreview{Cluster: "harbour", Namespace: "ops"},
+			model.PreviewRequest{Cluster: "harbour", Namespace: "ops"},
 			true,
 		},
-		{"narrowed to another cluster", previewapi.Scope{Cluster: "harbour"}, model.RPCPreview{Cluster: "other"}, true},
-		{"the whole fleet", previewapi.Scope{}, model.RPCPreview{Cluster: "harbour"}, true},
+		{"narrowed to another one", previewapi.Scope{Cluster: "harbour"}, model.PreviewRequest{Cluster: "other"}, true},
+		{"the whole fleet", previewapi.Scope{}, model.PreviewRequest{Cluster: "harbour"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

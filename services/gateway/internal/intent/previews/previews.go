@@ -60,7 +60,7 @@ type Service struct {
 // write is kept, in the transaction that tried them, with who asked; then the resolver is asked. Where the process dies
 // in between, the preview is kept until it expires, though nobody knows its id.
 func (s *Service) Create(
-	ctx context.Context, who model.Caller, in model.RPCPreview, how model.Validate, limit int,
+	ctx context.Context, who model.Caller, in model.PreviewRequest, how model.Validate, limit int,
 ) (previewapi.Page, preview.Kept, error) {
 	var page previewapi.Page
 	changes, about, err := s.changes(in, how)
@@ -137,7 +137,7 @@ func (s *Service) checkRoom(ctx context.Context, who model.Caller) error {
 	return err
 }
 
-func (s *Service) changes(in model.RPCPreview, how model.Validate) (list []change, about string, err error) {
+func (s *Service) changes(in model.PreviewRequest, how model.Validate) (list []change, about string, err error) {
 	var names []string
 	for i, c := range in.Changes {
 		x, err := s.change(c, how, "/changes/"+strconv.Itoa(i))

@@ -16,7 +16,7 @@ import (
 )
 
 // Shadow makes recorded decisions again beside something else, page by page; only the audit is written.
-func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.RPCShadow) (previewapi.ShadowPage, error) {
+func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.ShadowRequest) (previewapi.ShadowPage, error) {
 	var page previewapi.ShadowPage
 	q := previewapi.ShadowQuestion{
 		Tenant: who.Tenant, Cluster: in.Cluster, Namespace: in.Namespace, Catalog: in.Catalog, Revision: in.Revision,
