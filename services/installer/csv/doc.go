@@ -2,8 +2,8 @@
 //
 // It is pure. Next takes a status and an observation, which includes the time, and returns the next transition. There
 // is one transition at a time, so that the history contains every phase, however late the observation comes. The
-// executor writes each transition into the object before it calls Next again, so that the history in the object
-// (Status.Conditions) has no gaps and no duplicates.
+// executor adds each transition to the status (Status.Apply) before it calls Next again, so that the history in the
+// object (Status.Conditions) has no gaps and no duplicates.
 //
 // Other packages find out about API services, webhooks, certificates (R-CSV-40..46), intersections of operator groups
 // (R-OG §7.7) and operator conditions (R-COND-3); here they only affect the phase.

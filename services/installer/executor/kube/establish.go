@@ -17,7 +17,7 @@ const (
 	// crdTimeout bounds the wait for a CRD; past it the step is tried again with back-off.
 	crdTimeout = 30 * time.Second
 	// crdSettle is how long the second piece of news of a CRD is waited for.
-	crdSettle = 300 * time.Millisecond
+	crdSettle = 100 * time.Millisecond
 	// crdPoll and crdPollMax are how long to wait for news before asking without it.
 	crdPoll    = 2 * time.Second
 	crdPollMax = 8 * time.Second

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,7 +18,11 @@ import (
 // went round must not hold a worker.
 const maxTransitions = 50
 
-// advance makes at most one transition of each operator.
+// maxAtOnce bounds the transitions of one operator that are written together: Pending, InstallReady, Installing, and
+// what it waits for.
+const maxAtOnce = 4
+
+// advance makes of each operator the transitions that follow from what is there now.
 func (w worker) advance(ctx context.Context) (moved bool, err error) {
 	if len(w.Snapshot.Installed.Operators) == 0 {
 		return false, nil
@@ -39,40 +44,63 @@ func (w worker) advance(ctx context.Context) (moved bool, err error) {
 	return moved, nil
 }
 
-// advanceOne reports a transition after which the others may go on.
+// advanceOne reports a transition after which the others may go on. An operator often goes through several phases at
+// once, such as Pending and InstallReady: they are written together, each with its entry in the history, since every
+// write of a status has the API server process the whole ClusterServiceVersion.
 func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (
 	moved bool, err error,
 ) {
-	o, err := w.observe(ctx, m, deployments)
+	next := *m // as it will be written
+	var made []csv.Transition
+	var o csv.Observation
+	for range maxAtOnce {
+		seen, failed := w.observe(ctx, &next, deployments)
+		if failed != nil {
+			err = failed // what was found out before is written all the same
+			break
+		}
+		o = seen
+		t, ok := csv.Next(next.Status, o)
+		w.Attempts.Soon(csv.Wake(next.Status, o))
+		if !ok {
+			break
+		}
+		if next.Status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending {
+			if len(made) > 0 {
+				moved = true // what its replacement took is given back once this is written
+				break
+			}
+			if back, err := w.Stage.Restore(ctx, w.Scope, m); err != nil || !back {
+				return false, err
+			}
+		}
+		next.Status = next.Status.Apply(t, o.Now)
+		next.Status.RequirementStatus = o.Requirements
+		made = append(made, t)
+		moved = moved || t.Reason != csv.ReasonInstallWaiting
+	}
+	if len(made) > 0 {
+		return moved, errors.Join(w.write(ctx, m, next.Status, made), err)
+	}
 	if err != nil {
 		return false, err
 	}
-	t, ok := csv.Next(m.Status, o)
-	w.Attempts.Soon(csv.Wake(m.Status, o))
-	if !ok {
-		return false, w.noteRequirements(ctx, m, o)
-	}
-	if m.Status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending {
-		if back, err := w.Stage.Restore(ctx, w.Scope, m); err != nil || !back {
-			return false, err
-		}
-	}
-	return t.Reason != csv.ReasonInstallWaiting, w.write(ctx, m, t, o)
+	return false, w.noteRequirements(ctx, m, o)
 }
 
-// write puts one transition into the object's status, by compare-and-set.
-func (w worker) write(ctx context.Context, m *scope.Operator, t csv.Transition, o csv.Observation) error {
+// write puts transitions into the object's status, by compare-and-set.
+func (w worker) write(ctx context.Context, m *scope.Operator, next csv.Status, made []csv.Transition) error {
 	if err := w.Env.Points.At("before phase"); err != nil {
 		return err
 	}
-	next := m.Status.Apply(t, o.Now)
-	next.RequirementStatus = o.Requirements
 	next.CertsLastUpdated, next.CertsRotateAt = w.Serving.Times(w.Scope, m)
 	if err := w.Objects.In(w.Scope).SaveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	w.Env.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase, "reason",
-		t.Reason, "message", t.Message)
+	for _, t := range made {
+		w.Env.Log.InfoContext(ctx, "phase changed", "csv", m.Name(), "namespace", w.Namespace, "phase", t.Phase,
+			"reason", t.Reason, "message", t.Message)
+	}
 	return w.Env.Points.At("phase")
 }
 

@@ -1,6 +1,6 @@
-// Package lifecycle moves every ClusterServiceVersion of a namespace as far as it goes now, one written transition at a
-// time, so that the history in its status is free of gaps and doubles (package csv has the table). It writes again what
-// an operator lacks, and removes what was replaced.
+// Package lifecycle moves every ClusterServiceVersion of a namespace as far as it goes now, one transition after the
+// other, so that the history in its status is free of gaps and doubles (package csv has the table). It writes again
+// what an operator lacks, and removes what was replaced.
 package lifecycle
 
 import (
