@@ -122,40 +122,25 @@ func (a *App) checks(intents, clusters *bus.Consumer) []httpserver.Check {
 
 // intents folds catalog intents and marks what is to be polled.
 func (a *App) intents() *bus.Consumer {
-	return &bus.Consumer{
-		Name: "catalog-indexer.intents", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
-		Types: []events.Type{
-			events.CatalogAdded{}.EventType(), events.CatalogChanged{}.EventType(),
-			events.CatalogRefreshRequested{}.EventType(), events.CatalogRemoved{}.EventType(),
-			events.CatalogSecretSet{}.EventType(), events.CatalogSecretDeleted{}.EventType(),
-		},
-		Handle: a.handle(store.ApplyIntent), Committed: func(events.Position) { a.lanes.Wake() },
-	}
+	return a.consumer("catalog-indexer.intents", store.Intents(a.poll))
 }
 
 // clusters follows which Kubernetes versions are in use. It is a consumer of its own, so that one that is new
 // in a release begins at the beginning of the log.
 func (a *App) clusters() *bus.Consumer {
+	return a.consumer("catalog-indexer.clusters", store.Clusters(a.poll))
+}
+
+func (a *App) consumer(name string, h bus.Handlers) *bus.Consumer {
 	return &bus.Consumer{
-		Name: "catalog-indexer.clusters", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
-		Types: []events.Type{
-			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(),
-			events.ClusterRemoved{}.EventType(),
-		},
-		Handle: a.handle(store.ApplyCluster), Committed: func(events.Position) { a.lanes.Wake() },
+		Name: name, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log, Types: h.Types(), Handle: h.Handle,
+		Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
-// handle marks in the consumer's transaction which catalogs are to be polled because of an event.
-func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]store.Key, error)) func(
-	context.Context, pgx.Tx, eventlog.Recorded) error {
-	return func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-		keys, err := apply(ctx, tx, e)
-		if err != nil {
-			return err
-		}
-		return a.lanes.Mark(ctx, tx, bus.Interactive, scopes(keys, e.ID, e.TraceParent)...)
-	}
+// poll marks in the consumer's transaction which catalogs are to be polled because of an event.
+func (a *App) poll(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, catalogs []store.Key) error {
+	return a.lanes.Mark(ctx, tx, bus.Interactive, scopes(catalogs, e.ID, e.TraceParent)...)
 }
 
 // scopes are keys as lanes take them: the stream in the place of a cluster, the variant in that of a namespace.

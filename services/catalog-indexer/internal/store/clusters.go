@@ -6,37 +6,49 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// ApplyCluster folds what the log says of clusters: which Kubernetes versions are in use. It returns the
-// templated catalogs where that changed, whose variants are to be settled anew.
-func ApplyCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
-	moved := true
-	var err error
-	switch p := e.Payload.(type) {
-	case events.ClusterRegistered:
-		_, err = tx.Exec(ctx, `insert into catalog.clusters (tenant, name) values ($1, $2) on conflict do nothing`,
+// Clusters fold which Kubernetes versions are in use. Where that changed, the templated catalogs are polled: their
+// variants are to be settled anew.
+func Clusters(poll Poll) bus.Handlers {
+	h := bus.Handlers{}
+	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered) ([]Key, error) {
+		_, err := tx.Exec(ctx, `insert into catalog.clusters (tenant, name) values ($1, $2) on conflict do nothing`,
 			e.Tenant, p.Name)
-	case events.ClusterRemoved:
-		_, err = tx.Exec(ctx, `delete from catalog.clusters where tenant = $1 and name = $2`, e.Tenant, p.Name)
-	case events.ClusterObserved:
-		moved, err = observed(ctx, tx, e, p.KubernetesVersion)
-	default:
-		return nil, errs.New(errs.Internal, "the indexer does not take events of type %s", e.Type)
-	}
-	if err != nil || !moved {
-		return nil, pg.Err(err)
-	}
-	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
+		if err != nil {
+			return nil, pg.Err(err)
+		}
+		return templated(ctx, tx, e.Tenant)
+	})
+	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) ([]Key, error) {
+		_, err := tx.Exec(ctx, `delete from catalog.clusters where tenant = $1 and name = $2`, e.Tenant, p.Name)
+		if err != nil {
+			return nil, pg.Err(err)
+		}
+		return templated(ctx, tx, e.Tenant)
+	})
+	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterObserved) ([]Key, error) {
+		moved, err := observed(ctx, tx, e, p.KubernetesVersion)
+		if err != nil || !moved {
+			return nil, pg.Err(err)
+		}
+		return templated(ctx, tx, e.Tenant)
+	})
+	return h
+}
+
+// templated are the catalogs with a variant for each Kubernetes version. Variants that no cluster wants any more go.
+func templated(ctx context.Context, tx pgx.Tx, tenant string) ([]Key, error) {
+	if err := dropUnused(ctx, tx, tenant); err != nil {
 		return nil, err
 	}
 	rows, err := tx.Query(ctx, `select tenant, stream, '' from catalog.catalogs where tenant = $1 and templated
-		and not removed order by 2`, e.Tenant)
+		and not removed order by 2`, tenant)
 	if err != nil {
 		return nil, pg.Err(err)
 	}

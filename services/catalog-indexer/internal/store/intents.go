@@ -8,32 +8,43 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// ApplyIntent folds one intent into the tables, inside the consumer's transaction. It returns what is to be
-// polled because of it.
-func ApplyIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
-	switch p := e.Payload.(type) {
-	case events.CatalogAdded:
-		return added(ctx, tx, e, p)
-	case events.CatalogChanged:
-		return sourceChanged(ctx, tx, e, p)
-	case events.CatalogRefreshRequested:
-		return refreshed(ctx, tx, e)
-	case events.CatalogRemoved:
-		_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now()
-			where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
-		return nil, pg.Err(err)
-	case events.CatalogSecretSet, events.CatalogSecretDeleted:
+// Poll marks catalogs that are to be polled because of an event, in the transaction that folds it.
+type Poll func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, catalogs []Key) error
+
+// Intents fold what people want of catalogs, and have polled what that concerns.
+func Intents(poll Poll) bus.Handlers {
+	h := bus.Handlers{}
+	on(h, poll, added)
+	on(h, poll, sourceChanged)
+	on(h, poll, refreshed)
+	on(h, poll, removed)
+	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogSecretSet) ([]Key, error) {
 		return naming(ctx, tx, e.Tenant, e.Subject)
-	default:
-		return nil, errs.New(errs.Internal, "the indexer does not take events of type %s", e.Type)
-	}
+	})
+	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogSecretDeleted) ([]Key, error) {
+		return naming(ctx, tx, e.Tenant, e.Subject)
+	})
+	return h
+}
+
+// on sets how the events with a payload of type P are folded. fold returns the catalogs that are to be polled.
+func on[P events.Payload](h bus.Handlers, poll Poll,
+	fold func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p P) ([]Key, error),
+) {
+	bus.On(h, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p P) error {
+		catalogs, err := fold(ctx, tx, e, p)
+		if err != nil {
+			return err
+		}
+		return poll(ctx, tx, e, catalogs)
+	})
 }
 
 func added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
@@ -70,8 +81,14 @@ func sourceChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events
 	return keysOf(ctx, tx, e.Tenant, stream)
 }
 
+func removed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogRemoved) ([]Key, error) {
+	_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now()
+		where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+	return nil, pg.Err(err)
+}
+
 // refreshed asks for a poll of every variant.
-func refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+func refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogRefreshRequested) ([]Key, error) {
 	_, err := tx.Exec(ctx, `update catalog.catalogs set wanted = wanted + 1 where tenant = $1 and stream = $2`,
 		e.Tenant, e.StreamID.String())
 	if err != nil {

@@ -19,8 +19,7 @@ const (
 )
 
 // Store is the schema catalog: one type for each purpose. What belongs into a transaction of somebody else is a
-// function
-// that takes it (ApplyIntent, ApplyCluster, PutVariants, TakeUpWanted, PutSearch).
+// function that takes it (Intents, Clusters, PutVariants, TakeUpWanted, PutSearch).
 type Store struct {
 	Catalogs  *Catalogs
 	Outcomes  *Outcomes
