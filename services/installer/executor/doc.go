@@ -158,10 +158,11 @@
 // # Upgrades
 //
 // The executor makes one transition after the other, and writes those that follow from one state of the cluster into
-// the status of an InstalledOperator together: the history there is free of gaps and doubles. In an upgrade (R-CSV-50) the old operator becomes Replacing, the new one installs, and when
-// it is Succeeded the old one becomes Deleting; its final report goes into the PlanExecution that replaced it, then
-// what it alone owns is removed, then it itself, each with the UID that was read. One that somebody deleted is reported
-// as such, and what it leaves outside its namespace is removed.
+// the status of an InstalledOperator together: the history there is free of gaps and doubles. In an upgrade (R-CSV-50)
+// the old operator becomes Replacing, the new one installs, and when it is Succeeded the old one becomes Deleting; its
+// final report goes into the PlanExecution that replaced it, then what it alone owns is removed, then it itself, each
+// with the UID that was read. One that somebody deleted is reported as such, and what it leaves outside its namespace
+// is removed.
 //
 // # Removals
 //
