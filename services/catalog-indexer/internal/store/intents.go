@@ -25,12 +25,8 @@ func Intents(poll Poll) bus.Handlers {
 	on(h, poll, sourceChanged)
 	on(h, poll, refreshed)
 	on(h, poll, removed)
-	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogSecretSet) ([]Key, error) {
-		return naming(ctx, tx, e.Tenant, e.Subject)
-	})
-	on(h, poll, func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CatalogSecretDeleted) ([]Key, error) {
-		return naming(ctx, tx, e.Tenant, e.Subject)
-	})
+	on(h, poll, secretMoved[events.CatalogSecretSet])
+	on(h, poll, secretMoved[events.CatalogSecretDeleted])
 	return h
 }
 
@@ -122,6 +118,10 @@ func keysOf(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, er
 	}
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
 	return keys, pg.Err(err)
+}
+
+func secretMoved[P events.Payload](ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ P) ([]Key, error) {
+	return naming(ctx, tx, e.Tenant, e.Subject)
 }
 
 // naming are the catalogs whose settings name a credential (R-DIS-4): a new one may make them readable.
