@@ -54,7 +54,7 @@ import (
 //	Failed                an install failed a short while ago                Failed (InstallCheckFailed)
 //	Replacing             nothing replaces it any more                       Pending (RequirementsUnknown)
 //	Replacing             the one that it replaces still exists              unchanged
-//	Replacing             its replacement is Succeeded                       Deleting (Replaced)
+//	Replacing             its replacements lead to one that is Succeeded     Deleting (Replaced)
 //	Deleting              -                                                  the caller removes the object
 //
 // Being replaced comes before a broken API service, since that is what an upgrade may fix.
@@ -252,7 +252,7 @@ func fromReplacing(o Observation) next {
 		return to(PhasePending, ReasonRequirementsUnknown, "the ClusterServiceVersion that was to replace it is gone")
 	case o.Predecessor != nil:
 		return next{} // the chain is removed from its oldest end
-	case o.Successor != nil && o.Successor.Phase == PhaseSucceeded:
+	case o.Successor.Settled:
 		return to(PhaseDeleting, ReasonReplaced,
 			"has been replaced by a newer ClusterServiceVersion that has successfully installed.")
 	}

@@ -354,7 +354,7 @@ func table() []row {
 			"Replacing: replaces one that exists", in(csv.PhaseReplacing, csv.ReasonBeingReplaced),
 			func(o *csv.Observation) {
 				o.Predecessor, o.Successor = &csv.Neighbour{Name: "older"},
-					&csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}
+					&csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded, Settled: true}
 			}, "",
 		},
 		{
@@ -364,8 +364,14 @@ func table() []row {
 			}, "",
 		},
 		{"Replacing: replacement Succeeded", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
-			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}
+			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded, Settled: true}
 		}, "Deleting Replaced"},
+		{
+			"Replacing: its replacement was replaced by one that is Succeeded",
+			in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+				o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseReplacing, Settled: true}
+			}, "Deleting Replaced",
+		},
 		{
 			"Replacing: its replacement failed", in(csv.PhaseReplacing, csv.ReasonBeingReplaced),
 			func(o *csv.Observation) {

@@ -49,6 +49,8 @@ type Neighbour struct {
 	Phase Phase
 	// NotUpgradeable says why it does not let itself be replaced now (R-COND-3); "" where it does.
 	NotUpgradeable string
+	// Settled is set of a successor that is Succeeded, or replaced in turn by one that is.
+	Settled bool
 }
 
 // Serving is the state of the API services that a ClusterServiceVersion owns, of its webhooks and of their

@@ -59,7 +59,7 @@ func watchedKinds() []watch.Kind {
 
 // changed wakes the namespaces that a change concerns.
 func (s *session) changed(c watch.Change) {
-	s.client.Heard(c.GVK, c.Version)
+	s.client.Heard(c.GVK, c.At)
 	if s.mirrorChanged(c) || s.tokensChanged(c) {
 		return
 	}

@@ -157,6 +157,9 @@ func (w worker) roles(ctx context.Context) error {
 	}
 	wait, wake := w.Groups.Rest.Wait(w.Namespace, w.moving(), w.Env.Now(), w.RolesWait)
 	w.Wake(wake)
+	if !g.One {
+		wait = 0 // what is taken from users is taken now
+	}
 	if w.Found.PhaseMoved || wait > 0 { // people wait to be told of a phase, and nobody for a role
 		w.Attempts.Soon(max(wait, time.Millisecond))
 		return w.labelNamespaces(ctx)

@@ -18,25 +18,26 @@ import (
 // first waits until the cache has caught up with all that etcd has written, of whatever kind: up to 100 ms where others
 // write.
 //
-// What a deletion comes to has no resourceVersion that the executor is told. After one, the next list is one without.
+// The answer to a deletion has no resourceVersion, and a write that failed may have been made, or shows that others
+// have written. After these the next list is one without.
 type Newest struct {
 	mu    sync.Mutex
 	kinds map[schema.GroupVersionResource]newest
 }
 
 type newest struct {
-	version   uint64 // 0 while it is not known
-	deletions int
+	heard   uint64 // of a watch
+	written uint64 // or listed; 0 while the newest is not known
+	unknown int    // how often that was lost
 }
 
-// Heard notes the resourceVersion of an object that a watch told of, "" of one that is gone.
+// Heard notes the resourceVersion of a change that a watch told of.
 func (n *Newest) Heard(of schema.GroupVersionResource, version string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if k, ok := n.kinds[of]; ok && k.version > 0 { // else a deletion may be newer
-		k.version = max(k.version, number(version))
-		n.kinds[of] = k
-	}
+	k := n.kinds[of]
+	k.heard = max(k.heard, number(version))
+	n.set(of, k)
 }
 
 // number of a resourceVersion, 0 where it is none. It is opaque to clients: one that is no number, or does not grow,
@@ -49,28 +50,45 @@ func number(version string) uint64 {
 	return v
 }
 
-func (n *Newest) of(r schema.GroupVersionResource) newest {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.kinds[r]
-}
-
-// wrote notes a state of the kind that was written, or listed, since so many deletions were asked for.
-func (n *Newest) wrote(r schema.GroupVersionResource, version string, deletions int) {
+// of says what no list may be older than, 0 where that is not known, and how often it was not known before.
+func (n *Newest) of(r schema.GroupVersionResource) (version uint64, unknown int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	k := n.kinds[r]
-	if k.deletions != deletions {
-		return // it may be older than one of them
+	if k.written == 0 {
+		return 0, k.unknown
 	}
-	k.version = max(k.version, number(version))
+	return max(k.heard, k.written), k.unknown
+}
+
+// wrote notes a state of the kind that was written, or listed, by a request that began when the newest had been
+// unknown so often.
+func (n *Newest) wrote(r schema.GroupVersionResource, version string, unknown int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.kinds[r]
+	if k.unknown != unknown {
+		return // it may be older than what made it unknown
+	}
+	k.written = max(k.written, number(version))
 	n.set(r, k)
 }
 
+// forget says that there is something newer, and that nobody knows its resourceVersion.
 func (n *Newest) forget(r schema.GroupVersionResource) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.set(r, newest{deletions: n.kinds[r].deletions + 1})
+	k := n.kinds[r]
+	n.set(r, newest{heard: k.heard, unknown: k.unknown + 1})
+}
+
+// reset forgets everything: the API server has been restored to an earlier state.
+func (n *Newest) reset() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for r, k := range n.kinds {
+		n.kinds[r] = newest{unknown: k.unknown + 1}
+	}
 }
 
 func (n *Newest) set(r schema.GroupVersionResource, k newest) {
@@ -92,31 +110,38 @@ func (f fresh) List(ctx context.Context, o metav1.ListOptions) (*unstructured.Un
 	if o.ResourceVersion != "" || o.Limit > 0 || o.Continue != "" {
 		return f.ResourceInterface.List(ctx, o)
 	}
-	known := f.newest.of(f.of)
-	if known.version > 0 {
+	version, unknown := f.newest.of(f.of)
+	if version > 0 {
 		at := o
-		at.ResourceVersion = strconv.FormatUint(known.version, 10)
+		at.ResourceVersion = strconv.FormatUint(version, 10)
 		at.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		list, err := f.ResourceInterface.List(ctx, at)
-		if err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil {
+		if !isAhead(err) {
 			return list, err
 		}
-		f.newest.forget(f.of) // the API server may have been restored to an earlier state
-		known = f.newest.of(f.of)
+		f.newest.reset()
+		_, unknown = f.newest.of(f.of)
 	}
 	list, err := f.ResourceInterface.List(ctx, o)
 	if err == nil {
-		f.newest.wrote(f.of, list.GetResourceVersion(), known.deletions)
+		f.newest.wrote(f.of, list.GetResourceVersion(), unknown)
 	}
 	return list, err
 }
 
+// isAhead reports that an API server does not come to a resourceVersion that it gave out before.
+func isAhead(err error) bool { return apierrors.IsTimeout(err) || apierrors.IsResourceExpired(err) }
+
 // note notes what a write returned; a trial has written nothing.
-func (f fresh) note(o *unstructured.Unstructured, err error, trial []string, deletions int) (
+func (f fresh) note(o *unstructured.Unstructured, err error, trial []string, unknown int) (
 	*unstructured.Unstructured, error,
 ) {
-	if err == nil && o != nil && len(trial) == 0 {
-		f.newest.wrote(f.of, o.GetResourceVersion(), deletions)
+	switch {
+	case len(trial) > 0:
+	case err != nil:
+		f.newest.forget(f.of)
+	default:
+		f.newest.wrote(f.of, o.GetResourceVersion(), unknown)
 	}
 	return o, err
 }
@@ -125,45 +150,45 @@ func (f fresh) note(o *unstructured.Unstructured, err error, trial []string, del
 func (f fresh) Create(ctx context.Context, o *unstructured.Unstructured, how metav1.CreateOptions, sub ...string) (
 	*unstructured.Unstructured, error,
 ) {
-	deletions := f.newest.of(f.of).deletions
+	_, unknown := f.newest.of(f.of)
 	made, err := f.ResourceInterface.Create(ctx, o, how, sub...)
-	return f.note(made, err, how.DryRun, deletions)
+	return f.note(made, err, how.DryRun, unknown)
 }
 
 // Update implements dynamic.ResourceInterface.
 func (f fresh) Update(ctx context.Context, o *unstructured.Unstructured, how metav1.UpdateOptions, sub ...string) (
 	*unstructured.Unstructured, error,
 ) {
-	deletions := f.newest.of(f.of).deletions
+	_, unknown := f.newest.of(f.of)
 	updated, err := f.ResourceInterface.Update(ctx, o, how, sub...)
-	return f.note(updated, err, how.DryRun, deletions)
+	return f.note(updated, err, how.DryRun, unknown)
 }
 
 // UpdateStatus implements dynamic.ResourceInterface.
 func (f fresh) UpdateStatus(ctx context.Context, o *unstructured.Unstructured, how metav1.UpdateOptions) (
 	*unstructured.Unstructured, error,
 ) {
-	deletions := f.newest.of(f.of).deletions
+	_, unknown := f.newest.of(f.of)
 	written, err := f.ResourceInterface.UpdateStatus(ctx, o, how)
-	return f.note(written, err, how.DryRun, deletions)
+	return f.note(written, err, how.DryRun, unknown)
 }
 
 // Apply implements dynamic.ResourceInterface.
 func (f fresh) Apply(ctx context.Context, name string, o *unstructured.Unstructured, how metav1.ApplyOptions,
 	sub ...string,
 ) (*unstructured.Unstructured, error) {
-	deletions := f.newest.of(f.of).deletions
+	_, unknown := f.newest.of(f.of)
 	applied, err := f.ResourceInterface.Apply(ctx, name, o, how, sub...)
-	return f.note(applied, err, how.DryRun, deletions)
+	return f.note(applied, err, how.DryRun, unknown)
 }
 
 // Patch implements dynamic.ResourceInterface.
 func (f fresh) Patch(ctx context.Context, name string, typ types.PatchType, data []byte, how metav1.PatchOptions,
 	sub ...string,
 ) (*unstructured.Unstructured, error) {
-	deletions := f.newest.of(f.of).deletions
+	_, unknown := f.newest.of(f.of)
 	patched, err := f.ResourceInterface.Patch(ctx, name, typ, data, how, sub...)
-	return f.note(patched, err, how.DryRun, deletions)
+	return f.note(patched, err, how.DryRun, unknown)
 }
 
 // Delete implements dynamic.ResourceInterface.

@@ -16,6 +16,7 @@ type server struct {
 	dynamic.ResourceInterface
 	version string
 	refuses bool // any list of a resourceVersion, as one that was restored to an earlier state
+	fails   error
 	asked   []string
 }
 
@@ -38,7 +39,7 @@ func (s *server) object() *unstructured.Unstructured {
 func (s *server) Apply(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions, ...string) (
 	*unstructured.Unstructured, error,
 ) {
-	return s.object(), nil
+	return s.object(), s.fails
 }
 
 func (s *server) Delete(context.Context, string, metav1.DeleteOptions, ...string) error { return nil }
@@ -74,8 +75,8 @@ func TestListsAreNotOlder(t *testing.T) {
 	list("20 NotOlderThan")
 	f.newest.Heard(kind, "19")
 	list("20 NotOlderThan")
-	f.newest.Heard(kind, "21")
-	f.newest.Heard(kind, "") // it is gone
+	f.newest.Heard(kind, "21") // also the deletion of an object by somebody else
+	f.newest.Heard(kind, "")
 	list("21 NotOlderThan")
 	apply("30", metav1.DryRunAll)
 	list("21 NotOlderThan")
@@ -83,16 +84,24 @@ func TestListsAreNotOlder(t *testing.T) {
 	if err := f.Delete(t.Context(), "tide", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.newest.Heard(kind, "22")
+	f.newest.Heard(kind, "26")
 	s.version = "25"
 	list(" ")
-	list("25 NotOlderThan")
+	list("26 NotOlderThan")
+
+	s.fails = apierrors.NewConflict(kind.GroupResource(), "tide", nil)
+	if _, err := f.Apply(t.Context(), "tide", nil, metav1.ApplyOptions{}); err == nil {
+		t.Fatal("no conflict")
+	}
+	s.fails, s.version = nil, "28"
+	list(" ")
+	list("28 NotOlderThan")
 
 	s.refuses, s.asked = true, nil
 	if _, err := f.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"25 NotOlderThan", " "}; !slices.Equal(s.asked, want) {
+	if want := []string{"28 NotOlderThan", " "}; !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
 }
@@ -101,14 +110,15 @@ func TestListsAreNotOlder(t *testing.T) {
 func TestDeletionInBetween(t *testing.T) {
 	t.Parallel()
 	n, kind := &Newest{}, Resource(GVKDeployment)
-	before := n.of(kind).deletions
+	_, before := n.of(kind)
 	n.forget(kind)
 	n.wrote(kind, "12", before)
-	if got := n.of(kind).version; got != 0 {
+	got, now := n.of(kind)
+	if got != 0 {
 		t.Errorf("what a write before the deletion returned counts as the newest: %d", got)
 	}
-	n.wrote(kind, "14", n.of(kind).deletions)
-	if got := n.of(kind).version; got != 14 {
+	n.wrote(kind, "14", now)
+	if got, _ := n.of(kind); got != 14 {
 		t.Errorf("newest is %d", got)
 	}
 }

@@ -78,6 +78,9 @@ func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments [
 		next.Status.RequirementStatus = o.Requirements
 		made = append(made, t)
 		moved = moved || t.Reason != csv.ReasonInstallWaiting
+		if concerns(t.Phase) {
+			break
+		}
 	}
 	if len(made) > 0 {
 		return moved, errors.Join(w.write(ctx, m, next.Status, made), err)

@@ -31,13 +31,35 @@ func neighbour(i scope.Installed, said map[string]protocol.OperatorCondition, na
 
 // replacement is what replaces an operator; one that is there and cannot be read may be that.
 func replacement(i scope.Installed, said map[string]protocol.OperatorCondition, m *scope.Operator) *csv.Neighbour {
-	if s := neighbour(i, said, i.Chain.Successor(m.Name())); s != nil || len(i.Unreadable) == 0 {
+	if s := neighbour(i, said, i.Chain.Successor(m.Name())); s != nil {
+		s.Settled = settled(i, s.Name)
 		return s
+	}
+	if len(i.Unreadable) == 0 {
+		return nil
 	}
 	if m.Status.Phase != csv.PhaseReplacing {
 		return nil
 	}
 	return &csv.Neighbour{Name: slices.Sorted(maps.Keys(i.Unreadable))[0]}
+}
+
+// settled reports an operator that is Succeeded, or replaced by one that is, through however many others: a version that
+// fails is replaced before it was Succeeded (R-CSV-53).
+func settled(i scope.Installed, name string) bool {
+	for range i.Operators {
+		m := i.Operator(name)
+		switch {
+		case m == nil:
+			return false
+		case m.Status.Phase == csv.PhaseSucceeded:
+			return true
+		case m.Status.Phase != csv.PhaseReplacing:
+			return false
+		}
+		name = i.Chain.Successor(name)
+	}
+	return false
 }
 
 // ownerConflict names another member, outside the chain of replacements, that owns one of the same APIs.
@@ -66,6 +88,11 @@ func ownedAPIs(m *scope.Operator) []string {
 		out = append(out, csv.APIServiceName(d))
 	}
 	return out
+}
+
+// concerns reports phases that the operators before and after one in its chain wait to see: none of them is passed over.
+func concerns(p csv.Phase) bool {
+	return p == csv.PhaseSucceeded || p == csv.PhaseReplacing || p == csv.PhaseDeleting
 }
 
 // needsRequirements reports the phases whose rows ask for them (R-CSV §6.3).

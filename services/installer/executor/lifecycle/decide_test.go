@@ -60,6 +60,33 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// TestSettled: R-CSV-50, R-RES-44: an operator that was replaced goes when the last of those that follow it runs: with
+// fail-forward a version is replaced that never was Succeeded.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name         string
+		second, last csv.Phase
+		want         bool
+	}{
+		{"the next one runs", csv.PhaseSucceeded, csv.PhasePending, true},
+		{"the next one failed and was replaced by one that runs", csv.PhaseReplacing, csv.PhaseSucceeded, true},
+		{"the last one is being installed", csv.PhaseReplacing, csv.PhaseInstalling, false},
+		{"the next one failed", csv.PhaseFailed, csv.PhaseSucceeded, false},
+		{"none of them runs", csv.PhaseReplacing, csv.PhaseReplacing, false},
+	} {
+		first := operator("tide.v1", "", csv.PhaseReplacing)
+		i := of(first, operator("tide.v2", "tide.v1", c.second), operator("tide.v3", "tide.v2", c.last))
+		if n := replacement(i, nil, first); n == nil || n.Settled != c.want {
+			t.Errorf("%s: %+v", c.name, n)
+		}
+	}
+	ring := of(operator("a", "b", csv.PhaseReplacing), operator("b", "a", csv.PhaseReplacing))
+	if settled(ring, "a") {
+		t.Error("nobody runs in a ring")
+	}
+}
+
 // TestOwnerConflict: R-CSV §6.5: of two operators that own one API neither is installed, unless one replaces the other.
 func TestOwnerConflict(t *testing.T) {
 	t.Parallel()

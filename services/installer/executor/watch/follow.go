@@ -28,6 +28,9 @@ func follow(ctx context.Context, c metadata.Interface, s *store) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = s.kind.Selector
+			if o.ResourceVersion == "0" { // any state, however old: what is missing in it may be there
+				o.ResourceVersion = ""
+			}
 			return of.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -85,7 +88,7 @@ func (s sink) Delete(o any) error {
 }
 
 // Replace implements cache.ReflectorStore.
-func (s sink) Replace(all []any, _ string) error {
+func (s sink) Replace(all []any, version string) error {
 	there := make(map[key]bool, len(all))
 	for _, o := range all {
 		m, err := metadataOf(o)
@@ -95,7 +98,7 @@ func (s sink) Replace(all []any, _ string) error {
 		there[keyOf(m)] = true
 		s.put(m)
 	}
-	s.whole(there)
+	s.whole(there, version)
 	return nil
 }
 

@@ -252,10 +252,10 @@ func TestPaged(t *testing.T) {
 		{events: []kubewatch.Event{said(kubewatch.Deleted, 11, "a")}, hold: true},
 	}}
 	r := follow(t, s)
-	r.await(t, "what went", gone("a"))
+	r.await(t, "what went, and at which version", func(c watch.Change) bool { return gone("a")(c) && c.At == "11" })
 	want := []string{
 		"/api/v1/namespaces watch=true initial=true from= labels=team=sea continue=",
-		"/api/v1/namespaces watch= initial= from=0 labels=team=sea continue=",
+		"/api/v1/namespaces watch= initial= from= labels=team=sea continue=",
 		"/api/v1/namespaces watch=true initial= from=10 labels=team=sea continue=",
 	}
 	if got := s.requests(); !slices.Equal(got, want) {

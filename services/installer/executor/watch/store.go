@@ -44,13 +44,13 @@ func (s *store) remove(m metav1.Object) {
 	s.mu.Lock()
 	delete(s.entries, k)
 	s.mu.Unlock()
-	s.notify(k, entry{uid: string(m.GetUID()), owner: m.GetLabels()[s.kind.Owner]}, true, true, "")
+	s.gone(k, entry{uid: string(m.GetUID()), owner: m.GetLabels()[s.kind.Owner]}, m.GetResourceVersion())
 }
 
-// whole takes the news that these are all there are.
-func (s *store) whole(there map[key]bool) {
+// whole takes the news that these are all there are, at a resourceVersion.
+func (s *store) whole(there map[key]bool, version string) {
 	for k, e := range s.missing(there) {
-		s.notify(k, entry{uid: e.uid, owner: e.owner}, true, true, "")
+		s.gone(k, entry{uid: e.uid, owner: e.owner}, version)
 	}
 	s.once.Do(func() { close(s.synced) })
 	if s.listed != nil {
@@ -73,7 +73,7 @@ func (s *store) put(m metav1.Object) {
 	s.entries[k] = next
 	s.mu.Unlock()
 	if moved := !known || have.mark != mark; moved || s.kind.Status {
-		s.notify(k, next, moved, false, m.GetResourceVersion())
+		s.notify(k, next, moved, m.GetResourceVersion())
 	}
 }
 
@@ -90,10 +90,16 @@ func (s *store) missing(there map[key]bool) map[key]entry {
 	return gone
 }
 
-func (s *store) notify(k key, e entry, moved, gone bool, version string) {
+func (s *store) notify(k key, e entry, moved bool, version string) {
 	s.changed(Change{
 		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Mark: e.mark, Moved: moved,
-		Gone: gone, Version: version,
+		Version: version, At: version,
+	})
+}
+
+func (s *store) gone(k key, e entry, at string) {
+	s.changed(Change{
+		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Moved: true, Gone: true, At: at,
 	})
 }
 

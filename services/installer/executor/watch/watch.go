@@ -68,6 +68,9 @@ type Change struct {
 	Gone  bool
 	// Version is the resourceVersion, "" of one that is gone.
 	Version string
+	// At is the resourceVersion at which the watch saw it: that of the deletion, or of the list that it is missing in,
+	// for one that is gone.
+	At string
 }
 
 // Watch watches the kinds of one cluster.

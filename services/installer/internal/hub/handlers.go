@@ -28,6 +28,7 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.catalogMetadataChanged)
 	bus.On(h, f.catalogRemoved)
 	h.All(events.KindInstallPlan, f.foldPlan)
+	delete(h, events.InstallPlanMetadataChanged{}.EventType()) // nothing that the hub publishes hangs on it
 	bus.On(h, f.planProposed)
 	bus.On(h, f.planFinished)
 	bus.On(h, f.csvPhaseChanged)
