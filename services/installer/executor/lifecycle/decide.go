@@ -44,8 +44,8 @@ func replacement(i scope.Installed, said map[string]protocol.OperatorCondition, 
 	return &csv.Neighbour{Name: slices.Sorted(maps.Keys(i.Unreadable))[0]}
 }
 
-// settled reports an operator that is Succeeded, or replaced by one that is, through however many others: a version that
-// fails is replaced before it was Succeeded (R-CSV-53).
+// settled reports an operator that is Succeeded, or replaced by one that is, through however many others: with
+// fail-forward a version is replaced that never was Succeeded (R-RES-44).
 func settled(i scope.Installed, name string) bool {
 	for range i.Operators {
 		m := i.Operator(name)
@@ -90,7 +90,8 @@ func ownedAPIs(m *scope.Operator) []string {
 	return out
 }
 
-// concerns reports phases that the operators before and after one in its chain wait to see: none of them is passed over.
+// concerns reports phases that the operators before and after one in its chain wait to see: none of them is passed
+// over.
 func concerns(p csv.Phase) bool {
 	return p == csv.PhaseSucceeded || p == csv.PhaseReplacing || p == csv.PhaseDeleting
 }

@@ -99,7 +99,8 @@ func (s *store) notify(k key, e entry, moved bool, version string) {
 
 func (s *store) gone(k key, e entry, at string) {
 	s.changed(Change{
-		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Moved: true, Gone: true, At: at,
+		GVK: s.kind.GVK, Namespace: k.namespace, Name: k.name, UID: e.uid, Owner: e.owner, Moved: true, Gone: true,
+		At: at,
 	})
 }
 
