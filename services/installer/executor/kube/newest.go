@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -22,10 +23,11 @@ import (
 // have written. After these the next list is one without.
 type Newest struct {
 	mu    sync.Mutex
-	kinds map[schema.GroupVersionResource]newest
+	kinds map[schema.GroupVersionResource]versions
 }
 
-type newest struct {
+// versions are what is known of one kind.
+type versions struct {
 	heard   uint64 // of a watch
 	written uint64 // or listed; 0 while the newest is not known
 	unknown int    // how often that was lost
@@ -79,7 +81,7 @@ func (n *Newest) forget(r schema.GroupVersionResource) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	k := n.kinds[r]
-	n.set(r, newest{heard: k.heard, unknown: k.unknown + 1})
+	n.set(r, versions{heard: k.heard, unknown: k.unknown + 1})
 }
 
 // reset forgets everything: the API server has been restored to an earlier state.
@@ -87,13 +89,13 @@ func (n *Newest) reset() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for r, k := range n.kinds {
-		n.kinds[r] = newest{unknown: k.unknown + 1}
+		n.kinds[r] = versions{unknown: k.unknown + 1}
 	}
 }
 
-func (n *Newest) set(r schema.GroupVersionResource, k newest) {
+func (n *Newest) set(r schema.GroupVersionResource, k versions) {
 	if n.kinds == nil {
-		n.kinds = map[schema.GroupVersionResource]newest{}
+		n.kinds = map[schema.GroupVersionResource]versions{}
 	}
 	n.kinds[r] = k
 }
@@ -116,7 +118,7 @@ func (f fresh) List(ctx context.Context, o metav1.ListOptions) (*unstructured.Un
 		at.ResourceVersion = strconv.FormatUint(version, 10)
 		at.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 		list, err := f.ResourceInterface.List(ctx, at)
-		if !isAhead(err) {
+		if !isAhead(err) || ctx.Err() != nil {
 			return list, err
 		}
 		f.newest.reset()
@@ -129,8 +131,11 @@ func (f fresh) List(ctx context.Context, o metav1.ListOptions) (*unstructured.Un
 	return list, err
 }
 
-// isAhead reports that an API server does not come to a resourceVersion that it gave out before.
-func isAhead(err error) bool { return apierrors.IsTimeout(err) || apierrors.IsResourceExpired(err) }
+// isAhead reports that an API server does not come to a resourceVersion that it gave out before. client-go asks it
+// again until the time of the request is over, which is then the error.
+func isAhead(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsResourceExpired(err) || errors.Is(err, context.DeadlineExceeded)
+}
 
 // note notes what a write returned; a trial has written nothing.
 func (f fresh) note(o *unstructured.Unstructured, err error, trial []string, unknown int) (

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -15,15 +16,15 @@ import (
 type server struct {
 	dynamic.ResourceInterface
 	version string
-	refuses bool // any list of a resourceVersion, as one that was restored to an earlier state
+	refuses error // to any list of a resourceVersion, as one says that was restored to an earlier state
 	fails   error
 	asked   []string
 }
 
 func (s *server) List(_ context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	s.asked = append(s.asked, o.ResourceVersion+" "+string(o.ResourceVersionMatch))
-	if s.refuses && o.ResourceVersion != "" {
-		return nil, apierrors.NewTimeoutError("too large resource version", 1)
+	if s.refuses != nil && o.ResourceVersion != "" {
+		return nil, s.refuses
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetResourceVersion(s.version)
@@ -97,12 +98,19 @@ func TestListsAreNotOlder(t *testing.T) {
 	list(" ")
 	list("28 NotOlderThan")
 
-	s.refuses, s.asked = true, nil
-	if _, err := f.List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"28 NotOlderThan", " "}; !slices.Equal(s.asked, want) {
-		t.Errorf("asked for %q, want %q", s.asked, want)
+	for _, c := range []struct {
+		refuses error
+		asked   []string
+	}{
+		{apierrors.NewTimeoutError("too large resource version", 1), []string{"28 NotOlderThan", " "}},
+		{fmt.Errorf("after several tries: %w", context.DeadlineExceeded), []string{"28 NotOlderThan", " "}},
+		{apierrors.NewTooManyRequestsError("busy"), []string{"28 NotOlderThan"}},
+	} {
+		s.refuses, s.asked = c.refuses, nil
+		_, err := f.List(t.Context(), metav1.ListOptions{})
+		if !slices.Equal(s.asked, c.asked) || (err == nil) != (len(c.asked) == 2) {
+			t.Errorf("%v: asked for %q (%v), want %q", c.refuses, s.asked, err, c.asked)
+		}
 	}
 }
 

@@ -65,11 +65,7 @@ func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments [
 		if !ok {
 			break
 		}
-		if next.Status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending {
-			if len(made) > 0 {
-				moved = true // what its replacement took is given back once this is written
-				break
-			}
+		if next.Status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending { // the first one: see concerns
 			if back, err := w.Stage.Restore(ctx, w.Scope, m); err != nil || !back {
 				return false, err
 			}
