@@ -29,9 +29,9 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display",
-	"libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup",
-	"libs/removedapi", "libs/previewapi", "github.com/google/uuid", "github.com/blang/semver/v4",
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
+	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render",
+	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
 func with(list []string, more ...string) []string {
@@ -71,6 +71,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "stored digests depend on it",
 		},
 		{
+			Packages: []string{"libs/keys"}, May: []string{pureStd, "libs/errs"}, Pure: true,
+			Why: "signatures that are stored in clusters depend on it",
+		},
+		{
 			Packages: []string{"libs/digest"}, May: []string{pureStd, "libs/internal/jsontree"}, Pure: true,
 			Why: "stored digests depend on it",
 		},
@@ -79,7 +83,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			"github.com/google/uuid",
 		}, Pure: true, Why: "stored events depend on it"},
 		{Packages: []string{"libs/protocol"}, May: []string{
-			pureStd, "libs/errs", "libs/events", "libs/digest",
+			pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys",
 			"github.com/google/uuid",
 		}, Pure: true, Why: "hub and executor share it"},
 		{

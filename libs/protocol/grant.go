@@ -1,31 +1,32 @@
 package protocol
 
 import (
-	"crypto/ed25519"
+	"crypto"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 )
 
 // Sign returns the grant with its signature.
-func (g Grant) Sign(key ed25519.PrivateKey) (Grant, error) {
+func (g Grant) Sign(key crypto.Signer) (Grant, error) {
 	body, err := g.signed()
 	if err != nil {
 		return Grant{}, err
 	}
-	g.Signature = ed25519.Sign(key, body)
-	return g, nil
+	g.Signature, err = keys.Sign(key, body)
+	return g, err
 }
 
-// Verify reports errs.Forbidden unless the grant was signed with the key's other half. Expiry is
+// Verify reports errs.Forbidden unless a key that is accepted signed the grant. Expiry is
 // another question (Expired), since it is asked before the first step only.
-func (g Grant) Verify(key ed25519.PublicKey) error {
+func (g Grant) Verify(hub keys.Accepted) error {
 	body, err := g.signed()
 	if err != nil {
 		return err
 	}
-	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, body, g.Signature) {
+	if !hub.Verify(body, g.Signature) {
 		return errs.New(errs.Forbidden, "grant of plan %s is not signed by the hub's key", g.Plan)
 	}
 	return nil

@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"crypto/ed25519"
+	"crypto"
 	"encoding/json"
 	"time"
 
@@ -47,7 +47,7 @@ func (r Removal) Digest() (digest.Digest, error) {
 }
 
 // Granted is the request with a grant for a namespace of a cluster.
-func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed25519.PrivateKey) (Removal, error) {
+func (r Removal) Granted(clusterID, namespace string, expires time.Time, key crypto.Signer) (Removal, error) {
 	d, err := r.Digest()
 	if err != nil {
 		return r, err

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // TestGrantSignature: a grant survives JSON, and every change of it is noticed (DESIGN D6).
 func TestGrantSignature(t *testing.T) {
 	t.Parallel()
-	pub, priv, err := ed25519.GenerateKey(nil)
+	public, priv, err := ed25519.GenerateKey(nil)
+	pub := keys.Accept(public)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 )
@@ -118,8 +119,9 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 		config.Wrap(o.renamed)
 	}
 	e, err := executor.New(executor.Config{
-		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js, GrantKey: key,
-		Holder: "child", Now: time.Now, Log: slog.New(
+		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js,
+		GrantKey: keys.Accept(key),
+		Holder:   "child", Now: time.Now, Log: slog.New(
 			slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 )
@@ -132,8 +133,9 @@ func runChild(c childConfig) error {
 		return err
 	}
 	e, err := executor.New(executor.Config{
-		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js, GrantKey: c.GrantKey,
-		Holder: c.Holder, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Timing: hubtest.Quick(),
+		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js,
+		GrantKey: keys.Accept(c.GrantKey),
+		Holder:   c.Holder, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Timing: hubtest.Quick(),
 	})
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 )
@@ -87,7 +88,7 @@ func (h *Hub) Public() ed25519.PublicKey {
 func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 	return executor.Config{
 		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: h.JetStream,
-		GrantKey: h.Public(), Holder: holder, Now: time.Now, Log: bustest.Log(h.tb), Timing: Quick(),
+		GrantKey: keys.Accept(h.Public()), Holder: holder, Now: time.Now, Log: bustest.Log(h.tb), Timing: Quick(),
 	}
 }
 
@@ -134,12 +135,15 @@ func (h *Hub) PublishAt(s protocol.ScopePlans) {
 	h.record.mu.Lock()
 	h.record.scopes[s.Scope.Namespace] = s
 	h.record.mu.Unlock()
-	s.Proof = protocol.ProvePosition(s.Scope.ClusterID, s.Position, h.Key)
-	m := nats.NewMsg(protocol.PlansSubject(s.Scope))
 	var err error
+	s.Proof, err = protocol.ProvePosition(s.Scope.ClusterID, s.Position, h.Key)
+	must(h.tb, err)
+	m := nats.NewMsg(protocol.PlansSubject(s.Scope))
 	m.Data, err = json.Marshal(s)
 	must(h.tb, err)
-	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, m.Data, h.Key))
+	signature, err := protocol.SignMessage(m.Subject, m.Data, h.Key)
+	must(h.tb, err)
+	m.Header.Set(protocol.HeaderSignature, signature)
 	_, err = h.JetStream.PublishMsg(h.tb.Context(), m)
 	must(h.tb, err)
 }

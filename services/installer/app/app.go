@@ -5,13 +5,12 @@ package app
 
 import (
 	"context"
-	"crypto/ed25519"
-	"errors"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -34,7 +33,7 @@ type App struct {
 // New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
 // does not match this program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
-	identity, key, err := cfg.keys()
+	identity, signing, err := cfg.keys()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +42,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 		return nil, err
 	}
 	a := &App{Platform: p, cfg: cfg}
-	if err := a.wire(identity, key); err != nil {
+	if err := a.wire(identity, signing); err != nil {
 		a.Close()
 		return nil, err
 	}
@@ -51,24 +50,22 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 }
 
 // wire makes the parts from what is open.
-func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
+func (a *App) wire(identity age.Identity, signing keys.Signing) error {
 	holder, err := a.cfg.holder(a.OpsAddr())
 	if err != nil {
 		return err
 	}
-	public, ok := key.Public().(ed25519.PublicKey)
-	if !ok {
-		return errors.New("an Ed25519 key without a public half")
-	}
 	a.host = executorhost.New(executorhost.Config{
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log,
-		Execute: func(ctx context.Context, t executorhost.Target) error { return a.execute(ctx, t, public, holder) },
+		Execute: func(ctx context.Context, t executorhost.Target) error {
+			return a.execute(ctx, t, signing.Accepted, holder)
+		},
 		Release: func(ctx context.Context, t executorhost.Target) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
 	a.hub = hub.New(hub.Config{
-		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Key: key, Log: a.Telemetry.Log,
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Key: signing.Active, Log: a.Telemetry.Log,
 		Changed: a.host.Wake,
 	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }
@@ -77,16 +74,16 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 	}
 	a.recorder = recorder.New(recorder.Config{
 		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Log: a.Telemetry.Log,
-		Key: public,
+		Key: signing.Accepted,
 	})
 	return nil
 }
 
 // execute serves one cluster.
-func (a *App) execute(ctx context.Context, t executorhost.Target, key ed25519.PublicKey, holder string) error {
+func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, holder string) error {
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
-		JetStream: a.Bus.JetStream(), GrantKey: key, Holder: holder, Now: time.Now, Log: a.Telemetry.Log,
+		JetStream: a.Bus.JetStream(), GrantKey: hub, Holder: holder, Now: time.Now, Log: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err

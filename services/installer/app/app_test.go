@@ -437,7 +437,11 @@ func TestClusterThatKnowsMoreThanTheRecord(t *testing.T) {
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	e.planned(s, id)
 	seen := events.Position{Epoch: 1, N: 9000}
-	e.report(s, protocol.ScopeReport{Seen: seen, Proof: protocol.ProvePosition(s.ClusterID, seen, e.private)})
+	proof, err := protocol.ProvePosition(s.ClusterID, seen, e.private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.report(s, protocol.ScopeReport{Seen: seen, Proof: proof})
 	e.eventually("effects stopped in PLANS", func() bool { p, ok := e.plans(s); return ok && p.Stopped })
 	log := eventlog.New(e.pools[events.Gateway])
 	stop, is, err := log.EffectsStopped(t.Context())

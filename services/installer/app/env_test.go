@@ -26,6 +26,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -45,7 +46,7 @@ type env struct {
 	nats     *bustest.Env
 	cfg      app.Config
 	identity *age.X25519Identity
-	key      ed25519.PublicKey
+	key      keys.Accepted
 	private  ed25519.PrivateKey
 	pools    map[events.Writer]*pg.Pool
 	stop     func()
@@ -62,10 +63,7 @@ func setup(t *testing.T) *env {
 		t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key,
 		pools: map[events.Writer]*pg.Pool{},
 	}
-	var ok bool
-	if e.key, ok = key.Public().(ed25519.PublicKey); !ok {
-		t.Fatal("not an Ed25519 key")
-	}
+	e.key = keys.Accept(key.Public().(ed25519.PublicKey))
 	for _, w := range []events.Writer{events.Gateway, events.Resolver, events.Installer, events.Indexer} {
 		e.pools[w] = e.db.Pool(t, string(w))
 	}

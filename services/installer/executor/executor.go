@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
@@ -33,7 +33,7 @@ type Config struct {
 	ClusterID string // UUID, for subjects
 	REST      *rest.Config
 	JetStream jetstream.JetStream
-	GrantKey  ed25519.PublicKey
+	GrantKey  keys.Accepted // of the hub
 	// Holder names the process slot: unique among all that live at a time, and best the same after a
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string
@@ -88,7 +88,7 @@ func (t Timing) withDefaults() Timing {
 func (c Config) check() error {
 	missing := map[string]bool{
 		"Tenant": c.Tenant == "", "Cluster": c.Cluster == "", "ClusterID": c.ClusterID == "", "Holder": c.Holder == "",
-		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": len(c.GrantKey) != ed25519.PublicKeySize,
+		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": c.GrantKey.Empty(),
 		"Now": c.Now == nil, "Log": c.Log == nil,
 	}
 	for _, field := range []string{

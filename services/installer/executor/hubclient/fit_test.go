@@ -14,6 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -202,7 +203,7 @@ func TestReportsAlwaysFit(t *testing.T) {
 	if _, err := b.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := New(b.JetStream(), "t", "c", nil)
+	h := New(b.JetStream(), "t", "c", keys.Accepted{})
 	r := NewReporter(h, slog.New(slog.DiscardHandler), time.Hour, time.Now)
 	huge, small := large(25), large(1)
 	small.Scope.Namespace = "web"

@@ -2,7 +2,6 @@ package hubclient
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -26,11 +26,11 @@ type Hub struct {
 	js      jetstream.JetStream
 	tenant  string
 	cluster string // id
-	key     ed25519.PublicKey
+	key     keys.Accepted
 }
 
-// New returns the hub's adapter for a cluster. Only messages that are signed with the key's other half are read.
-func New(js jetstream.JetStream, tenant, clusterID string, key ed25519.PublicKey) *Hub {
+// New returns the hub's adapter for a cluster. Only messages that are signed with a key that is accepted are read.
+func New(js jetstream.JetStream, tenant, clusterID string, key keys.Accepted) *Hub {
 	return &Hub{js: js, tenant: tenant, cluster: clusterID, key: key}
 }
 

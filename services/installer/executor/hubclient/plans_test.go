@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 )
@@ -53,14 +54,18 @@ func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 			m.sign = m.body
 		}
 		if m.key != nil {
-			msg.Header.Set(protocol.HeaderSignature, protocol.SignMessage(msg.Subject, m.sign, m.key))
+			signature, err := protocol.SignMessage(msg.Subject, m.sign, m.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			msg.Header.Set(protocol.HeaderSignature, signature)
 		}
 		if _, err := b.JetStream().PublishMsg(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var refused []string
-	plans, err := hubclient.New(b.JetStream(), "default", id, public).Plans(
+	plans, err := hubclient.New(b.JetStream(), "default", id, keys.Accept(public)).Plans(
 		t.Context(), func(err error) { refused = append(refused, err.Error()) })
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -206,7 +206,7 @@ func (x *Execution) Stored() (*Execution, error) { return parseExecution(x.raw) 
 
 // Proven reports errs.Forbidden unless the hub granted what the execution says that it is, in this cluster. Whether the
 // grant has run out counts before the first step only (DESIGN D6), and is another question.
-func (x *Execution) Proven(key ed25519.PublicKey, clusterID string) error {
+func (x *Execution) Proven(key keys.Accepted, clusterID string) error {
 	g, want := x.Spec.Grant, x.Spec.Digest
 	if r := x.Spec.Removal; r != nil {
 		d, err := r.Digest()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -72,11 +73,11 @@ func TestProven(t *testing.T) {
 		},
 		"a removal in the name of a plan id": {removed(func(x *Execution) { x.Spec.Plan = "p" }), false},
 	} {
-		err := c.x.Proven(public, "c")
+		err := c.x.Proven(keys.Accept(public), "c")
 		if (err == nil) != c.want || err != nil && !errs.Is(err, errs.Forbidden) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c.want && c.x.Proven(public, "another cluster") == nil {
+		if c.want && c.x.Proven(keys.Accept(public), "another cluster") == nil {
 			t.Errorf("%s is believed in another cluster, too", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
@@ -95,7 +96,7 @@ func TestAdmit(t *testing.T) {
 				snapshot: &scope.Snapshot{
 					Wanted: protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, OperatorGroups: 1},
 				},
-				logs: steplog.Config{GrantKey: key.Public().(ed25519.PublicKey), ClusterID: "c"}, now: now,
+				logs: steplog.Config{GrantKey: keys.Accept(key.Public().(ed25519.PublicKey)), ClusterID: "c"}, now: now,
 			}
 			if c.stopped {
 				a.stopped = stop

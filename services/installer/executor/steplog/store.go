@@ -3,13 +3,13 @@
 package steplog
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
@@ -31,7 +31,7 @@ type Store struct {
 
 // Config is what a Store needs to know.
 type Config struct {
-	GrantKey  ed25519.PublicKey
+	GrantKey  keys.Accepted
 	ClusterID string
 	Grace     time.Duration // how long a transient failure lasts before it is reported
 	Backoff   time.Duration // first wait after a transient failure, doubled up to Longest

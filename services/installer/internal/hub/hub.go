@@ -1,7 +1,7 @@
 package hub
 
 import (
-	"crypto/ed25519"
+	"crypto"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,9 +28,9 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
-	Key      ed25519.PrivateKey // signs grants and messages
-	Now      func() time.Time   // time.Now where nil
-	Log      *slog.Logger       // slog.Default where nil
+	Key      crypto.Signer    // the active one: signs grants and messages
+	Now      func() time.Time // time.Now where nil
+	Log      *slog.Logger     // slog.Default where nil
 	// Changed is called when clusters may have changed.
 	Changed func()
 }

@@ -173,7 +173,11 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	}
 	m := nats.NewMsg(protocol.PlansSubject(w.message.Scope))
 	m.Data = body
-	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, body, h.c.Key))
+	signature, err := protocol.SignMessage(m.Subject, body, h.c.Key)
+	if err != nil {
+		return err
+	}
+	m.Header.Set(protocol.HeaderSignature, signature)
 	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
 	return errs.Wrap(errs.Unavailable, h.c.Bus.Published(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s",

@@ -71,7 +71,9 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	m.Proof = protocol.ProvePosition(m.Scope.ClusterID, m.Position, h.c.Key)
+	if m.Proof, err = protocol.ProvePosition(m.Scope.ClusterID, m.Position, h.c.Key); err != nil {
+		return err
+	}
 	if m.Stopped, err = stopped(ctx, tx, m.Scope); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -29,7 +30,7 @@ type fixture struct {
 	h     *Hub
 	clock *clock
 	n     int64
-	key   ed25519.PublicKey
+	key   keys.Accepted
 	db    *pgtest.Database
 }
 
@@ -40,7 +41,7 @@ func newFixture(t *testing.T, now time.Time) *fixture {
 	db, b := pgtest.DB(t), bustest.Start(t).Connect(t)
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
 	d := &fixture{t: t, clock: &clock{now}, db: db}
-	d.key, _ = key.Public().(ed25519.PublicKey)
+	d.key = keys.Accept(key.Public().(ed25519.PublicKey))
 	pool := db.Pool(t, "installer")
 	d.h = New(Config{
 		Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 	"github.com/chandler-fleet/chandler/services/installer/record"
@@ -18,7 +19,7 @@ import (
 // bounded has the recorder bound facts by these, at a time that the test sets.
 func (e *env) bounded(now *time.Time, scope, cluster record.RateLimit) {
 	e.recorder = recorder.New(recorder.Config{
-		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: hubKey.Public().(ed25519.PublicKey),
+		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: keys.Accept(hubKey.Public().(ed25519.PublicKey)),
 		Now: func() time.Time { return *now }, Scope: scope, Cluster: cluster,
 	})
 }

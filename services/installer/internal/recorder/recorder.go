@@ -3,7 +3,6 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/record"
@@ -53,7 +53,7 @@ type Config struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Key is that of the hub: it proves what the hub sent to a cluster.
-	Key ed25519.PublicKey
+	Key keys.Accepted
 	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are
 	// left out.
 	Scope, Cluster record.RateLimit

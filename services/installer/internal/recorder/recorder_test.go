@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -57,7 +58,7 @@ func setup(t *testing.T) *env {
 		values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
 	e.recorder = recorder.New(recorder.Config{
 		Pool: own, EventLog: e.log, Log: bustest.Log(t),
-		Key: hubKey.Public().(ed25519.PublicKey),
+		Key: keys.Accept(hubKey.Public().(ed25519.PublicKey)),
 	})
 	return e
 }

@@ -1,6 +1,8 @@
 package recorder_test
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -41,7 +43,14 @@ func (e *env) stopped() bool {
 func TestSeenIsProved(t *testing.T) {
 	t.Parallel()
 	seen := events.Position{Epoch: 1, N: 9000}
-	of := func(e *env) []byte { return protocol.ProvePosition(e.scope.ClusterID, seen, hubKey) }
+	prove := func(cluster string, key ed25519.PrivateKey) []byte {
+		proof, err := protocol.ProvePosition(cluster, seen, key)
+		if err != nil {
+			t.Error(err)
+		}
+		return proof
+	}
+	of := func(e *env) []byte { return prove(e.scope.ClusterID, hubKey) }
 	for name, c := range map[string]struct {
 		proof func(e *env) []byte
 		seen  events.Position
@@ -49,12 +58,12 @@ func TestSeenIsProved(t *testing.T) {
 		"no proof":            {func(*env) []byte { return nil }, seen},
 		"of another position": {of, events.Position{Epoch: 1 << 62, N: 1}},
 		"of another cluster": {func(*env) []byte {
-			return protocol.ProvePosition(
-				uuid.NewString(), seen, hubKey)
+			return prove(uuid.NewString(), hubKey)
 		}, seen},
 		"of a cluster by a message": {func(*env) []byte {
-			return []byte(
-				protocol.SignMessage("s", []byte("b"), hubKey))
+			text, _ := protocol.SignMessage("s", []byte("b"), hubKey)
+			signature, _ := base64.StdEncoding.DecodeString(text)
+			return signature
 		}, seen},
 	} {
 		t.Run(name, func(t *testing.T) {
