@@ -203,15 +203,25 @@ end $$;
 ALTER FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) RETURNS bigint
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     AS $$
-  select max(version) from (
-    select e.version from eventlog.events e
-      where e.stream_key = p_key and e.incarnation = p_incarnation and e.tenant = p_tenant and e.event_id = any (p_ids)
-    union all
-    select a.version from eventlog.appended a
-      where a.stream_key = p_key and a.incarnation = p_incarnation and a.tenant = p_tenant and a.event_id = any (p_ids)) found
-$$;
+declare
+  part  eventlog.stream_parts;
+  last  bigint;
+  found bigint;
+begin
+  for part in
+    select * from eventlog.stream_parts p where p.stream_key = p_key and p.incarnation = p_incarnation and p.tenant = p_tenant
+  loop
+    select max(e.version) into found from eventlog.events e
+      where e.position >= part.first_position and e.position <= part.last_position
+        and e.stream_key = p_key and e.incarnation = p_incarnation and e.tenant = p_tenant and e.event_id = any (p_ids);
+    last := greatest(last, found);
+  end loop;
+  select max(a.version) into found from eventlog.appended a
+    where a.stream_key = p_key and a.incarnation = p_incarnation and a.tenant = p_tenant and a.event_id = any (p_ids);
+  return greatest(last, found);
+end $$;
 
 ALTER FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) OWNER TO chandler_owner;
 
@@ -235,7 +245,8 @@ begin
     execute format('alter table eventlog.%I add constraint bounds check (position >= %s and position <= %s)', name, first, last);
     execute format('alter table eventlog.events attach partition eventlog.%I for values from (%s) to (%s)', name, first, last + 1);
     execute format('alter table eventlog.%I drop constraint bounds', name);
-    update eventlog.sequencer set partitioned = last returning * into s;
+    insert into eventlog.partitions values (first, last);
+    update eventlog.sequencer set partitioned = last, revision = revision + 1 returning * into s;
   end loop;
   return s.partitioned;
 end $$;
@@ -301,6 +312,25 @@ end $$;
 
 ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) RETURNS record
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+declare
+  part eventlog.stream_parts;
+begin
+  select * into part from eventlog.stream_parts p
+    where p.stream_key = p_key and p.incarnation = p_incarnation and p.tenant = p_tenant and p.first_version <= p_version
+    order by p.first_position desc limit 1;
+  if found then
+    select e.epoch, e.position into position_of.epoch, position_of.position from eventlog.events e
+      where e.position >= part.first_position and e.position <= part.last_position
+        and e.stream_key = p_key and e.incarnation = p_incarnation and e.version = p_version and e.tenant = p_tenant;
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.protect(target regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -312,6 +342,41 @@ begin
 end $_$;
 
 ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) RETURNS TABLE(at bigint, in_epoch bigint, recorded timestamp with time zone, tenant text, kind text, stream_key uuid, incarnation integer, version bigint, type text, body bytea, hash bytea)
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+#variable_conflict use_column
+declare
+  part  eventlog.stream_parts;
+  known bigint := p_after;
+  n     bigint;
+begin
+  for part in
+    select * from eventlog.stream_parts p
+    where p.stream_key = p_key and p.incarnation = p_incarnation and p.tenant = p_tenant
+      and p.first_version >= coalesce((select max(q.first_version) from eventlog.stream_parts q
+        where q.stream_key = p_key and q.incarnation = p_incarnation and q.first_version <= p_after + 1), 0)
+    order by p.first_position
+  loop
+    return query
+      select e.position, e.epoch, e.recorded, e.tenant, e.kind, e.stream_key, e.incarnation, e.version, e.type, e.body, e.hash
+      from eventlog.events e
+      where e.position >= part.first_position and e.position <= part.last_position
+        and e.stream_key = p_key and e.incarnation = p_incarnation and e.version > p_after and e.tenant = p_tenant
+      order by e.version;
+    get diagnostics n = row_count;
+    known := greatest(p_after, part.first_version - 1) + n; -- versions are dense
+  end loop;
+  return query
+    select 0::bigint, 0::bigint, null::timestamptz, a.tenant, a.kind, a.stream_key, a.incarnation, a.version, a.type, a.body, a.hash
+    from eventlog.appended a
+    where a.stream_key = p_key and a.incarnation = p_incarnation and a.version > known and a.tenant = p_tenant
+    order by a.version;
+end $$;
+
+ALTER FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) RETURNS void
     LANGUAGE plpgsql
@@ -365,27 +430,36 @@ ALTER FUNCTION eventlog.resume(p_epoch bigint, p_actor text) OWNER TO chandler_o
 CREATE FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
-  s   eventlog.sequencer;
-  now timestamptz;
+  s    eventlog.sequencer;
+  part eventlog.partitions;
+  now  timestamptz;
 begin
-  select * into s from eventlog.sequencer;
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1;
   if s.term = p_term and s.until > clock_timestamp() + p_lease / 2
-      and not exists (select from eventlog.appended order by id limit 1) then
+      and not exists (select from eventlog.appended a where a.id > s.settled order by a.id limit 1) then
     moved := 0; epoch := s.epoch; head := s.position; narrow := s.partitioned - head < s.partition_rows;
     return; -- nothing to do: no lock, no write
   end if;
 
-  select * into s from eventlog.sequencer for update;
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1 for update;
   if s.term <> p_term then
     raise exception 'term % has passed to % under term %', p_term, coalesce(nullif(s.leader, ''), 'nobody'), s.term using errcode = 'CH005';
   end if;
   now := greatest(s.recorded, clock_timestamp());
+  select * into part from eventlog.partitions p where p.first_position <= s.position + 1 order by p.first_position desc limit 1;
   with taken as (
     delete from eventlog.appended a
-      where a.id in (select i.id from eventlog.appended i order by i.id limit least(p_max, s.partitioned - s.position))
-      returning a.*)
+      where a.id > s.settled and a.id in (select i.id from eventlog.appended i where i.id > s.settled
+        order by i.id limit least(p_max, part.last_position - s.position))
+      returning a.*),
+  part_of as (
+    insert into eventlog.stream_parts (tenant, stream_key, incarnation, first_position, last_position, first_version)
+      select t.tenant, t.stream_key, t.incarnation, part.first_position, part.last_position, min(t.version)
+      from taken t group by t.tenant, t.stream_key, t.incarnation
+      on conflict do nothing)
   insert into eventlog.events (position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
     select s.position + row_number() over (order by t.id), s.epoch, now,
            t.tenant, t.kind, t.stream_key, t.incarnation, t.version, t.type, t.subject, t.event_id, t.body, t.hash
@@ -394,14 +468,70 @@ begin
   epoch := s.epoch;
   head := s.position + moved;
   narrow := s.partitioned - head < s.partition_rows;
-  update eventlog.sequencer set position = sequence.head, until = clock_timestamp() + p_lease,
-    recorded = case when moved > 0 then now else recorded end;
+  s := eventlog.settle(s);
+  update eventlog.sequencer q set position = sequence.head, until = clock_timestamp() + p_lease,
+      recorded = case when moved > 0 then now else s.recorded end, revision = s.revision + 1,
+      settled = s.settled, candidate = s.candidate, holders = s.holders, settling = s.settling
+    where q.revision = s.revision;
   if moved > 0 then
     perform pg_notify('eventlog_sequenced', epoch || '-' || head);
   end if;
 end $$;
 
 ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.sequencer (
+    one boolean DEFAULT true NOT NULL,
+    term bigint DEFAULT 0 NOT NULL,
+    leader text DEFAULT ''::text NOT NULL,
+    until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    epoch bigint DEFAULT 1 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    recorded timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    partitioned bigint DEFAULT 0 NOT NULL,
+    partition_rows bigint DEFAULT 20000000 NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL,
+    candidate bigint DEFAULT 0 NOT NULL,
+    holders text[] DEFAULT '{}'::text[] NOT NULL,
+    settling timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT sequencer_one_check CHECK (one),
+    CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
+)
+WITH (fillfactor='10');
+
+ALTER TABLE eventlog.sequencer OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.sequencer IS 'who gives positions, and the last one given';
+
+CREATE FUNCTION eventlog.settle(s eventlog.sequencer) RETURNS eventlog.sequencer
+    LANGUAGE plpgsql
+    AS $$
+declare
+  writing text[];
+  drawn   bigint;
+begin
+  if clock_timestamp() < s.settling and s.settling < clock_timestamp() + interval '1 minute' then
+    return s;
+  end if;
+  select i.last_value into drawn from eventlog.appended_id_seq i;
+  select coalesce(array_agg(l.virtualtransaction), '{}') into writing from pg_locks l
+    where l.locktype = 'relation' and l.relation = 'eventlog.appended'::regclass and l.mode = 'RowExclusiveLock'
+      and l.granted and l.pid is distinct from pg_backend_pid()
+      and l.database = (select d.oid from pg_database d where d.datname = current_database());
+  if s.candidate > s.settled and not s.holders && writing
+      and not exists (select from eventlog.appended a where a.id > s.settled and a.id <= s.candidate) then
+    s.settled := s.candidate;
+  end if;
+  if s.candidate <= s.settled then
+    s.candidate := drawn;
+    s.holders := writing;
+  end if;
+  s.settling := clock_timestamp() + interval '200 ms';
+  return s;
+end $$;
+
+ALTER FUNCTION eventlog.settle(s eventlog.sequencer) OWNER TO chandler_owner;
 
 CREATE TABLE catalog.bundle_images (
     tenant text NOT NULL,
@@ -1172,6 +1302,24 @@ CREATE TABLE eventlog.events_000000000001 (
 
 ALTER TABLE eventlog.events_000000000001 OWNER TO chandler_owner;
 
+CREATE TABLE eventlog.events_000001000001 (
+    "position" bigint NOT NULL,
+    epoch bigint NOT NULL,
+    recorded timestamp with time zone NOT NULL,
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    stream_key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    event_id uuid NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL
+);
+
+ALTER TABLE eventlog.events_000001000001 OWNER TO chandler_owner;
+
 CREATE TABLE eventlog.migrations_applied (
     version bigint NOT NULL,
     file text NOT NULL,
@@ -1199,6 +1347,15 @@ ALTER TABLE eventlog.parked OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.parked IS 'events that a consumer could not take; retried, never skipped';
 
+CREATE TABLE eventlog.partitions (
+    first_position bigint NOT NULL,
+    last_position bigint NOT NULL
+);
+
+ALTER TABLE eventlog.partitions OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.partitions IS 'the positions of each partition of the log';
+
 CREATE TABLE eventlog.schema_info (
     schema text NOT NULL,
     version bigint NOT NULL,
@@ -1217,25 +1374,6 @@ CREATE TABLE eventlog.schema_migrations (
 
 ALTER TABLE eventlog.schema_migrations OWNER TO chandler_owner;
 
-CREATE TABLE eventlog.sequencer (
-    one boolean DEFAULT true NOT NULL,
-    term bigint DEFAULT 0 NOT NULL,
-    leader text DEFAULT ''::text NOT NULL,
-    until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    epoch bigint DEFAULT 1 NOT NULL,
-    "position" bigint DEFAULT 0 NOT NULL,
-    recorded timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    partitioned bigint DEFAULT 0 NOT NULL,
-    partition_rows bigint DEFAULT 1000000 NOT NULL,
-    CONSTRAINT sequencer_one_check CHECK (one),
-    CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
-)
-WITH (fillfactor='10');
-
-ALTER TABLE eventlog.sequencer OWNER TO chandler_owner;
-
-COMMENT ON TABLE eventlog.sequencer IS 'who gives positions, and the last one given';
-
 CREATE TABLE eventlog.stops (
     epoch bigint NOT NULL,
     tenant text DEFAULT '*'::text NOT NULL,
@@ -1253,6 +1391,19 @@ CREATE TABLE eventlog.stops (
 ALTER TABLE eventlog.stops OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.stops IS 'lost commits were noticed: no effect in any cluster until a person resumes';
+
+CREATE TABLE eventlog.stream_parts (
+    tenant text NOT NULL,
+    stream_key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    first_position bigint NOT NULL,
+    last_position bigint NOT NULL,
+    first_version bigint NOT NULL
+);
+
+ALTER TABLE eventlog.stream_parts OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.stream_parts IS 'the partitions of the log that hold events of a stream';
 
 CREATE TABLE eventlog.streams (
     tenant text NOT NULL,
@@ -2532,6 +2683,8 @@ COMMENT ON VIEW resolver_api.wanted_images IS 'bundle images that a resolution w
 
 ALTER TABLE ONLY eventlog.events ATTACH PARTITION eventlog.events_000000000001 FOR VALUES FROM ('1') TO ('1000001');
 
+ALTER TABLE ONLY eventlog.events ATTACH PARTITION eventlog.events_000001000001 FOR VALUES FROM ('1000001') TO ('21000001');
+
 ALTER TABLE ONLY catalog.bundle_images
     ADD CONSTRAINT bundle_images_pkey PRIMARY KEY (tenant, catalog, image, package, bundle);
 
@@ -2616,11 +2769,17 @@ ALTER TABLE ONLY eventlog.events
 ALTER TABLE ONLY eventlog.events_000000000001
     ADD CONSTRAINT events_000000000001_pkey PRIMARY KEY ("position");
 
+ALTER TABLE ONLY eventlog.events_000001000001
+    ADD CONSTRAINT events_000001000001_pkey PRIMARY KEY ("position");
+
 ALTER TABLE ONLY eventlog.migrations_applied
     ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
 
 ALTER TABLE ONLY eventlog.parked
     ADD CONSTRAINT parked_pkey PRIMARY KEY (consumer, stream, version);
+
+ALTER TABLE ONLY eventlog.partitions
+    ADD CONSTRAINT partitions_pkey PRIMARY KEY (first_position);
 
 ALTER TABLE ONLY eventlog.schema_info
     ADD CONSTRAINT schema_info_pkey PRIMARY KEY (schema);
@@ -2633,6 +2792,9 @@ ALTER TABLE ONLY eventlog.sequencer
 
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_pkey PRIMARY KEY (epoch);
+
+ALTER TABLE ONLY eventlog.stream_parts
+    ADD CONSTRAINT stream_parts_pkey PRIMARY KEY (stream_key, incarnation, first_position);
 
 ALTER TABLE ONLY eventlog.streams
     ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, key, incarnation);
@@ -2867,6 +3029,10 @@ CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, inca
 
 CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.events_000000000001 USING btree (stream_key, incarnation, version);
 
+CREATE INDEX events_000001000001_stream_key_incarnation_version_idx ON eventlog.events_000001000001 USING btree (stream_key, incarnation, version);
+
+CREATE INDEX sequencer_newest ON eventlog.sequencer USING btree (revision DESC);
+
 CREATE INDEX catalog_hooks_due ON gateway.catalog_hooks USING btree (due) WHERE (due IS NOT NULL);
 
 CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (nonce);
@@ -2940,6 +3106,10 @@ CREATE INDEX subscriptions_input ON resolver.subscriptions USING btree (tenant, 
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001_stream_key_incarnation_version_idx;
+
+ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000001000001_pkey;
+
+ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000001000001_stream_key_incarnation_version_idx;
 
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
@@ -3030,6 +3200,8 @@ ALTER TABLE eventlog.events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.parked ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE eventlog.stream_parts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON eventlog.appended USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
@@ -3039,6 +3211,8 @@ CREATE POLICY tenant ON eventlog.checkpoints USING (((current_setting('chandler.
 CREATE POLICY tenant ON eventlog.events USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON eventlog.parked USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.stream_parts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON eventlog.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3371,7 +3545,19 @@ REVOKE ALL ON FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid
 
 REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.protect(target regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) FROM PUBLIC;
 
@@ -3392,6 +3578,13 @@ GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease in
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
 
@@ -3526,20 +3719,25 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_resolver;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_installer;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE eventlog.partitions TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.partitions TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.partitions TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.partitions TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_catalog_indexer;
 
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
-
 GRANT SELECT ON TABLE eventlog.stops TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.stops TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.stops TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.stops TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.stream_parts TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.stream_parts TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.stream_parts TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.stream_parts TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.streams TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_resolver;

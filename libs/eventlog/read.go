@@ -40,7 +40,7 @@ func (f Filter) narrows() bool {
 // Head returns the position of the last event that has one; its N is 0 in an empty log.
 func (l *Log) Head(ctx context.Context, q pg.Querier) (events.Position, error) {
 	var p events.Position
-	if err := q.QueryRow(ctx, `select epoch, position from eventlog.sequencer`).Scan(&p.Epoch, &p.N); err != nil {
+	if err := q.QueryRow(ctx, `select epoch, position from eventlog.sequencer order by revision desc limit 1`).Scan(&p.Epoch, &p.N); err != nil {
 		return p, fmt.Errorf("read the head of the log: %w", pg.Err(err))
 	}
 	return p, nil
@@ -50,17 +50,16 @@ func (l *Log) Head(ctx context.Context, q pg.Querier) (events.Position, error) {
 func (l *Log) PositionOf(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, version int64) (
 	events.Position, bool, error,
 ) {
-	var p events.Position
-	err := q.QueryRow(ctx, `select epoch, position from eventlog.events
-		where stream_key = $1 and incarnation = $2 and version = $3 and tenant = $4`,
-		s.Key, s.Incarnation, version, tenant).Scan(&p.Epoch, &p.N)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return events.Position{}, false, nil
-	}
+	var epoch, n *int64
+	err := q.QueryRow(ctx, `select epoch, position from eventlog.position_of($1, $2, $3, $4)`,
+		tenant, s.Key, s.Incarnation, version).Scan(&epoch, &n)
 	if err != nil {
 		return events.Position{}, false, fmt.Errorf("read the position of %s@%d: %w", s, version, pg.Err(err))
 	}
-	return p, true, nil
+	if epoch == nil || n == nil {
+		return events.Position{}, false, nil
+	}
+	return events.Position{Epoch: *epoch, N: *n}, true, nil
 }
 
 // Latest returns the head of the last incarnation of a natural key, such as "cluster/namespace/name".
@@ -79,12 +78,8 @@ func (l *Log) Latest(ctx context.Context, q pg.Querier, tenant string, kind even
 }
 
 const readStreamSQL = `
-select position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash from eventlog.events
-  where stream_key = $1 and incarnation = $2 and version > $3 and tenant = $4
-union all
-select 0, 0, null, tenant, kind, stream_key, incarnation, version, type, body, hash from eventlog.appended
-  where stream_key = $1 and incarnation = $2 and version > $3 and tenant = $4
-order by version`
+select at, in_epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash
+from eventlog.read_stream($1, $2, $3, $4)`
 
 // ReadStream returns the events of a stream behind a version, in order, whether they have a position
 // or not: what a decider folds. Both tables are read in one snapshot, so that an event on its way from
@@ -92,7 +87,7 @@ order by version`
 func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) (
 	[]Recorded, error,
 ) {
-	rows, err := q.Query(ctx, readStreamSQL, s.Key, s.Incarnation, afterVersion, tenant)
+	rows, err := q.Query(ctx, readStreamSQL, tenant, s.Key, s.Incarnation, afterVersion)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
 	}
@@ -124,7 +119,7 @@ with low as materialized (
 bounds as materialized (
   select low.n as low, low.n + $3 as high, head.epoch, head.position,
     (select max(epoch) from eventlog.epochs where first_position <= low.n + $3) as high_epoch
-  from low, (select epoch, position from eventlog.sequencer limit 1) head)
+  from low, (select epoch, position from eventlog.sequencer order by revision desc limit 1) head)
 select b.epoch, b.position, b.high, b.high_epoch,
   coalesce(e.position, 0), coalesce(e.epoch, 0), e.recorded, coalesce(e.tenant, ''), coalesce(e.kind, ''),
   coalesce(e.stream_key, '00000000-0000-0000-0000-000000000000'), coalesce(e.incarnation, 0), coalesce(e.version, 0),

@@ -98,17 +98,23 @@ func TestReadAfterIsBounded(t *testing.T) {
 // fill gives a log n events by hand.
 func (b bundle) fill(tb testing.TB, n int) {
 	tb.Helper()
+	b.fillInbox(tb, "c", n)
+	b.sequenceAll(tb, b.lead(tb))
+}
+
+// fillInbox commits n events without a position, each of a stream of its own.
+func (b bundle) fillInbox(tb testing.TB, prefix string, n int) {
+	tb.Helper()
 	_, err := b.admin.Exec(tb.Context(), `insert into eventlog.appended (tenant, kind, stream_key, incarnation, version,
 		type, subject, event_id, body, hash)
-		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', 'c' || i, gen_random_uuid(),
+		select 'default', 'cluster', gen_random_uuid(), 1, 1, 'cluster.registered.v1', $2::text || i, gen_random_uuid(),
 		d.body, sha256(d.body)
 		from generate_series(1, $1) as i,
-		lateral (select convert_to('{"specversion":"1.0","type":"cluster.registered.v1","subject":"c' || i ||
-		'","data":{"name":"c"}}', 'UTF8') as body) d`, n)
+		lateral (select convert_to('{"specversion":"1.0","type":"cluster.registered.v1","subject":"' || $2::text || i ||
+		'","data":{"name":"c"}}', 'UTF8') as body) d`, n, prefix)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b.sequenceAll(tb, b.lead(tb))
 }
 
 // DESIGN §3: a type that a reader does not know stops it there, visibly; what came before is handed out.

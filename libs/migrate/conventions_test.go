@@ -22,6 +22,7 @@ var withoutTenant = map[string]string{
 	"eventlog.schema_info": "what the schemas are",
 	"eventlog.event_types": "the registry, the same for all",
 	"eventlog.epochs":      "history of the record as a whole",
+	"eventlog.partitions":  "which positions stand where",
 	"eventlog.sequencer":   "the one row that gives positions to all",
 	"eventlog.stops":       "losing commits concerns everybody; its tenant column says whom a stop is for",
 }
