@@ -1527,7 +1527,8 @@ CREATE TABLE gateway.clusters (
     stream text NOT NULL,
     version bigint NOT NULL,
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
-    token_auth text DEFAULT ''::text NOT NULL
+    token_auth text DEFAULT ''::text NOT NULL,
+    waived text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE gateway.clusters OWNER TO chandler_owner;
@@ -1838,7 +1839,8 @@ CREATE TABLE installer.clusters (
     stream text NOT NULL,
     credential text NOT NULL,
     removed boolean DEFAULT false NOT NULL,
-    settings jsonb DEFAULT '{}'::jsonb NOT NULL
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL,
+    waived text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE installer.clusters OWNER TO chandler_owner;

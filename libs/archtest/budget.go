@@ -13,7 +13,9 @@ type Budget struct {
 func Budgets() []Budget {
 	return []Budget{
 		{Module: "migrations", Direct: 0},
-		{Module: "libs", Direct: 27},
+		// The types of clientcmd, which libs/kubeconfig decodes by, and the strict decoder of Kubernetes are two of
+		// them.
+		{Module: "libs", Direct: 29},
 		{Module: "libs/bus/natslocal", Direct: 1},
 		{Module: "libs/source", Direct: 15},
 		{Module: "services/catalog-indexer", Direct: 10, Linked: 900},

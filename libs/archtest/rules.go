@@ -31,7 +31,8 @@ var kubernetesTypes = []string{
 var vocabulary = []string{
 	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
 	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render",
-	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "github.com/google/uuid", "github.com/blang/semver/v4",
+	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "github.com/google/uuid",
+	"github.com/blang/semver/v4",
 }
 
 func with(list []string, more ...string) []string {
@@ -136,6 +137,13 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "a table about Kubernetes; executor and gateway mean the same",
 		},
 		{
+			Packages: []string{"libs/kubeconfig"}, May: []string{
+				pureStd, "libs/errs", "k8s.io/client-go/tools/clientcmd/api/v1", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
+			}, Pure: true,
+			Why: "what a kubeconfig may say; gateway, installer and sources mean the same. The types of clientcmd are " +
+				"plain, its loader is not",
+		},
+		{
 			Packages: []string{"libs/doccommand"}, May: []string{pureStd}, Pure: true,
 			Why: "commands in documents, for the tests of the command line and of the whole",
 		},
@@ -160,7 +168,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/source/..."}, May: []string{
 				anyStd, "libs/errs", "libs/digest", "libs/registryapi",
-				"libs/bundle", "libs/catalog/...", "libs/catalog", "libs/source", "libs/source/...", outside,
+				"libs/bundle", "libs/catalog/...", "libs/catalog", "libs/kubeconfig", "libs/source", "libs/source/...",
+				outside,
 			},
 			Why: "where catalogs come from: file systems, registries, repositories, servers",
 		},

@@ -20,6 +20,9 @@ type ClusterRegistered struct {
 	// Credential is the commitment of the encrypted kubeconfig in the gateway's erasable store.
 	Credential string            `json:"credential"`
 	Labels     map[string]string `json:"labels,omitempty"`
+	// Waived are the rules of kubeconfigs that an administrator waived for this one: http, proxy-url,
+	// insecure-skip-tls-verify; only those that it needs.
+	Waived []string `json:"waived,omitempty"`
 }
 
 // EventType implements Payload.
@@ -28,6 +31,8 @@ func (ClusterRegistered) EventType() Type { return "cluster.registered.v1" }
 // ClusterCredentialReplaced says that another kubeconfig is to be used.
 type ClusterCredentialReplaced struct {
 	Credential string `json:"credential"`
+	// Waived are as in ClusterRegistered, for the new kubeconfig: those of the one before are gone with it.
+	Waived []string `json:"waived,omitempty"`
 }
 
 // EventType implements Payload.

@@ -74,9 +74,10 @@ func (c *Client) RegisterCluster(ctx context.Context, in model.RegisterCluster) 
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.
-func (c *Client) ReplaceCredentials(ctx context.Context, name, kubeconfig string) (model.Cluster, error) {
-	return ask[model.Cluster](ctx, c, http.MethodPut, join("clusters", name, "credentials"), nil,
-		model.ReplaceCredentials{Kubeconfig: kubeconfig})
+func (c *Client) ReplaceCredentials(
+	ctx context.Context, name string, in model.ReplaceCredentials,
+) (model.Cluster, error) {
+	return ask[model.Cluster](ctx, c, http.MethodPut, join("clusters", name, "credentials"), nil, in)
 }
 
 // ConfigureCluster changes how a cluster is treated.

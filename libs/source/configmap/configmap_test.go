@@ -196,7 +196,7 @@ func TestRing(t *testing.T) {
 }
 
 // kubeconfig names a server with a token, and whatever else a test adds to its user.
-func kubeconfig(server *httptest.Server, user string) []byte {
+func kubeconfigFor(server *httptest.Server, user string) []byte {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return fmt.Appendf(
 		nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
@@ -263,7 +263,9 @@ func TestGet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{Kubeconfig: kubeconfig(server, c.user), Namespace: "catalogs", Name: c.name, Dir: t.TempDir()}
+			o := Options{
+				Kubeconfig: kubeconfigFor(server, c.user), Namespace: "catalogs", Name: c.name, Dir: t.TempDir(),
+			}
 			tree, sum, end, err := Open(t.Context(), o)
 			if errs.KindOf(err) != c.kind {
 				t.Fatalf("got %v, want %s", err, c.kind)
@@ -302,7 +304,7 @@ func TestOpenKubeconfig(t *testing.T) {
 			secure.URL): "insecure-skip-tls-verify",
 		fmt.Sprintf("server: %q, proxy-url: %q", secure.URL, plain.URL):                         "proxy-url",
 		fmt.Sprintf("server: %q", plain.URL):                                                    "https://",
-		fmt.Sprintf("server: %q", strings.TrimPrefix(plain.URL, "http://")):                     "https://",
+		fmt.Sprintf("server: %q", strings.TrimPrefix(plain.URL, "http://")):                     "https://HOST",
 		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true, proxy-url: %q", plain.URL, ""): "https://",
 	} {
 		config := fmt.Appendf(
@@ -310,7 +312,11 @@ func TestOpenKubeconfig(t *testing.T) {
 			`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
 clusters: [{name: x, cluster: {%s}}], users: [{name: x, user: {token: pass}}]}`, cluster)
 		_, err := Probe(t.Context(), Options{Kubeconfig: config, Namespace: "catalogs", Name: "fleet"})
-		if !errs.Is(err, errs.Forbidden) || !strings.Contains(err.Error(), says) ||
+		kind := errs.Forbidden
+		if says == "https://HOST" { // no address at all
+			kind = errs.Invalid
+		}
+		if !errs.Is(err, kind) || !strings.Contains(err.Error(), says) ||
 			strings.Contains(err.Error(), "pass") {
 			t.Errorf("%s: %v, want %q", cluster, err, says)
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/source/internal/spool"
 	"github.com/chandler-fleet/chandler/libs/source/internal/web"
 )
@@ -122,13 +123,9 @@ func (o Options) refused(code int) error {
 
 // request makes the call and who makes it.
 func (o Options) request(ctx context.Context) (*http.Client, *http.Request, error) {
-	config, err := clientcmd.RESTConfigFromKubeConfig(o.Kubeconfig)
-	if err != nil { // whose text could quote the credential
-		return nil, nil, errs.New(errs.Invalid,
-			"the kubeconfig for config map %s/%s cannot be used: it names no server or no user", o.Namespace,
-			o.Name).At("secrets", "R-DIS-4")
-	}
-	if err := errors.Join(refuseLocal(config), refuseOpen(config)); err != nil {
+	// Read here and written anew, before clientcmd, which opens the files that a kubeconfig names while it loads it.
+	config, err := o.config()
+	if err != nil {
 		return nil, nil, err
 	}
 	config.Timeout = Timeout
@@ -145,11 +142,6 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s names no usable server",
 			o.Namespace, o.Name).At("secrets", "R-DIS-4")
 	}
-	if server.Scheme != "https" {
-		return nil, nil, errs.New(errs.Forbidden,
-			"the kubeconfig names a server without TLS (%s), where its credential could be read on the way; write "+
-				"https://", server.Scheme).At("secrets", "R-DIS-4")
-	}
 	address := server.JoinPath("api/v1/namespaces", o.Namespace, "configmaps", o.Name)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
 	if err != nil {
@@ -159,34 +151,25 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 	return client, request, nil
 }
 
-// refuseLocal refuses what would run a program here or read a file of this machine.
-func refuseLocal(c *rest.Config) error {
-	switch {
-	case c.ExecProvider != nil:
-		return errs.New(errs.Forbidden,
-			"the kubeconfig would run a program (exec); give it a token or a certificate").At("secrets", "R-DIS-4")
-	case c.AuthProvider != nil:
-		return errs.New(errs.Forbidden,
-			"the kubeconfig asks for an authentication plugin (auth-provider); give it a token or a certificate").At(
-			"secrets", "R-DIS-4")
-	case c.BearerTokenFile != "" || c.CAFile != "" || c.CertFile != "" || c.KeyFile != "":
-		return errs.New(errs.Forbidden, "the kubeconfig refers to files; put their content into it").At(
-			"secrets", "R-DIS-4")
+// config makes the kubeconfig a client's configuration. Nothing of it may run a program here, read a file of this
+// machine
+// or show the credential to somebody in between; nobody can waive that for a catalog.
+func (o Options) config() (*rest.Config, error) {
+	parsed, err := kubeconfig.Load(o.Kubeconfig)
+	if err != nil {
+		return nil, errs.New(errs.KindOf(err), "the kubeconfig for config map %s/%s cannot be used: %s", o.Namespace,
+			o.Name,
+			err).At("secrets", "R-DIS-4")
 	}
-	return nil
-}
-
-// refuseOpen refuses what would show the credential to somebody in between.
-func refuseOpen(c *rest.Config) error {
-	switch {
-	case c.Insecure:
-		return errs.New(errs.Forbidden,
-			"the kubeconfig switches off the check of the certificate (insecure-skip-tls-verify); put the authority "+
-				"into certificate-authority-data").At("secrets", "R-DIS-4")
-	case c.Proxy != nil:
-		return errs.New(errs.Forbidden,
-			"the kubeconfig names a proxy (proxy-url); leave it out, the indexer's own environment says which proxy "+
-				"there is").At("secrets", "R-DIS-4")
+	canonical, err := parsed.Canonical()
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	config, err := clientcmd.RESTConfigFromKubeConfig(canonical)
+	if err != nil { // whose text could quote the credential
+		return nil, errs.New(errs.Invalid,
+			"the kubeconfig for config map %s/%s cannot be used: it names no server or no user",
+			o.Namespace, o.Name).At("secrets", "R-DIS-4")
+	}
+	return config, nil
 }

@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	kubeconfigs "github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -118,8 +121,13 @@ func TestKubeconfigIsReadableForTheInstallerOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain, err := io.ReadAll(r); err != nil || string(plain) != kubeconfig {
-		t.Errorf("got %q, %v", plain, err)
+	given, err := kubeconfigs.Load([]byte(kubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := given.Canonical()
+	if plain, readErr := io.ReadAll(r); errors.Join(err, readErr) != nil || !bytes.Equal(plain, want) {
+		t.Errorf("stored %q, %v; want what was understood, written anew", plain, readErr)
 	}
 	if n := b.count(
 		`select count(*) from eventlog.events where position(convert_to('s3cr3t', 'UTF8') in body) > 0`); n != 0 {
@@ -153,5 +161,54 @@ func TestTwoRegistersOfOneName(t *testing.T) {
 	}
 	if count[201] != 1 || count[409] != contenders-1 {
 		t.Errorf("statuses %v, want one 201 and %d of 409", count, contenders-1)
+	}
+}
+
+// What one decoder reads and another passes over is refused with the place of it, and so is what shows the credential
+// on the way, unless an administrator waives that for this cluster: then the event says so, and everybody can see it.
+func TestKubeconfigsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	exec := "{exec: {apiVersion: v1, command: /bin/sh, interactiveMode: Never}, Exec: null}"
+	for name, c := range map[string]struct{ old, with, rule, path string }{
+		"exec hidden by Exec": {"{token: s3cr3t-token}", exec, "kubeconfig-known-keys", "users[0].user.Exec"},
+		"TokenFile": {
+			"{token: s3cr3t-token}", "{TokenFile: /etc/passwd}", "kubeconfig-known-keys", "users[0].user.TokenFile",
+		},
+		"without TLS": {"https://", "http://", "kubeconfig-tls", "clusters[0].cluster.server"},
+	} {
+		raw := strings.Replace(kubeconfig, c.old, c.with, 1)
+		if raw == kubeconfig {
+			t.Fatalf("%s: nothing replaced", name)
+		}
+		p := must[problem](
+			b, 400, b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: raw}),
+		)
+		found := false
+		for _, e := range p.Errors {
+			found = found || e.Rule == c.rule && strings.Contains(e.Message, c.path)
+		}
+		if !found {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	open := strings.Replace(kubeconfig, "https://", "http://", 1)
+	c := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters",
+		model.RegisterCluster{Name: "spoke", Kubeconfig: open, Waive: []string{"http", "proxy-url"}}))
+	got := must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+c.Position, nil))
+	if !slices.Equal(c.Waived, []string{"http"}) || !slices.Equal(got.Waived, c.Waived) {
+		t.Errorf("answered %q, shown %q; want http alone, since nothing else was needed", c.Waived, got.Waived)
+	}
+	if n := b.count(`select count(*) from eventlog.events where type = 'cluster.registered.v1'
+		and convert_from(body, 'UTF8') like '%"waived":["http"]%'`); n != 1 {
+		t.Errorf("%d events tell of the waiver", n)
+	}
+	// It was for that kubeconfig: the next one is checked like any other, and takes it away.
+	must[problem](b, 400, b.do("PUT", "/api/v1/clusters/spoke/credentials", model.ReplaceCredentials{Kubeconfig: open}))
+	r := must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials",
+		model.ReplaceCredentials{Kubeconfig: kubeconfig}))
+	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+r.Position, nil))
+	if len(got.Waived) != 0 {
+		t.Errorf("still waived: %q", got.Waived)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -17,7 +18,8 @@ import (
 type State struct {
 	Name       string
 	Registered bool
-	Credential string // commitment of the encrypted kubeconfig
+	Credential string   // commitment of the encrypted kubeconfig
+	Waived     []string // rules that were waived for it
 	Labels     map[string]string
 	Settings   events.ClusterSettings // with their defaults, but for Events: its default follows Mirror
 }
@@ -29,11 +31,15 @@ type Command interface{ clusterCommand() }
 type Register struct {
 	Name       string
 	Credential string
+	Waived     []string
 	Labels     map[string]string
 }
 
 // ReplaceCredential makes Chandler use another kubeconfig.
-type ReplaceCredential struct{ Credential string }
+type ReplaceCredential struct {
+	Credential string
+	Waived     []string
+}
 
 // Configure changes how the cluster is treated. What is "" stays as it is.
 type Configure struct {
@@ -64,7 +70,9 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		if c.Credential == s.Credential {
 			return nil, nil
 		}
-		return []events.Payload{events.ClusterCredentialReplaced{Credential: c.Credential}}, nil
+		return []events.Payload{
+			events.ClusterCredentialReplaced{Credential: c.Credential, Waived: slices.Clone(c.Waived)},
+		}, nil
 	case Configure:
 		return configure(s, c)
 	case Remove:
@@ -88,7 +96,7 @@ func register(s State, c Register) ([]events.Payload, error) {
 		return nil, err
 	}
 	return []events.Payload{events.ClusterRegistered{
-		Name: c.Name, Credential: c.Credential,
+		Name: c.Name, Credential: c.Credential, Waived: slices.Clone(c.Waived),
 		Labels: maps.Clone(c.Labels),
 	}}, nil
 }
@@ -155,11 +163,11 @@ func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ClusterRegistered:
 		return State{
-			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels,
+			Name: e.Name, Registered: true, Credential: e.Credential, Waived: e.Waived, Labels: e.Labels,
 			Settings: filled(events.ClusterSettings{}),
 		}, nil
 	case events.ClusterCredentialReplaced:
-		s.Credential = e.Credential
+		s.Credential, s.Waived = e.Credential, e.Waived
 	case events.ClusterConfigured:
 		s.Settings = filled(e.Settings)
 	case events.ClusterLabelsChanged:

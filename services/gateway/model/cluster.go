@@ -14,6 +14,7 @@ type Cluster struct {
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
+	Waived            []string          `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
 	TokenAuth         string            `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
 	Settings          ClusterSettings   `json:"settings"`
 	PlatformUpgrade   *PlatformUpgrade  `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
@@ -71,13 +72,15 @@ type ConfiguredCluster struct {
 // RegisterCluster gives a cluster to Chandler.
 type RegisterCluster struct {
 	Name       string            `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" example:"spoke-1"`
-	Kubeconfig string            `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references. It is encrypted at once and never shown again."`
+	Kubeconfig string            `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept."`
+	Waive      []string          `json:"waive,omitempty" maxItems:"3" enum:"http,insecure-skip-tls-verify,proxy-url" doc:"What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster"`
 	Labels     map[string]string `json:"labels,omitempty" maxProperties:"64"`
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.
 type ReplaceCredentials struct {
-	Kubeconfig string `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"As when registering"`
+	Kubeconfig string   `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"As when registering"`
+	Waive      []string `json:"waive,omitempty" maxItems:"3" enum:"http,insecure-skip-tls-verify,proxy-url" doc:"As when registering; what was waived for the kubeconfig before holds no more"`
 }
 
 // Removed is the answer to a delete.

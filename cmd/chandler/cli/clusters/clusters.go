@@ -30,6 +30,7 @@ func Command(a *command.Env) *cobra.Command {
 
 func clusterAddCommand(a *command.Env) *cobra.Command {
 	var path string
+	var waive []string
 	var pairs map[string]string
 	c := &cobra.Command{
 		Use:   "add NAME --kubeconfig FILE",
@@ -48,7 +49,7 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 			if err != nil {
 				return err
 			}
-			in := model.RegisterCluster{Name: args[0], Kubeconfig: config, Labels: pairs}
+			in := model.RegisterCluster{Name: args[0], Kubeconfig: config, Labels: pairs, Waive: waive}
 			if _, err := c.RegisterCluster(cmd.Context(), in); err != nil {
 				return err
 			}
@@ -56,6 +57,7 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 		},
 	}
 	kubeconfigFlag(c, &path)
+	waiveFlag(c, &waive)
 	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
 	return c
 }
@@ -64,8 +66,14 @@ func kubeconfigFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVar(path, "kubeconfig", "", "kubeconfig with token or certificates inside, - for standard input")
 }
 
+func waiveFlag(c *cobra.Command, waive *[]string) {
+	c.Flags().StringSliceVar(waive, "waive", nil,
+		"allow for this kubeconfig what is refused otherwise: http, insecure-skip-tls-verify, proxy-url")
+}
+
 func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 	var path string
+	var waive []string
 	c := &cobra.Command{
 		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster",
 		Args: command.RequireArgs(1),
@@ -81,13 +89,15 @@ func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := c.ReplaceCredentials(cmd.Context(), args[0], config); err != nil {
+			in := model.ReplaceCredentials{Kubeconfig: config, Waive: waive}
+			if _, err := c.ReplaceCredentials(cmd.Context(), args[0], in); err != nil {
 				return err
 			}
 			return a.Say("cluster/%s credentials replaced", args[0])
 		},
 	}
 	kubeconfigFlag(c, &path)
+	waiveFlag(c, &waive)
 	return c
 }
 

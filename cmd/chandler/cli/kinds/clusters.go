@@ -3,6 +3,7 @@ package kinds
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
@@ -21,6 +22,7 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	if c.HolderEpoch > 0 {
 		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
+	p.Line("Waived", strings.Join(c.Waived, ", "))
 	p.Line("Cloud tokens", c.TokenAuth)
 	p.Line("Mirror", c.Settings.Mirror)
 	p.Line("Drift", c.Settings.Drift)

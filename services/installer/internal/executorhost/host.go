@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -124,18 +125,19 @@ func (h *Host) Run(ctx context.Context) error {
 type stored struct {
 	tenant, name, id string
 	ciphertext       []byte
+	waived           []kubeconfig.Waiver // what an administrator allows this kubeconfig
 }
 
 func (h *Host) registered(ctx context.Context) ([]stored, error) {
 	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case
-		when k.commitment = c.credential then k.ciphertext end
+		when k.commitment = c.credential then k.ciphertext end, c.waived
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (s stored, err error) {
-		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext)
+		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.waived)
 	})
 	return list, pg.Err(err)
 }
@@ -208,7 +210,7 @@ func (h *Host) release(ctx context.Context, t Target) {
 }
 
 func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
-	cfg, err := decrypt(s.ciphertext, h.c.Identity)
+	cfg, err := decrypt(s.ciphertext, h.c.Identity, s.waived)
 	if err != nil {
 		h.reportUnusable(ctx, s, key, err)
 		return

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -233,6 +235,23 @@ func TestUnusableKubeconfigIsReported(t *testing.T) {
 		},
 		"file": func(e *env) []byte {
 			return e.seal(e.identity.Recipient(), kubeconfig("secret", `,"tokenFile":"/etc/secret"`))
+		},
+		// Whoever opens it waits for ever: it is not opened.
+		"a pipe": func(e *env) []byte {
+			pipe := filepath.Join(e.t.TempDir(), "secret")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				e.t.Fatal(err)
+			}
+			return e.seal(e.identity.Recipient(), kubeconfig("secret", fmt.Sprintf(`,"tokenFile":%q`, pipe)))
+		},
+		"exec hidden by Exec": func(e *env) []byte {
+			return e.seal(e.identity.Recipient(), kubeconfig("secret",
+				`,"exec":{"apiVersion":"v1","command":"/bin/secret","interactiveMode":"Never"},"Exec":null`))
+		},
+		"without TLS": func(e *env) []byte {
+			return e.seal(
+				e.identity.Recipient(), bytes.Replace(kubeconfig("secret", ""), []byte("https:"), []byte("http:"), 1),
+			)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,9 +44,9 @@ func (f folder) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.R
 func (f folder) clusterRegistered(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered,
 ) error {
-	if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
-		values ($1, $2, $3, $4, $5)`,
-		e.Tenant, p.Name, e.StreamID.UUID(), e.StreamID.String(), p.Credential); err != nil {
+	if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential,
+		waived) values ($1, $2, $3, $4, $5, coalesce($6::text[], '{}'))`,
+		e.Tenant, p.Name, e.StreamID.UUID(), e.StreamID.String(), p.Credential, p.Waived); err != nil {
 		return err
 	}
 	return f.markCluster(ctx, tx, e, p.Name)
@@ -56,8 +56,8 @@ func (f folder) credentialReplaced(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterCredentialReplaced,
 ) error {
 	id := e.StreamID.UUID()
-	if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`,
-		e.Tenant, id, p.Credential); err != nil {
+	if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3, waived = coalesce($4::text[], '{}')
+		where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential, p.Waived); err != nil {
 		return err
 	}
 	// What was heard of the holder was heard with the credential before: that the new one does not work shows at once.

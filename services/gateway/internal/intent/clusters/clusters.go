@@ -40,26 +40,27 @@ func MustExist(ctx context.Context, u *unit.Work, name string) error {
 
 // Register gives a cluster to Chandler.
 func (s *Service) Register(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error) {
-	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
+	config, waived, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	if err != nil {
 		return model.Cluster{}, err
 	}
 	out, position, err := s.write(ctx, who, in.Name,
 		func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
-			c := cluster.Register{Name: in.Name, Labels: in.Labels}
+			c := cluster.Register{Name: in.Name, Labels: in.Labels, Waived: waived}
 			// Decided before the credential is stored: a refused register must not replace the credential of the
 			// cluster that has the name, and the transaction alone would not hide it from Decide.
 			if _, err := cluster.Decide(now, c); err != nil {
 				return nil, err
 			}
 			var err error
-			c.Credential, err = s.putCredential(ctx, u, in.Name, in.Kubeconfig)
+			c.Credential, err = s.putCredential(ctx, u, in.Name, config)
 			return c, err
 		})
 	if err != nil {
 		return model.Cluster{}, err
 	}
 	return model.Cluster{
-		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered,
+		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered, Waived: out.State.Waived,
 		Settings:     model.ClusterSettings(out.State.Settings),
 		RegisteredAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: position,
@@ -70,7 +71,8 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 func (s *Service) ReplaceCredentials(
 	ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials,
 ) (model.Removed, error) {
-	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
+	config, waived, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	if err != nil {
 		return model.Removed{}, err
 	}
 	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work,
@@ -79,8 +81,8 @@ func (s *Service) ReplaceCredentials(
 		if !now.Registered {
 			return nil, errs.New(errs.NotFound, "no cluster %q is registered", name)
 		}
-		credential, err := s.putCredential(ctx, u, name, in.Kubeconfig)
-		return cluster.ReplaceCredential{Credential: credential}, err
+		credential, err := s.putCredential(ctx, u, name, config)
+		return cluster.ReplaceCredential{Credential: credential, Waived: waived}, err
 	})
 	return model.Removed{Position: position}, err
 }
@@ -122,7 +124,7 @@ func (s *Service) write(ctx context.Context, who model.Caller, name string,
 	})
 }
 
-func (s *Service) putCredential(ctx context.Context, u *unit.Work, name, config string) (string, error) {
+func (s *Service) putCredential(ctx context.Context, u *unit.Work, name string, config []byte) (string, error) {
 	tenant := u.Caller.Tenant
-	return s.Credentials.Put(ctx, u.Tx, tenant, events.Key(tenant, events.KindCluster, name), name, []byte(config))
+	return s.Credentials.Put(ctx, u.Tx, tenant, events.Key(tenant, events.KindCluster, name), name, config)
 }

@@ -22,7 +22,7 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 4, []string{"clusters"},
+	return readmodel.Projection(Name, 5, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(configured),
 		readmodel.On(labelsChanged), readmodel.On(observed), readmodel.On(removed))
 }
@@ -33,19 +33,20 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 		labels = map[string]string{}
 	}
 	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version,
-		holder_epoch, registered, updated, stream, version)
-		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
+		holder_epoch, registered, updated, stream, version, waived)
+		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'))
 		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
 		kubernetes_version = '',
 			holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered,
 			updated = excluded.updated,
-			stream = excluded.stream, version = excluded.version`,
-		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version)
+			stream = excluded.stream, version = excluded.version, waived = excluded.waived`,
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived)
 }
 
-func credentialReplaced(ctx context.Context, f readmodel.Fold, _ events.ClusterCredentialReplaced) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
-		f.Tenant, f.Subject, f.Time, f.Version)
+func credentialReplaced(ctx context.Context, f readmodel.Fold, p events.ClusterCredentialReplaced) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4,
+		waived = coalesce($5::text[], '{}') where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, f.Time, f.Version, p.Waived)
 }
 
 func configured(ctx context.Context, f readmodel.Fold, p events.ClusterConfigured) error {
@@ -74,7 +75,7 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 }
 
 const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version
+	updated, stream, version, waived
 	from gateway.clusters`
 
 type row struct {
@@ -90,6 +91,7 @@ type row struct {
 	Updated           time.Time
 	Stream            string
 	Version           int64
+	Waived            []string
 }
 
 func (r row) answer() model.Cluster {
@@ -97,6 +99,7 @@ func (r row) answer() model.Cluster {
 		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
+		Waived: r.Waived,
 	}
 }
 

@@ -1,0 +1,1 @@
+alter table installer.clusters drop column waived;
