@@ -64,7 +64,8 @@ type InstallPlanProposed struct {
 	Digest     string          `json:"digest"`    // content only: no id, time or generation
 	Document   string          `json:"document"`  // digest of the plan document in the resolver schema
 	Input      string          `json:"input"`     // digest of the resolution's input
-	Semantics  string          `json:"semantics"`
+	Semantics  string          `json:"semantics"` // rules of the resolution
+	Rendering  string          `json:"rendering"` // rules by which the bundles were rendered to steps
 	Steps      int             `json:"steps"`
 	Base       PlanBase        `json:"base"`
 	Bundles    []PlannedBundle `json:"bundles"`
@@ -79,6 +80,9 @@ type InstallPlanProposed struct {
 	ApprovalSeconds int64 `json:"approvalSeconds,omitempty"`
 	// Windows are when the plan may begin: in every one of the groups, in one window at least. None is always.
 	Windows []WindowGroup `json:"windows,omitempty"`
+	// TakesOver is the id of a plan that had begun and ended because its rendering cannot be made any more: this one
+	// brings the same bundles as they are rendered now, on top of what that one has left.
+	TakesOver string `json:"takesOver,omitempty"`
 }
 
 // WindowGroup are the maintenance windows of one policy.
@@ -102,7 +106,13 @@ func (InstallPlanProposed) EventType() Type { return "installplan.proposed.v1" }
 // InstallPlanSuperseded says that another plan (or none, By empty) takes this one's place before it was begun.
 type InstallPlanSuperseded struct {
 	By string `json:"by,omitempty"`
+	// code: RenderingChanged (the bundles are rendered to other objects by now); "" where something else that the plan
+	// rests on has changed
+	Reason string `json:"reason,omitempty"`
 }
+
+// SupersededRendering is the reason of a plan whose bundles are rendered to other objects by now.
+const SupersededRendering = "RenderingChanged"
 
 // EventType implements Payload.
 func (InstallPlanSuperseded) EventType() Type { return "installplan.superseded.v1" }
@@ -184,6 +194,17 @@ type InstallPlanBlocked struct {
 
 // EventType implements Payload.
 func (InstallPlanBlocked) EventType() Type { return "installplan.blocked.v1" }
+
+// Reasons of blocked and failed plans that have the resolver look at the plan again: what the executor renders is not
+// what the plan names.
+const (
+	// RenderingGone: the rules that the plan names are not part of the executor's release any more.
+	RenderingGone = "RenderingGone"
+	// RenderingDiffers: the rules that the plan names give other objects than those that it names.
+	RenderingDiffers = "RenderingDiffers"
+	// RenderingAhead: the rules that the plan names belong to a later release than the executor's.
+	RenderingAhead = "RenderingAhead"
+)
 
 // InstallPlanFinished says that every step is done; csv.* events record the health of CSVs.
 type InstallPlanFinished struct {

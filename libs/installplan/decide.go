@@ -18,7 +18,11 @@ type Propose struct{ Plan events.InstallPlanProposed }
 
 // Supersede ends a plan that was not begun; By is the id of the one that takes its place, "" for none.
 // The resolver gives it.
-type Supersede struct{ By string }
+type Supersede struct {
+	By string
+	// Reason is a code, "" for none (events.InstallPlanSuperseded).
+	Reason string
+}
 
 // Approve is a person's consent to a Manual plan. The gateway gives it.
 type Approve struct {
@@ -122,6 +126,7 @@ func checkProposal(p events.InstallPlanProposed) error {
 		{"document", p.Document},
 		{"input", p.Input},
 		{"semantics", p.Semantics},
+		{"rendering", p.Rendering},
 	} {
 		if f.value == "" {
 			return errs.New(errs.Invalid, "install plan %s: %s is empty", p.Name, f.name).At(f.name, "R-IP-1")
@@ -258,6 +263,9 @@ func (s State) refuse(word string) error {
 	}[s.Phase]
 	if s.SupersededBy != "" {
 		why += " by plan " + s.SupersededBy
+	}
+	if s.SupersededReason == events.SupersededRendering {
+		why += ": this release renders its bundles to other objects than those that the plan names"
 	}
 	return errs.New(errs.Conflict, "install plan %s cannot be %s: %s", s.Proposed.Name, word, why)
 }

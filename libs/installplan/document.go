@@ -8,9 +8,11 @@ import (
 // Document is the content of an install plan: what will be done and why. Its digest is the plan's
 // digest, so it holds no id, time or generation (DESIGN, settled details: Plan identity).
 type Document struct {
-	Namespace string                 `json:"namespace"`
-	Component string                 `json:"component"`
-	Input     digest.Digest          `json:"input"`
+	Namespace string        `json:"namespace"`
+	Component string        `json:"component"`
+	Input     digest.Digest `json:"input"`
+	// Rendering names the rules by which the bundles were rendered to the steps (package render).
+	Rendering string                 `json:"rendering"`
 	Bundles   []events.PlannedBundle `json:"bundles"`
 	Steps     []Step                 `json:"steps"`
 	Base      events.PlanBase        `json:"base"`

@@ -52,8 +52,10 @@ type State struct {
 	Blocked Blocked
 	// SupersededBy is the id of the plan that took this one's place; "" where none did.
 	SupersededBy string
-	Failure      Failure
-	StepLog      string // digest, once Complete or Failed
+	// SupersededReason is a code for why (events.InstallPlanSuperseded); "" where there is none.
+	SupersededReason string `json:",omitempty"`
+	Failure          Failure
+	StepLog          string // digest, once Complete or Failed
 	// Metadata are labels and annotations; nothing is decided by them.
 	Metadata events.Metadata `json:",omitzero"`
 }
@@ -165,7 +167,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 	}
 	switch e := p.(type) {
 	case events.InstallPlanSuperseded:
-		s.Phase, s.SupersededBy = Superseded, e.By
+		s.Phase, s.SupersededBy, s.SupersededReason = Superseded, e.By, e.Reason
 	case events.InstallPlanApproved:
 		s.Phase, s.Approval, s.Consents = Installing, Approval(e), nil
 	case events.InstallPlanApprovalGiven:
@@ -179,7 +181,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Metadata = e.Metadata
 	case events.InstallPlanStarted:
 		// A start after superseded or rejected is true all the same: it crossed that decision on its way here.
-		s.Phase, s.Begun, s.Blocked, s.SupersededBy = Installing, true, Blocked{}, ""
+		s.Phase, s.Begun, s.Blocked, s.SupersededBy, s.SupersededReason = Installing, true, Blocked{}, "", ""
 	case events.InstallPlanBlocked:
 		s.Blocked = Blocked(e)
 	case events.InstallPlanFinished:

@@ -17,10 +17,12 @@ type GrantedOperator struct {
 	Reason   string `json:"reason,omitempty"` // as in events.PlannedBundle
 	// Config is the digest of its subscription's configuration (ConfigDigest).
 	Config string `json:"config,omitempty"`
+	// Rendering names the rules by which its objects are rendered as long as it is installed (package render).
+	Rendering string `json:"rendering,omitempty"`
 }
 
 // Granted are the operators of a plan, for its grant. configs are the configurations by ClusterServiceVersion.
-func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage) ([]GrantedOperator, error) {
+func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage, rendering string) ([]GrantedOperator, error) {
 	out := make([]GrantedOperator, 0, len(bundles))
 	for _, b := range bundles {
 		config, err := ConfigDigest(configs[b.CSV])
@@ -29,7 +31,7 @@ func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage)
 		}
 		out = append(out, GrantedOperator{
 			CSV: b.CSV, Package: b.Package, Content: b.Content, Replaces: b.Replaces,
-			Reason: b.Reason, Config: config,
+			Reason: b.Reason, Config: config, Rendering: rendering,
 		})
 	}
 	return out, nil

@@ -134,9 +134,8 @@ func testDigest(t *testing.T, b *bed, ns string) {
 	q.Grant, err = q.Grant.Sign(b.key)
 	must(t, err)
 	b.want(ns, q)
-	r := b.awaitPlan(ns, q.ID, phase(protocol.PlanFailed))
-	if r.Reason != "DigestMismatch" || r.Done != 0 {
-		t.Errorf("got %+v, want DigestMismatch before any step", r)
+	if r := b.awaitPlan(ns, q.ID, blocked("RenderingDiffers")); r.Begun || r.Done != 0 {
+		t.Errorf("got %+v, want RenderingDiffers before any step", r)
 	}
 }
 

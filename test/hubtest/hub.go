@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 )
 
@@ -36,6 +37,8 @@ type Hub struct {
 	tb     testing.TB
 	ensure func(testing.TB) // makes the streams that are missing
 	record *record
+	// rendering is what plans are rendered by from now on.
+	rendering *render.Versions
 }
 
 // record is what the hub has said.
@@ -57,7 +60,7 @@ func New(tb testing.TB) *Hub {
 	ensure(tb)
 	_, key, err := ed25519.GenerateKey(nil)
 	must(tb, err)
-	h := &Hub{JetStream: b.JetStream(), Key: key, tb: tb, ensure: ensure}
+	h := &Hub{JetStream: b.JetStream(), Key: key, tb: tb, ensure: ensure, rendering: render.Known}
 	return h.Another()
 }
 
@@ -65,7 +68,7 @@ func New(tb testing.TB) *Hub {
 func (h *Hub) Another() *Hub {
 	return &Hub{
 		JetStream: h.JetStream, Key: h.Key, ClusterID: uuid.NewString(), tb: h.tb, ensure: h.ensure,
-		record: &record{scopes: map[string]protocol.ScopePlans{}},
+		record: &record{scopes: map[string]protocol.ScopePlans{}}, rendering: h.rendering,
 	}
 }
 
@@ -73,6 +76,13 @@ func (h *Hub) Another() *Hub {
 func (h *Hub) For(tb testing.TB) *Hub {
 	other := *h
 	other.tb = tb
+	return &other
+}
+
+// Rendering is the same hub with plans by the newest rules of v, as another release makes them.
+func (h *Hub) Rendering(v *render.Versions) *Hub {
+	other := *h
+	other.rendering = v
 	return &other
 }
 

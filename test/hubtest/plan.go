@@ -32,13 +32,18 @@ type Bundle struct {
 func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	h.tb.Helper()
 	s := h.Scope(ns)
-	doc := installplan.Document{Namespace: ns, Component: component, Input: digest.Bytes([]byte(component))}
+	doc := installplan.Document{
+		Namespace: ns, Component: component, Input: digest.Bytes([]byte(component)), Rendering: h.rendering.Newest(),
+	}
 	p := protocol.Plan{ID: uuid.NewString(), Component: component, Configs: map[string]json.RawMessage{}}
 	p.Name = "install-" + p.ID[:5]
 	for _, b := range bundles {
 		csv, err := b.Content.CSV()
 		must(h.tb, err)
-		steps, err := stepsOf(Objects(h.tb, ns, b))
+		objects, err := h.rendering.Render(doc.Rendering,
+			render.Input{Content: b.Content, Namespace: ns, Config: b.Config})
+		must(h.tb, err)
+		steps, err := stepsOf(objects)
 		must(h.tb, err)
 		doc.Steps = append(doc.Steps, steps...)
 		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
@@ -60,7 +65,7 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	p.Digest = string(d)
 	p.Document, err = digest.Canonical(doc)
 	must(h.tb, err)
-	operators, err := protocol.Granted(doc.Bundles, p.Configs)
+	operators, err := protocol.Granted(doc.Bundles, p.Configs, doc.Rendering)
 	must(h.tb, err)
 	p.Grant, err = protocol.Grant{
 		Plan: p.ID, Digest: p.Digest, Operators: operators, Cluster: h.ClusterID, Namespace: ns,

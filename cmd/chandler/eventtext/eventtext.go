@@ -284,6 +284,9 @@ func planSentence(p events.Payload) string {
 	case events.InstallPlanProposed:
 		return proposed(v)
 	case events.InstallPlanSuperseded:
+		if v.Reason == events.SupersededRendering {
+			return "plan superseded before it started: this release renders its bundles to other objects"
+		}
 		return "plan superseded before it started"
 	case events.InstallPlanApproved:
 		return "plan " + digest.Digest(v.Digest).Short() + " approved until " +

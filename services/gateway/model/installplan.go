@@ -56,15 +56,20 @@ type InstallPlan struct {
 	PlanTerms
 	Choices []PlanChoice `json:"choices,omitempty" nullable:"false" doc:"What approvers said of obstacles, one for each person and object"`
 	// SupersededBy is the id of the plan that took its place.
-	SupersededBy string       `json:"supersededBy,omitempty"`
-	ProposedAt   time.Time    `json:"proposedAt"`
-	StartedAt    *time.Time   `json:"startedAt,omitempty"`
-	EndedAt      *time.Time   `json:"endedAt,omitempty"`
-	UpdatedAt    time.Time    `json:"updatedAt"`
-	Stream       string       `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version      int64        `json:"version,omitempty" doc:"Of its stream"`
-	Position     string       `json:"position,omitempty" doc:"Of the write, in answers to writes"`
-	RemovedAPIs  []RemovedAPI `json:"removedAPIs,omitempty" nullable:"false" doc:"What it writes and the next minor version of Kubernetes no longer serves, in answers about one plan (R-CSV-61)"`
+	SupersededBy string `json:"supersededBy,omitempty"`
+	// SupersededReason is a code for why.
+	SupersededReason string `json:"supersededReason,omitempty" doc:"RenderingChanged: this release renders its bundles to other objects"`
+	// TakesOver is the id of a plan that had begun and could not be rendered any more.
+	TakesOver   string       `json:"takesOver,omitempty"`
+	Rendering   string       `json:"rendering,omitempty" doc:"Rules by which the bundles are rendered to steps"`
+	ProposedAt  time.Time    `json:"proposedAt"`
+	StartedAt   *time.Time   `json:"startedAt,omitempty"`
+	EndedAt     *time.Time   `json:"endedAt,omitempty"`
+	UpdatedAt   time.Time    `json:"updatedAt"`
+	Stream      string       `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version     int64        `json:"version,omitempty" doc:"Of its stream"`
+	Position    string       `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	RemovedAPIs []RemovedAPI `json:"removedAPIs,omitempty" nullable:"false" doc:"What it writes and the next minor version of Kubernetes no longer serves, in answers about one plan (R-CSV-61)"`
 	// Document and StepLog are given in answers about one plan.
 	Document json.RawMessage `json:"document,omitempty" doc:"The whole decision: bundles with reasons, and every step with its digest"`
 	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
@@ -80,7 +85,8 @@ func (s PlanState) InstallPlanAt(now time.Time) InstallPlan {
 		Component: p.Component, Metadata: Metadata{Labels: s.Plan.Metadata.Labels},
 		Approval: p.Approval, Phase: string(s.Plan.PhaseAt(now)), Digest: p.Digest, Steps: p.Steps,
 		Base: PlanBase(p.Base), Bundles: Bundles(p.Bundles), Begun: s.Plan.Begun, Approved: s.Approved,
-		SupersededBy: s.Plan.SupersededBy, PlanTerms: Terms(s.Plan, s.Given, s.Approvals, now),
+		SupersededBy: s.Plan.SupersededBy, SupersededReason: s.Plan.SupersededReason, TakesOver: p.TakesOver,
+		Rendering: p.Rendering, PlanTerms: Terms(s.Plan, s.Given, s.Approvals, now),
 		ProposedAt: s.ProposedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, UpdatedAt: s.UpdatedAt,
 	}
 	if b := s.Plan.Blocked; b.Reason != "" && s.EndedAt == nil { // what has ended waits for nothing

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
@@ -41,6 +43,8 @@ type Config struct {
 	Log    *slog.Logger
 
 	Timing Timing
+	// Rendering are the rules by which bundles are rendered; nil is those of this release.
+	Rendering *render.Versions
 	// Hook is called at each point between two effects; an error ends Run there and then, as a crash
 	// would. It is for tests.
 	Hook func(point string) error
@@ -120,6 +124,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	cfg.Timing = cfg.Timing.withDefaults()
+	cfg.Rendering = cmp.Or(cfg.Rendering, render.Known)
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
 	h := hubclient.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey)
 	return &Executor{

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -85,7 +86,7 @@ func (a *App) wire() error {
 	}
 	a.worker = &worker{
 		store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed,
-		newIdentity: randomIdentity, metrics: seen,
+		newIdentity: randomIdentity, metrics: seen, rendering: render.Known,
 	}
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Projection.Types(),
@@ -108,6 +109,7 @@ func (a *App) Run(ctx context.Context) error {
 	)
 	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.bringUpToDate) })
 	g.Add("consumer", a.consumer.Run)
+	g.Add("renderings", (&renderings{worker: a.worker}).run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })
 	g.Add("collector", (&collector{worker: a.worker, now: time.Now}).run)

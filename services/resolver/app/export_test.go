@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
@@ -86,3 +87,6 @@ func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Ou
 	}
 	return decide.CompareOutcome(o, explained, sub, answer.Component)
 }
+
+// Rendering has plans rendered as another release does.
+func (a *App) Rendering(v *render.Versions) { a.worker.rendering = v }

@@ -22,6 +22,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
@@ -60,6 +61,8 @@ type fleet struct {
 	app   *app.App // the last one that was started
 	log   *eventlog.Log
 	tel   *telemetry.Telemetry
+	// rendering is what the resolvers that are started from now on render by; nil is as this release does.
+	rendering *render.Versions
 }
 
 func newFleet(t testing.TB) *fleet {
@@ -86,6 +89,9 @@ func (f *fleet) start() (stop func()) {
 		f.t.Fatal(err)
 	}
 	a.Settle(settle)
+	if f.rendering != nil {
+		a.Rendering(f.rendering)
+	}
 	f.app = a
 	ctx, cancel := context.WithCancel(f.ctx)
 	done := make(chan error, 1)

@@ -90,7 +90,7 @@ func (r *renderer) bundle(ctx context.Context, b resolution.Planned) (rendering,
 		return rendering{}, err
 	}
 	var d rendering
-	d.csv, d.steps, d.err = stepsOf(content, r.l.Scope.Namespace, config)
+	d.csv, d.steps, d.err = stepsOf(r.w.rendering, content, r.l.Scope.Namespace, config)
 	r.done[o] = d
 	return d, d.err
 }
@@ -123,12 +123,15 @@ func (r *renderer) commitment(b resolution.Planned) string {
 	return ""
 }
 
-func stepsOf(c bundle.Content, namespace string, config json.RawMessage) (bundle.CSV, []installplan.Step, error) {
+// stepsOf renders a bundle by the newest rules.
+func stepsOf(by *render.Versions, c bundle.Content, namespace string, config json.RawMessage) (
+	bundle.CSV, []installplan.Step, error,
+) {
 	csv, err := c.CSV()
 	if err != nil {
 		return csv, nil, err
 	}
-	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Config: config})
+	objects, err := by.Render(by.Newest(), render.Input{Content: c, Namespace: namespace, Config: config})
 	if err != nil {
 		return csv, nil, err
 	}

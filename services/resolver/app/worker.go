@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
@@ -36,6 +37,7 @@ type worker struct {
 	// changed is closed at the next news of the log.
 	changed     func() <-chan struct{}
 	newIdentity func() (decide.Identity, error) // random names of plans
+	rendering   *render.Versions
 	metrics     *metrics
 }
 
@@ -158,7 +160,7 @@ func visible(list []decide.Catalog) []catalogview.Catalog {
 	return out
 }
 
-// renderAll renders the proposals among the verdicts. One that cannot be rendered, or could not run, becomes a failure
+// renderAll renders the proposals among the verdicts, and the plans that may be rendered otherwise by now. One that cannot be rendered, or could not run, becomes a failure
 // that says why; trouble with the database is an error. asked says that what is known of the cluster had a say in it.
 func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (
 	out map[string]decide.Rendered, asked bool, err error,
@@ -166,7 +168,7 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 	out = map[string]decide.Rendered{}
 	r := w.renderer(l)
 	for i, v := range verdicts {
-		if v.Kind != decide.Proposed {
+		if !v.NeedsSteps(w.rendering) {
 			continue
 		}
 		steps, refused, err := r.render(ctx, v.Component, l.Groups)
@@ -178,11 +180,17 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 			verdicts[i] = decide.NotInstallable(v, refused.bundle, refused.why)
 			continue
 		}
+		if v, err = v.WithSteps(steps, w.rendering); err != nil {
+			return nil, false, err
+		}
+		if verdicts[i] = v; v.Kind != decide.Proposed {
+			continue
+		}
 		id, err := w.newIdentity()
 		if err != nil {
 			return nil, false, err
 		}
-		out[v.Component.Name] = decide.Rendered{Steps: steps, Identity: id}
+		out[v.Component.Name] = decide.Rendered{Steps: steps, Rendering: w.rendering.Newest(), Identity: id}
 	}
 	return out, asked, nil
 }

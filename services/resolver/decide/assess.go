@@ -38,6 +38,10 @@ type Verdict struct {
 	Policies []string
 	// Effect is the digest of what the plan would do.
 	Effect string
+	// Again is a plan that had begun and that no executor can go on with: the proposal brings the same bundles.
+	Again *Plan
+	// Stale is a plan that was not begun and whose bundles are rendered to other objects by now.
+	Stale *Plan
 	// Failure of a Failed component.
 	Failure *resolution.Explanation
 }
@@ -45,10 +49,18 @@ type Verdict struct {
 // Assess gives a verdict on each component, in their order.
 func Assess(s State, r resolution.Result) ([]Verdict, error) {
 	out := make([]Verdict, 0, len(r.Components))
+	taken := map[string]bool{} // plans that are taken over from
 	for _, c := range r.Components {
 		v, err := s.assess(c)
 		if err != nil {
 			return nil, err
+		}
+		if v.Again != nil {
+			if taken[v.Again.ID] { // another component shares its packages
+				v = Verdict{Kind: Held, Component: c}
+			} else {
+				taken[v.Again.ID] = true
+			}
 		}
 		out = append(out, v)
 	}
@@ -58,6 +70,9 @@ func Assess(s State, r resolution.Result) ([]Verdict, error) {
 
 func (s State) assess(c resolution.Component) (Verdict, error) {
 	v := Verdict{Component: c, Failure: c.Failure}
+	if p := s.abandoned(c); p != nil {
+		return s.takeOver(c, p)
+	}
 	switch {
 	case s.waits(c):
 		v.Kind = Waiting

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
@@ -138,7 +139,7 @@ func (s *scene) tryDecide() (decide.Decisions, error) {
 	}
 	rendered := map[string]decide.Rendered{}
 	for _, v := range verdicts {
-		rendered[v.Component.Name] = decide.Rendered{
+		rendered[v.Component.Name] = decide.Rendered{Rendering: render.Semantics,
 			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
 			Identity: decide.Identity{Plan: fmt.Sprintf("plan-%d", s.Generation+1), Name: "install-aaaaa"},
 		}

@@ -65,8 +65,9 @@ func (d Decisions) Empty() bool {
 
 // Rendered is what the steps of a proposal came to.
 type Rendered struct {
-	Steps    []installplan.Step
-	Identity Identity
+	Steps     []installplan.Step
+	Rendering string // rules by which they were rendered
+	Identity  Identity
 }
 
 // Decide builds the events. rendered holds an entry for each Proposed verdict, by component name.
@@ -115,7 +116,7 @@ func wanted(verdicts []Verdict) []Wanted {
 
 // propose builds the document and the event of a plan; before counts proposals of the same decision.
 func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
-	input, err := v.Component.Input.Digest()
+	input, semantics, err := v.input()
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -126,7 +127,7 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 		return Proposal{}, err
 	}
 	doc := installplan.Document{
-		Namespace: s.Scope.Namespace, Component: v.Component.Name, Input: input,
+		Namespace: s.Scope.Namespace, Component: v.Component.Name, Input: input, Rendering: r.Rendering,
 		Bundles: planned(v.Component.Bundles), Steps: r.Steps, Base: base,
 	}
 	body, err := digest.Canonical(doc)
@@ -152,10 +153,11 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	p.Event = events.InstallPlanProposed{
 		Plan: r.Identity.Plan, Name: r.Identity.Name, Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
 		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Approval,
-		Digest: string(d), Document: string(d), Input: string(input), Semantics: v.Component.Input.Semantics,
+		Digest: string(d), Document: string(d), Input: string(input), Semantics: semantics, Rendering: r.Rendering,
 		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles, Policies: v.Policies,
 		ManualReasons: v.Facts.Policy.ManualReasons, Approvers: v.Facts.Policy.Approvers,
 		ApprovalSeconds: v.Facts.Policy.ApprovalSeconds, Windows: v.Facts.Policy.Windows,
+		TakesOver: v.takesOver(),
 	}
 	_, err = installplan.Decide(installplan.State{}, installplan.Propose{Plan: p.Event})
 	return p, err
@@ -174,7 +176,7 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 		if keep {
 			continue
 		}
-		payloads, err := installplan.Decide(p.State, installplan.Supersede{By: successor})
+		payloads, err := installplan.Decide(p.State, installplan.Supersede{By: successor, Reason: why(p, verdicts)})
 		if err != nil {
 			return err
 		}
@@ -215,6 +217,14 @@ func (s State) fate(p Plan, verdicts []Verdict, by map[string]string) (successor
 	return successor, false, nil
 }
 
+// why is a code for what became of a plan that was not begun, "" where what it rests on has changed.
+func why(p Plan, verdicts []Verdict) string {
+	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Stale != nil && v.Stale.ID == p.ID }) {
+		return events.SupersededRendering
+	}
+	return ""
+}
+
 // pending says whether it is not known yet what comes next of the component.
 func (v Verdict) pending() bool {
 	return v.Kind == Waiting || v.Kind == Held || v.Kind == Fetching || v.Kind == Blocked
@@ -240,7 +250,7 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 		if sub == nil || sub.Outcome.same(now) {
 			continue
 		}
-		input, err := v.Component.Input.Digest()
+		input, semantics, err := v.input()
 		if err != nil {
 			return err
 		}
@@ -249,7 +259,7 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 			SubscriptionEvent{
 				Subscription: *sub, Outcome: now, Input: v.Component.Input,
 				Event: events.ResolutionSucceeded{
-					Semantics: v.Component.Input.Semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV,
+					Semantics: semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV,
 					Plan: now.Plan,
 				},
 			})
@@ -275,7 +285,7 @@ func (s State) recordFailure(d *Decisions, v Verdict) error {
 		if told {
 			continue
 		}
-		input, err := v.Component.Input.Digest()
+		input, semantics, err := v.input()
 		if err != nil {
 			return err
 		}
@@ -284,7 +294,7 @@ func (s State) recordFailure(d *Decisions, v Verdict) error {
 			SubscriptionEvent{
 				Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure,
 				Event: events.ResolutionFailed{
-					Semantics: v.Component.Input.Semantics, Input: now.Input, Reason: now.Reason,
+					Semantics: semantics, Input: now.Input, Reason: now.Reason,
 					Explanation: now.Explanation,
 				},
 			})

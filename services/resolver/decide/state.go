@@ -5,6 +5,7 @@
 // For each component of a resolution, the first rule that applies:
 //
 //	a catalog that it needs is loading for the first time       → waiting: nothing is recorded yet
+//	a plan of it had begun, and no executor can go on with it    → another one takes over (rendering.go)
 //	a plan of it is begun, or an operator of it is not Succeeded → held: one step at a time (R-GRA-6, R-RES-45)
 //	it cannot be resolved, or what it came to cannot be rendered → failed: recorded once, with an explanation
 //	it has nothing to do                                         → settled

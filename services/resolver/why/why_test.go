@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
@@ -86,7 +87,7 @@ func (s *scene) plan(change func(*events.InstallPlanProposed), happened ...event
 	f := s.facts()
 	rendered := map[string]decide.Rendered{}
 	for _, v := range f.Verdicts {
-		rendered[v.Component.Name] = decide.Rendered{
+		rendered[v.Component.Name] = decide.Rendered{Rendering: render.Semantics,
 			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
 			Identity: decide.Identity{Plan: "p1", Name: "install-aaaaa"},
 		}

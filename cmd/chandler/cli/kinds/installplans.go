@@ -47,6 +47,8 @@ func describeInstallPlan(p *printer.Page, v model.InstallPlan) {
 	}
 	p.Line("Message", v.Message)
 	p.Line("Superseded by", v.SupersededBy)
+	p.Line("Because", v.SupersededReason)
+	p.Line("Takes over", v.TakesOver)
 	p.When("Proposed", v.ProposedAt)
 	p.Section("Bundles")
 	p.Row("CSV", "VERSION", "CHANNEL", "CATALOG", "REPLACES", "WHY")

@@ -17,7 +17,7 @@ func (w worker) callers(ctx context.Context, m *scope.Operator) (bool, error) {
 	if err != nil || !w.Running(m, deployments).Healthy {
 		return false, err
 	}
-	objects, f := w.Render(ctx, s.Bundle, s.Config)
+	objects, f := w.Render(ctx, s.Rendering, s.Bundle, s.Config)
 	if f != nil {
 		w.Env.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace",
 			w.Namespace, "reason", f.Reason, "message", f.Message)

@@ -50,7 +50,7 @@ func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarg
 	if len(late) == 0 {
 		return nil
 	}
-	objects, f := w.Render(ctx, s.Bundle, s.Config)
+	objects, f := w.Render(ctx, s.Rendering, s.Bundle, s.Config)
 	if f != nil {
 		return fmt.Errorf("%s: %s", f.Reason, f.Message)
 	}

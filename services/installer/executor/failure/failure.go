@@ -6,6 +6,7 @@ package failure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
@@ -42,6 +44,9 @@ const (
 	ReasonInvalid          = "Invalid"
 	ReasonTooLarge         = "TooLarge"
 	ReasonDigest           = "DigestMismatch"
+	ReasonRenderingAhead   = events.RenderingAhead
+	ReasonRenderingGone    = events.RenderingGone
+	ReasonRenderingDiffers = events.RenderingDiffers
 	ReasonGrant            = "GrantInvalid"
 	ReasonExpired          = "GrantExpired"
 	ReasonStopped          = "EffectsStopped"
@@ -126,6 +131,24 @@ func Classify(err error) Failure {
 		f.Reason = ReasonUnreachable
 	default:
 		f.Reason = ReasonServer
+	}
+	return f
+}
+
+// OfRendering says that the rules of a rendering are not here: a later release has them, or an earlier one had. It is
+// nil where they are.
+func OfRendering(v *render.Versions, semantics string) *Failure {
+	f := &Failure{Class: Conflict, Message: fmt.Sprintf("it was rendered by %q, this executor renders by %s", semantics,
+		v.Newest())}
+	switch v.Presence(semantics) {
+	case render.Present:
+		return nil
+	case render.Ahead:
+		f.Reason = ReasonRenderingAhead
+		f.Message += ": it goes on when the executor is of that release"
+	case render.Gone:
+		f.Reason = ReasonRenderingGone
+		f.Message += ": another plan takes its place"
 	}
 	return f
 }

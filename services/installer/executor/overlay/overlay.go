@@ -116,6 +116,7 @@ func annotate(body *unstructured.Unstructured, t scope.RenderTarget, step, rende
 	}
 	if body.GetKind() == kube.GVKInstalledOperator.Kind {
 		extra[scope.AnnotationContent], extra[scope.AnnotationPackage] = t.Bundle.Content, t.Bundle.Package
+		extra[scope.AnnotationRendering] = t.Rendering
 		extra[scope.AnnotationTraceParent], extra[scope.AnnotationReason] = t.TraceParent, t.Bundle.Reason
 	}
 	annotations := body.GetAnnotations()

@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/objects"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
@@ -81,7 +82,9 @@ func (w worker) rerender(ctx context.Context, m *scope.Operator, s scope.RenderT
 	if f != nil {
 		w.Env.Log.WarnContext(ctx, "the objects of an operator cannot be rendered", "csv", s.Bundle.CSV, "namespace",
 			w.Namespace, "reason", f.Reason, "message", f.Message)
-		w.Attempts.Soon(w.Env.Pause)
+		if f.Class != failure.Conflict { // rules that this release does not have do not come back by themselves
+			w.Attempts.Soon(w.Env.Pause)
+		}
 		return nil, nil //nolint:nilnil // not known now is an answer here
 	}
 	if err := w.Conversions.Hold(ctx, w.Scope, s); err != nil {

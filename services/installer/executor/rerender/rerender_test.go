@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
@@ -41,9 +42,11 @@ func TestReconcile(t *testing.T) {
 		group    bool
 		stopped  bool
 		rendered bool // under the inputs of now
+		gone     bool // the rules that it was rendered by
 		asked    int
 	}{
 		"other inputs":                 {phase: csv.PhaseSucceeded, group: true, asked: 1},
+		"rules that are not here":      {phase: csv.PhaseSucceeded, group: true, gone: true},
 		"the same inputs":              {phase: csv.PhaseSucceeded, group: true, rendered: true},
 		"it is on its way":             {phase: csv.PhasePending, group: true},
 		"the stop switch":              {phase: csv.PhaseSucceeded, group: true, stopped: true},
@@ -56,11 +59,12 @@ func TestReconcile(t *testing.T) {
 				Log: slog.New(
 					slog.DiscardHandler,
 				),
-				Now:      time.Now,
-				Pace:     pace.New(time.Second, time.Minute),
-				Pause:    pause,
-				Contents: from,
-				Rendered: scope.NewRenderedStates(),
+				Now:       time.Now,
+				Pace:      pace.New(time.Second, time.Minute),
+				Pause:     pause,
+				Contents:  from,
+				Rendering: render.Known,
+				Rendered:  scope.NewRenderedStates(),
 				Stop: func(string) *failure.Failure {
 					if c.stopped {
 						return &failure.Failure{Reason: failure.ReasonStopped}
@@ -78,6 +82,10 @@ func TestReconcile(t *testing.T) {
 				Status: csv.Status{Phase: c.phase},
 			}
 			m.Object.SetName("tide.v1")
+			m.Object.SetAnnotations(map[string]string{scope.AnnotationRendering: render.Semantics})
+			if c.gone {
+				m.Object.SetAnnotations(map[string]string{scope.AnnotationRendering: "chandler.render.v0"})
+			}
 			sc.Snapshot.Installed = scope.InstalledOf([]*scope.Operator{m}, nil)
 			sc.Snapshot.Executions = scope.Executions{{
 				Spec:   kube.ExecutionSpec{Plan: "p", Operators: []string{"tide.v1"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
@@ -25,12 +26,14 @@ type Env struct {
 	// Pause is how soon what waits, or failed, and has no back-off of its own is tried again if no hint comes.
 	Pause    time.Duration
 	Contents Contents
-	Pace     *pace.Pace
-	Watcher  *watch.Watch
-	Trail    *watch.Trail
-	Specs    *provenance.Specs
-	Rendered *RenderedStates
-	Parts    *Parts
+	// Rendering are the rules by which bundles are rendered.
+	Rendering *render.Versions
+	Pace      *pace.Pace
+	Watcher   *watch.Watch
+	Trail     *watch.Trail
+	Specs     *provenance.Specs
+	Rendered  *RenderedStates
+	Parts     *Parts
 	// NoteOperator is called with each InstalledOperator that was read.
 	NoteOperator func(o *unstructured.Unstructured, csv bundle.CSV)
 	// Seen is the position of the record that was acted on in a namespace.

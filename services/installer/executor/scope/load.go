@@ -97,7 +97,7 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 		Installed: sc.Snapshot.Wanted.Installed,
 		GrantedOperator: protocol.GrantedOperator{
 			CSV: m.Name(), Package: a[AnnotationPackage], Content: a[AnnotationContent], Replaces: m.CSV.Spec.Replaces,
-			Reason: a[AnnotationReason],
+			Reason: a[AnnotationReason], Rendering: a[AnnotationRendering],
 		},
 	}
 	plan, granted, err := claim.Verify()
@@ -118,7 +118,7 @@ func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	}
 	m.granted, m.Plan = map[string]string{
 		AnnotationPlan: plan, AnnotationPackage: granted.Package, AnnotationContent: granted.Content,
-		AnnotationReason: granted.Reason,
+		AnnotationReason: granted.Reason, AnnotationRendering: granted.Rendering,
 	}, plan
 	other := m.Take(m.Object)
 	if first || len(other) > 0 {

@@ -21,6 +21,7 @@ const (
 	AnnotationPlan        = "chandler-fleet.io/plan"
 	AnnotationComponent   = "chandler-fleet.io/component"
 	AnnotationContent     = "chandler-fleet.io/content"
+	AnnotationRendering   = "chandler-fleet.io/rendering" // rules by which its objects are rendered
 	AnnotationPackage     = kube.AnnotationPackage
 	AnnotationReason      = "chandler-fleet.io/reason" // why the plan brings it (events.PlannedBundle)
 	AnnotationTraceParent = "chandler-fleet.io/traceparent"

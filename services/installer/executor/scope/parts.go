@@ -7,6 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 )
 
 // Parts remembers which objects belong to operators, so that they are rendered once for that. Its methods may be called
@@ -28,9 +29,13 @@ func (p *Parts) Of(ctx context.Context, sc *Scope, m *Operator) ([]protocol.Obje
 	if known {
 		return refs, nil
 	}
-	t := RenderTarget{Plan: m.Plan, Bundle: events.PlannedBundle{
-		CSV: m.Name(), Content: m.Object.GetAnnotations()[AnnotationContent],
+	a := m.Object.GetAnnotations()
+	t := RenderTarget{Plan: m.Plan, Rendering: a[AnnotationRendering], Bundle: events.PlannedBundle{
+		CSV: m.Name(), Content: a[AnnotationContent],
 	}}
+	if sc.Env.Rendering.Presence(t.Rendering) != render.Present {
+		t.Rendering = sc.Env.Rendering.Newest() // which objects they are is all that is asked
+	}
 	objects, f := sc.ObjectsOf(ctx, t)
 	if f != nil {
 		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.Name(), f.Message)

@@ -29,8 +29,12 @@ type Plan struct {
 }
 
 // Open reads and checks a plan, once for a reconcile: its digest, before it is begun the operator group that it
-// stands on, then what rendering gives against its steps. A plan that was begun goes on with the
-// configurations that it was begun with.
+// stands on, then what rendering by the rules that it names gives against its steps. A plan that was begun goes on with
+// the configurations that it was begun with.
+//
+// What another release renders otherwise is told (DESIGN D5). Before the first step it stands in the way until the
+// resolver has proposed anew. A plan that was begun ends by that reason where no executor of this release or of a later
+// one can go on: the resolver has another plan take over what it has left.
 func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (Plan, *failure.Failure) {
 	if r, ok := sc.opened[p.ID]; ok {
 		return r, nil
@@ -48,14 +52,24 @@ func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (
 			Message: "the operator group is another one than the plan was made for",
 		}
 	}
+	begun := x != nil && x.Status.Begun
+	if f := failure.OfRendering(sc.Env.Rendering, r.Document.Rendering); f != nil {
+		if begun && f.Reason == failure.ReasonRenderingGone {
+			f.Class = failure.Permanent
+		}
+		return r, f
+	}
 	for _, b := range r.Document.Bundles {
-		objects, f := sc.Render(ctx, b, r.Configs[b.CSV])
+		objects, f := sc.Render(ctx, r.Document.Rendering, b, r.Configs[b.CSV])
 		if f != nil {
 			return r, f
 		}
 		r.Objects = append(r.Objects, objects...)
 	}
 	if f := r.compare(); f != nil {
+		if begun {
+			f.Class = failure.Permanent
+		}
 		return r, f
 	}
 	for _, o := range r.Objects {
@@ -98,8 +112,8 @@ func (sc *Scope) parse(p protocol.Plan) (Plan, *failure.Failure) {
 	return r, nil
 }
 
-// Render renders a bundle.
-func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) (
+// Render renders a bundle by the rules of a name.
+func (sc *Scope) Render(ctx context.Context, semantics string, b events.PlannedBundle, config json.RawMessage) (
 	[]render.Object, *failure.Failure,
 ) {
 	var objects []render.Object
@@ -108,7 +122,8 @@ func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json
 		if err != nil {
 			return err
 		}
-		objects, err = render.Render(render.Input{Content: content, Namespace: sc.Namespace, Config: config})
+		objects, err = sc.Env.Rendering.Render(semantics,
+			render.Input{Content: content, Namespace: sc.Namespace, Config: config})
 		return err
 	})
 	if err == nil {
@@ -125,7 +140,10 @@ func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object
 	if r, ok := sc.opened[s.Plan]; ok && bytes.Equal(r.Configs[s.Bundle.CSV], s.Config) {
 		return slices.DeleteFunc(slices.Clone(r.Objects), other), nil
 	}
-	key := s.Bundle.Content + string(s.Config)
+	if f := failure.OfRendering(sc.Env.Rendering, s.Rendering); f != nil {
+		return nil, f // its objects stay as they are until a plan brings it again
+	}
+	key := s.Rendering + s.Bundle.Content + string(s.Config)
 	objects, ok := sc.Slot.Find(key)
 	if !ok {
 		if err := sc.Slot.Acquire(ctx); err != nil {
@@ -133,7 +151,7 @@ func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object
 			return nil, &f
 		}
 		var f *failure.Failure
-		if objects, f = sc.Render(ctx, s.Bundle, s.Config); f != nil {
+		if objects, f = sc.Render(ctx, s.Rendering, s.Bundle, s.Config); f != nil {
 			return nil, f
 		}
 		sc.Slot.Keep(key, objects)
@@ -194,7 +212,10 @@ func (sc *Scope) ToCall(m *Operator) bool {
 // compare refuses a plan whose steps are not what rendering gives here.
 func (r Plan) compare() *failure.Failure {
 	mismatch := func(text string) *failure.Failure {
-		return &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: text}
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonRenderingDiffers,
+			Message: text + "; another plan takes its place where the resolver renders so, too",
+		}
 	}
 	if len(r.Objects) != len(r.Document.Steps) {
 		return mismatch("the plan has a different number of steps than its bundles give")

@@ -16,6 +16,7 @@ import (
 type RenderTarget struct {
 	Plan, Component, TraceParent string
 	Bundle                       events.PlannedBundle
+	Rendering                    string // rules by which its objects are rendered
 	CSV                          bundle.CSV
 	Config                       json.RawMessage       // of its subscription
 	UID                          string                // of its InstalledOperator; "" while that is not written
@@ -30,7 +31,7 @@ func (r Plan) Target(x *kube.Execution, name string) (RenderTarget, error) {
 	}
 	s := RenderTarget{
 		Plan: r.ID, Component: r.Component, TraceParent: r.TraceParent, Bundle: r.Document.Bundles[i],
-		CSV: r.CSVs[name], Config: r.Configs[name],
+		CSV: r.CSVs[name], Config: r.Configs[name], Rendering: r.Document.Rendering,
 	}
 	if x == nil {
 		return s, nil
@@ -63,6 +64,7 @@ func (s *Snapshot) Target(m *Operator) (RenderTarget, bool) {
 	return RenderTarget{
 		Plan: m.Plan, Component: x.Spec.Component, TraceParent: a[AnnotationTraceParent], Bundle: b, CSV: m.CSV,
 		Config: s.configNow(m.Name(), x.Spec.Configs[m.Name()]), UID: string(m.Object.GetUID()), Log: &x.Status,
+		Rendering: a[AnnotationRendering],
 	}, true
 }
 

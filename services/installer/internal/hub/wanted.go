@@ -300,7 +300,7 @@ func (h *Hub) grant(w *wanted, p planRow, configs map[string]json.RawMessage, no
 	} else {
 		w.wakeAt(now.Add(GrantTTL / 2))
 	}
-	operators, err := protocol.Granted(p.state.Proposed.Bundles, configs)
+	operators, err := protocol.Granted(p.state.Proposed.Bundles, configs, p.state.Proposed.Rendering)
 	if err != nil {
 		return protocol.Grant{}, errs.Wrap(errs.Internal, err, "digest of a configuration of plan %s", p.name)
 	}

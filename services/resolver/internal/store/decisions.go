@@ -252,8 +252,11 @@ func (w writer) propose(p decide.Proposal) error {
 	if err != nil {
 		return err
 	}
+	// What is known of bundles by the plan that this one takes over from stays known.
 	w.queue(`insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties, created)
-		values ($1, $2, $3, $4, $5, $6, $7)`, w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties, w.to.now())
+		values ($1, $2, $3, $4, $5, coalesce((select properties from resolver.plan_documents
+		where tenant = $1 and plan = $8), $6), $7)`,
+		w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties, w.to.now(), p.Event.TakesOver)
 	if err := w.input(p.Input); err != nil {
 		return err
 	}

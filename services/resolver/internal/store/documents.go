@@ -68,7 +68,11 @@ func (d *Documents) Config(ctx context.Context, tenant, commitment string) (json
 	return body, pg.Err(err)
 }
 
+// input keeps what a decision rests on. A record without semantics stands for one that is kept already.
 func (w writer) input(r resolution.Record) error {
+	if r.Semantics == "" {
+		return nil
+	}
 	d, err := r.Digest()
 	if err != nil {
 		return err

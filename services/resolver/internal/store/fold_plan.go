@@ -59,6 +59,10 @@ func (f *planFolds) fold(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 	case events.InstallPlanFinished:
 		return errors.Join(f.installed.expect(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)),
 			f.dirty.markOwn(ctx, tx, scope))
+	case events.InstallPlanBlocked:
+		if slices.Contains(renderingReasons(), row.state.Blocked.Reason) {
+			return f.dirty.markOwn(ctx, tx, scope)
+		}
 	case events.InstallPlanFailed, events.InstallPlanRejected:
 		return f.dirty.markOwn(ctx, tx, scope)
 	case events.InstallPlanStarted:

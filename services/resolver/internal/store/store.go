@@ -44,6 +44,7 @@ type Store struct {
 	Previews   *Previews
 	Samples    *NightlySamples
 	Collector  *Collector
+	Renderings *Renderings
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
@@ -59,6 +60,7 @@ func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() t
 		Previews:   &Previews{pool: pool, now: now},
 		Samples:    &NightlySamples{pool: pool, marks: marks},
 		Collector:  &Collector{pool: pool},
+		Renderings: &Renderings{pool: pool, marks: marks},
 	}
 }
 

@@ -86,7 +86,7 @@ func (c Claim) planned() ([]protocol.GrantedOperator, error) {
 	if err := json.Unmarshal(c.Plans[i].Document, &d); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "document of plan %s", c.Plan)
 	}
-	return protocol.Granted(d.Bundles, c.Plans[i].Configs)
+	return protocol.Granted(d.Bundles, c.Plans[i].Configs, d.Rendering)
 }
 
 func (c Claim) recorded() *protocol.Installed {
