@@ -44,6 +44,7 @@ func larger() map[string]string {
 	return map[string]string{
 		"cmd/chandler/client.Client":         "one method for each operation of the REST API (ADR 0023)",
 		"libs/catalog/compare.schema":        "mirrors the fields of an OpenAPI schema",
+		"libs/events.InstallPlanProposed":    "all that a decision says, in one record",
 		"services/gateway/model.Catalog":     "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan": "the fields of the resource in the REST API",
 		"services/gateway/model.Decision":    "the fields of the resource in the REST API",

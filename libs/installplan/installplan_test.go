@@ -33,7 +33,8 @@ var (
 func proposed(approval string) events.InstallPlanProposed {
 	return events.InstallPlanProposed{
 		Plan: "id", Name: "install-7xk2p", Cluster: "harbour", Namespace: "coast-ops", Generation: 1,
-		Component: "tidegauge", Approval: approval, Digest: ours, Document: ours, Input: "input", Semantics: "1", Rendering: "1",
+		Component: "tidegauge", Approval: approval, Digest: ours, Document: ours, Input: "input",
+		Semantics: "1", Rendering: "1",
 		Steps: 4, Base: base, Bundles: []events.PlannedBundle{{CSV: "tidegauge.v2.1.0"}, {CSV: "brinestore.v3.2.0"}},
 	}
 }

@@ -22,7 +22,9 @@ type GrantedOperator struct {
 }
 
 // Granted are the operators of a plan, for its grant. configs are the configurations by ClusterServiceVersion.
-func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage, rendering string) ([]GrantedOperator, error) {
+func Granted(bundles []events.PlannedBundle, configs map[string]json.RawMessage, rendering string) (
+	[]GrantedOperator, error,
+) {
 	out := make([]GrantedOperator, 0, len(bundles))
 	for _, b := range bundles {
 		config, err := ConfigDigest(configs[b.CSV])

@@ -199,7 +199,8 @@ func (e *env) propose(s protocol.Scope, csv, approval string, subscriptions ...s
 	e.append(events.KindInstallPlan, id, fmt.Sprintf("%s/%s/install-%s", s.Cluster, s.Namespace, id[:5]),
 		events.InstallPlanProposed{
 			Plan: id, Name: "install-" + id[:5], Cluster: s.Cluster, Namespace: s.Namespace, Generation: 1,
-			Component: csv, Approval: approval, Digest: d, Document: d, Input: "sha256:in", Semantics: "v1", Rendering: render.Semantics, Steps: 2,
+			Component: csv, Approval: approval, Digest: d, Document: d, Input: "sha256:in", Semantics: "v1", Steps: 2,
+			Rendering: render.Semantics,
 			Bundles: []events.PlannedBundle{{
 				CSV: csv, Package: csv, Version: "1.0.0", Content: string(stored),
 				Reason: "Subscribed", Subscriptions: subscriptions,

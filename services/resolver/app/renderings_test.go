@@ -58,9 +58,10 @@ func (f *fleet) tell(w events.Writer, p installplan.State, payloads ...events.Pa
 	f.append(w, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan, payloads...)
 }
 
-// TestRenderingsChange: DESIGN D5: an upgrade of Chandler that renders otherwise leaves no plan behind. What was pending
-// or approved and gives other objects now is proposed anew, and says why; what gives the same keeps its approval; what
-// was begun goes on. Where the old rules are gone, the begun one ends, and another plan takes over what it has left.
+// TestRenderingsChange: DESIGN D5: an upgrade of Chandler that renders otherwise leaves no plan behind. What was
+// pending or approved and gives other objects now is proposed anew, and says why; what gives the same keeps its
+// approval; what was begun goes on. Where the old rules are gone, the begun one ends, and another plan takes over what
+// it has left.
 func TestRenderingsChange(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -139,7 +140,8 @@ func TestRenderingsChange(t *testing.T) {
 	defer stop()
 	f.until("what is gone to be proposed anew", func() bool { return len(f.plans()) == 9 })
 	f.quiet()
-	if p := f.last("same.v1.0.0", 2); p.Proposed.Rendering != laterRendering || p.Phase != installplan.RequiresApproval {
+	p := f.last("same.v1.0.0", 2)
+	if p.Proposed.Rendering != laterRendering || p.Phase != installplan.RequiresApproval {
 		t.Errorf("same: %s by %s", p.Phase, p.Proposed.Rendering)
 	}
 	begun := f.last("begun.v1.0.0", 1)
@@ -175,8 +177,8 @@ func (f *fleet) notRecorded() {
 	}
 }
 
-// TestRenderingDiffers: a plan whose executor renders otherwise than it says is proposed anew where the resolver renders
-// otherwise, too; where it does not, nothing is proposed again and again.
+// TestRenderingDiffers: a plan whose executor renders otherwise than it says is proposed anew where the resolver
+// renders otherwise, too; where it does not, nothing is proposed again and again.
 func TestRenderingDiffers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -160,8 +160,9 @@ func visible(list []decide.Catalog) []catalogview.Catalog {
 	return out
 }
 
-// renderAll renders the proposals among the verdicts, and the plans that may be rendered otherwise by now. One that cannot be rendered, or could not run, becomes a failure
-// that says why; trouble with the database is an error. asked says that what is known of the cluster had a say in it.
+// renderAll renders the proposals among the verdicts, and the plans that may be rendered otherwise by now. One that
+// cannot be rendered, or could not run, becomes a failure that says why; trouble with the database is an error. asked
+// says that what is known of the cluster had a say in it.
 func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (
 	out map[string]decide.Rendered, asked bool, err error,
 ) {
