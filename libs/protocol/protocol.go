@@ -173,8 +173,11 @@ type Grant struct {
 // ScopeReport is everything the executor knows of one namespace. Histories are complete lists of
 // transitions, so that a report that was lost hides nothing.
 type ScopeReport struct {
-	Scope    Scope           `json:"scope"`
-	Epoch    int64           `json:"epoch"`           // of the holder that reports
+	Scope Scope `json:"scope"`
+	Epoch int64 `json:"epoch"` // of the holder that reports
+	// Session and Sequence order reports: a session's later report has the higher number.
+	Session  string          `json:"session"`
+	Sequence int64           `json:"sequence"`
 	Seen     events.Position `json:"seen"`            // highest position that this cluster has acted on
 	Proof    []byte          `json:"proof,omitempty"` // of Seen, as it came with ScopePlans
 	Plans    []PlanReport    `json:"plans,omitempty"`
@@ -183,7 +186,8 @@ type ScopeReport struct {
 	// Group is absent while nothing can be said of it.
 	Group *GroupReport `json:"group,omitempty"`
 	// Cut is what was left out of all of the report, what CSVs and Removals say for themselves included.
-	Cut      Cut       `json:"cut,omitzero"`
+	Cut Cut `json:"cut,omitzero"`
+	// Reported is the executor's clock, for people: nothing is decided by it.
 	Reported time.Time `json:"reported"`
 }
 
@@ -262,9 +266,11 @@ type ClusterReport struct {
 	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
 	TokenAuth         string          `json:"tokenAuth,omitempty"` // one of TokenAuth…, "" while it is not known
 	HolderEpoch       int64           `json:"holderEpoch"`
+	Session           string          `json:"session"`  // as in ScopeReport
+	Sequence          int64           `json:"sequence"` // as in ScopeReport
 	Seen              events.Position `json:"seen"`
 	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
-	Reported          time.Time       `json:"reported"`
+	Reported          time.Time       `json:"reported"`        // as in ScopeReport
 }
 
 // Clouds whose short-lived tokens the operators of a cluster get (R-TOK-1).

@@ -38,6 +38,19 @@ func ClusterReportSubject(tenant, clusterID string) string {
 	return join(SubjectReport, tenant, clusterID, ClusterToken)
 }
 
+// ReporterOf is the tenant and the cluster that the subject of a report names; ok is false for any other subject.
+func ReporterOf(subject string) (tenant, clusterID string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, SubjectReport+".")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != reportTokens {
+		return "", "", false
+	}
+	return tokens[0], tokens[1], true
+}
+
+// reportTokens are the tenant, the cluster, and the scope or ClusterToken.
+const reportTokens = 3
+
 // ContentSubject is where chunk number n (from 0) of a pack lies.
 func ContentSubject(tenant string, d digest.Digest, n int) string {
 	return join(SubjectChunks, tenant, d.Hex(), strconv.Itoa(n))

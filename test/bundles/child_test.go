@@ -121,7 +121,7 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 	e, err := executor.New(executor.Config{
 		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js,
 		GrantKey: keys.Accept(key),
-		Holder:   "child", Now: time.Now, Log: slog.New(
+		Holder:   "child", Holds: &hubtest.Holds{}, Now: time.Now, Log: slog.New(
 			slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -135,7 +135,8 @@ func runChild(c childConfig) error {
 	e, err := executor.New(executor.Config{
 		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js,
 		GrantKey: keys.Accept(c.GrantKey),
-		Holder:   c.Holder, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Timing: hubtest.Quick(),
+		Holder:   c.Holder, Holds: &hubtest.Holds{}, Now: time.Now, Timing: hubtest.Quick(),
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ type Hub struct {
 	record *record
 	// rendering is what plans are rendered by from now on.
 	rendering *render.Versions
+	holds     *Holds
 }
 
 // record is what the hub has said.
@@ -69,6 +70,7 @@ func (h *Hub) Another() *Hub {
 	return &Hub{
 		JetStream: h.JetStream, Key: h.Key, ClusterID: uuid.NewString(), tb: h.tb, ensure: h.ensure,
 		record: &record{scopes: map[string]protocol.ScopePlans{}}, rendering: h.rendering,
+		holds: &Holds{},
 	}
 }
 
@@ -98,7 +100,8 @@ func (h *Hub) Public() ed25519.PublicKey {
 func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 	return executor.Config{
 		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: h.JetStream,
-		GrantKey: keys.Accept(h.Public()), Holder: holder, Now: time.Now, Log: bustest.Log(h.tb), Timing: Quick(),
+		GrantKey: keys.Accept(h.Public()), Holder: holder, Holds: h.holds, Now: time.Now,
+		Log: bustest.Log(h.tb), Timing: Quick(),
 	}
 }
 

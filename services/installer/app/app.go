@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
+	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
 	"github.com/chandler-fleet/chandler/services/installer/internal/queries"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
@@ -28,6 +29,7 @@ type App struct {
 	hub      *hub.Hub
 	recorder *recorder.Recorder
 	host     *executorhost.Host
+	holds    holds.Registry
 }
 
 // New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
@@ -55,8 +57,13 @@ func (a *App) wire(identity age.Identity, signing keys.Signing) error {
 	if err != nil {
 		return err
 	}
+	a.holds = holds.Registry{Pool: a.Pool, Log: a.Telemetry.Log}
+	own, err := executor.NewSession()
+	if err != nil {
+		return err
+	}
 	a.host = executorhost.New(executorhost.Config{
-		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log,
+		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
 			return a.execute(ctx, t, signing.Accepted, holder)
 		},
@@ -83,7 +90,8 @@ func (a *App) wire(identity age.Identity, signing keys.Signing) error {
 func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, holder string) error {
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
-		JetStream: a.Bus.JetStream(), GrantKey: hub, Holder: holder, Now: time.Now, Log: a.Telemetry.Log,
+		JetStream: a.Bus.JetStream(), GrantKey: hub, Holder: holder, Holds: a.holds, Now: time.Now,
+		Log: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err

@@ -303,21 +303,19 @@ func TestStaleReportsAreRefused(t *testing.T) {
 	s := e.cluster("east")
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	e.planned(s, id)
-	now := time.Now().UTC()
 	blocked := protocol.ScopeReport{
-		Epoch: 1, Reported: now.Add(time.Hour),
 		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanBlocked, Class: "transient", Reason: "Late"}},
 	}
+	former := e.signed(s, blocked)
+	e.takeOver(s.ClusterID, 2)
+	older := e.signed(s, blocked)
 	e.report(s, protocol.ScopeReport{
-		Epoch: 2, Reported: now,
 		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanStarted, Begun: true}},
 	})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1")
-	e.report(s, blocked)
-	blocked.Epoch, blocked.Reported = 2, now.Add(-time.Hour)
-	e.report(s, blocked)
+	e.send(former)
+	e.send(older)
 	e.report(s, protocol.ScopeReport{
-		Epoch: 2, Reported: now.Add(time.Second),
 		Plans: []protocol.PlanReport{{ID: id, Phase: protocol.PlanFinished, Begun: true, Done: 2}},
 	})
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
@@ -347,14 +345,13 @@ func TestClusterObservedAndRemoved(t *testing.T) {
 		Tenant: s.Tenant, Cluster: "east", ClusterID: s.ClusterID, State: "Connected",
 		KubernetesVersion: "v1.34.4", HolderEpoch: 1,
 	}
-	subject := protocol.ClusterReportSubject(s.Tenant, s.ClusterID)
 	for range 3 {
 		report.Reported = time.Now()
-		e.publish(subject, report)
+		e.reportCluster(report)
 	}
 	e.recorded(events.KindCluster, "cluster.registered.v1", "cluster.observed.v1 Connected")
 	report.State, report.Reason, report.Message = "Unreachable", "ConnectionRefused", "dial tcp: refused"
-	e.publish(subject, report)
+	e.reportCluster(report)
 	e.recorded(events.KindCluster, "cluster.registered.v1", "cluster.observed.v1 Connected",
 		"cluster.observed.v1 Unreachable ConnectionRefused")
 	var message string

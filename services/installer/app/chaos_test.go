@@ -8,25 +8,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // actor plays the executor of one scope: it does what PLANS says and reports, and never forgets.
 type actor struct {
-	e       *env
-	r       *rand.Rand
-	scope   protocol.Scope
-	plans   map[string]*protocol.PlanReport
-	csvs    map[string]*protocol.CSVReport
-	reports []protocol.ScopeReport // all that it ever said
-	clock   time.Time
+	e     *env
+	r     *rand.Rand
+	scope protocol.Scope
+	plans map[string]*protocol.PlanReport
+	csvs  map[string]*protocol.CSVReport
+	last  protocol.ScopeReport
+	said  []*nats.Msg // all that it ever said
 }
 
 func newActor(e *env, r *rand.Rand, s protocol.Scope) *actor {
 	return &actor{
 		e: e, r: r, scope: s, plans: map[string]*protocol.PlanReport{},
-		csvs: map[string]*protocol.CSVReport{}, clock: time.Now().UTC(),
+		csvs: map[string]*protocol.CSVReport{},
 	}
 }
 
@@ -38,8 +40,8 @@ func (a *actor) turn() {
 			a.step(p)
 		}
 	}
-	a.clock = a.clock.Add(time.Second)
-	report := protocol.ScopeReport{Epoch: 1, Reported: a.clock}
+	// Its clock jumps about, which changes nothing.
+	report := protocol.ScopeReport{Reported: time.Now().Add(time.Duration(a.r.IntN(2000)-1000) * time.Hour)}
 	for _, id := range sorted(a.plans) {
 		report.Plans = append(report.Plans, *a.plans[id])
 	}
@@ -48,17 +50,19 @@ func (a *actor) turn() {
 		c.History = slices.Clone(c.History)
 		report.CSVs = append(report.CSVs, c)
 	}
-	a.reports = append(a.reports, report)
+	a.last = report
+	m := a.e.signed(a.scope, report)
+	a.said = append(a.said, m)
 	switch a.r.IntN(6) {
 	case 0: // lost
 	case 1:
-		a.e.report(a.scope, report)
-		a.e.report(a.scope, report)
+		a.e.send(m)
+		a.e.send(m)
 	case 2:
-		a.e.report(a.scope, report)
-		a.e.report(a.scope, a.reports[a.r.IntN(len(a.reports))])
+		a.e.send(m)
+		a.e.send(a.said[a.r.IntN(len(a.said))])
 	default:
-		a.e.report(a.scope, report)
+		a.e.send(m)
 	}
 }
 
@@ -145,7 +149,7 @@ func TestEverythingReachesItsEndOnce(t *testing.T) {
 		}
 	}
 	for _, a := range actors { // executors repeat what they know
-		e.report(a.scope, a.reports[len(a.reports)-1])
+		e.report(a.scope, a.last)
 	}
 	e.settled(clusters * plansEach)
 }

@@ -34,6 +34,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/app"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
+	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 )
 
 // patience bounds every wait of these tests.
@@ -50,6 +52,7 @@ type env struct {
 	key      keys.Accepted
 	private  ed25519.PrivateKey
 	pools    map[events.Writer]*pg.Pool
+	holders  map[string]holding // that the test plays, by cluster id
 	stop     func()
 }
 
@@ -62,7 +65,7 @@ func setup(t *testing.T) *env {
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
 	e := &env{
 		t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key,
-		pools: map[events.Writer]*pg.Pool{},
+		pools: map[events.Writer]*pg.Pool{}, holders: map[string]holding{},
 	}
 	e.key = keys.Accept(key.Public().(ed25519.PublicKey))
 	for _, w := range []events.Writer{events.Gateway, events.Resolver, events.Installer, events.Indexer} {
@@ -247,30 +250,77 @@ func (e *env) planned(s protocol.Scope, ids ...string) protocol.ScopePlans {
 	return p
 }
 
-// report writes a report as an executor does.
-func (e *env) report(s protocol.Scope, r protocol.ScopeReport) {
-	e.t.Helper()
-	r.Scope = s
-	if r.Reported.IsZero() {
-		r.Reported = time.Now().UTC()
-	}
-	if r.Epoch == 0 {
-		r.Epoch = 1
-	}
-	e.publish(protocol.ScopeReportSubject(s), r)
+// holding is the hold of a cluster that the test plays.
+type holding struct {
+	*protocol.Session
+	epoch int64
 }
 
-func (e *env) publish(subject string, v any) {
+// holder is who holds a cluster, at first in epoch 1.
+func (e *env) holder(clusterID string) holding {
 	e.t.Helper()
-	body, err := json.Marshal(v)
+	if h, ok := e.holders[clusterID]; ok {
+		return h
+	}
+	return e.takeOver(clusterID, 1)
+}
+
+// takeOver has another executor hold a cluster from now on.
+func (e *env) takeOver(clusterID string, epoch int64) holding {
+	e.t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	h := holding{protocol.NewSession(uuid.NewString(), key), epoch}
+	e.holders[clusterID] = h
+	registry := holds.Registry{Pool: e.pools[events.Installer], Log: bustest.Log(e.t)}
+	e.eventually("the cluster is known", func() bool {
+		_, err := registry.Register(e.t.Context(), protocol.Hold{
+			Tenant: events.DefaultTenant, ClusterID: clusterID, Epoch: epoch, Holder: "test", Session: h.ID(),
+			PublicKey: h.PublicKey(),
+		})
+		return err == nil
+	})
+	return h
+}
+
+// report writes a report as an executor does.
+func (e *env) report(s protocol.Scope, r protocol.ScopeReport) {
+	e.t.Helper()
+	e.send(e.signed(s, r))
+}
+
+// signed is the message of a report.
+func (e *env) signed(s protocol.Scope, r protocol.ScopeReport) *nats.Msg {
+	e.t.Helper()
+	own := e.holder(s.ClusterID)
+	r.Scope, r.Epoch, r.Session, r.Sequence = s, own.epoch, own.ID(), own.Next()
+	body, err := json.Marshal(r)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return hubclient.SignedReport(protocol.ScopeReportSubject(s), body, own.Session)
+}
+
+// reportCluster writes a report about a cluster as a whole.
+func (e *env) reportCluster(r protocol.ClusterReport) {
+	e.t.Helper()
+	own := e.holder(r.ClusterID)
+	r.HolderEpoch, r.Session, r.Sequence = own.epoch, own.ID(), own.Next()
+	body, err := json.Marshal(r)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.send(hubclient.SignedReport(protocol.ClusterReportSubject(r.Tenant, r.ClusterID), body, own.Session))
+}
+
+func (e *env) send(m *nats.Msg) {
+	e.t.Helper()
 	e.eventually("report taken", func() bool {
 		ctx, cancel := context.WithTimeout(e.t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := e.nats.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body},
-			jetstream.WithRetryAttempts(0))
+		_, err := e.nats.Bus.JetStream().PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		return err == nil
 	})
 }

@@ -39,6 +39,7 @@ type Config struct {
 	// Holder names the process slot: unique among all that live at a time, and best the same after a
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string
+	Holds  Holds
 	Now    func() time.Time
 	Log    *slog.Logger
 
@@ -93,11 +94,11 @@ func (c Config) check() error {
 	missing := map[string]bool{
 		"Tenant": c.Tenant == "", "Cluster": c.Cluster == "", "ClusterID": c.ClusterID == "", "Holder": c.Holder == "",
 		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": c.GrantKey.Empty(),
-		"Now": c.Now == nil, "Log": c.Log == nil,
+		"Holds": c.Holds == nil, "Now": c.Now == nil, "Log": c.Log == nil,
 	}
 	for _, field := range []string{
-		"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Now",
-		"Log",
+		"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Holds",
+		"Now", "Log",
 	} {
 		if missing[field] {
 			return errs.New(errs.Invalid, "executor of cluster %q: %s is missing", c.Cluster, field)
@@ -113,7 +114,8 @@ type Executor struct {
 	contents *hubclient.Contents
 	inbox    *hubclient.Inbox
 	reporter *hubclient.Reporter
-	standby  atomic.Bool // somebody else held the cluster when we asked last
+	session  *protocol.Session // signs what this executor says, from its start to its end
+	standby  atomic.Bool       // somebody else held the cluster when we asked last
 	points   failure.Points
 	held     atomic.Int64 // our last epoch: who held the cluster speaks for it until another one does
 }
@@ -126,9 +128,14 @@ func New(cfg Config) (*Executor, error) {
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Rendering = cmp.Or(cfg.Rendering, render.Known)
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
-	h := hubclient.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey)
+	own, err := NewSession()
+	if err != nil {
+		return nil, err
+	}
+	h := hubclient.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey, own)
 	return &Executor{
-		cfg: cfg, points: cfg.Hook, hub: h, contents: hubclient.NewContents(h), inbox: hubclient.NewInbox(),
+		cfg: cfg, points: cfg.Hook, hub: h, session: own, contents: hubclient.NewContents(h),
+		inbox:    hubclient.NewInbox(),
 		reporter: hubclient.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
 	}, nil
 }
@@ -142,6 +149,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer cancel()
 	running.Go(func() { e.keep(ctx, "listener", e.listen) })
 	running.Go(func() { e.keep(ctx, "reporter", e.reporter.Run) })
+	running.Go(func() { e.keep(ctx, "registration", e.keepRegistered) })
 
 	base, err := kube.NewBase(e.cfg.REST)
 	if err != nil {
@@ -196,6 +204,9 @@ func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease
 	epoch, err := lease.Acquire(ctx)
 	e.standby.Store(err == nil && epoch == 0)
 	if err != nil || epoch == 0 {
+		return false, err
+	}
+	if epoch, err = e.registerHold(ctx, lease, epoch); err != nil || epoch == 0 {
 		return false, err
 	}
 	e.held.Store(epoch)

@@ -37,94 +37,70 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestClassify: the rows of Holder.Classify. A cluster that was restored from a backup is believed again, and nobody
-// else who speaks in a lower epoch.
+// TestBudgetAfterTheClockWasSetBack: nothing waits until the clock is again where it was.
+func TestBudgetAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	a := record.RateLimit{Burst: 10, Every: 3 * time.Second}
+	b := record.Budget{Spent: 10, Since: start}.Refill(a, start.Add(-24*time.Hour))
+	if b.Remaining(a) != 0 {
+		t.Errorf("setting the clock back has given back %d", b.Remaining(a))
+	}
+	if got := b.Refill(a, start.Add(-24*time.Hour+6*time.Second)).Remaining(a); got != 2 {
+		t.Errorf("six seconds later %d are given back, want 2", got)
+	}
+}
+
+// TestClassify: the rows of Holder.Classify (DESIGN D7): who speaks for a cluster is who registered, and no report
+// makes anybody the holder.
 func TestClassify(t *testing.T) {
 	t.Parallel()
-	type report struct {
-		epoch  int64
-		second int
-		held   bool
-		speaks bool // the holder of the highest epoch was heard a moment ago
-	}
-	const other, holder, former, restored = record.SenderOther, record.SenderHolder, record.SenderFormer,
-		record.SenderRestored
+	const unregistered = record.SenderUnregistered
+	h := record.Holder{Epoch: 7, Session: "seven"}
 	for name, c := range map[string]struct {
-		reports []report
-		want    []record.Sender
+		claim  record.Claim
+		known  record.Known
+		speaks bool
+		want   record.Sender
 	}{
-		"the holder, and a newer one": {
-			[]report{{7, 0, true, true}, {8, 1, true, true}, {7, 2, true, true}},
-			[]record.Sender{holder, holder, other},
-		},
-		"restored": {
-			[]report{
-				{3, 0, true, false},
-				{3, 25, true, false},
-				{3, 50, true, false},
-				{3, 75, true, false},
-				{3, 100, true, false},
-				{3, 119, true, false},
-				{3, 120, true, false},
-				{3, 121, true, true},
-				{4, 122, true, true},
-				{7, -1, true, false},
-				{3, 123, true, true},
-			},
-			[]record.Sender{other, other, other, other, other, other, restored, holder, holder, former, other},
-		},
-		"restored, and begun anew meanwhile": {
-			[]report{
-				{3, 0, true, false},
-				{4, 25, true, false},
-				{4, 50, true, false},
-				{4, 75, true, false},
-				{4, 100, true, false},
-				{4, 125, true, false},
-			},
-			[]record.Sender{other, other, other, other, other, restored},
-		},
-		"a last value that is read again": {
-			[]report{{3, 0, true, false}, {3, 0, true, false}, {3, 0, true, false}},
-			[]record.Sender{other, other, other},
-		},
-		"with breaks": {[]report{
-			{3, 0, true, false},
-			{3, 31, true, false},
-			{3, 62, true, false},
-			{3, 93, true, false},
-			{3, 130, true, false},
-		}, []record.Sender{other, other, other, other, other}},
-		"beside the holder": {
-			[]report{
-				{3, 0, true, false},
-				{3, 25, true, false},
-				{3, 50, true, true},
-				{3, 75, true, false},
-				{3, 100, true, false},
-				{3, 125, true, false},
-			},
-			[]record.Sender{other, other, other, other, other, other},
-		},
-		"one who cannot reach the cluster": {
-			[]report{
-				{3, 0, false, false},
-				{3, 25, false, false},
-				{3, 50, false, false},
-				{3, 75, false, false},
-				{3, 100, false, false},
-				{3, 125, false, false},
-			},
-			[]record.Sender{other, other, other, other, other, other},
-		},
+		"the holder":              {record.Claim{7, "seven", 5}, record.Known{7, 4}, true, record.SenderHolder},
+		"the holder, once more":   {record.Claim{7, "seven", 5}, record.Known{7, 5}, true, record.SenderHolder},
+		"an old report of his":    {record.Claim{7, "seven", 3}, record.Known{7, 4}, true, record.SenderFormer},
+		"a huge epoch":            {record.Claim{1 << 62, "seven", 5}, record.Known{7, 4}, true, unregistered},
+		"of a session without":    {record.Claim{8, "other", 5}, record.Known{0, 0}, false, unregistered},
+		"below zero":              {record.Claim{-1, "seven", 5}, record.Known{7, 4}, false, unregistered},
+		"a former holder":         {record.Claim{6, "six", 900}, record.Known{6, 4}, false, record.SenderFormer},
+		"his epoch of before":     {record.Claim{6, "seven", 5}, record.Known{7, 4}, false, record.SenderFormer},
+		"another in the epoch":    {record.Claim{7, "other", 5}, record.Known{7, 0}, false, record.SenderFormer},
+		"who cannot reach it":     {record.Claim{0, "other", 5}, record.Known{0, 4}, true, record.SenderOther},
+		"and nobody else speaks":  {record.Claim{0, "other", 5}, record.Known{0, 4}, false, record.SenderHolder},
+		"and did so long ago":     {record.Claim{0, "other", 3}, record.Known{0, 4}, false, record.SenderFormer},
+		"the holder, from before": {record.Claim{0, "seven", 1}, record.Known{7, 4}, false, record.SenderFormer},
 	} {
-		h := record.Holder{Epoch: 7}
-		for i, r := range c.reports {
-			var got record.Sender
-			if h, got = h.Classify(r.epoch, start.Add(time.Duration(r.second)*time.Second), r.held,
-				r.speaks); got != c.want[i] {
-				t.Errorf("%s: report %d is heard as %d, want %d", name, i, got, c.want[i])
-			}
+		if got := h.Classify(c.claim, c.known, c.speaks); got != c.want {
+			t.Errorf("%s: heard as %d, want %d", name, got, c.want)
+		}
+	}
+	if got := (record.Holder{}).Classify(record.Claim{0, "s", 1}, record.Known{}, false); got != record.SenderHolder {
+		t.Errorf("of a cluster that nobody held yet: heard as %d", got)
+	}
+}
+
+// TestSpeaks: a clock of the database that jumps makes nobody speak for longer than HolderTimeout.
+func TestSpeaks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		heard  time.Duration // before now
+		speaks bool
+		ahead  bool
+	}{
+		"a moment ago":              {time.Second, true, false},
+		"long ago":                  {record.HolderTimeout, false, false},
+		"another machine's clock":   {-record.ClockTolerance, true, false},
+		"the clock was set back":    {-time.Hour, false, true},
+		"the clock was set forward": {time.Hour, false, false},
+	} {
+		if speaks, ahead := record.Speaks(start.Add(-c.heard), start); speaks != c.speaks || ahead != c.ahead {
+			t.Errorf("%s: speaks %v, ahead %v", name, speaks, ahead)
 		}
 	}
 }

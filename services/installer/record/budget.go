@@ -26,8 +26,12 @@ type Budget struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Refill credits the time that has passed until now.
+// Refill credits the time that has passed until now. Where a clock was set back nothing is credited, and nothing waits
+// until the clock is where it was.
 func (b Budget) Refill(a RateLimit, now time.Time) Budget {
+	if b.Since.Sub(now) > ClockTolerance {
+		b.Since = now
+	}
 	back := int(now.Sub(b.Since) / a.Every)
 	switch {
 	case b.Spent <= back || b.Spent == 0:

@@ -15,6 +15,11 @@ const (
 	ObserveLimit  = 10
 )
 
+// opens reports whether a new window begins: the last one is over, or lies in the future because a clock was set back.
+func opens(window time.Time, length time.Duration, now time.Time) bool {
+	return window.IsZero() || now.Sub(window) >= length || window.Sub(now) > ClockTolerance
+}
+
 // Cluster is what was recorded last of a cluster. Its zero value is nothing.
 type Cluster struct {
 	State             string    `json:"state,omitempty"`
@@ -32,8 +37,9 @@ type Cluster struct {
 func (s Cluster) Settled() bool { return !s.Withheld }
 
 // DecideCluster gives the event that a report adds, if any, and the state after it. What a report
-// leaves empty because the cluster could not be reached stays as it was recorded.
-func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Cluster) {
+// leaves empty because the cluster could not be reached stays as it was recorded. now is the recorder's clock: the
+// executor's may stand anywhere.
+func DecideCluster(s Cluster, r protocol.ClusterReport, now time.Time) ([]events.Payload, Cluster) {
 	o := events.ClusterObserved{
 		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),
@@ -56,8 +62,8 @@ func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Clust
 		s.Withheld = false
 		return nil, s
 	}
-	if s.Window.IsZero() || r.Reported.Sub(s.Window) >= ObserveWindow {
-		s.Window, s.Changes = r.Reported, 0
+	if opens(s.Window, ObserveWindow, now) {
+		s.Window, s.Changes = now, 0
 	}
 	if s.Changes >= ObserveLimit {
 		s.Withheld = true

@@ -46,8 +46,8 @@ type CSV struct {
 // Settled reports whether the same report need not be looked at again as time passes.
 func (s CSV) Settled() bool { return !s.Flapping && !s.Health.Behind }
 
-// DecideCSV gives the events that a report adds to the stream of one object, and the state after them. now is the time
-// of the report.
+// DecideCSV gives the events that a report adds to the stream of one object, and the state after them. now is the
+// recorder's clock.
 func DecideCSV(s CSV, scope protocol.Scope, r protocol.CSVReport, now time.Time) ([]events.Payload, CSV) {
 	if s.Removed {
 		return nil, s

@@ -25,7 +25,7 @@ func (g Group) Settled() bool { return !g.Withheld }
 
 // DecideGroup gives the event that a report adds, if any, and the state after it (R-OG §7.1, R-OG-20). Namespaces whose
 // labels change often could make many: they are bounded like the observations of a cluster.
-func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.Payload, Group) {
+func DecideGroup(g Group, r protocol.GroupReport, now time.Time) ([]events.Payload, Group) {
 	o := events.OperatorGroupObserved{
 		Targets: set(r.Targets), ProvidedAPIs: set(r.ProvidedAPIs),
 		Conditions: codes(r.Conditions),
@@ -35,8 +35,8 @@ func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.
 		g.Withheld = false
 		return nil, g
 	}
-	if g.Window.IsZero() || reported.Sub(g.Window) >= ObserveWindow {
-		g.Window, g.Changes = reported, 0
+	if opens(g.Window, ObserveWindow, now) {
+		g.Window, g.Changes = now, 0
 	}
 	if g.Changes >= ObserveLimit {
 		g.Withheld = true

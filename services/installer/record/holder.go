@@ -3,72 +3,73 @@ package record
 import "time"
 
 const (
-	// HolderTimeout is for how long after a holder's report no other sender is accepted. Executors repeat their reports
-	// every 15 seconds; one repetition may be lost.
+	// HolderTimeout is for how long after a holder's report no other session is accepted. Executors repeat their
+	// reports every 15 seconds; one repetition may be lost.
 	HolderTimeout = 30 * time.Second
-	// EpochResetAfter is for how long a sender of a lower epoch has to report without a gap, and the holder of the
-	// highest epoch not at all, until the lower one is accepted. That is so after the cluster's etcd was restored from
-	// a backup: the lease and the fence are restored, too, and epochs begin again below those that were seen. A holder
-	// that was merely paused learns within seconds that it was replaced, and stops reporting.
-	EpochResetAfter = 2 * time.Minute
+	// ClockTolerance is how far ahead of the database's clock a time may be that the database itself wrote: after a
+	// fail-over another machine's clock counts. What lies further ahead was written before the clock was set back: it
+	// counts as long ago.
+	ClockTolerance = 5 * time.Second
 )
 
-// Holder is the holder of a cluster's lease, as far as its reports show.
+// Holder is the hold that is registered of a cluster. Its zero value is none.
 type Holder struct {
-	Epoch int64 // the highest seen since the last reset
-	Reset EpochReset
+	Epoch   int64
+	Session string
 }
 
-// EpochReset tracks whether epochs began again at a lower number.
-type EpochReset struct {
-	// Epoch is a lower one that reports, with the times of its first and last report.
-	Epoch int64     `json:"epoch,omitempty"`
-	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
-	// Since is the first report after the last reset: reports made before belong to the time before it.
-	Since time.Time `json:"begun,omitzero"`
+// Claim is what a report says of its sender.
+type Claim struct {
+	Epoch    int64
+	Session  string // by which the report is signed
+	Sequence int64
+}
+
+// Known is what is known of the session of a report.
+type Known struct {
+	Epoch    int64 // that it registered last, 0 for none
+	Sequence int64 // of its last report that was taken; 0 where the report has an order of its own
 }
 
 // Sender classifies who sent a report.
 type Sender int
 
-// Reports of the holder are recorded. Those of another sender are ignored now, those of a former holder for ever. Those
-// of a restored holder are recorded, and its epoch becomes the highest.
+// Reports of the holder are recorded. Those of another sender are ignored now, those of a former holder, and those that
+// were overtaken, for ever. One of an epoch that the session never registered is refused.
 const (
 	SenderHolder Sender = iota
 	SenderOther
 	SenderFormer
-	SenderRestored
+	SenderUnregistered
 )
 
-// Classify decides who sent a report. held is set for reports about a cluster by an executor that can reach it; alive
-// while the holder of the highest epoch reported within HolderTimeout.
+// Classify decides who sent a report. speaks is set while the holder was heard within HolderTimeout.
 //
-//	made before the last reset of epochs                   SenderFormer
-//	of the highest epoch, or a higher one                  SenderHolder
-//	lower, while the highest is alive, or not held         SenderOther
-//	lower, without a gap for EpochResetAfter               SenderRestored: its epoch is the highest from now on
-//	lower, not for so long                                 SenderOther
-func (h Holder) Classify(epoch int64, reported time.Time, held, alive bool) (Holder, Sender) {
-	b := &h.Reset
+//	an epoch above what its session registered             SenderUnregistered
+//	older than what was taken of its session               SenderFormer
+//	of the hold that is registered                         SenderHolder
+//	without an epoch, while the holder speaks              SenderOther: who cannot reach the cluster may be the only one
+//	without an epoch, else                                 SenderHolder
+//	of another epoch or session                            SenderFormer
+func (h Holder) Classify(c Claim, k Known, speaks bool) Sender {
 	switch {
-	case reported.Before(b.Since):
-		return h, SenderFormer
-	case epoch >= h.Epoch:
-		h.Epoch = epoch
-		b.Epoch = 0
-		return h, SenderHolder
-	case alive:
-		b.Epoch = 0
-		return h, SenderOther
-	case !held || b.Epoch != 0 && !reported.After(b.Last):
-		return h, SenderOther // the same report, read again
-	case b.Epoch == 0 || epoch < b.Epoch || reported.Sub(b.Last) > HolderTimeout:
-		b.First = reported
+	case c.Epoch < 0 || c.Epoch > k.Epoch:
+		return SenderUnregistered
+	case c.Sequence < k.Sequence:
+		return SenderFormer
+	case c.Epoch == 0 && speaks:
+		return SenderOther
+	case c.Epoch == 0, c.Epoch == h.Epoch && c.Session == h.Session:
+		return SenderHolder
 	}
-	b.Epoch, b.Last = epoch, reported
-	if b.Last.Sub(b.First) < EpochResetAfter {
-		return h, SenderOther
+	return SenderFormer
+}
+
+// Speaks reports whether a holder that was heard at a time counts as heard of now; ahead is set where that time lies in
+// the future: the clock of the database was set back.
+func Speaks(heard, now time.Time) (speaks, ahead bool) {
+	if heard.After(now.Add(ClockTolerance)) {
+		return false, true
 	}
-	return Holder{Epoch: epoch, Reset: EpochReset{Since: b.First}}, SenderRestored
+	return now.Sub(heard) < HolderTimeout, false
 }

@@ -75,7 +75,7 @@ func DecideHealth(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]
 	}
 	d := decision{state: s, report: r}
 	n := &d.state.Health
-	if n.Window.IsZero() || now.Sub(n.Window) >= FlapWindow {
+	if opens(n.Window, FlapWindow, now) {
 		n.Window, n.Changes = now, 0
 	}
 	n.Behind = false

@@ -113,18 +113,17 @@ func TestStepLogDigestIsOfCanonicalBytes(t *testing.T) {
 // cluster.observed only when something changed, and not more often than the limit.
 func TestClusterReports(t *testing.T) {
 	t.Parallel()
-	r := protocol.ClusterReport{State: "Connected", KubernetesVersion: "v1.34.4", HolderEpoch: 3, Reported: start}
-	got, s := record.DecideCluster(record.Cluster{}, r)
+	r := protocol.ClusterReport{State: "Connected", KubernetesVersion: "v1.34.4", HolderEpoch: 3}
+	got, s := record.DecideCluster(record.Cluster{}, r, start)
 	if len(got) != 1 {
 		t.Fatalf("recorded %v", got)
 	}
-	if got, _ := record.DecideCluster(s, r); len(got) != 0 {
+	if got, _ := record.DecideCluster(s, r, start); len(got) != 0 {
 		t.Errorf("the same again recorded %v", got)
 	}
 	got, s = record.DecideCluster(s, protocol.ClusterReport{
 		State: "Unreachable", Reason: "ConnectionRefused",
-		Reported: start,
-	})
+	}, start)
 	want := events.ClusterObserved{
 		State: "Unreachable", Reason: "ConnectionRefused", KubernetesVersion: "v1.34.4",
 		HolderEpoch: 3,
@@ -135,16 +134,26 @@ func TestClusterReports(t *testing.T) {
 	n := 0
 	for i := range 99 {
 		r.State = []string{"Connected", "Unreachable"}[i%2]
-		r.Reported = start.Add(time.Duration(i) * time.Second)
-		got, s = record.DecideCluster(s, r)
+		// The executor's clock jumps about: nothing hangs on it.
+		r.Reported = start.Add(time.Duration(i%3-1) * 1000 * time.Hour)
+		got, s = record.DecideCluster(s, r, start.Add(time.Duration(i)*time.Second))
 		n += len(got)
 	}
 	if n != record.ObserveLimit-2 || s.Settled() {
 		t.Errorf("%d recorded, settled %v", n, s.Settled())
 	}
-	r.State, r.Reported = "Connected", start.Add(record.ObserveWindow)
-	if got, s = record.DecideCluster(s, r); len(got) != 1 || !s.Settled() {
+	r.State = "Connected"
+	if got, s = record.DecideCluster(s, r, start.Add(record.ObserveWindow)); len(got) != 1 || !s.Settled() {
 		t.Errorf("at the end of the window recorded %v", got)
+	}
+	// The recorder's clock is set back by a day: the window that now lies in the future holds nothing up.
+	for i := range 2 * record.ObserveLimit {
+		r.State = []string{"Unreachable", "Connected"}[i%2]
+		_, s = record.DecideCluster(s, r, start.Add(record.ObserveWindow))
+	}
+	r.State = "Unauthorized"
+	if got, s = record.DecideCluster(s, r, start.Add(-24*time.Hour)); len(got) != 1 || !s.Settled() {
+		t.Errorf("after the clock was set back recorded %v", got)
 	}
 }
 
@@ -167,8 +176,8 @@ func TestTokenAuthReports(t *testing.T) {
 		var got []events.Payload
 		got, s = record.DecideCluster(s, protocol.ClusterReport{
 			State: "Connected", KubernetesVersion: "v1.34.4",
-			TokenAuth: c.found, Reported: start,
-		})
+			TokenAuth: c.found,
+		}, start)
 		want := []events.Payload{events.ClusterObserved{
 			State: "Connected", KubernetesVersion: "v1.34.4",
 			TokenAuth: c.mode,

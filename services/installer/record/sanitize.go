@@ -121,7 +121,7 @@ func Sanitize(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, erro
 		return bad
 	})
 	for i := range r.CSVs {
-		sanitizeCSV(&r.CSVs[i])
+		sanitizeCSV(&r.CSVs[i], now)
 	}
 	r.Plans = slices.Clone(r.Plans)
 	for i := range r.Plans {
@@ -145,7 +145,7 @@ func Sanitize(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, erro
 	return r, nil
 }
 
-func sanitizeCSV(c *protocol.CSVReport) {
+func sanitizeCSV(c *protocol.CSVReport, now time.Time) {
 	for _, code := range []*string{
 		&c.Package, &c.Version, &c.Content, &c.Plan, &c.RemovedReason, &c.Removal,
 		&c.TraceParent,
@@ -161,6 +161,7 @@ func sanitizeCSV(c *protocol.CSVReport) {
 	for i := range c.History {
 		t := &c.History[i]
 		t.Phase, t.Reason = truncate(t.Phase), truncate(t.Reason)
+		t.Time = ClampToNow(t.Time, now) // the window of the limit on phases must not lie in the future
 	}
 	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady),
 		func(n protocol.NotReady) bool { return !IsObjectName(n.Deployment) })
@@ -212,7 +213,7 @@ func SanitizeCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterRe
 }
 
 // ClampToNow returns the time of a report, or now where that is in the future: a rate limit must not depend on a clock
-// that the cluster may set. It keeps the order of reports.
+// that the cluster may set.
 func ClampToNow(reported, now time.Time) time.Time {
 	if reported.After(now) {
 		return now

@@ -2,6 +2,7 @@ package hubclient
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -203,7 +204,12 @@ func TestReportsAlwaysFit(t *testing.T) {
 	if _, err := b.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := New(b.JetStream(), "t", "c", keys.Accepted{})
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := protocol.NewSession("s", key)
+	h := New(b.JetStream(), "t", "c", keys.Accepted{}, own)
 	r := NewReporter(h, slog.New(slog.DiscardHandler), time.Hour, time.Now)
 	huge, small := large(25), large(1)
 	small.Scope.Namespace = "web"
@@ -226,6 +232,10 @@ func TestReportsAlwaysFit(t *testing.T) {
 		m, err := stream.GetLastMsgForSubject(t.Context(), protocol.ScopeReportSubject(want.Scope))
 		if err != nil {
 			t.Fatalf("the report of %s: %v", want.Scope.Namespace, err)
+		}
+		if err := protocol.VerifyReport(m.Subject, m.Data, m.Header.Get(protocol.HeaderReportSignature),
+			own.PublicKey()); err != nil || m.Header.Get(protocol.HeaderSession) != "s" {
+			t.Errorf("the report of %s is not signed: %v", want.Scope.Namespace, err)
 		}
 		var got protocol.ScopeReport
 		if err := json.Unmarshal(m.Data, &got); err != nil {

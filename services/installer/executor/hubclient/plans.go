@@ -27,11 +27,13 @@ type Hub struct {
 	tenant  string
 	cluster string // id
 	key     keys.Accepted
+	session *protocol.Session
 }
 
-// New returns the hub's adapter for a cluster. Only messages that are signed with a key that is accepted are read.
-func New(js jetstream.JetStream, tenant, clusterID string, key keys.Accepted) *Hub {
-	return &Hub{js: js, tenant: tenant, cluster: clusterID, key: key}
+// New returns the hub's adapter for a cluster. Only messages that are signed with a key that is accepted are read; what
+// is written the session signs.
+func New(js jetstream.JetStream, tenant, clusterID string, key keys.Accepted, session *protocol.Session) *Hub {
+	return &Hub{js: js, tenant: tenant, cluster: clusterID, key: key, session: session}
 }
 
 // Plans reads what is wanted of every scope of the cluster now. A stream that is missing is

@@ -13,11 +13,13 @@ import (
 
 // ReportScope writes what is known of a scope as the last value of its subject.
 func (h *Hub) ReportScope(ctx context.Context, r protocol.ScopeReport) error {
+	r.Session, r.Sequence = h.session.ID(), h.session.Next()
 	return h.publish(ctx, protocol.ScopeReportSubject(r.Scope), r)
 }
 
 // ReportCluster writes what is known of the cluster.
 func (h *Hub) ReportCluster(ctx context.Context, r protocol.ClusterReport) error {
+	r.Session, r.Sequence = h.session.ID(), h.session.Next()
 	return h.publish(ctx, protocol.ClusterReportSubject(h.tenant, h.cluster), r)
 }
 
@@ -26,11 +28,20 @@ func (h *Hub) publish(ctx context.Context, subject string, v any) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode report")
 	}
-	_, err = h.js.Publish(ctx, subject, data)
+	_, err = h.js.PublishMsg(ctx, SignedReport(subject, data, h.session))
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return errs.New(errs.TooLarge, "the report has %d bytes, a message takes %d", len(data), h.maxMessage())
 	}
 	return away(err, protocol.StreamReports)
+}
+
+// SignedReport is the message of a report that a session signs.
+func SignedReport(subject string, data []byte, by *protocol.Session) *nats.Msg {
+	m := nats.NewMsg(subject)
+	m.Data = data
+	m.Header.Set(protocol.HeaderSession, by.ID())
+	m.Header.Set(protocol.HeaderReportSignature, by.SignReport(subject, data))
+	return m
 }
 
 // maxMessage is how many bytes the server takes in one message, NATS' default before it was ever reached.

@@ -85,6 +85,25 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
+// Raise gives the lease that is held an epoch above a number, and returns it; 0 where somebody else holds the lease by
+// now. The hub knew of a higher epoch than the lease had: the cluster was restored from a backup, and epochs must not
+// begin again.
+func (l *Lease) Raise(ctx context.Context, above int64) (int64, error) {
+	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read the lease: %w", err)
+	}
+	epoch, err := epochOf(lease)
+	if err != nil {
+		return 0, err
+	}
+	if holderOf(lease) != l.holder || epoch != l.epoch {
+		l.epoch = 0
+		return 0, nil
+	}
+	return l.take(ctx, lease, max(epoch, above)+1)
+}
+
 func (l *Lease) create(ctx context.Context, epoch int64) (int64, error) {
 	l.tried = true
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName, Labels: ownLabels()}}

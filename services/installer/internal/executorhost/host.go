@@ -50,6 +50,10 @@ type Config struct {
 	Execute func(ctx context.Context, t Target) error
 	// Release releases a cluster that was removed, after Execute has ended. It may be left out.
 	Release func(ctx context.Context, t Target) error
+	// Register registers the session of this host, which reports kubeconfigs that cannot be used; its epoch is 0.
+	Register func(ctx context.Context, h protocol.Hold) (epoch int64, err error)
+	// Session signs these reports.
+	Session *protocol.Session
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -272,20 +276,34 @@ func (h *Host) reportUnusable(ctx context.Context, s stored, key [sha256.Size]by
 	if !again {
 		h.c.Log.ErrorContext(ctx, "a kubeconfig cannot be used", "cluster", s.name, "error", err)
 	}
-	body, encErr := json.Marshal(protocol.ClusterReport{
+	if err := h.report(ctx, protocol.ClusterReport{
 		Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, State: "Unauthorized", Reason: "CredentialUnusable",
-		Message: err.Error(), Reported: h.c.Now().UTC(),
-	})
-	if encErr != nil {
-		h.c.Log.ErrorContext(ctx, "cannot encode a report", "error", encErr)
-		return
+		Message: err.Error(), Reported: h.c.Now().UTC(), Session: h.c.Session.ID(), Sequence: h.c.Session.Next(),
+	}); err != nil {
+		h.c.Log.DebugContext(ctx, "cannot report; it will be repeated", "cluster", s.name, "error", err)
 	}
+}
+
+// report registers the host's session for a cluster, and publishes what the host says of it. Both may be repeated.
+func (h *Host) report(ctx context.Context, r protocol.ClusterReport) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	m := &nats.Msg{Subject: protocol.ClusterReportSubject(s.tenant, s.id), Data: body}
-	if _, err := h.c.Bus.JetStream().PublishMsg(ctx, m); err != nil {
-		h.c.Log.DebugContext(ctx, "cannot publish a report; it will be repeated", "cluster", s.name, "error", err)
+	if _, err := h.c.Register(ctx, protocol.Hold{
+		Tenant: r.Tenant, ClusterID: r.ClusterID, Session: r.Session, Holder: "host",
+		PublicKey: h.c.Session.PublicKey(),
+	}); err != nil {
+		return err
 	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode a report")
+	}
+	m := nats.NewMsg(protocol.ClusterReportSubject(r.Tenant, r.ClusterID))
+	m.Data = body
+	m.Header.Set(protocol.HeaderSession, r.Session)
+	m.Header.Set(protocol.HeaderReportSignature, h.c.Session.SignReport(m.Subject, body))
+	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m)
+	return err
 }
 
 // stop ends an executor and returns it; nil where none ran.

@@ -3,6 +3,7 @@ package executorhost_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
+	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 )
 
 const patience = 60 * time.Second
@@ -47,8 +49,14 @@ func setup(t *testing.T) *env {
 		t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id,
 		told: make(chan string, 100), letGo: make(chan string, 100),
 	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
+		Session:  protocol.NewSession(uuid.NewString(), key),
+		Register: holds.Registry{Pool: e.own, Log: bustest.Log(t)}.Register,
 		Execute: func(ctx context.Context, tg executorhost.Target) error {
 			e.told <- "begin " + tg.Cluster + " " + tg.REST.BearerToken
 			<-ctx.Done()
@@ -270,6 +278,15 @@ func TestUnusableKubeconfigIsReported(t *testing.T) {
 			m, err := sub.NextMsg(patience)
 			if err != nil {
 				t.Fatal(err)
+			}
+			var own ed25519.PublicKey
+			if err := e.own.QueryRow(t.Context(), `select public_key from installer.holds where session = $1 and epoch = 0`,
+				m.Header.Get(protocol.HeaderSession)).Scan(&own); err != nil {
+				t.Fatalf("the session of the report is not registered: %v", err)
+			}
+			if err := protocol.VerifyReport(m.Subject, m.Data, m.Header.Get(protocol.HeaderReportSignature),
+				own); err != nil {
+				t.Error(err)
 			}
 			var r protocol.ClusterReport
 			if err := json.Unmarshal(m.Data, &r); err != nil {

@@ -307,7 +307,7 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 func (h *Hub) deleteRegistration(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		for _, table := range []string{
-			"published", "reports", "holders", "csv_lives", "observations",
+			"published", "reports", "holders", "holds", "csv_lives", "observations",
 			"group_observations", "leftovers", "operator_details", "clusters",
 		} {
 			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant,

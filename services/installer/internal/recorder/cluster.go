@@ -18,8 +18,9 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 	settled bool, err error,
 ) {
 	from := sender{
-		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch,
-		reported: report.Reported, held: report.State == stateHeld, seen: report.Seen, proof: report.Proof,
+		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, whole: true,
+		claim: record.Claim{Epoch: report.HolderEpoch, Session: report.Session, Sequence: report.Sequence},
+		seen:  report.Seen, proof: report.Proof,
 	}
 	if err := r.checkEpoch(ctx, from); err != nil {
 		return false, err
@@ -28,17 +29,9 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 		if err := checkRegistered(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
 			return err
 		}
-		heard, _, err := classifySender(ctx, tx, from)
-		switch {
-		case err != nil:
+		heard, _, err := r.classifySender(ctx, tx, from)
+		if err != nil || heard != record.SenderHolder {
 			return err
-		case heard == record.SenderRestored:
-			if err := r.resetAfterRestore(ctx, tx, from); err != nil {
-				return err
-			}
-		case heard != record.SenderHolder:
-			settled = heard == record.SenderFormer
-			return nil
 		}
 		var before record.Cluster
 		if _, err := tx.Exec(ctx, `insert into installer.observations (tenant, cluster_id, state) values ($1, $2, '{}')
@@ -51,7 +44,7 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 			report.Tenant, report.ClusterID).Scan(&before); err != nil {
 			return err
 		}
-		payloads, after := record.DecideCluster(before, report)
+		payloads, after := record.DecideCluster(before, report, r.c.Now())
 		settled = after.Settled()
 		if err := r.appendCluster(ctx, tx, report, payloads); err != nil {
 			return err

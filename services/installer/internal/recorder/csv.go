@@ -70,7 +70,7 @@ func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.
 	if err := r.endInstances(ctx, tx, scope, c.Name, others, "", ""); err != nil {
 		return false, err
 	}
-	payloads, next := record.DecideCSV(mine.state, scope, c, report.Reported)
+	payloads, next := record.DecideCSV(mine.state, scope, c, r.c.Now())
 	switch {
 	case anew && len(payloads) == 0 && !next.Exists:
 		return true, nil // of what adds nothing to the log nothing is kept

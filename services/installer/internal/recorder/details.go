@@ -31,7 +31,7 @@ func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.
 	if err != nil {
 		return nil, s, err
 	}
-	payloads, next, err := record.DecideHealth(s, c, settings.WithDefaults().Drift, report.Reported)
+	payloads, next, err := record.DecideHealth(s, c, settings.WithDefaults().Drift, r.c.Now())
 	if err != nil {
 		return nil, s, err
 	}

@@ -45,7 +45,7 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 		returning state`, s.Tenant, s.ClusterID, s.Namespace, head.ID.String()).Scan(&before); err != nil {
 		return false, err
 	}
-	payloads, after := record.DecideGroup(before, *g, report.Reported)
+	payloads, after := record.DecideGroup(before, *g, r.c.Now())
 	if err := r.append(ctx, tx, s.Tenant, head.ID, subject, head.Version, origin{}, payloads); err != nil {
 		return false, err
 	}

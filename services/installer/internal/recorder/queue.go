@@ -8,10 +8,19 @@ import (
 
 // item is one report on its way.
 type item struct {
-	subject string
-	data    []byte
-	tries   int
-	due     time.Time
+	Message
+	proven bool // its signature was checked already
+	tries  int
+	due    time.Time
+}
+
+// key is what the newest of is kept. A report that nobody has checked yet has a place of its own: whoever can write to
+// the bus must not push a holder's report out of the queue.
+func (it item) key() string {
+	if it.proven {
+		return it.Subject
+	}
+	return it.Subject + "\x00" + it.Session
 }
 
 // queue holds the newest report of each subject; a subject is worked on by one at a time, in the order of
@@ -24,6 +33,14 @@ type queue struct {
 	wake    chan struct{}
 }
 
+// logKey is what a problem is logged once of: of a report whose sender is not proved whatever comes on its subject.
+func (it item) logKey() string {
+	if it.proven {
+		return it.Subject
+	}
+	return it.Subject + " unproved"
+}
+
 func newQueue() *queue {
 	return &queue{waiting: map[string]item{}, busy: map[string]bool{}, wake: make(chan struct{}, workers)}
 }
@@ -33,20 +50,21 @@ func newQueue() *queue {
 const maxWaiting = 100_000
 
 // put takes a new report; an older one of the subject that still waits is replaced.
-func (q *queue) put(subject string, data []byte) { q.add(item{subject: subject, data: data}, true) }
+func (q *queue) put(it item) { q.add(it, true) }
 
 func (q *queue) add(it item, newest bool) {
 	q.mu.Lock()
-	_, there := q.waiting[it.subject]
+	key := it.key()
+	_, there := q.waiting[key]
 	if !there && len(q.waiting) >= maxWaiting {
 		q.mu.Unlock()
 		return // the next sweep finds it
 	}
 	if !there {
-		q.order = append(q.order, it.subject)
+		q.order = append(q.order, key)
 	}
 	if !there || newest {
-		q.waiting[it.subject] = it
+		q.waiting[key] = it
 	}
 	q.mu.Unlock()
 	q.signal()
@@ -74,7 +92,7 @@ func (q *queue) retry(it item) {
 // done frees the subject.
 func (q *queue) done(it item) {
 	q.mu.Lock()
-	delete(q.busy, it.subject)
+	delete(q.busy, it.Subject)
 	q.mu.Unlock()
 	q.signal()
 }
@@ -102,14 +120,14 @@ func (q *queue) take(ctx context.Context) (item, bool) {
 func (q *queue) next(now time.Time) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, subject := range q.order {
-		it := q.waiting[subject]
-		if q.busy[subject] || it.due.After(now) {
+	for i, key := range q.order {
+		it := q.waiting[key]
+		if q.busy[it.Subject] || it.due.After(now) {
 			continue
 		}
 		q.order = append(q.order[:i], q.order[i+1:]...)
-		delete(q.waiting, subject)
-		q.busy[subject] = true
+		delete(q.waiting, key)
+		q.busy[it.Subject] = true
 		return it, true
 	}
 	return item{}, false

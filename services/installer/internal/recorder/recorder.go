@@ -61,8 +61,9 @@ type Config struct {
 
 // Recorder appends the installer's facts.
 type Recorder struct {
-	c     Config
-	queue *queue
+	c       Config
+	queue   *queue
+	keyring *keyring
 
 	mu     sync.Mutex
 	done   map[string]digest.Digest // by subject: the last report that is wholly recorded
@@ -79,13 +80,16 @@ func New(c Config) *Recorder {
 		c.Log = slog.Default()
 	}
 	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
-	return &Recorder{c: c, queue: newQueue(), done: map[string]digest.Digest{}, logged: map[string]string{}}
+	return &Recorder{
+		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), done: map[string]digest.Digest{},
+		logged: map[string]string{},
+	}
 }
 
 // Run records until ctx ends; what is in a transaction then is finished.
 func (r *Recorder) Run(ctx context.Context) error {
 	sub, err := r.c.Bus.Conn().QueueSubscribe(protocol.SubjectReport+".>", group, func(m *nats.Msg) {
-		r.queue.put(m.Subject, m.Data)
+		r.take(messageOfBus(m.Subject, m.Header, m.Data))
 	})
 	if err != nil {
 		return errs.Wrap(errs.Unavailable, err, "listen for reports")
@@ -137,7 +141,7 @@ func (r *Recorder) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.queue.put(subject, m.Data)
+		r.take(messageOfBus(subject, m.Header, m.Data))
 	}
 	return nil
 }
@@ -149,8 +153,8 @@ func (r *Recorder) work(ctx context.Context) {
 			return
 		}
 		// What has begun is finished though ctx ends.
-		err := r.Record(context.WithoutCancel(ctx), it.subject, it.data)
-		r.logProblem(it.subject, err)
+		err := r.record(context.WithoutCancel(ctx), it)
+		r.logProblem(it.logKey(), err)
 		switch {
 		case err == nil:
 			r.queue.done(it)
@@ -178,7 +182,7 @@ func (r *Recorder) logProblem(subject string, err error) {
 	}
 	r.mu.Unlock()
 	if !same && text != "" {
-		r.c.Log.Warn("cannot record a report; trying again", "subject", subject, "error", text)
+		r.c.Log.Warn("cannot record a report", "of", subject, "error", text)
 	}
 }
 
@@ -192,46 +196,70 @@ func (r *Recorder) rememberLogged(key, text string) {
 
 // Record records one report. It may be called with the same report any number of times. A report that
 // cannot be read, or that is about something else than its subject names, is errs.Invalid; one of a cluster that
-// is not registered (yet) is errs.NotFound; one that claims a position that the hub never published is errs.Forbidden.
-func (r *Recorder) Record(ctx context.Context, subject string, data []byte) error {
-	data, err := record.SanitizeJSON(data)
+// is not registered (yet) is errs.NotFound; one that no registered session signed, or that claims an epoch that was
+// never registered, or a position that the hub never published, is errs.Forbidden.
+func (r *Recorder) Record(ctx context.Context, m Message) error {
+	return r.record(ctx, item{Message: m})
+}
+
+func (r *Recorder) record(ctx context.Context, it item) error {
+	if !it.proven {
+		if err := r.keyring.prove(ctx, it.Message); err != nil {
+			return err
+		}
+	}
+	data, err := record.SanitizeJSON(it.Data)
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(subject, "."+protocol.ClusterToken) {
-		var report protocol.ClusterReport
-		if err := json.Unmarshal(data, &report); err != nil {
-			return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
-		}
-		if protocol.ClusterReportSubject(report.Tenant, report.ClusterID) != subject {
-			return errs.New(errs.Invalid, "the report %s is about cluster %s", subject, report.ClusterID)
-		}
-		same := report
-		same.Reported = time.Time{}
-		report = record.SanitizeCluster(report, r.c.Now())
-		return r.skipUnchanged(subject, same,
-			func() error { return r.touchHolder(ctx, report) },
-			func(sum digest.Digest) (bool, error) { return r.recordCluster(ctx, report, sum) })
+	if strings.HasSuffix(it.Subject, "."+protocol.ClusterToken) {
+		return r.readCluster(ctx, it.Message, data)
 	}
+	return r.readScope(ctx, it.Message, data)
+}
+
+func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) error {
+	var report protocol.ClusterReport
+	if err := json.Unmarshal(data, &report); err != nil {
+		return errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
+	}
+	if protocol.ClusterReportSubject(report.Tenant, report.ClusterID) != m.Subject {
+		return errs.New(errs.Invalid, "the report %s is about cluster %s", m.Subject, report.ClusterID)
+	}
+	if report.Session != m.Session {
+		return errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
+	}
+	same := report
+	same.Reported, same.Sequence = time.Time{}, 0
+	report = record.SanitizeCluster(report, r.c.Now())
+	return r.skipUnchanged(m.Subject, same,
+		func() error { return touchHolder(ctx, r.c.Pool, report) },
+		func(sum digest.Digest) (bool, error) { return r.recordCluster(ctx, report, sum) })
+}
+
+func (r *Recorder) readScope(ctx context.Context, m Message, data []byte) error {
 	var report protocol.ScopeReport
 	if err := json.Unmarshal(data, &report); err != nil {
-		return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
+		return errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
 	}
-	if protocol.ScopeReportSubject(report.Scope) != subject {
-		return errs.New(errs.Invalid, "the report %s is about %s/%s", subject, report.Scope.ClusterID,
+	if protocol.ScopeReportSubject(report.Scope) != m.Subject {
+		return errs.New(errs.Invalid, "the report %s is about %s/%s", m.Subject, report.Scope.ClusterID,
 			report.Scope.Namespace)
 	}
+	if report.Session != m.Session {
+		return errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
+	}
 	if !record.IsObjectName(report.Scope.Namespace) {
-		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", subject,
+		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", m.Subject,
 			report.Scope.Namespace)
 	}
 	same := report
-	same.Reported = time.Time{}
+	same.Reported, same.Sequence = time.Time{}, 0
 	report, refused := record.Sanitize(report, r.c.Now())
 	if refused != nil {
 		r.logRefused(report.Scope, "names", refused)
 	}
-	return r.skipUnchanged(subject, same,
+	return r.skipUnchanged(m.Subject, same,
 		func() error { return nil }, // the cluster's own report shows that the holder is alive
 		func(sum digest.Digest) (bool, error) { return r.recordScope(ctx, report, sum) })
 }

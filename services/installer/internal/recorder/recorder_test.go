@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 )
 
@@ -33,6 +34,7 @@ type env struct {
 	log      *eventlog.Log
 	recorder *recorder.Recorder
 	scope    protocol.Scope
+	sessions map[int64]*protocol.Session // by the epoch that each registered
 }
 
 func setup(t *testing.T) *env {
@@ -51,7 +53,7 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e := &env{
-		t: t, db: d, own: own, log: eventlog.New(own),
+		t: t, db: d, own: own, log: eventlog.New(own), sessions: map[int64]*protocol.Session{},
 		scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"},
 	}
 	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential)
@@ -70,15 +72,75 @@ func (e *env) exec(sql string, args ...any) {
 	}
 }
 
-func (e *env) record(subject string, report any) {
+// session is the one that registered an epoch; it does so when it is asked for first.
+func (e *env) session(epoch int64) *protocol.Session {
 	e.t.Helper()
-	data, err := json.Marshal(report)
-	if err == nil {
-		err = e.recorder.Record(e.t.Context(), subject, data)
+	if s := e.sessions[epoch]; s != nil {
+		return s
 	}
+	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	s := protocol.NewSession(uuid.NewString(), key)
+	e.sessions[epoch] = s
+	e.register(s, epoch, false)
+	return s
+}
+
+// register registers a session in an epoch, as the host of executors does.
+func (e *env) register(s *protocol.Session, epoch int64, restored bool) {
+	e.t.Helper()
+	got, err := holds.Registry{Pool: e.own, Log: bustest.Log(e.t)}.Register(e.t.Context(), protocol.Hold{
+		Tenant: e.scope.Tenant, ClusterID: e.scope.ClusterID, Epoch: epoch, Holder: "test", Session: s.ID(),
+		PublicKey: s.PublicKey(), Restored: restored,
+	})
+	if err != nil || epoch > 0 && got != epoch {
+		e.t.Fatalf("epoch %d is registered as %d: %v", epoch, got, err)
+	}
+}
+
+// signed is a report as its session sends it.
+func (e *env) signed(subject string, data []byte, by *protocol.Session) recorder.Message {
+	return recorder.Message{Subject: subject, Session: by.ID(), Signature: by.SignReport(subject, data), Data: data}
+}
+
+// message is a report as the session of its epoch sends it.
+func (e *env) message(subject string, report any) recorder.Message {
+	e.t.Helper()
+	var by *protocol.Session
+	switch r := report.(type) {
+	case protocol.ScopeReport:
+		by = e.session(r.Epoch)
+		r.Session, r.Sequence = by.ID(), by.Next()
+		report = r
+	case protocol.ClusterReport:
+		by = e.session(r.HolderEpoch)
+		r.Session, r.Sequence = by.ID(), by.Next()
+		report = r
+	default:
+		e.t.Fatalf("%T is no report", report)
+	}
+	data, err := json.Marshal(report)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return e.signed(subject, data, by)
+}
+
+func (e *env) record(subject string, report any) {
+	e.t.Helper()
+	if err := e.recorder.Record(e.t.Context(), e.message(subject, report)); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// replaced is a report in which a text takes the place of a slot.
+func (e *env) replaced(subject string, report any, slot, text string) recorder.Message {
+	e.t.Helper()
+	m := e.message(subject, report)
+	by := e.session(1)
+	return e.signed(subject, []byte(strings.ReplaceAll(string(m.Data), slot, text)), by)
 }
 
 // csvs records a report about CSVs by a holder.
@@ -333,15 +395,11 @@ func TestRequirementsAreRows(t *testing.T) {
 	} {
 		r := pending("u1", "")
 		r.Requirements = json.RawMessage(`"SLOT"`)
-		data, err := json.Marshal(protocol.ScopeReport{
+		m := e.replaced(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
 			Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(),
 			CSVs: []protocol.CSVReport{r},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope),
-			[]byte(strings.Replace(string(data), `"SLOT"`, raw, 1))); err != nil {
+		}, `"SLOT"`, raw)
+		if err := e.recorder.Record(t.Context(), m); err != nil {
 			t.Errorf("%q: %v", raw, err)
 		}
 		kept := e.text(`select coalesce(requirements::text, '') from installer.operator_details`)

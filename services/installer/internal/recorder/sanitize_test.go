@@ -86,13 +86,9 @@ func TestNothingHoldsUpAReport(t *testing.T) {
 			},
 		},
 	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
 	hostile := `a\u0000b\ud800c` + "\xff\xc3" + `\\u0000`
-	if err := e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope),
-		[]byte(strings.ReplaceAll(string(data), slot, hostile))); err != nil {
+	if err := e.recorder.Record(t.Context(),
+		e.replaced(protocol.ScopeReportSubject(e.scope), r, slot, hostile)); err != nil {
 		t.Fatal(err)
 	}
 	e.facts(events.KindCSV, "east/ns/tide.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1")
@@ -105,11 +101,8 @@ func TestNothingHoldsUpAReport(t *testing.T) {
 		Tenant: e.scope.Tenant, Cluster: "east", ClusterID: e.scope.ClusterID,
 		State: "Connected", Reason: slot, Message: slot, KubernetesVersion: slot, TokenAuth: slot, HolderEpoch: 1,
 	}
-	if data, err = json.Marshal(cluster); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.recorder.Record(t.Context(), protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID),
-		[]byte(strings.ReplaceAll(string(data), slot, hostile))); err != nil {
+	if err := e.recorder.Record(t.Context(), e.replaced(
+		protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), cluster, slot, hostile)); err != nil {
 		t.Fatal(err)
 	}
 	e.facts(events.KindCluster, "east", "cluster.registered.v1", "cluster.observed.v1 Connected")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -32,9 +31,8 @@ func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport,
 		return false, err
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		l, final, err := r.admit(ctx, tx, report)
+		l, err := r.admit(ctx, tx, report)
 		if err != nil || l == nil {
-			settled = final
 			return err
 		}
 		if settled, err = r.recordParts(ctx, l, report); err != nil {
@@ -47,7 +45,7 @@ func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport,
 		if err := l.saveBudget(ctx, report.Scope); err != nil {
 			return err
 		}
-		return saveScope(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
+		return saveScope(ctx, tx, report, sum)
 	})
 	return settled, pg.Err(err)
 }
@@ -75,8 +73,8 @@ func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protoco
 func senderOf(report protocol.ScopeReport) sender {
 	s := report.Scope
 	return sender{
-		tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, reported: report.Reported,
-		seen: report.Seen, proof: report.Proof,
+		tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, seen: report.Seen, proof: report.Proof,
+		claim: record.Claim{Epoch: report.Epoch, Session: report.Session, Sequence: report.Sequence},
 	}
 }
 
@@ -84,51 +82,49 @@ func senderOf(report protocol.ScopeReport) sender {
 const maxScopes = 10_000
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
-// holder, and not an older one of its reports; else the ledger is nil. final: what it says will not be admitted later
-// either.
+// holder, and not an older one of its reports; else the ledger is nil.
 func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (
-	l *reportTx, final bool, err error,
+	l *reportTx, err error,
 ) {
 	s := report.Scope
 	if err := checkRegistered(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	heard, cluster, err := classifySender(ctx, tx, senderOf(report))
+	heard, cluster, err := r.classifySender(ctx, tx, senderOf(report))
 	if err != nil || heard != record.SenderHolder {
-		return nil, heard == record.SenderFormer, err
+		return nil, err
 	}
 	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
 		select $1, $2, $3, 0, '-infinity', ''
 		where not exists (select from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3)
 		  and (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) < $4
 		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxScopes); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	var older bool
 	var scope record.Budget
-	err = tx.QueryRow(ctx, `select epoch = $4 and reported > $5, budget from installer.reports
+	err = tx.QueryRow(ctx, `select session is not distinct from $4::uuid and sequence > $5, budget from installer.reports
 		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
-		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older, &scope)
+		s.Tenant, s.ClusterID, s.Namespace, report.Session, report.Sequence).Scan(&older, &scope)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, false, errs.New(errs.TooLarge,
+		return nil, errs.New(errs.TooLarge,
 			"cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes,
 			s.Namespace)
 	}
 	if err != nil || older {
-		return nil, false, err // the same may come again with a later time, and counts then
+		return nil, err // the same may come again with a higher number, and counts then
 	}
 	now := r.c.Now()
 	l = &reportTx{Tx: tx, scope: scope.Refill(r.c.Scope, now), cluster: cluster.Refill(r.c.Cluster, now)}
 	l.left = min(l.scope.Remaining(r.c.Scope), l.cluster.Remaining(r.c.Cluster))
-	return l, false, nil
+	return l, nil
 }
 
 // saveScope stores which report was recorded last. One of epoch 0 does not replace a holder's.
-func saveScope(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time,
-	sum digest.Digest,
-) error {
-	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
-		where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
+func saveScope(ctx context.Context, tx pgx.Tx, r protocol.ScopeReport, sum digest.Digest) error {
+	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6, session = $7,
+		sequence = $8 where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`,
+		r.Scope.Tenant, r.Scope.ClusterID, r.Scope.Namespace, r.Epoch, r.Reported, string(sum), r.Session, r.Sequence)
 	return err
 }
 

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,9 +15,8 @@ import (
 // sender is who a report comes from, and what it has acted on.
 type sender struct {
 	tenant, cluster, id string
-	epoch               int64 // of the holder
-	reported            time.Time
-	held                bool // it can reach the cluster
+	claim               record.Claim
+	whole               bool // the report is about the cluster as a whole: these have one order within a session
 	seen                events.Position
 	proof               []byte
 }
@@ -41,8 +39,7 @@ func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 		if err := checkRegistered(ctx, tx, s.tenant, s.id, s.cluster); err != nil {
 			return err
 		}
-		s.held = false // whether epochs went back is decided where the report is recorded
-		heard, _, err := classifySender(ctx, tx, s)
+		heard, _, err := r.classifySender(ctx, tx, s)
 		holds = heard == record.SenderHolder
 		return err
 	})

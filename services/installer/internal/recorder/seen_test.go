@@ -3,7 +3,6 @@ package recorder_test
 import (
 	"crypto/ed25519"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -22,11 +21,7 @@ func (e *env) claim(epoch int64, seen events.Position, proof []byte) error {
 		Scope: e.scope, Epoch: epoch, Seen: seen, Proof: proof, Reported: time.Now().UTC(),
 		CSVs: []protocol.CSVReport{pending("u1", "")},
 	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return e.recorder.Record(e.t.Context(), protocol.ScopeReportSubject(r.Scope), data)
+	return e.recorder.Record(e.t.Context(), e.message(protocol.ScopeReportSubject(r.Scope), r))
 }
 
 func (e *env) stopped() bool {
@@ -93,6 +88,7 @@ func TestSeenIsProved(t *testing.T) {
 	t.Run("not the holder", func(t *testing.T) {
 		t.Parallel()
 		e := setup(t)
+		e.session(6)
 		e.observed(7, "Connected")
 		if err := e.claim(6, seen, of(e)); err != nil || e.stopped() {
 			t.Errorf("recorded %v, effects are stopped by a holder that was replaced", err)
@@ -101,8 +97,9 @@ func TestSeenIsProved(t *testing.T) {
 	t.Run("not registered", func(t *testing.T) {
 		t.Parallel()
 		e := setup(t)
+		e.session(1)
 		e.scope.ClusterID = uuid.NewString()
-		if err := e.claim(1, seen, of(e)); !errs.Is(err, errs.NotFound) || e.stopped() {
+		if err := e.claim(1, seen, of(e)); !errs.Is(err, errs.Forbidden) || e.stopped() {
 			t.Errorf("recorded %v, effects are stopped by a cluster that nobody knows", err)
 		}
 	})
