@@ -1928,12 +1928,27 @@ CREATE TABLE installer.holders (
     epoch bigint NOT NULL,
     heard timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     budget jsonb DEFAULT '{}'::jsonb NOT NULL,
-    back jsonb DEFAULT '{}'::jsonb NOT NULL
+    session uuid
 );
 
 ALTER TABLE installer.holders OWNER TO chandler_owner;
 
-COMMENT ON TABLE installer.holders IS 'who holds each cluster, as far as reports tell';
+COMMENT ON TABLE installer.holders IS 'who holds each cluster, as registered';
+
+CREATE TABLE installer.holds (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    session uuid NOT NULL,
+    epoch bigint NOT NULL,
+    holder text NOT NULL,
+    public_key bytea NOT NULL,
+    sequence bigint DEFAULT 0 NOT NULL,
+    registered timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE installer.holds OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.holds IS 'sessions of executors, with their keys';
 
 CREATE TABLE installer.leftovers (
     tenant text NOT NULL,
@@ -2084,7 +2099,9 @@ CREATE TABLE installer.reports (
     epoch bigint NOT NULL,
     reported timestamp with time zone NOT NULL,
     digest text NOT NULL,
-    budget jsonb DEFAULT '{}'::jsonb NOT NULL
+    budget jsonb DEFAULT '{}'::jsonb NOT NULL,
+    session uuid,
+    sequence bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE installer.reports OWNER TO chandler_owner;
@@ -2885,6 +2902,9 @@ ALTER TABLE ONLY installer.group_observations
 ALTER TABLE ONLY installer.holders
     ADD CONSTRAINT holders_pkey PRIMARY KEY (tenant, cluster_id);
 
+ALTER TABLE ONLY installer.holds
+    ADD CONSTRAINT holds_pkey PRIMARY KEY (tenant, cluster_id, session);
+
 ALTER TABLE ONLY installer.leftovers
     ADD CONSTRAINT leftovers_pkey PRIMARY KEY (tenant, cluster_id, namespace, csv);
 
@@ -3304,6 +3324,8 @@ ALTER TABLE installer.group_observations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.holders ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.holds ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.leftovers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.messages ENABLE ROW LEVEL SECURITY;
@@ -3345,6 +3367,8 @@ CREATE POLICY tenant ON installer.drifts USING (((current_setting('chandler.tena
 CREATE POLICY tenant ON installer.group_observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.holders USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.holds USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.leftovers USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3804,6 +3828,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.drifts TO chandler
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.group_observations TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.holders TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.holds TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.leftovers TO chandler_installer;
 

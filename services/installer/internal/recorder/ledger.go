@@ -44,11 +44,7 @@ func (l *reportTx) withinBudget(payloads []events.Payload) []events.Payload {
 func (r *Recorder) logWithheld(s protocol.Scope) {
 	const text = "the reports exceed their rate limit; the rest is recorded later, as it is then"
 	key := s.ClusterID + "/" + s.Namespace + "/budget"
-	r.mu.Lock()
-	same := r.logged[key] == text
-	r.rememberLogged(key, text)
-	r.mu.Unlock()
-	if !same {
+	if r.logged.isNew(key, text) {
 		r.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", r.c.Scope.Burst, "ofTheCluster",
 			r.c.Cluster.Burst)
 	}

@@ -106,11 +106,7 @@ func fold(recs []eventlog.Recorded) (installplan.State, error) {
 // logRefused logs an impossible part of a report once.
 func (r *Recorder) logRefused(scope protocol.Scope, what string, err error) {
 	key := strings.Join([]string{scope.ClusterID, scope.Namespace, what}, "/")
-	r.mu.Lock()
-	same := r.logged[key] == err.Error()
-	r.rememberLogged(key, err.Error())
-	r.mu.Unlock()
-	if !same {
+	if r.logged.isNew(key, err.Error()) {
 		r.c.Log.Error("a part of a report is impossible and is not recorded",
 			"cluster", scope.Cluster, "namespace", scope.Namespace, "of", what, "error", err)
 	}

@@ -64,11 +64,11 @@ type Recorder struct {
 	c       Config
 	queue   *queue
 	keyring *keyring
+	logged  once
 
-	mu     sync.Mutex
-	done   map[string]digest.Digest // by subject: the last report that is wholly recorded
-	logged map[string]string        // what was logged last about a subject, so that it is logged once
-	head   events.Position          // of the log, as far as known
+	mu   sync.Mutex
+	done map[string]digest.Digest // by subject: the last report that is wholly recorded
+	head events.Position          // of the log, as far as known
 }
 
 // New returns a recorder.
@@ -82,7 +82,6 @@ func New(c Config) *Recorder {
 	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
 	return &Recorder{
 		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), done: map[string]digest.Digest{},
-		logged: map[string]string{},
 	}
 }
 
@@ -153,7 +152,11 @@ func (r *Recorder) work(ctx context.Context) {
 			return
 		}
 		// What has begun is finished though ctx ends.
-		err := r.record(context.WithoutCancel(ctx), it)
+		record := r.Record
+		if it.proven {
+			record = r.read
+		}
+		err := record(context.WithoutCancel(ctx), it.Message)
 		r.logProblem(it.logKey(), err)
 		switch {
 		case err == nil:
@@ -168,30 +171,41 @@ func (r *Recorder) work(ctx context.Context) {
 }
 
 // logProblem logs a problem with a report when it begins or changes.
-func (r *Recorder) logProblem(subject string, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	r.mu.Lock()
-	same := r.logged[subject] == text
-	if text == "" {
-		delete(r.logged, subject)
-	} else {
-		r.rememberLogged(subject, text)
-	}
-	r.mu.Unlock()
-	if !same && text != "" {
-		r.c.Log.Warn("cannot record a report", "of", subject, "error", text)
+func (r *Recorder) logProblem(of string, err error) {
+	switch {
+	case err == nil:
+		r.logged.forget(of)
+	case r.logged.isNew(of, err.Error()):
+		r.c.Log.Warn("cannot record a report", "of", of, "error", err.Error())
 	}
 }
 
-// rememberLogged remembers what was logged; the lock is held. When there is too much of it, it is logged once more.
-func (r *Recorder) rememberLogged(key, text string) {
-	if _, there := r.logged[key]; !there && len(r.logged) >= maxLogged {
-		clear(r.logged)
+// once remembers what was logged, so that it is logged once. Its methods may be called side by side.
+type once struct {
+	mu   sync.Mutex
+	last map[string]string // by what it is about
+}
+
+// isNew reports whether a text is another one than the last about the same. When there is too much to remember, it is
+// logged once more.
+func (o *once) isNew(of, text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last, there := o.last[of]
+	if there && last == text {
+		return false
 	}
-	r.logged[key] = text
+	if !there && len(o.last) >= maxLogged || o.last == nil {
+		o.last = map[string]string{}
+	}
+	o.last[of] = text
+	return true
+}
+
+func (o *once) forget(of string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.last, of)
 }
 
 // Record records one report. It may be called with the same report any number of times. A report that
@@ -199,23 +213,22 @@ func (r *Recorder) rememberLogged(key, text string) {
 // is not registered (yet) is errs.NotFound; one that no registered session signed, or that claims an epoch that was
 // never registered, or a position that the hub never published, is errs.Forbidden.
 func (r *Recorder) Record(ctx context.Context, m Message) error {
-	return r.record(ctx, item{Message: m})
+	if err := r.keyring.prove(ctx, m); err != nil {
+		return err
+	}
+	return r.read(ctx, m)
 }
 
-func (r *Recorder) record(ctx context.Context, it item) error {
-	if !it.proven {
-		if err := r.keyring.prove(ctx, it.Message); err != nil {
-			return err
-		}
-	}
-	data, err := record.SanitizeJSON(it.Data)
+// read records a report whose sender is proved.
+func (r *Recorder) read(ctx context.Context, m Message) error {
+	data, err := record.SanitizeJSON(m.Data)
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(it.Subject, "."+protocol.ClusterToken) {
-		return r.readCluster(ctx, it.Message, data)
+	if strings.HasSuffix(m.Subject, "."+protocol.ClusterToken) {
+		return r.readCluster(ctx, m, data)
 	}
-	return r.readScope(ctx, it.Message, data)
+	return r.readScope(ctx, m, data)
 }
 
 func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) error {
