@@ -26,9 +26,15 @@ const (
 	// errorFirst and errorMax bound the pause after a transient failure; it doubles.
 	errorFirst = 100 * time.Millisecond
 	errorMax   = 5 * time.Second
-	// conflictTries is how often an event whose handler decided on a state that had moved on is tried
-	// before it counts as one that cannot be taken.
+	// conflictTries is how often an event whose handler decided on a state that had moved on, or whose statement was
+	// cancelled (by its timeout, or by a person), is tried before it counts as one that cannot be taken.
 	conflictTries = 5
+	// unavailableFor is how long the same event may find something unavailable while this database answers, before its
+	// stream is parked and the others go on: longer than a restart or a fail-over of whatever is away.
+	unavailableFor = 10 * time.Minute
+	// unreadyAfter is how long a consumer may fail before readiness says so: what passes by itself within a poll or
+	// two need not alarm anybody.
+	unreadyAfter = time.Minute
 )
 
 // Consumer folds the log into effects: each batch of events and the checkpoint behind it commit in one
@@ -48,8 +54,11 @@ type Consumer struct {
 	Batch int
 	// Handle makes the effects of one event inside tx, and nothing outside it: it may run more than once
 	// for the same event, its earlier effects rolled back. An error of kind errs.Unavailable is tried
-	// again for ever, one of kind errs.Conflict conflictTries times; any other parks the event's stream.
+	// again for Patience, one of kind errs.Conflict and a cancelled statement conflictTries times; any other, and an
+	// event whose bytes cannot be read, parks the event's stream.
 	Handle func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
+	// Patience is how long one event may find something unavailable before its stream is parked; 0 is unavailableFor.
+	Patience time.Duration
 	// Begin, where set, is called first in each transaction, behind the lock on the checkpoint; its error
 	// ends the transaction and is tried again.
 	Begin func(ctx context.Context, tx pgx.Tx) error
@@ -62,7 +71,7 @@ type Consumer struct {
 
 	mu     sync.Mutex
 	status Status
-	tries  map[events.Position]int
+	tries  map[events.Position]tried
 }
 
 // Status is the state of a consumer, for readiness and people.
@@ -74,6 +83,8 @@ type Status struct {
 	Stopped string
 	// Failing is the text of the last transient failure, until the next success.
 	Failing string
+	// FailingSince is when it began to fail; zero while it does not.
+	FailingSince time.Time
 	// Parked counts streams that wait because of an event that could not be taken.
 	Parked int
 }
@@ -85,13 +96,27 @@ func (c *Consumer) Status() Status {
 	return c.status
 }
 
-// Check is nil while the consumer makes progress; otherwise the error says what it cannot pass. Parked streams do not
-// make a service unready: everything else continues.
+// Check is nil while the consumer makes progress; otherwise the error says what it cannot pass, or what it has been
+// waiting for. Parked streams do not make a service unready: everything else continues. Note tells them.
 func (c *Consumer) Check(context.Context) error {
-	if s := c.Status(); s.Stopped != "" {
+	s := c.Status()
+	switch {
+	case s.Stopped != "":
 		return errs.New(errs.Unavailable, "consumer %s stopped at %s: %s", c.Name, s.Position, s.Stopped)
+	case s.Failing != "" && time.Since(s.FailingSince) > unreadyAfter:
+		return errs.New(errs.Unavailable, "consumer %s has been failing since %s: %s", c.Name,
+			s.FailingSince.UTC().Format(time.RFC3339), s.Failing)
 	}
 	return nil
+}
+
+// Note is one sentence about parked streams, for those who look at readiness; "" where there are none.
+func (c *Consumer) Note(ctx context.Context) string {
+	m, err := c.Measure(ctx)
+	if err != nil || m.Parked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d parked streams of consumer %s: chandler log parked lists them", m.Parked, c.Name)
 }
 
 // Run consumes until ctx ends, and returns nil then. What is in its transaction is finished first.
@@ -243,12 +268,12 @@ var errCareful = errors.New("take the batch event by event")
 func (c *Consumer) transaction(ctx context.Context, careful bool) (o outcome, err error) {
 	err = c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		o = outcome{}
-		at, held, err := c.lock(ctx, tx)
-		if err != nil || held {
-			o.held = held
+		l, err := c.lock(ctx, tx)
+		if err != nil || l.held {
+			o.held = l.held
 			return err
 		}
-		o.at = at
+		o.at = l.at
 		if c.Begin != nil {
 			if err := c.Begin(ctx, tx); err != nil {
 				return err
@@ -258,10 +283,15 @@ func (c *Consumer) transaction(ctx context.Context, careful bool) (o outcome, er
 		if err != nil {
 			return err
 		}
+		if l.skips {
+			if parked.skipped, err = c.skipped(ctx, tx, l.at); err != nil {
+				return err
+			}
+		}
 		if err := c.batch(ctx, tx, &o, parked, careful); err != nil {
 			return err
 		}
-		o.parked = len(parked)
+		o.parked = len(parked.streams)
 		if !o.moved {
 			return nil
 		}
@@ -271,23 +301,28 @@ func (c *Consumer) transaction(ctx context.Context, careful bool) (o outcome, er
 }
 
 // batch reads and handles the events behind o.at, and moves it.
-func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked map[string]bool, careful bool) error {
+func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked *parkedStreams, careful bool) error {
 	limit := c.Batch
 	if limit <= 0 {
 		limit = defaultBatch
 	}
-	recs, upTo, err := c.Log.ReadAfter(ctx, tx, o.at, c.Filter(), limit)
-	if _, unknown := errors.AsType[*events.UnknownTypeError](err); unknown {
-		o.stopped = err
-	} else if err != nil {
+	f := c.Filter()
+	f.Raw = true // an event that cannot be decoded is one event's fault, not the read's
+	recs, upTo, err := c.Log.ReadAfter(ctx, tx, o.at, f, limit)
+	if err != nil {
 		return err
 	}
 	before := o.at
 	for i := range recs {
-		if err := c.take(ctx, tx, &recs[i], parked, careful); err != nil {
-			if !careful {
-				return errCareful
-			}
+		err := c.take(ctx, tx, &recs[i], parked, careful)
+		if _, unknown := errors.AsType[*events.UnknownTypeError](err); unknown {
+			o.stopped, o.moved = err, before.Less(o.at)
+			return nil
+		}
+		if err != nil && !careful {
+			return errCareful
+		}
+		if err != nil {
 			o.failed, o.moved = err, before.Less(o.at)
 			return nil
 		}
@@ -297,7 +332,7 @@ func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked map[
 		o.at = upTo
 	}
 	o.moved = before.Less(o.at)
-	o.more = o.moved && o.stopped == nil
+	o.more = o.moved
 	return nil
 }
 
@@ -315,25 +350,34 @@ func (c *Consumer) kinds() []events.Kind {
 	return kinds
 }
 
-// lock makes the checkpoint where it is missing and locks it. held: another replica has it.
-func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (at events.Position, held bool, err error) {
-	const query = `select epoch, position from eventlog.checkpoints
-		where consumer = $1 and tenant = $2 for update skip locked`
+// locked is a checkpoint under its lock.
+type locked struct {
+	at    events.Position
+	held  bool // another replica has it
+	skips bool // a person has had the consumer go on without events that are ahead
+}
+
+// lock makes the checkpoint where it is missing and locks it.
+func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (l locked, err error) {
+	const query = `select epoch, position,
+		  exists (select from eventlog.skipped s where s.consumer = $1 and s.position > c.position)
+		from eventlog.checkpoints c where consumer = $1 and tenant = $2 for update skip locked`
 	for range 2 {
-		err = tx.QueryRow(ctx, query, c.Name, events.AllTenants).Scan(&at.Epoch, &at.N)
+		err = tx.QueryRow(ctx, query, c.Name, events.AllTenants).Scan(&l.at.Epoch, &l.at.N, &l.skips)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return at, false, pg.Err(err)
+			return l, pg.Err(err)
 		}
 		tag, err := tx.Exec(ctx, `insert into eventlog.checkpoints (consumer, tenant, epoch, position)
 			values ($1, $2, 1, 0) on conflict do nothing`, c.Name, events.AllTenants)
 		if err != nil {
-			return at, false, fmt.Errorf("make checkpoint of %s: %w", c.Name, pg.Err(err))
+			return l, fmt.Errorf("make checkpoint of %s: %w", c.Name, pg.Err(err))
 		}
 		if tag.RowsAffected() == 0 {
-			return at, true, nil
+			break
 		}
 	}
-	return at, true, nil
+	l.held = true
+	return l, nil
 }
 
 func (c *Consumer) save(ctx context.Context, tx pgx.Tx, at events.Position) error {

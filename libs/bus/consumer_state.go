@@ -3,9 +3,12 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
 // note keeps what a transaction came to.
@@ -41,6 +44,11 @@ func (c *Consumer) report(ctx context.Context, err error) {
 	c.mu.Lock()
 	was := c.status
 	c.status.Stopped, c.status.Failing = stopped, failing
+	if failing == "" {
+		c.status.FailingSince = time.Time{}
+	} else if c.status.FailingSince.IsZero() {
+		c.status.FailingSince = time.Now()
+	}
 	at := c.status.Position.String()
 	c.mu.Unlock()
 	log := c.logger().With("consumer", c.Name)
@@ -54,23 +62,61 @@ func (c *Consumer) report(ctx context.Context, err error) {
 	}
 }
 
-// transient reports whether trying the same event again can help.
+// Measured is where a consumer stands by what is stored, whichever replica works.
+type Measured struct {
+	Lag    int64 // positions that the log's head is ahead
+	Parked int64 // streams
+}
+
+// Measure reads where the consumer stands. What this process remembers says nothing where another replica works, or
+// where none does.
+func (c *Consumer) Measure(ctx context.Context) (m Measured, err error) {
+	err = c.Pool.QueryRow(ctx, `select greatest(0, s.position - coalesce((select position from eventlog.checkpoints
+		    where consumer = $1 and tenant = $2), 0)),
+		  (select count(distinct stream) from eventlog.parked where consumer = $1)
+		from eventlog.sequencer s`, c.Name, events.AllTenants).Scan(&m.Lag, &m.Parked)
+	if err != nil {
+		return m, fmt.Errorf("measure consumer %s: %w", c.Name, pg.Err(err))
+	}
+	return m, nil
+}
+
+// tried is how often, and since when, one event was tried in vain.
+type tried struct {
+	times int
+	since time.Time
+}
+
+// transient reports whether trying the same event again can help. What passes by itself gets a bounded time, so that
+// one event never holds up the others for ever: a part that is away, until the consumer's patience ends; a decision on
+// a state that had moved on, and a cancelled statement, a number of times. Where it is this database that is away,
+// parking fails as well, and is tried again with the event.
 func (c *Consumer) transient(err error, at events.Position) bool {
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errs.Is(err, errs.Unavailable):
-		return true
-	case !errs.Is(err, errs.Conflict):
+	cancelled := pg.Cancelled(err)
+	away := !cancelled && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errs.Is(err, errs.Unavailable))
+	if !away && !cancelled && !errs.Is(err, errs.Conflict) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tries == nil {
-		c.tries = map[events.Position]int{}
+	t, known := c.tries[at]
+	if !known {
+		t.since = time.Now()
+		c.tries = map[events.Position]tried{} // the consumer has come past all others
 	}
-	c.tries[at]++
-	if c.tries[at] < conflictTries {
+	t.times++
+	c.tries[at] = t
+	if away && time.Since(t.since) < c.patience() || !away && t.times < conflictTries {
 		return true
 	}
 	delete(c.tries, at)
 	return false
+}
+
+func (c *Consumer) patience() time.Duration {
+	if c.Patience > 0 {
+		return c.Patience
+	}
+	return unavailableFor
 }

@@ -87,7 +87,7 @@ func TestConsumerParksAStreamAndOthersGoOn(t *testing.T) {
 	}
 
 	fixed.Store(true)
-	if err := bus.RetryParked(t.Context(), e.pool, "c", bad.id.String()); err != nil {
+	if err := bus.RetryParked(t.Context(), e.pool, events.DefaultTenant, "c", bad.id.String()); err != nil {
 		t.Fatal(err)
 	}
 	e.eventually("the parked stream taken", func() bool { return len(e.effects("c")) == 7 })
@@ -95,14 +95,14 @@ func TestConsumerParksAStreamAndOthersGoOn(t *testing.T) {
 	bad.append(1)
 	e.eventually("the stream goes on", func() bool { return len(e.effects("c")) == 8 })
 	e.once("c")
-	if err := bus.RetryParked(t.Context(), e.pool, "c", ""); !errs.Is(err, errs.NotFound) {
+	if err := bus.RetryParked(t.Context(), e.pool, events.DefaultTenant, "c", ""); !errs.Is(err, errs.NotFound) {
 		t.Errorf("retry of nothing: %v", err)
 	}
 }
 
 func (e *env) parked(consumer string) []bus.Parked {
 	e.t.Helper()
-	list, err := bus.ListParked(e.t.Context(), e.pool, consumer)
+	list, err := bus.ListParked(e.t.Context(), e.pool, events.DefaultTenant, consumer)
 	if err != nil {
 		e.t.Fatal(err)
 	}

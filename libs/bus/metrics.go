@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -23,6 +24,9 @@ func counter(name, doc string) metric.Int64Counter {
 	return c
 }
 
+// measureTimeout bounds what a scrape waits for the table of checkpoints; scrapers give up after ten seconds.
+const measureTimeout = time.Second
+
 // observe shows the consumer's status as gauges until the returned function is called.
 func (c *Consumer) observe() func() {
 	m := otel.Meter(meterName)
@@ -39,11 +43,15 @@ func (c *Consumer) observe() func() {
 		}
 	}
 	who := metric.WithAttributes(attribute.String("consumer", c.Name))
-	reg, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := c.Status()
-		o.ObserveInt64(lag, s.Lag, who)
-		o.ObserveInt64(parked, int64(s.Parked), who)
-		o.ObserveInt64(stopped, boolGauge(s.Stopped != ""), who)
+	reg, err := m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		o.ObserveInt64(stopped, boolGauge(c.Status().Stopped != ""), who)
+		ctx, cancel := context.WithTimeout(ctx, measureTimeout)
+		defer cancel()
+		// A gauge that stands still says that all is well: where the table cannot be read there is none.
+		if now, err := c.Measure(ctx); err == nil {
+			o.ObserveInt64(lag, now.Lag, who)
+			o.ObserveInt64(parked, now.Parked, who)
+		}
 		return nil
 	}, lag, parked, stopped)
 	if err != nil {

@@ -38,7 +38,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := w.event()
+		r := w.event()
 		if err == nil {
 			err = r.decode()
 		}

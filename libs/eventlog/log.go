@@ -34,9 +34,16 @@ type Recorded struct {
 	Recorded time.Time // when it got its position; never before that of an earlier position
 	Bytes    []byte    // the envelope's JSON exactly as it was stored
 	Hash     digest.Digest
-	Payload  events.Payload // decoded data; nil where the filter asked for Raw
+	Payload  events.Payload // decoded data; nil where the reader asked for raw events
 	StreamID events.StreamID
+	// Broken says why the bytes are no envelope; then only what the columns of the row hold is filled in. Readers of raw
+	// events alone meet it: for the others it is an error.
+	Broken error
 }
+
+// Decode fills Payload. The error of a type unknown to this program is an *events.UnknownTypeError; any other says that
+// these bytes will never be read.
+func (r *Recorded) Decode() error { return r.decode() }
 
 // Appended says what Append did.
 type Appended struct {

@@ -28,7 +28,8 @@ type Filter struct {
 	Types   []events.Type
 	Stream  *events.StreamID
 	Subject string
-	// Raw leaves Payload nil, so that unknown types pass: for those that only hand events on.
+	// Raw leaves Payload nil, so that unknown types and broken bytes pass: for those that only hand events on, and those
+	// that decide about each event that cannot be read.
 	Raw bool
 }
 
@@ -87,6 +88,22 @@ from eventlog.read_stream($1, $2, $3, $4)`
 func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) (
 	[]Recorded, error,
 ) {
+	list, err := l.ReadStreamRaw(ctx, q, tenant, s, afterVersion)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if err := list[i].decode(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// ReadStreamRaw is ReadStream without decoding: who takes events one by one decides about one that cannot be read.
+func (l *Log) ReadStreamRaw(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) (
+	[]Recorded, error,
+) {
 	rows, err := q.Query(ctx, readStreamSQL, tenant, s.Key, s.Incarnation, afterVersion)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
@@ -96,15 +113,10 @@ func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s eve
 		if err := r.Scan(w.fields()...); err != nil {
 			return Recorded{}, err
 		}
-		return w.event()
+		return w.event(), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
-	}
-	for i := range list {
-		if err := list[i].decode(); err != nil {
-			return nil, err
-		}
 	}
 	return list, nil
 }
@@ -221,10 +233,7 @@ func collect(rows pgx.Rows, limit int) ([]Recorded, events.Position, error) {
 		if w.position.IsZero() {
 			break
 		}
-		e, err := w.event()
-		if err != nil {
-			return nil, head, err
-		}
+		e := w.event()
 		if list == nil {
 			list = make([]Recorded, 0, max(1, min(int64(limit), min(end.N, head.N)-w.position.N+1)))
 		}
@@ -267,7 +276,7 @@ func (w *row) fields() []any {
 
 // event reads the envelope. What filters and streams go by is taken from the columns, so that Verify
 // sees where they differ from the bytes.
-func (w *row) event() (Recorded, error) {
+func (w *row) event() Recorded {
 	e := Recorded{Position: w.position, Bytes: w.body, Hash: digest.FromSum(w.hash)}
 	e.StreamID = events.StreamID{Kind: events.Kind(w.kind), Key: w.key.Bytes, Incarnation: w.incarnation}
 	if w.recorded.Valid {
@@ -276,15 +285,19 @@ func (w *row) event() (Recorded, error) {
 	if !readEnvelope(w.body, &e.Envelope) {
 		e.Envelope = events.Envelope{}
 		if err := json.Unmarshal(w.body, &e.Envelope); err != nil {
-			return e, errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
+			e.Envelope = events.Envelope{}
+			e.Broken = errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
 		}
 	}
 	e.Tenant, e.Type, e.Version = w.tenant, events.Type(w.typ), w.version
-	return e, nil
+	return e
 }
 
 // decode fills Payload.
 func (r *Recorded) decode() error {
+	if r.Broken != nil {
+		return r.Broken
+	}
 	p, err := events.Decode(r.Envelope)
 	if err != nil {
 		return fmt.Errorf("event at %s of stream %s: %w", r.Position, r.StreamID, err)

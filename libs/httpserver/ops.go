@@ -14,6 +14,8 @@ const checkTimeout = 900 * time.Millisecond
 type Check struct {
 	Name  string
 	Check func(ctx context.Context) error
+	// Note, where set, is a sentence that people should see although the part can serve; "" for none.
+	Note func(ctx context.Context) string
 }
 
 // readiness is the answer of /readyz.
@@ -52,6 +54,10 @@ func runChecks(ctx context.Context, checks []Check) readiness {
 		if err := c.Check(ctx); err != nil {
 			state.Ready = false
 			state.Checks[c.Name] = err.Error()
+		} else if c.Note != nil {
+			if note := c.Note(ctx); note != "" {
+				state.Checks[c.Name] = "ok; " + note
+			}
 		}
 	}
 	return state

@@ -30,6 +30,16 @@ const (
 	CodeUnknownType = "CH006"
 )
 
+// codeCancelled is query_canceled: by statement_timeout, or by a person.
+const codeCancelled = "57014"
+
+// Cancelled reports whether the server ended a statement of its own accord, as by statement_timeout. That is no outage:
+// the same statement will take as long again.
+func Cancelled(err error) bool {
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && p.Code == codeCancelled
+}
+
 // Err gives an error of the driver its kind. Errors that have a kind already, that come from ctx, or
 // that are not the driver's stay as they are. nil stays nil.
 func Err(err error) error {
@@ -83,6 +93,8 @@ func kindOfCode(code string) errs.Kind {
 		return errs.Invalid
 	case "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
 		return errs.Unavailable
+	case codeCancelled: // its statement takes too long, or a person ended it: the database is there
+		return errs.Internal
 	case "28000", "28P01", "3D000": // credential refused, no such database
 		return errs.Unauthenticated
 	}

@@ -94,6 +94,9 @@ type Runner struct {
 	connected int64
 	begun     int64         // connections when the transaction began whose commit moves the checkpoint
 	changed   chan struct{} // closed and replaced when at moves
+	// prepared says that the tables hold what this version makes of the log; rebuilt is how far that has come before.
+	prepared bool
+	rebuilt  events.Position
 }
 
 // unknown is the number of connections of a position that does not hold.
@@ -127,8 +130,27 @@ func (r *Runner) Name() string { return r.p.Name }
 // Status says how far the projection is.
 func (r *Runner) Status() bus.Status { return r.consumer.Status() }
 
-// Check is nil unless the projection stopped at an event type unknown to this binary; for readiness.
-func (r *Runner) Check(ctx context.Context) error { return r.consumer.Check(ctx) }
+// Check is nil once the tables hold what this version makes of the log, and while it makes progress; for readiness.
+func (r *Runner) Check(ctx context.Context) error {
+	r.mu.Lock()
+	prepared, at := r.prepared, r.rebuilt
+	r.mu.Unlock()
+	if !prepared {
+		return errs.New(errs.Unavailable, "read model %s is being rebuilt for version %d, at position %s", r.p.Name,
+			r.p.Version, at)
+	}
+	return r.consumer.Check(ctx)
+}
+
+// reached notes how far a rebuild has come.
+func (r *Runner) reached(at events.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rebuilt = at
+}
+
+// Note is one sentence about parked streams; for readiness.
+func (r *Runner) Note(ctx context.Context) string { return r.consumer.Note(ctx) }
 
 // Run keeps the projection up to date until ctx ends, and returns nil then. The first start of a new
 // version rebuilds.
@@ -160,6 +182,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 			err = r.Rebuild(ctx)
 		}
 		if err == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.prepared = true
 			return nil
 		}
 		if ctx.Err() != nil {

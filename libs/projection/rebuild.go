@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
@@ -19,8 +21,9 @@ const rebuildBatch = 2000
 const beside = "pg_temp"
 
 // Rebuild folds the log from its beginning beside the live tables and puts the result in place. The live
-// projection goes on meanwhile, and is held up only by the last step. Any event that Apply cannot take
-// is an error that names it; the live tables then stay as they are.
+// projection goes on meanwhile, and is held up only by the last step. An event that Apply cannot take parks its stream,
+// as in the live projection. An error, as of an event type that is unknown to this program, leaves the live tables as
+// they are.
 func (r *Runner) Rebuild(ctx context.Context) error {
 	conn, err := r.d.Pool.Acquire(ctx)
 	if err != nil {
@@ -38,21 +41,21 @@ func (r *Runner) rebuildOn(ctx context.Context, conn *pgxpool.Conn) error {
 	if err := r.makeBeside(ctx, conn); err != nil {
 		return err
 	}
-	at := events.Position{Epoch: 1}
-	for {
-		var n int
+	side := r.p.tables(beside)
+	replay := r.consumer.Replay(func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+		return r.p.Apply(ctx, tx, side, e)
+	})
+	for moved := int64(1); moved > 0; {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
-			at, n, err = r.fold(ctx, tx, at)
+			moved, err = replay.Fold(ctx, tx, rebuildBatch)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			break
-		}
+		r.reached(replay.At())
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.swap(ctx, tx, at) })
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.swap(ctx, tx, replay) })
 }
 
 func (r *Runner) makeBeside(ctx context.Context, conn *pgxpool.Conn) error {
@@ -77,33 +80,15 @@ func (r *Runner) dropBeside(ctx context.Context, conn *pgxpool.Conn) {
 	}
 }
 
-// fold folds one batch beside; n is how many positions it moved.
-func (r *Runner) fold(ctx context.Context, tx pgx.Tx, at events.Position) (events.Position, int, error) {
-	recs, upTo, err := r.d.Log.ReadAfter(ctx, tx, at, r.consumer.Filter(), rebuildBatch)
-	if err != nil {
-		return at, 0, err
-	}
-	side := r.p.tables(beside)
-	for _, e := range recs {
-		if err := r.p.Apply(ctx, tx, side, e); err != nil {
-			return at, 0, fmt.Errorf("event %s (%s): %w", e.Position, e.Type, err)
-		}
-	}
-	if !at.Less(upTo) {
-		return at, 0, nil
-	}
-	return upTo, int(upTo.N - at.N), nil
-}
-
 // swap locks out the live projection, folds what came meanwhile and replaces the contents of the live
 // tables. Readers go on with the old contents until it commits.
-func (r *Runner) swap(ctx context.Context, tx pgx.Tx, at events.Position) error {
+func (r *Runner) swap(ctx context.Context, tx pgx.Tx, replay *bus.Replay) error {
 	if err := r.lockLive(ctx, tx); err != nil {
 		return err
 	}
-	for n := 1; n > 0; {
+	for moved := int64(1); moved > 0; {
 		var err error
-		if at, n, err = r.fold(ctx, tx, at); err != nil {
+		if moved, err = replay.Fold(ctx, tx, rebuildBatch); err != nil {
 			return err
 		}
 	}
@@ -117,12 +102,7 @@ func (r *Runner) swap(ctx context.Context, tx pgx.Tx, at events.Position) error 
 			return fmt.Errorf("fill %s: %w", t, err)
 		}
 	}
-	if _, err := tx.Exec(ctx, `delete from eventlog.parked where consumer = $1`, r.p.consumer()); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `update eventlog.checkpoints set epoch = $3, position = $4, updated = now()
-		where consumer = $1 and tenant = $2`, r.p.consumer(), events.AllTenants, at.Epoch, at.N)
-	return err
+	return replay.Finish(ctx, tx)
 }
 
 // lockLive waits for the transaction that the live projection has open, of this version and of older

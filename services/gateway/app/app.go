@@ -152,7 +152,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) checks() []httpserver.Check {
 	list := []httpserver.Check{a.PostgresCheck()}
 	for _, p := range a.projections {
-		list = append(list, httpserver.Check{Name: "projection " + p.Name(), Check: p.Check})
+		list = append(list, httpserver.Check{Name: "projection " + p.Name(), Check: p.Check, Note: p.Note})
 	}
 	return list
 }

@@ -100,6 +100,9 @@ const (
 	ActionShadow      = "shadow"
 	ActionTokenAdd    = "token.add"
 	ActionTokenRevoke = "token.revoke"
+	// ActionParkedRetry and ActionParkedSkip: somebody had parked events tried again, or skipped one.
+	ActionParkedRetry = "log.parked.retry"
+	ActionParkedSkip  = "log.parked.skip"
 )
 
 // Asked says who asked what and when.

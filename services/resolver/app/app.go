@@ -105,7 +105,7 @@ func (a *App) Run(ctx context.Context) error {
 	g := a.Group(
 		a.PostgresCheck(),
 		httpserver.Check{Name: "nats", Check: a.Bus.Check},
-		httpserver.Check{Name: "consumer", Check: a.consumer.Check},
+		httpserver.Check{Name: "consumer", Check: a.consumer.Check, Note: a.consumer.Note},
 	)
 	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.bringUpToDate) })
 	g.Add("consumer", a.consumer.Run)

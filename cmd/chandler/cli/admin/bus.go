@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
-	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -65,7 +64,7 @@ messages are lost.`,
 		},
 	}
 	connectionFlags(rebuild, &conn, true)
-	c.AddCommand(rebuild, parkedCommand(a), retryCommand(a))
+	c.AddCommand(rebuild)
 	return c
 }
 
@@ -108,100 +107,4 @@ func rebuild(ctx context.Context, a *command.Env, conn connections) (err error) 
 		return err
 	}
 	return a.Say("the streams are filled from the event log")
-}
-
-// parkedCommand shows what consumers could not take.
-func parkedCommand(a *command.Env) *cobra.Command {
-	var conn connections
-	o := printer.Output{}
-	c := &cobra.Command{
-		Use:   "parked [CONSUMER]",
-		Short: "List events that a consumer could not process",
-		Long: `Lists parked events: those that a consumer could not process, and the later events of the same streams, which wait
-behind them. They are retried with back-off; chandler bus retry does it at once.`,
-		Example: `  chandler bus parked
-  chandler bus parked gateway-clusters -o yaml`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onRecord(cmd.Context(), a, &conn, func(ctx context.Context, pool *pg.Pool) error {
-				return showParked(ctx, a, pool, &o, command.First(args))
-			})
-		},
-	}
-	connectionFlags(c, &conn, false)
-	o.Flags(c)
-	return c
-}
-
-// retryCommand has a parked stream tried again.
-func retryCommand(a *command.Env) *cobra.Command {
-	var conn connections
-	c := &cobra.Command{
-		Use:   "retry CONSUMER [STREAM]",
-		Short: "Retry parked events at once",
-		Long: `Makes a consumer retry the parked events of one of its streams, or of all, without waiting for the next retry.
-chandler bus parked lists consumers and streams.`,
-		Example: "  chandler bus retry gateway-clusters",
-		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onRecord(cmd.Context(), a, &conn, func(ctx context.Context, pool *pg.Pool) error {
-				if err := bus.RetryParked(ctx, pool, args[0], command.First(args[1:])); err != nil {
-					return err
-				}
-				return a.Say("%s retries its parked events", args[0])
-			})
-		},
-	}
-	connectionFlags(c, &conn, false)
-	return c
-}
-
-// onRecord does something with a connection to the database, for all tenants.
-func onRecord(ctx context.Context, a *command.Env, conn *connections, do func(context.Context, *pg.Pool) error) error {
-	if err := fill(a, conn, false); err != nil {
-		return err
-	}
-	pool, err := openDatabase(ctx, a, conn.database)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	return do(ctx, pool)
-}
-
-func showParked(ctx context.Context, a *command.Env, pool *pg.Pool, o *printer.Output, consumer string) error {
-	parked, err := bus.ListParked(ctx, pool, consumer)
-	if err != nil {
-		return err
-	}
-	if len(parked) == 0 && o.Format == "" {
-		return a.Say("no parked events")
-	}
-	items := make([]printer.Item, 0, len(parked))
-	for _, p := range parked {
-		retry := "behind another"
-		if p.Attempts > 0 {
-			retry = p.NextRetry.UTC().Format("15:04:05")
-		}
-		items = append(items, printer.Item{
-			Name: p.Stream,
-			Cells: []any{
-				p.Consumer, p.Stream, p.Version, string(p.Type), p.Attempts, retry,
-				printer.Age(a.Now(), p.Since), p.Reason,
-			},
-			Value: p,
-		})
-	}
-	return o.Write(a.Out, parkedColumns, items, false)
-}
-
-var parkedColumns = []printer.Column{
-	{Name: "CONSUMER"},
-	{Name: "STREAM"},
-	{Name: "VERSION"},
-	{Name: "TYPE"},
-	{Name: "ATTEMPTS"},
-	{Name: "NEXT"},
-	{Name: "AGE"},
-	{Name: "REASON"},
 }

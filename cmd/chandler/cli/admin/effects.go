@@ -34,13 +34,14 @@ effects resume continues the plans where they stopped.`,
 	return c
 }
 
-// LogCommand is the way on after a record that lost commits: the same as effects resume.
+// LogCommand is the way on after a record that lost commits, the same as effects resume, and for events that a consumer
+// could not take.
 func LogCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
-		Use: "log", Short: "Accept the event log after a restored backup", Args: cobra.NoArgs,
+		Use: "log", Short: "Accept the event log after a restored backup; parked events", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) },
 	}
-	c.AddCommand(resumeCommand(a, c.Name()))
+	c.AddCommand(resumeCommand(a, c.Name()), parkedCommand(a))
 	return c
 }
 

@@ -97,6 +97,7 @@ func New(d Deps) *API {
 		explanationHandlers{d}.register(a)
 		newEventHandlers(d).register(a)
 		tokenHandlers{d}.register(a)
+		parkedHandlers{d}.register(a)
 		ruleHandlers{}.register(a)
 		nameHandlers{d}.register(a)
 		a.tidy()

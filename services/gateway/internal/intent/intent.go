@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/parked"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/previews"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
@@ -60,6 +61,7 @@ type Services struct {
 	Effects        *effects.Service
 	Tokens         *tokens.Service
 	Audit          *audit.Service
+	Parked         *parked.Service
 }
 
 // New makes the services.
@@ -79,6 +81,7 @@ func New(d Deps) *Services {
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens},
 		Audit:          &audit.Service{Units: u},
+		Parked:         &parked.Service{Units: u},
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Key: d.HookKey, Catalogs: s.Catalogs, Slog: log}
 	s.Subscriptions = &subscriptions.Service{
