@@ -107,7 +107,8 @@ func TestPoisonIsParkedAndOthersGoOn(t *testing.T) {
 			t.Errorf("%s: behind it waits %+v with the bytes %q, %v", p.name, behind, body, err)
 		}
 	}
-	if note := c.Note(t.Context()); !strings.Contains(note, "9 parked streams of consumer c") || c.Check(t.Context()) != nil {
+	note := c.Note(t.Context())
+	if !strings.Contains(note, "9 parked streams of consumer c") || c.Check(t.Context()) != nil {
 		t.Errorf("readiness notes %q and says %v", note, c.Check(t.Context()))
 	}
 	if m, err := e.consumer("c", nil).Measure(t.Context()); err != nil || m.Parked != 9 || m.Lag != 0 {

@@ -14,8 +14,8 @@ import (
 )
 
 // Replay takes the log from its beginning for a consumer, beside the live one: what it makes goes to tables that nobody
-// reads yet. Like the live one it parks what cannot be taken, and goes on without what a person has skipped; both become
-// visible when Finish puts it in the place of the live one.
+// reads yet. Like the live one it parks what cannot be taken, and goes on without what a person has skipped; both show
+// when Finish puts it in the place of the live one.
 type Replay struct {
 	c       *Consumer
 	handle  Handler
@@ -33,7 +33,9 @@ type waitingEvent struct {
 
 // Replay begins at the beginning of the log; handle is what makes the effects beside.
 func (c *Consumer) Replay(handle Handler) *Replay {
-	return &Replay{c: c, handle: handle, at: events.Position{Epoch: 1}, parked: parkedStreams{streams: map[string]bool{}}}
+	return &Replay{
+		c: c, handle: handle, at: events.Position{Epoch: 1}, parked: parkedStreams{streams: map[string]bool{}},
+	}
 }
 
 // At is the position that the replay has reached.

@@ -36,8 +36,8 @@ type Recorded struct {
 	Hash     digest.Digest
 	Payload  events.Payload // decoded data; nil where the reader asked for raw events
 	StreamID events.StreamID
-	// Broken says why the bytes are no envelope; then only what the columns of the row hold is filled in. Readers of raw
-	// events alone meet it: for the others it is an error.
+	// Broken says why the bytes are no envelope; then only what the columns of the row hold is filled in. Only readers
+	// of raw events meet it: for the others it is an error.
 	Broken error
 }
 

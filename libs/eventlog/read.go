@@ -28,8 +28,8 @@ type Filter struct {
 	Types   []events.Type
 	Stream  *events.StreamID
 	Subject string
-	// Raw leaves Payload nil, so that unknown types and broken bytes pass: for those that only hand events on, and those
-	// that decide about each event that cannot be read.
+	// Raw leaves Payload nil, so that unknown types and broken bytes pass: for those that only hand events on, and
+	// those that decide about each event that cannot be read.
 	Raw bool
 }
 

@@ -314,8 +314,9 @@ func TestRebuildParks(t *testing.T) {
 	}
 	// What a person has skipped stays skipped in the next rebuild, and the rest of the stream is tried then.
 	for v := int64(1); v <= 3; v++ {
-		if err := bus.SkipParked(t.Context(), e.pool, events.DefaultTenant, list[0].Consumer, list[0].Stream, v, "person-1",
-			"the catalog is gone"); err != nil {
+		err := bus.SkipParked(t.Context(), e.pool, events.DefaultTenant, list[0].Consumer, list[0].Stream, v,
+			"person-1", "the catalog is gone")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -57,7 +57,9 @@ func TestParkedEventsAreShownAndSkipped(t *testing.T) {
 	if a := b.as(viewer.Secret, "POST", parkedPath+"/retry", retry); a.status != 403 {
 		t.Errorf("a viewer retries: %d", a.status)
 	}
-	skip := model.SkipParked{ParkedRef: model.ParkedRef{Consumer: p.Consumer, Stream: p.Stream, Version: 2}, Reason: "lost"}
+	skip := model.SkipParked{
+		ParkedRef: model.ParkedRef{Consumer: p.Consumer, Stream: p.Stream, Version: 2}, Reason: "lost",
+	}
 	if a := b.do("POST", parkedPath+"/skip", skip); a.status != 409 {
 		t.Errorf("skip of an event that is not parked: %d %s", a.status, a.body)
 	}

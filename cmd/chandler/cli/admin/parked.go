@@ -143,7 +143,8 @@ func parkedSkippedCommand(a *command.Env) *cobra.Command {
 					"Why", "Reason"),
 			}, list, err, func(p model.SkippedEvent) printer.Item {
 				return printer.Item{Name: p.Stream, Value: p, Cells: []any{
-					p.Consumer, p.Stream, p.Version, p.Type, p.SkippedBy, printer.Age(a.Now(), p.SkippedAt), p.Why, p.Reason,
+					p.Consumer, p.Stream, p.Version, p.Type, p.SkippedBy, printer.Age(a.Now(), p.SkippedAt), p.Why,
+					p.Reason,
 				}}
 			})
 		}),
