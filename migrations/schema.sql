@@ -253,6 +253,20 @@ end $$;
 
 ALTER FUNCTION eventlog.extend() OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.for_persons(p_tenant text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+  if not pg_has_role(session_user, 'chandler_gateway', 'MEMBER') then
+    raise exception 'role % may not decide about parked events: only the gateway may', session_user using errcode = 'CH003';
+  end if;
+  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', p_tenant) then
+    raise exception 'tenant % is not that of this session', p_tenant using errcode = 'CH003';
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.for_persons(p_tenant text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -427,6 +441,22 @@ end $$;
 
 ALTER FUNCTION eventlog.resume(p_epoch bigint, p_actor text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  n int;
+begin
+  perform eventlog.for_persons(p_tenant);
+  update eventlog.parked set next_retry = clock_timestamp()
+    where tenant = p_tenant and consumer = p_consumer and (p_stream = '' or stream = p_stream);
+  get diagnostics n = row_count;
+  return n;
+end $$;
+
+ALTER FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -532,6 +562,34 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.settle(s eventlog.sequencer) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.for_persons(p_tenant);
+  -- A consumer that tries the stream now has locked its rows, and may take the event after all.
+  perform from eventlog.parked p where p.tenant = p_tenant and p.consumer = p_consumer and p.stream = p_stream
+    order by version for update;
+  if p_version is distinct from (select min(p.version) from eventlog.parked p
+      where p.tenant = p_tenant and p.consumer = p_consumer and p.stream = p_stream) then
+    return false;
+  end if;
+  with gone as (delete from eventlog.parked p where p.tenant = p_tenant and p.consumer = p_consumer
+    and p.stream = p_stream and p.version = p_version returning p.*)
+  insert into eventlog.skipped (tenant, consumer, stream, version, epoch, position, type, body, failure, attempts, parked,
+      skipped, skipped_by, reason)
+    select tenant, consumer, stream, version, epoch, position, type, body, gone.reason, attempts, since,
+      clock_timestamp(), p_actor, p_reason from gone
+  on conflict (consumer, stream, version) do update set skipped = excluded.skipped, skipped_by = excluded.skipped_by,
+    reason = excluded.reason, failure = excluded.failure;
+  update eventlog.parked set next_retry = clock_timestamp()
+    where tenant = p_tenant and consumer = p_consumer and stream = p_stream;
+  return true;
+end $$;
+
+ALTER FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) OWNER TO chandler_owner;
 
 CREATE TABLE catalog.bundle_images (
     tenant text NOT NULL,
@@ -1340,12 +1398,15 @@ CREATE TABLE eventlog.parked (
     reason text NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     since timestamp with time zone DEFAULT now() NOT NULL,
-    next_retry timestamp with time zone DEFAULT now() NOT NULL
+    next_retry timestamp with time zone DEFAULT now() NOT NULL,
+    body bytea
 );
 
 ALTER TABLE eventlog.parked OWNER TO chandler_owner;
 
-COMMENT ON TABLE eventlog.parked IS 'events that a consumer could not take; retried, never skipped';
+COMMENT ON TABLE eventlog.parked IS 'events that a consumer could not take; retried, and skipped only by a person who gives a reason';
+
+COMMENT ON COLUMN eventlog.parked.body IS 'the bytes of an event that could not be taken; null for one that waits behind it';
 
 CREATE TABLE eventlog.partitions (
     first_position bigint NOT NULL,
@@ -1373,6 +1434,28 @@ CREATE TABLE eventlog.schema_migrations (
 );
 
 ALTER TABLE eventlog.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.skipped (
+    tenant text NOT NULL,
+    consumer text NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    type text NOT NULL,
+    body bytea,
+    failure text NOT NULL,
+    attempts integer NOT NULL,
+    parked timestamp with time zone NOT NULL,
+    skipped timestamp with time zone NOT NULL,
+    skipped_by text NOT NULL,
+    reason text NOT NULL,
+    CONSTRAINT skipped_reason_check CHECK ((reason <> ''::text))
+);
+
+ALTER TABLE eventlog.skipped OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.skipped IS 'events that a person has had a consumer go on without: who, when and why';
 
 CREATE TABLE eventlog.stops (
     epoch bigint NOT NULL,
@@ -1672,7 +1755,7 @@ CREATE TABLE gateway.read_audit (
     action text NOT NULL,
     about text NOT NULL,
     preview uuid,
-    CONSTRAINT read_audit_action_check CHECK ((action = ANY (ARRAY['preview'::text, 'preview.read'::text, 'preview.apply'::text, 'shadow'::text, 'token.add'::text, 'token.revoke'::text])))
+    CONSTRAINT read_audit_action_check CHECK ((action ~ '^[a-z]+([.][a-z]+)*$'::text))
 );
 
 ALTER TABLE gateway.read_audit OWNER TO chandler_owner;
@@ -2809,6 +2892,9 @@ ALTER TABLE ONLY eventlog.schema_migrations
 ALTER TABLE ONLY eventlog.sequencer
     ADD CONSTRAINT sequencer_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY eventlog.skipped
+    ADD CONSTRAINT skipped_pkey PRIMARY KEY (consumer, stream, version);
+
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_pkey PRIMARY KEY (epoch);
 
@@ -3222,6 +3308,8 @@ ALTER TABLE eventlog.events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.parked ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE eventlog.skipped ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE eventlog.stream_parts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
@@ -3233,6 +3321,8 @@ CREATE POLICY tenant ON eventlog.checkpoints USING (((current_setting('chandler.
 CREATE POLICY tenant ON eventlog.events USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON eventlog.parked USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.skipped USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON eventlog.stream_parts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3561,6 +3651,8 @@ GRANT ALL ON FUNCTION eventlog.extend() TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.extend() TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.extend() TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.for_persons(p_tenant text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_resolver;
@@ -3599,6 +3691,9 @@ GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_
 GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) TO chandler_gateway;
+
 REVOKE ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_resolver;
@@ -3611,6 +3706,9 @@ GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
 
@@ -3754,6 +3852,11 @@ GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.skipped TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.skipped TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.skipped TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.skipped TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.stops TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.stops TO chandler_resolver;
