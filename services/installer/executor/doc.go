@@ -16,7 +16,7 @@
 //
 // In the cluster: the PlanExecution of a plan or removal (its step log), the InstalledOperator (what is installed,
 // its phase and history; a ClusterServiceVersion is a copy of it, and uninstalls nothing when it is deleted), the
-// lease (the epoch) and the ConfigMap chandler-seen (the position of the record that was acted on). All are written
+// lease (the epoch) and the ConfigMaps chandler-seen-* (the position of the record that was acted on). All are written
 // by compare-and-set. What is in memory can be lost at any point. In the hub: what is wanted. A message about a
 // namespace that is older than what was acted on there is refused: it comes from a record that lost commits, and
 // must not drag the cluster back (DESIGN D1).

@@ -283,6 +283,11 @@ func (e *Executor) listen(ctx context.Context) {
 			for _, p := range plans {
 				e.inbox.Settle(p)
 			}
+			if missed == 0 {
+				for _, ns := range e.inbox.Keep(plans) {
+					e.reporter.Forget(ns)
+				}
+			}
 			e.inbox.Ready(missed)
 		}
 		pace.Sleep(ctx, wait)

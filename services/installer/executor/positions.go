@@ -9,29 +9,31 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
-// positions are those of the record that were acted on, by namespace. Its methods may be called side by side.
+// positions are those of the record that were acted on, by namespace, as the cluster keeps them. Its methods may be
+// called side by side, for one namespace one at a time.
 type positions struct {
-	mu    sync.Mutex
-	known map[string]kube.Seen
+	mu     sync.Mutex
+	stored map[string]kube.Seen
+	client seenClient
+}
+
+// seenClient keeps positions in the cluster.
+type seenClient interface {
+	SetSeen(ctx context.Context, namespace string, p kube.Seen) error
+	ForgetSeen(ctx context.Context, namespace string) error
 }
 
 func (p *positions) of(namespace string) kube.Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known[namespace]
-}
-
-func (p *positions) set(namespace string, s kube.Seen) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known[namespace] = s
+	return p.stored[namespace]
 }
 
 func (p *positions) highest() kube.Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var top kube.Seen
-	for s := range maps.Values(p.known) {
+	for s := range maps.Values(p.stored) {
 		if top.Less(s.Position) {
 			top = s
 		}
@@ -39,21 +41,36 @@ func (p *positions) highest() kube.Seen {
 	return top
 }
 
-// note compares the message with what was acted on, and writes its position down before anything is
-// done because of it. behind reports a record that has gone back.
-func (p *positions) note(ctx context.Context, client *kube.Epoch, plans protocol.ScopePlans) (behind bool, err error) {
+// note writes the position of a message down, before a plan or a removal begins because of it. What is begun already
+// goes on whatever the record says; so nothing else needs a write, and a message costs none.
+func (p *positions) note(ctx context.Context, plans protocol.ScopePlans) error {
 	ns := plans.Scope.Namespace
-	seen := p.of(ns)
-	if plans.Position.Less(seen.Position) {
-		return true, nil
-	}
-	if plans.Position == seen.Position || len(plans.Plans) == 0 && len(plans.Installed) == 0 && seen.IsZero() {
-		return false, nil // nothing new, or nothing here that could be acted on
+	if !p.of(ns).Less(plans.Position) {
+		return nil
 	}
 	next := kube.Seen{Position: plans.Position, Proof: plans.Proof}
-	if err := client.SetSeen(ctx, ns, next); err != nil {
-		return false, err
+	if err := p.client.SetSeen(ctx, ns, next); err != nil {
+		return err
 	}
-	p.set(ns, next)
-	return false, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stored[ns] = next
+	return nil
+}
+
+// forget drops what is kept of a namespace. After a crash before the answer it is dropped once more.
+func (p *positions) forget(ctx context.Context, namespace string) error {
+	p.mu.Lock()
+	_, there := p.stored[namespace]
+	p.mu.Unlock()
+	if !there {
+		return nil
+	}
+	if err := p.client.ForgetSeen(ctx, namespace); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.stored, namespace)
+	return nil
 }

@@ -59,7 +59,8 @@ func (s *session) newStages() stages {
 		Client: s.client, Log: s.cfg.Log, Now: s.cfg.Now, Points: s.points, Pause: timing.Pause, Contents: s.contents,
 		Rendering: s.cfg.Rendering,
 		Pace:      pace.New(timing.Backoff, timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(),
-		Rendered: scope.NewRenderedStates(), Parts: scope.NewParts(), Seen: s.positions.of, Stop: s.stopped,
+		Rendered: scope.NewRenderedStates(), Parts: scope.NewParts(), Seen: s.positions.of, Note: s.positions.note,
+		Stop:         s.stopped,
 		NoteOperator: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },
 	}
 	t.logs = steplog.New(steplog.Config{
@@ -118,11 +119,8 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	}
 	sc := s.scope(wanted)
 	defer sc.Slot.Release()
-	if sc.Snapshot.RecordBehind = behind; !behind {
-		if sc.Snapshot.RecordBehind, err = s.positions.note(ctx, s.client, wanted); err != nil {
-			return 0, err
-		}
-	}
+	// A record that is behind what was acted on here has lost commits.
+	sc.Snapshot.RecordBehind = behind || wanted.Position.Less(s.positions.of(namespace).Position)
 	if err := s.logs.In(sc).Read(ctx); err != nil {
 		return 0, err
 	}
@@ -133,6 +131,11 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	}
 	if err = s.stageList().run(ctx, sc); err != nil && !failure.Final(ctx, err) {
 		s.report.SendBegun(ctx, sc)
+	}
+	if err == nil && !sc.Snapshot.RecordBehind && wanted.Nothing() && len(sc.Snapshot.Installed.Everybody()) == 0 &&
+		s.positions.of(namespace).Less(s.positions.highest().Position) {
+		// Nothing here can be acted on any more. The cluster's highest position stays: it is what tells of a loss.
+		err = s.positions.forget(ctx, namespace)
 	}
 	return sc.Attempts.Again(), err
 }

@@ -12,7 +12,11 @@ import (
 )
 
 func (s *session) reportCluster() {
+	// What was heard says as much as what was acted on, and the hub's proof goes with both.
 	seen := s.positions.highest()
+	if heard, proof := s.inbox.Highest(); seen.Less(heard) {
+		seen = kube.Seen{Position: heard, Proof: proof}
+	}
 	s.mu.Lock()
 	tokenAuth := s.tokenAuth
 	s.mu.Unlock()

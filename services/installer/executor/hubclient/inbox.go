@@ -72,6 +72,25 @@ func (i *Inbox) Ready(missed int) {
 	i.once.Do(func() { close(i.read) })
 }
 
+// Keep forgets namespaces of which nothing is wanted and whose message the hub has taken back, there being those whose
+// last value is there. It returns the forgotten ones.
+func (i *Inbox) Keep(there []protocol.ScopePlans) (gone []string) {
+	named := make(map[string]bool, len(there))
+	for _, p := range there {
+		named[p.Scope.Namespace] = true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for ns, p := range i.scopes {
+		if p.Nothing() && !named[ns] {
+			delete(i.scopes, ns)
+			delete(i.behind, ns)
+			gone = append(gone, ns)
+		}
+	}
+	return gone
+}
+
 // MayHaveGroup reports whether an operator group with this id may be in any namespace. Of a namespace with several
 // groups, and of one whose message cannot be read, nobody here can say.
 func (i *Inbox) MayHaveGroup(id string) bool {

@@ -171,6 +171,15 @@ func (r *Reporter) wakeLater(ctx context.Context) {
 	r.wake()
 }
 
+// Forget drops what was reported of a namespace that nobody wants anything of.
+func (r *Reporter) Forget(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.scopes, namespace)
+	delete(r.fits, namespace)
+	delete(r.sent, namespace)
+}
+
 // Silence forgets every report: somebody else holds the cluster and speaks for it.
 func (r *Reporter) Silence() {
 	r.mu.Lock()

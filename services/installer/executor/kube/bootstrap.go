@@ -37,7 +37,6 @@ func (b *Base) Bootstrap(ctx context.Context) error {
 		{"service account " + ExecutorAccount, b.ensureAccount},
 		{"cluster role binding " + ExecutorAccount, b.ensureBinding},
 		{"custom resource definitions", b.ensureCRDs},
-		{"config map " + seenConfigMap, b.ensureSeen},
 	}
 	for _, s := range steps {
 		if err := s.do(ctx); err != nil {

@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -17,16 +19,26 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// seenConfigMap holds, for each namespace, the highest position of the record that was acted on
-// there. It is what tells a record that lost commits from the one that it was (DESIGN D1).
-const seenConfigMap = "chandler-seen"
+// The ConfigMaps that begin with seenPrefix hold, for each namespace, the position of the record with which a plan or a
+// removal began there last. They are what tells a record that lost commits from the one that it was (DESIGN D1).
+//
+// A namespace has its place in one of them by the hash of its name: one object takes 1 MiB, some 5,000 entries, and all
+// of them a multiple of what Kubernetes takes in namespaces. They are made when they are needed first.
+const (
+	seenPrefix = "chandler-seen-"
+	// seenParts is how many there are: 300,000 namespaces fit in.
+	seenParts = 64
+	// seenPage is how many of them are read at a time: at most 8 MiB.
+	seenPage = 8
+)
 
 var gvkConfigMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-func (b *Base) ensureSeen(ctx context.Context) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: seenConfigMap, Labels: ownLabels()}}
-	_, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).Create(ctx, cm, metav1.CreateOptions{})
-	return existing(err)
+// seenName names the ConfigMap that holds a namespace. The hash must never change.
+func seenName(namespace string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(namespace)) // it never fails
+	return fmt.Sprintf("%s%02d", seenPrefix, h.Sum32()%seenParts)
 }
 
 // Seen is a position that was acted on, with the hub's proof that it told of it.
@@ -55,34 +67,83 @@ func ParseSeen(text string) (s Seen, err error) {
 
 // Seen returns the positions by namespace.
 func (b *Base) Seen(ctx context.Context) (map[string]Seen, error) {
-	cm, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, seenConfigMap, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return map[string]Seen{}, nil
+	out := map[string]Seen{}
+	next := ""
+	for {
+		list, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).List(ctx,
+			metav1.ListOptions{Limit: seenPage, Continue: next})
+		if apierrors.IsResourceExpired(err) { // an API server that was away for long; from the beginning
+			next = ""
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s*: %w", seenPrefix, err)
+		}
+		for i := range list.Items {
+			if err := readSeen(&list.Items[i], out); err != nil {
+				return nil, err
+			}
+		}
+		if next = list.Continue; next == "" {
+			return out, nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", seenConfigMap, err)
+}
+
+// readSeen takes the entries of a ConfigMap where it is one of those that hold positions. One that lies where it does
+// not belong was put there by somebody else.
+func readSeen(cm *corev1.ConfigMap, into map[string]Seen) error {
+	if !strings.HasPrefix(cm.Name, seenPrefix) {
+		return nil
 	}
-	out := make(map[string]Seen, len(cm.Data))
 	for ns, text := range cm.Data {
+		if seenName(ns) != cm.Name {
+			continue
+		}
 		p, err := ParseSeen(text)
 		if err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "%s/%s: namespace %s", SystemNamespace, seenConfigMap, ns)
+			return errs.Wrap(errs.Invalid, err, "%s/%s: namespace %s", SystemNamespace, cm.Name, ns)
 		}
-		out[ns] = p
+		into[ns] = p
 	}
-	return out, nil
+	return nil
 }
 
 // SetSeen notes a position before anything is done because of it.
 func (e *Epoch) SetSeen(ctx context.Context, namespace string, p Seen) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{namespace: p.String()}})
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "encode position")
+	err := e.patchSeen(ctx, namespace, p.String())
+	if apierrors.IsNotFound(err) {
+		cm := &unstructured.Unstructured{}
+		cm.SetGroupVersionKind(gvkConfigMap)
+		cm.SetName(seenName(namespace))
+		cm.SetLabels(ownLabels())
+		_, err = e.objects(gvkConfigMap, SystemNamespace).Create(ctx, cm, metav1.CreateOptions{FieldManager: userAgent})
+		if err = existing(err); err == nil {
+			err = e.patchSeen(ctx, namespace, p.String())
+		}
 	}
-	if _, err := e.MergePatch(ctx, gvkConfigMap, SystemNamespace, seenConfigMap, patch); err != nil {
+	if err != nil {
 		return fmt.Errorf("note position %s of %s: %w", p.Position, namespace, err)
 	}
 	return nil
+}
+
+// ForgetSeen drops the entry of a namespace in which nothing is left to be acted on.
+func (e *Epoch) ForgetSeen(ctx context.Context, namespace string) error {
+	err := e.patchSeen(ctx, namespace, nil)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("forget the position of %s: %w", namespace, err)
+	}
+	return nil
+}
+
+func (e *Epoch) patchSeen(ctx context.Context, namespace string, value any) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string]any{namespace: value}})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode position")
+	}
+	_, err = e.MergePatch(ctx, gvkConfigMap, SystemNamespace, seenName(namespace), patch)
+	return err
 }
 
 func toMap(v any) (map[string]any, error) {

@@ -63,7 +63,13 @@ func (w worker) begin(ctx context.Context, p protocol.Plan) (waiting *run, err e
 	if f != nil && (f.Class != failure.Permanent || x == nil && !mayFail(f)) {
 		return nil, logs.Block(ctx, p, x, f)
 	}
-	if x, err = w.open(ctx, r, x); err != nil {
+	if !begun {
+		err = w.Env.Note(ctx, w.Snapshot.Wanted)
+	}
+	if err == nil {
+		x, err = w.open(ctx, r, x)
+	}
+	if err != nil {
 		return nil, logs.Interrupted(ctx, p, x, err)
 	}
 	if f != nil {

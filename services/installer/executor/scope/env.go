@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
@@ -38,6 +39,8 @@ type Env struct {
 	NoteOperator func(o *unstructured.Unstructured, csv bundle.CSV)
 	// Seen is the position of the record that was acted on in a namespace.
 	Seen func(namespace string) kube.Seen
+	// Note writes the position of a message down, before something begins because of it.
+	Note func(ctx context.Context, wanted protocol.ScopePlans) error
 	// Stop says why nothing may be changed in a namespace now, nil where it may.
 	Stop func(namespace string) *failure.Failure
 }

@@ -128,6 +128,9 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 		}
 	}
 	if x == nil {
+		if err := w.Env.Note(ctx, w.Snapshot.Wanted); err != nil {
+			return x, nil, err
+		}
 		if err := w.Env.Points.At("begin removal"); err != nil {
 			return x, nil, err
 		}

@@ -58,6 +58,11 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "fingerprint of %s/%s", s.Cluster, s.Namespace)
 	}
+	if w.message.Nothing() && w.renew.IsZero() {
+		if done, err := h.retire(ctx, &w, string(sum)); err != nil || done {
+			return err
+		}
+	}
 	current, err := h.current(ctx, w, string(sum), last > 0)
 	if err != nil || current {
 		return err
@@ -144,8 +149,7 @@ func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bo
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
 	if errors.Is(err, pgx.ErrNoRows) {
 		// Nothing was ever wanted of this scope, and nothing is.
-		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0 &&
-			len(w.message.Subscriptions) == 0 && len(w.message.Waiting) == 0 && w.renew.IsZero(), nil
+		return w.message.Nothing() && w.renew.IsZero(), nil
 	}
 	if err != nil {
 		return false, pg.Err(err)

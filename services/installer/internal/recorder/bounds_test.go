@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -144,5 +146,37 @@ func TestClockOfTheCluster(t *testing.T) {
 	})
 	if got := e.count(`select count(*) from eventlog.appended where type = 'csv.removed.v1'`); got != 1 {
 		t.Error("a report that was made when the clock was right is taken for an older one")
+	}
+}
+
+// TestMoreThanTenThousandNamespaces: every namespace that the hub has published to may be reported of, however many
+// there are; of others a cluster cannot make up any number.
+func TestMoreThanTenThousandNamespaces(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.exec(`insert into installer.published (tenant, cluster_id, namespace, cluster, digest, stopped, published)
+		select $1, $2, 'ns-' || n, 'east', 'x', false, now() from generate_series(1, 12000) n`,
+		events.DefaultTenant, e.scope.ClusterID)
+	e.exec(`insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
+		select $1, $2, 'ns-' || n, 1, now(), 'x' from generate_series(1, 11999) n`,
+		events.DefaultTenant, e.scope.ClusterID)
+	e.scope.Namespace = "ns-12000"
+	e.csvs(1, pending("u1", ""))
+	if got := e.count(`select count(*) from installer.csv_lives where namespace = 'ns-12000'`); got != 1 {
+		t.Errorf("%d operators are recorded of one more namespace", got)
+	}
+	e.exec(`insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
+		select $1, $2, 'made-up-' || n, 1, now(), 'x' from generate_series(1, 1000) n`,
+		events.DefaultTenant, e.scope.ClusterID)
+	e.scope.Namespace = "made-up-1001"
+	data, err := json.Marshal(protocol.ScopeReport{
+		Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: invented(1, "u"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope), data)
+	if !errs.Is(err, errs.TooLarge) {
+		t.Errorf("a namespace that nobody asked for gives %v", err)
 	}
 }

@@ -78,8 +78,10 @@ func senderOf(report protocol.ScopeReport) sender {
 	}
 }
 
-// maxScopes bounds the namespaces of one cluster of which reports are taken: Kubernetes is tested with ten thousand.
-const maxScopes = 10_000
+// maxStrangers bounds the namespaces of one cluster of which reports are taken although the hub has published nothing
+// for them: those that it has forgotten meanwhile, or that a cluster makes up. Namespaces that it has published to are
+// as many as people asked for.
+const maxStrangers = 1_000
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
 // holder, and not an older one of its reports; else the ledger is nil.
@@ -97,8 +99,10 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
 		select $1, $2, $3, 0, '-infinity', ''
 		where not exists (select from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3)
-		  and (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) < $4
-		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxScopes); err != nil {
+		  and (exists (select from installer.published where tenant = $1 and cluster_id = $2 and namespace = $3)
+		    or (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) <
+		      (select count(*) from installer.published where tenant = $1 and cluster_id = $2) + $4::int)
+		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxStrangers); err != nil {
 		return nil, err
 	}
 	var older bool
@@ -108,7 +112,8 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 		s.Tenant, s.ClusterID, s.Namespace, report.Session, report.Sequence).Scan(&older, &scope)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errs.New(errs.TooLarge,
-			"cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes,
+			"cluster %s reports of more than %d namespaces that the hub wants nothing of; of %q nothing is recorded",
+			s.Cluster, maxStrangers,
 			s.Namespace)
 	}
 	if err != nil || older {

@@ -79,7 +79,7 @@ func (r *Recorder) recordFalseClaim(ctx context.Context, s sender) error {
 	refused := errs.New(errs.Forbidden,
 		"cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not "+
 			"recorded. "+
-			"See who writes ConfigMap chandler-system/chandler-seen there; without its entries it starts from what "+
+			"See who writes ConfigMaps chandler-system/chandler-seen-* there; without its entries it starts from what "+
 			"the hub says",
 		s.cluster, s.seen).At("seen", "D1")
 	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {

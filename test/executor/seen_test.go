@@ -1,0 +1,116 @@
+package executor_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// partOf names the ConfigMap that remembers a namespace.
+func partOf(ns string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(ns))
+	return fmt.Sprintf("chandler-seen-%02d", h.Sum32()%64)
+}
+
+// TestSeen: a cluster of 12,000 namespaces in which something was installed works as any other: the positions of the
+// record that were acted on are in several objects, none of which is near the 1 MiB that an object takes. A position is
+// written before a plan begins, and not for messages that begin nothing; what a namespace leaves is forgotten with it,
+// and what is remembered of the others still holds (DESIGN D1).
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	const namespaces = 12_000
+	b := newBed(t)
+	ctx := t.Context()
+	maps := b.kube.CoreV1().ConfigMaps("chandler-system")
+	_, err := b.kube.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "chandler-system"}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		must(t, err)
+	}
+	parts := map[string]map[string]string{}
+	note := func(ns string, n int64) {
+		name := partOf(ns)
+		if parts[name] == nil {
+			parts[name] = map[string]string{}
+		}
+		// as long as an entry gets: a position and its proof
+		parts[name][ns] = events.Position{Epoch: 1, N: n}.String() + " " + strings.Repeat("A", 240)
+	}
+	for i := range namespaces {
+		note(fmt.Sprintf("%s-%05d", strings.Repeat("n", 57), i), int64(i+1))
+	}
+	note("ahead", 1_000_000)
+	for name, data := range parts {
+		_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data},
+			metav1.CreateOptions{})
+		must(t, err)
+	}
+	b.start(b.config("one"))
+
+	read := func(ns string) string {
+		t.Helper()
+		cm, err := maps.Get(ctx, partOf(ns), metav1.GetOptions{})
+		must(t, err)
+		return cm.Data[ns]
+	}
+	// A namespace that is new: nothing is written until a plan begins.
+	o, content := simple(t, "fresh")
+	for range 3 {
+		b.want("fresh")
+	}
+	old, oldContent := simple(t, "ahead")
+	b.want("ahead", b.plan("ahead", "ahead", oldContent))
+	p := b.plan("fresh", "fresh", content)
+	if got := read("fresh"); got != "" {
+		t.Errorf("a message that begins nothing is noted: %q", got)
+	}
+	b.want("fresh", p)
+	b.finishes(t, "fresh", p, o.csv())
+	noted := read("fresh")
+	if !strings.HasPrefix(noted, b.scope("fresh").Position.String()+" ") {
+		t.Errorf("noted is %.20q, want %s", noted, b.scope("fresh").Position)
+	}
+	// What was remembered of another one holds: its record has gone back.
+	await(t, "the report of the namespace ahead", func(ctx context.Context) error {
+		r, ok, err := b.report(ctx, "ahead")
+		if err != nil || !ok {
+			return fmt.Errorf("no report: %w", err)
+		}
+		if len(r.Plans) > 0 && r.Plans[0].Reason != "RecordBehind" || r.Seen.N != 1_000_000 {
+			return fmt.Errorf("plans %+v, seen %s", r.Plans, r.Seen)
+		}
+		return nil
+	})
+	if _, err := b.kube.AppsV1().Deployments("ahead").Get(ctx, old.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("something was begun in a namespace whose record has gone back: %v", err)
+	}
+	// The end: it is uninstalled, and nobody wants anything of the namespace.
+	s := b.scope("fresh")
+	s.Plans, s.Removals = nil, []protocol.Removal{b.Removal("fresh", protocol.Removal{ID: "gone", CSV: o.csv()})}
+	b.publish(s)
+	await(t, "the operator to be gone", func(ctx context.Context) error {
+		_, err := b.kube.AppsV1().Deployments("fresh").Get(ctx, o.name, metav1.GetOptions{})
+		return wantNotFound(err)
+	})
+	s.Removals, s.OperatorGroups = nil, 0
+	b.publish(s)
+	await(t, "the namespace to be forgotten", func(context.Context) error {
+		if got := read("fresh"); got != "" {
+			return fmt.Errorf("it is remembered as %q", got)
+		}
+		return nil
+	})
+	if got := read(fmt.Sprintf("%s-%05d", strings.Repeat("n", 57), 77)); got == "" {
+		t.Error("another namespace was forgotten, too")
+	}
+}
