@@ -2,7 +2,6 @@ package recorder_test
 
 import (
 	"crypto/ed25519"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -169,13 +168,9 @@ func TestMoreThanTenThousandNamespaces(t *testing.T) {
 		select $1, $2, 'made-up-' || n, 1, now(), 'x' from generate_series(1, 1000) n`,
 		events.DefaultTenant, e.scope.ClusterID)
 	e.scope.Namespace = "made-up-1001"
-	data, err := json.Marshal(protocol.ScopeReport{
+	err := e.recorder.Record(t.Context(), e.message(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
 		Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: invented(1, "u"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope), data)
+	}))
 	if !errs.Is(err, errs.TooLarge) {
 		t.Errorf("a namespace that nobody asked for gives %v", err)
 	}
