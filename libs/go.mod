@@ -3,6 +3,7 @@ module github.com/chandler-fleet/chandler/libs
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/blang/semver/v4 v4.0.0
 	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0
 	github.com/chandler-fleet/chandler/migrations v0.0.0
@@ -35,7 +36,11 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/nats-io/nats-server/v2 v2.15.2 // indirect
+require (
+	filippo.io/hpke v0.4.0 // indirect
+	filippo.io/nistec v0.0.4 // indirect
+	github.com/nats-io/nats-server/v2 v2.15.2 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -84,7 +89,6 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect

@@ -590,6 +590,37 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) OWNER TO chandler_owner;
+CREATE FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+begin
+  if p_key_id !~ '^[0-9a-f]{16}$' then
+    raise exception 'not the id of a key: %', p_key_id;
+  end if;
+  update gateway.catalog_secrets set ciphertext = p_ciphertext, key_id = p_key_id
+   where tenant = p_tenant and name = p_name and commitment = p_commitment and key_id = p_was
+     and current_setting('chandler.tenant', true) in ('*', tenant);
+  return found;
+end $_$;
+
+ALTER FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
+
+CREATE FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+begin
+  if p_key_id !~ '^[0-9a-f]{16}$' then
+    raise exception 'not the id of a key: %', p_key_id;
+  end if;
+  update gateway.credentials set ciphertext = p_ciphertext, key_id = p_key_id
+   where tenant = p_tenant and name = p_name and commitment = p_commitment and key_id = p_was
+     and current_setting('chandler.tenant', true) in ('*', tenant);
+  return found;
+end $_$;
+
+ALTER FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
 
 CREATE TABLE catalog.bundle_images (
     tenant text NOT NULL,
@@ -1539,7 +1570,8 @@ CREATE TABLE gateway.catalog_hooks (
     nonce bytea NOT NULL,
     created timestamp with time zone NOT NULL,
     last timestamp with time zone,
-    due timestamp with time zone
+    due timestamp with time zone,
+    key_id text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.catalog_hooks OWNER TO chandler_owner;
@@ -1554,6 +1586,7 @@ CREATE TABLE gateway.catalog_secrets (
     salt bytea NOT NULL,
     ciphertext bytea NOT NULL,
     updated timestamp with time zone NOT NULL,
+    key_id text DEFAULT ''::text NOT NULL,
     CONSTRAINT catalog_secrets_kind_check CHECK ((kind = ANY (ARRAY['dockerconfigjson'::text, 'basic'::text, 'token'::text, 'ssh'::text, 'ca'::text, 'kubeconfig'::text])))
 );
 
@@ -1625,7 +1658,8 @@ CREATE TABLE gateway.credentials (
     commitment text NOT NULL,
     salt bytea NOT NULL,
     ciphertext bytea NOT NULL,
-    updated timestamp with time zone DEFAULT now() NOT NULL
+    updated timestamp with time zone DEFAULT now() NOT NULL,
+    key_id text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.credentials OWNER TO chandler_owner;
@@ -1894,7 +1928,8 @@ CREATE VIEW gateway_api.catalog_secrets WITH (security_barrier='true') AS
     catalog_secrets.name,
     catalog_secrets.kind,
     catalog_secrets.commitment,
-    catalog_secrets.ciphertext
+    catalog_secrets.ciphertext,
+    catalog_secrets.key_id
    FROM gateway.catalog_secrets
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = catalog_secrets.tenant));
 
@@ -1907,7 +1942,8 @@ CREATE VIEW gateway_api.cluster_credentials WITH (security_barrier='true') AS
     credentials.cluster_key,
     credentials.name,
     credentials.commitment,
-    credentials.ciphertext
+    credentials.ciphertext,
+    credentials.key_id
    FROM gateway.credentials
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = credentials.tenant));
 
@@ -2149,7 +2185,8 @@ CREATE TABLE installer.published (
     digest text NOT NULL,
     stopped boolean NOT NULL,
     published timestamp with time zone NOT NULL,
-    renew timestamp with time zone
+    renew timestamp with time zone,
+    keys text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE installer.published OWNER TO chandler_owner;
@@ -2277,6 +2314,19 @@ CREATE VIEW installer_api.drifts WITH (security_barrier='true') AS
 ALTER TABLE installer_api.drifts OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.drifts IS 'differences of managed objects, by digest';
+
+CREATE VIEW installer_api.key_uses WITH (security_barrier='true') AS
+ SELECT p.tenant,
+    k.id AS key_id,
+    count(*) AS uses
+   FROM (installer.published p
+     CROSS JOIN LATERAL unnest(p.keys) k(id))
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = p.tenant))
+  GROUP BY p.tenant, k.id;
+
+ALTER TABLE installer_api.key_uses OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.key_uses IS 'how many namespaces need a key that signs grants';
 
 CREATE VIEW installer_api.leftovers WITH (security_barrier='true') AS
  SELECT l.tenant,
@@ -3709,6 +3759,11 @@ REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) TO chandler_gateway;
+REVOKE ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
 
@@ -3973,6 +4028,11 @@ GRANT SELECT ON TABLE installer_api.drifts TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.drifts TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.drifts TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.drifts TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE installer_api.key_uses TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.key_uses TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.key_uses TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.key_uses TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE installer_api.leftovers TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.leftovers TO chandler_resolver;

@@ -234,6 +234,16 @@ func Rules() []Rule { //nolint:funlen // one table
 			"libs/digest", "libs/migrate", "libs/pg/...", "github.com/golang-migrate/migrate/v4",
 			"github.com/jackc/pgx/v5",
 		}, Why: "the schema's only door"},
+		{
+			Packages: []string{"libs/keys/seal"}, May: []string{pureStd, "libs/errs", "libs/keys", "filippo.io/age"},
+			Why: "gateway, installer and catalog-indexer agree on it",
+		},
+		{
+			Packages: []string{"libs/keys/reseal"}, May: []string{
+				anyStd, "libs/errs", "libs/keys/seal", "libs/pg", "github.com/jackc/pgx/v5",
+			},
+			Why: "installer and catalog-indexer share it",
+		},
 		{Packages: []string{"libs/eventlog"}, May: []string{
 			anyStd, "libs/errs", "libs/events", "libs/digest",
 			"libs/internal/compactjson", "libs/pg", "libs/telemetry", "github.com/google/uuid",

@@ -49,6 +49,15 @@ func publicOf(s crypto.Signer) (ed25519.PublicKey, error) {
 	return nil, errs.New(errs.Internal, "there is no Ed25519 key to sign with")
 }
 
+// SignerID is the id of a signer's key as text, "" where there is none.
+func SignerID(s crypto.Signer) string {
+	public, err := publicOf(s)
+	if err != nil {
+		return ""
+	}
+	return IDOf(KindSign, public).String()
+}
+
 // SignatureBytes is the length of a signature with the id of its key in front, as signify and minisign have it.
 const SignatureBytes = IDBytes + ed25519.SignatureSize
 

@@ -22,3 +22,8 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	_, err := ask[struct{}](ctx, c, http.MethodDelete, join("tokens", id), nil, nil)
 	return err
 }
+
+// KeyUses lists what uses which key of the installation.
+func (c *Client) KeyUses(ctx context.Context) ([]model.KeyUse, error) {
+	return list[model.KeyUse](ctx, c, "/keys", nil)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
@@ -38,6 +39,7 @@ type App struct {
 	comparer  *comparer
 	collector *collector
 	search    *searchFiller
+	reseal    *reseal.Runner // nil where no identity is set
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and refuses a schema that does not fit this
@@ -75,7 +77,16 @@ func assemble(cfg Config, p *platform.Platform) (*App, error) {
 	if err := p.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return nil, err
 	}
-	open, err := a.openSources()
+	identities, err := cfg.identities()
+	if err != nil {
+		return nil, err
+	}
+	if len(identities) > 0 {
+		a.reseal = &reseal.Runner{
+			Pool: p.Pool, Table: reseal.CatalogSecrets(maxSecretBytes), Identities: identities, Log: log,
+		}
+	}
+	open, err := a.openSources(identities)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +116,9 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("upgrades", a.comparer.run)
 	g.Add("collect", a.collector.run)
 	g.Add("search", a.search.run)
+	if a.reseal != nil {
+		g.Add("credentials to the active key", a.reseal.Run)
+	}
 	g.Add("intents", intents.Run)
 	g.Add("clusters", clusters.Run)
 	return g.Run(ctx)

@@ -1,8 +1,11 @@
 package app
 
 import (
+	"strings"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
@@ -27,7 +30,7 @@ type Config struct {
 	Poll        time.Duration // how often sources in the file system are compared
 	RemotePoll  time.Duration // how often all others are asked
 	Workers     int           // documents decoded in parallel; 0 is one per processor
-	Identity    string        // age identity that opens credentials of catalog sources
+	Identity    string        // age identities that open credentials of catalog sources, the active one first
 	Mirrors     string        // JSON list of mirrors for all catalogs
 	Retention   time.Duration // of revisions that are not served any more; 0 keeps everything
 }
@@ -46,7 +49,8 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Duration(&c.Retention, "catalog-retention", DefaultRetention,
 		"how long revisions are kept that no catalog serves any more; 0 keeps them for good")
 	s.Secret(&c.Identity, "catalog-credentials-identity",
-		"age identity (AGE-SECRET-KEY-1…) that opens credentials of catalog sources")
+		"age identities (AGE-SECRET-KEY-1…) that open credentials of catalog sources, with commas; what is stored is "+
+			"encrypted to the first")
 	s.String(&c.Mirrors, "catalog-mirrors", "",
 		`mirrors for all catalogs as JSON: [{"source": "quay.test/x", "mirrors": ["local.test/x"], "neverContactSource": true}]`)
 }
@@ -61,4 +65,17 @@ func (c *Config) defaults() {
 	if c.RemotePoll <= 0 {
 		c.RemotePoll = defaultRemotePoll
 	}
+}
+
+// identities parses the identities; none where none is set. Errors never quote them.
+func (c *Config) identities() (seal.Identities, error) {
+	if strings.TrimSpace(c.Identity) == "" {
+		return nil, nil
+	}
+	list, err := seal.ParseIdentities(c.Identity, nil)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY: %v", err).
+			At("catalog-credentials-identity", "")
+	}
+	return list, nil
 }

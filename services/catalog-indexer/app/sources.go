@@ -1,15 +1,11 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"strings"
-
-	"filippo.io/age"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/fetch"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
@@ -23,27 +19,18 @@ type sources interface {
 }
 
 // openSources makes what opens the sources of a tenant.
-func (a *App) openSources() (func(tenant string) sources, error) {
+func (a *App) openSources(identities seal.Identities) (func(tenant string) sources, error) {
 	var mirrors []source.Mirror
 	if a.cfg.Mirrors != "" {
 		if err := json.Unmarshal([]byte(a.cfg.Mirrors), &mirrors); err != nil {
 			return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_CATALOG_MIRRORS is not a list of mirrors as JSON")
 		}
 	}
-	var identity age.Identity
-	if id := strings.TrimSpace(a.cfg.Identity); id != "" {
-		var err error
-		if identity, err = age.ParseX25519Identity(id); err != nil {
-			// The cause would quote the secret.
-			return nil, errs.New(errs.Invalid,
-				"CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
-		}
-	}
 	var err error
 	if a.cache, err = openCache(a.cfg.Cache); err != nil {
 		return nil, err
 	}
-	secrets := &credentials{catalogs: a.store.Catalogs, identity: identity}
+	secrets := &credentials{catalogs: a.store.Catalogs, identities: identities}
 	return func(tenant string) sources {
 		return &fetch.Fetcher{
 			Root: a.cfg.CatalogRoot, Cache: a.cache.dir, Mirrors: mirrors,
@@ -56,8 +43,8 @@ func (a *App) openSources() (func(tenant string) sources, error) {
 
 // credentials are what sources of catalogs refer to by name (R-DIS-4).
 type credentials struct {
-	catalogs *store.Catalogs
-	identity age.Identity // nil where none can be opened
+	catalogs   *store.Catalogs
+	identities seal.Identities // none where none can be opened
 }
 
 // secret finds and decrypts a credential (R-DIS-4). Errors never quote it.
@@ -66,19 +53,17 @@ func (c *credentials) secret(ctx context.Context, tenant, name string) (source.S
 	if err != nil {
 		return source.Secret{}, err
 	}
-	if c.identity == nil {
+	if len(c.identities) == 0 {
 		return source.Secret{}, errs.New(errs.Forbidden,
 			"catalog credential %q cannot be opened: the indexer has no CHANDLER_CATALOG_CREDENTIALS_IDENTITY", name)
 	}
-	r, err := age.Decrypt(bytes.NewReader(ciphertext), c.identity)
-	if err != nil {
+	value, err := c.identities.Open(ciphertext, maxSecretBytes)
+	if errs.Is(err, errs.Unauthenticated) {
 		return source.Secret{}, errs.New(errs.Forbidden,
-			"catalog credential %q cannot be opened with the indexer's identity; give it again", name)
+			"catalog credential %q cannot be opened with the indexer's identities; give it again: %v", name, err)
 	}
-	value, err := io.ReadAll(io.LimitReader(r, maxSecretBytes+1))
-	if err != nil || len(value) > maxSecretBytes {
-		return source.Secret{}, errs.New(errs.Invalid, "catalog credential %q is damaged or has more than %d bytes",
-			name, maxSecretBytes)
+	if err != nil {
+		return source.Secret{}, errs.Wrap(errs.KindOf(err), err, "catalog credential %q", name)
 	}
 	return source.Secret{Name: name, Kind: kind, Value: value}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/index"
 )
@@ -376,7 +377,9 @@ func TestCredentials(t *testing.T) {
 	b, fakes := faked(t)
 	id, err := age.GenerateX25519Identity()
 	b.must(err)
-	opened := &credentials{catalogs: b.store.Catalogs, identity: id}
+	set, err := seal.ParseIdentities(id.String(), nil)
+	b.must(err)
+	opened := &credentials{catalogs: b.store.Catalogs, identities: set}
 	_, err = opened.secret(t.Context(), events.DefaultTenant, "dock-pull")
 	if !errs.Is(err, errs.NotFound) {
 		t.Errorf("a credential that is not there gives %v", err)
@@ -388,8 +391,10 @@ func TestCredentials(t *testing.T) {
 	}
 	other, err := age.GenerateX25519Identity()
 	b.must(err)
-	for _, wrong := range []age.Identity{other, nil} {
-		opened.identity = wrong
+	stranger, err := seal.ParseIdentities(other.String(), nil)
+	b.must(err)
+	for _, wrong := range []seal.Identities{stranger, nil} {
+		opened.identities = wrong
 		if _, err := opened.secret(t.Context(), events.DefaultTenant, "dock-pull"); !errs.Is(
 			err, errs.Forbidden) || strings.Contains(err.Error(), "auths") {
 			t.Errorf("with another identity: %v", err)

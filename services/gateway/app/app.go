@@ -116,7 +116,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
 		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Resolver: resolver, Installer: installer,
 		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions, Subscribers: reads.Subscriptions,
-		HookKey: a.cfg.HookKey, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
+		HookKeys: p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
 		GlobalCatalogNamespaces: p.catalogGlobals,
 	})
 	a.api = api.New(api.Deps{

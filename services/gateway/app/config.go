@@ -26,7 +26,7 @@ type Config struct {
 	CredentialsRecipient string
 	// CatalogCredentialsRecipient is the public age key that credentials of catalog sources are encrypted to.
 	CatalogCredentialsRecipient string
-	// HookKey is what secrets of catalogs' hooks are derived from.
+	// HookKey are the keys that secrets of catalogs' hooks are derived from, the active one first.
 	HookKey string
 	// DefaultCatalogs is a YAML file with the catalogs that come with the installation.
 	DefaultCatalogs string
@@ -51,8 +51,8 @@ func (c *Config) Settings(s *service.Settings) {
 		"public age key (age1…) of the catalog-indexer, which credentials of catalog sources are encrypted to; none "+
 			"can be taken without it")
 	s.Secret(&c.HookKey, "hook-key",
-		"32 or more random characters that the secrets of catalogs' hooks are derived from; there are no hooks "+
-			"without it")
+		"keys that the secrets of catalogs' hooks are derived from, 32 or more random characters each, with commas; "+
+			"the first is active; there are no hooks without one")
 	s.String(&c.DefaultCatalogs, "default-catalogs", "",
 		"YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
 	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces,

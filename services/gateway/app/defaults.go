@@ -24,6 +24,7 @@ const maxDefaultsBytes = 1 << 20
 type parts struct {
 	credentials *store.Credentials
 	secrets     *store.CatalogSecrets
+	hookKeys    cataloghook.Keys
 	defaults    []model.AddCatalog
 	globals     []string
 	// catalogGlobals are the namespaces whose catalogs a whole cluster sees.
@@ -37,9 +38,8 @@ func readParts(cfg Config) (p parts, err error) {
 	if p.secrets, err = store.NewCatalogSecrets(cfg.CatalogCredentialsRecipient); err != nil {
 		return p, err
 	}
-	if cfg.HookKey != "" && len(cfg.HookKey) < cataloghook.MinKey {
-		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey),
-			cataloghook.MinKey).At("hook-key", "min-length")
+	if p.hookKeys, err = cataloghook.ParseKeys(cfg.HookKey); err != nil {
+		return p, err
 	}
 	if p.globals, err = globalNamespaces("global-namespaces", cfg.GlobalNamespaces); err != nil {
 		return p, err

@@ -11,6 +11,9 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys"
 )
 
 const (
@@ -31,6 +34,8 @@ type Hook struct {
 	Tenant, Subject string
 	Nonce           []byte
 	Created         time.Time
+	// KeyID is that of the key that its secret is derived from; "" of a hook that is older than ids.
+	KeyID string
 }
 
 // ID names the hook in its address and at the beginning of its secret, so that it is found by what nobody can
@@ -44,6 +49,50 @@ func NonceOf(id string) ([]byte, bool) {
 	}
 	nonce, err := base64.RawURLEncoding.Strict().DecodeString(id)
 	return nonce, err == nil
+}
+
+// Key is a hook key with its id.
+type Key struct{ ID, value string }
+
+// Keys are a set of hook keys: the first is active, which secrets of new hooks are derived from; the secrets that were
+// derived from others hold until their hooks are made anew, or the key is taken out.
+type Keys []Key
+
+// ParseKeys reads hook keys, separated by commas or white space. Errors name the place, and never quote a key.
+func ParseKeys(value string) (Keys, error) {
+	entries := keys.Entries(value)
+	list := make(Keys, 0, len(entries))
+	for i, e := range entries {
+		if len(e) < MinKey {
+			return nil, errs.New(errs.Invalid, "hook key %d of %d has %d characters, at least %d are wanted", i+1,
+				len(entries), len(e), MinKey).At("hook-key", "min-length")
+		}
+		list = append(list, Key{ID: keys.IDOf(kindHook, []byte(e)).String(), value: e})
+	}
+	return list, nil
+}
+
+// kindHook is the kind of these keys. They have no public half: a hash of that many random characters gives none away.
+const kindHook = "hook"
+
+// ActiveID is the id of the key that secrets are derived from, "" where there is none.
+func (k Keys) ActiveID() string {
+	if len(k) == 0 {
+		return ""
+	}
+	return k[0].ID
+}
+
+// Secrets are what the secret of a hook may be: one, of the key that it names; several for a hook that names none; none
+// where its key was taken out.
+func (k Keys) Secrets(h Hook) []string {
+	var list []string
+	for _, one := range k {
+		if h.KeyID == "" || h.KeyID == one.ID {
+			list = append(list, Secret(one.value, h.Tenant, h.Subject, h.Nonce))
+		}
+	}
+	return list
 }
 
 // Secret is the secret of a hook: its id and what only the gateway can make of it.

@@ -7,10 +7,11 @@ import (
 	"context"
 	"time"
 
-	"filippo.io/age"
-
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/reseal"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
+	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -28,6 +29,7 @@ type App struct {
 	cfg      Config
 	hub      *hub.Hub
 	recorder *recorder.Recorder
+	reseal   *reseal.Runner
 	host     *executorhost.Host
 	holds    holds.Registry
 }
@@ -52,7 +54,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 }
 
 // wire makes the parts from what is open.
-func (a *App) wire(identity age.Identity, signing keys.Signing) error {
+func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	holder, err := a.cfg.holder(a.OpsAddr())
 	if err != nil {
 		return err
@@ -61,6 +63,10 @@ func (a *App) wire(identity age.Identity, signing keys.Signing) error {
 	own, err := executor.NewSession()
 	if err != nil {
 		return err
+	}
+	a.reseal = &reseal.Runner{
+		Pool: a.Pool, Table: reseal.ClusterCredentials(kubeconfig.MaxBytes), Identities: identity,
+		Log: a.Telemetry.Log,
 	}
 	a.host = executorhost.New(executorhost.Config{
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
@@ -113,6 +119,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("publisher", a.hub.Work)
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
+	g.Add("kubeconfigs to the active key", a.reseal.Run)
 	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub}
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)

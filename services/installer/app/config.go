@@ -2,19 +2,17 @@ package app
 
 import (
 	"os"
-	"strings"
-
-	"filippo.io/age"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
 // Config is the installer's configuration.
 type Config struct {
 	service.Config
-	Identity string // age identity that opens kubeconfigs
+	Identity string // age identities that open kubeconfigs, the active one first
 	GrantKey string // Ed25519 keys that sign grants, the active one first: see keys.ParseSigning
 	Holder   string // name of this process slot in clusters' leases; "" is host and ops address
 }
@@ -22,7 +20,8 @@ type Config struct {
 // Settings declares the settings.
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
-	s.Secret(&c.Identity, "credentials-identity", "age identity (AGE-SECRET-KEY-1…) that opens stored kubeconfigs")
+	s.Secret(&c.Identity, "credentials-identity", "age identities (AGE-SECRET-KEY-1…) that open stored kubeconfigs, with commas; what is stored is encrypted to the "+
+		"first")
 	s.Secret(&c.GrantKey, "grant-key", "Ed25519 keys that sign grants, with commas: seeds of 32 bytes in base64, the active one first; "+
 		"others are still accepted, of which public:<base64> is enough")
 	s.String(&c.Holder, "holder", "",
@@ -30,11 +29,10 @@ func (c *Config) Settings(s *service.Settings) {
 }
 
 // keys parses the secrets. Errors never quote them.
-func (c *Config) keys() (age.Identity, keys.Signing, error) {
-	id, err := age.ParseX25519Identity(strings.TrimSpace(c.Identity))
+func (c *Config) keys() (seal.Identities, keys.Signing, error) {
+	id, err := seal.ParseIdentities(c.Identity, nil)
 	if err != nil {
-		return nil, keys.Signing{}, errs.New(errs.Invalid,
-			"CHANDLER_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…").
+		return nil, keys.Signing{}, errs.New(errs.Invalid, "CHANDLER_CREDENTIALS_IDENTITY: %v", err).
 			At("credentials-identity", "")
 	}
 	signing, err := keys.ParseSigning(c.GrantKey, nil)

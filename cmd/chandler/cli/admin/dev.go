@@ -84,6 +84,7 @@ The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database
 		RunE: func(*cobra.Command, []string) error { return makeKeys(a, secret) },
 	}
 	c.Flags().StringVar(&secret, "secret", "", "write a Kubernetes Secret of this name")
+	c.AddCommand(rotation(a)...)
 	return c
 }
 

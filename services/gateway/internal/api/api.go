@@ -98,6 +98,7 @@ func New(d Deps) *API {
 		newEventHandlers(d).register(a)
 		tokenHandlers{d}.register(a)
 		parkedHandlers{d}.register(a)
+		keyHandlers{d}.register(a)
 		ruleHandlers{}.register(a)
 		nameHandlers{d}.register(a)
 		a.tidy()

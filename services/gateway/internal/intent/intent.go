@@ -4,6 +4,7 @@
 package intent
 
 import (
+	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/approvalpolicies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
@@ -39,7 +40,7 @@ type Deps struct {
 	Resolver    resolverclient.Client
 	Installer   installerclient.Client
 
-	HookKey                 string // that secrets of hooks are derived from; without one there are none
+	HookKeys                cataloghook.Keys // that secrets of hooks are derived from; without one there are none
 	DefaultCatalogs         []model.AddCatalog
 	GlobalNamespaces        []string
 	GlobalCatalogNamespaces []string
@@ -83,7 +84,7 @@ func New(d Deps) *Services {
 		Audit:          &audit.Service{Units: u},
 		Parked:         &parked.Service{Units: u},
 	}
-	s.CatalogHooks = &cataloghooks.Service{Units: u, Key: d.HookKey, Catalogs: s.Catalogs, Slog: log}
+	s.CatalogHooks = &cataloghooks.Service{Units: u, Keys: d.HookKeys, Catalogs: s.Catalogs, Slog: log}
 	s.Subscriptions = &subscriptions.Service{
 		Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History,
 	}

@@ -6,41 +6,41 @@ import (
 	"strings"
 	"time"
 
-	"filippo.io/age"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
 // CatalogSecrets keeps credentials of catalog sources, encrypted to a public age key whose identity only
 // the catalog-indexer has.
-type CatalogSecrets struct{ recipients []age.Recipient }
+type CatalogSecrets struct{ recipient *seal.Recipient }
 
 // NewCatalogSecrets reads the recipient, such as age1…. Without one no credential can be taken; all else works.
 func NewCatalogSecrets(recipient string) (*CatalogSecrets, error) {
 	if strings.TrimSpace(recipient) == "" {
 		return &CatalogSecrets{}, nil
 	}
-	r, err := age.ParseRecipients(strings.NewReader(recipient))
+	r, err := seal.ParseRecipient(recipient)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials of catalogs is not a public age key")
+		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials of catalogs")
 	}
-	return &CatalogSecrets{recipients: r}, nil
+	return &CatalogSecrets{recipient: &r}, nil
 }
 
 // Put encrypts and stores a credential in place of the one before, and returns the commitment of what was stored.
 func (c *CatalogSecrets) Put(
 	ctx context.Context, tx pgx.Tx, tenant, name string, kind source.SecretKind, value []byte, now time.Time,
 ) (string, error) {
-	if len(c.recipients) == 0 {
+	if c.recipient == nil {
 		return "", errs.New(errs.Unprocessable,
 			"this installation has no key for catalog secrets: give the gateway the setting "+
 				"catalog-credentials-recipient, which `chandler keys` makes").
 			At("/", "catalog-credentials-recipient")
 	}
-	sealed, err := seal(c.recipients, value)
+	sealed, err := c.recipient.Seal(value)
 	if err != nil {
 		return "", err
 	}
@@ -49,12 +49,12 @@ func (c *CatalogSecrets) Put(
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `
-		insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt, ciphertext, updated)
-		values ($1, $2, $3, $4, $5, $6, $7)
+		insert into gateway.catalog_secrets (tenant, name, kind, commitment, salt, ciphertext, updated, key_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)
 		on conflict (tenant, name) do update set kind = excluded.kind, commitment = excluded.commitment,
 		salt = excluded.salt,
-			ciphertext = excluded.ciphertext, updated = excluded.updated`,
-		tenant, name, string(kind), commitment, salt, sealed, now)
+			ciphertext = excluded.ciphertext, key_id = excluded.key_id, updated = excluded.updated`,
+		tenant, name, string(kind), commitment, salt, sealed, now, c.recipient.ID.String())
 	if err != nil {
 		return "", fmt.Errorf("store catalog secret %s: %w", name, err)
 	}

@@ -1,20 +1,19 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 
-	"filippo.io/age"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 )
 
 // Credentials keeps kubeconfigs, encrypted to a public age key whose identity only the installer has.
-type Credentials struct{ recipients []age.Recipient }
+type Credentials struct{ recipient seal.Recipient }
 
 // NewCredentials reads the recipient, such as age1….
 func NewCredentials(recipient string) (*Credentials, error) {
@@ -22,11 +21,11 @@ func NewCredentials(recipient string) (*Credentials, error) {
 		return nil, errs.New(errs.Invalid, "no recipient for credentials is set: give the installer's public age key").
 			At("credentials-recipient", "age-recipient")
 	}
-	r, err := age.ParseRecipients(strings.NewReader(recipient))
+	r, err := seal.ParseRecipient(recipient)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials is not a public age key")
+		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials")
 	}
-	return &Credentials{recipients: r}, nil
+	return &Credentials{recipient: r}, nil
 }
 
 // Put encrypts and stores the kubeconfig of a cluster in place of the one before, and returns the
@@ -34,7 +33,7 @@ func NewCredentials(recipient string) (*Credentials, error) {
 func (c *Credentials) Put(
 	ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID, name string, kubeconfig []byte,
 ) (string, error) {
-	sealed, err := seal(c.recipients, kubeconfig)
+	sealed, err := c.recipient.Seal(kubeconfig)
 	if err != nil {
 		return "", err
 	}
@@ -43,12 +42,12 @@ func (c *Credentials) Put(
 		return "", err
 	}
 	_, err = tx.Exec(ctx, `
-		insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext)
-		values ($1, $2, $3, $4, $5, $6)
+		insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext, key_id)
+		values ($1, $2, $3, $4, $5, $6, $7)
 		on conflict (tenant, cluster_key) do update set
 			name = excluded.name, commitment = excluded.commitment, salt = excluded.salt,
-			ciphertext = excluded.ciphertext, updated = now()`,
-		tenant, cluster, name, commitment, salt, sealed)
+			ciphertext = excluded.ciphertext, key_id = excluded.key_id, updated = now()`,
+		tenant, cluster, name, commitment, salt, sealed, c.recipient.ID.String())
 	if err != nil {
 		return "", fmt.Errorf("store the credentials of cluster %s: %w", name, err)
 	}
@@ -62,19 +61,4 @@ func (c *Credentials) Erase(ctx context.Context, tx pgx.Tx, tenant string, clust
 		return fmt.Errorf("erase credentials: %w", err)
 	}
 	return nil
-}
-
-func seal(recipients []age.Recipient, plain []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := age.Encrypt(&out, recipients...)
-	if err != nil {
-		return nil, fmt.Errorf("encrypt credentials: %w", err)
-	}
-	if _, err := w.Write(plain); err != nil {
-		return nil, fmt.Errorf("encrypt credentials: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("encrypt credentials: %w", err)
-	}
-	return out.Bytes(), nil
 }

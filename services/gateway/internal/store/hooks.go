@@ -16,8 +16,10 @@ type Hooks struct{}
 
 // Put makes a hook, or gives the one that is there another nonce.
 func (Hooks) Put(ctx context.Context, tx pgx.Tx, h cataloghook.Hook) error {
-	_, err := tx.Exec(ctx, `insert into gateway.catalog_hooks (tenant, subject, nonce, created) values ($1, $2, $3, $4)
-		on conflict (tenant, subject) do update set nonce = excluded.nonce, created = excluded.created`, h.Tenant, h.Subject, h.Nonce, h.Created)
+	_, err := tx.Exec(ctx, `insert into gateway.catalog_hooks (tenant, subject, nonce, created, key_id)
+		values ($1, $2, $3, $4, $5)
+		on conflict (tenant, subject) do update set nonce = excluded.nonce, created = excluded.created,
+			key_id = excluded.key_id`, h.Tenant, h.Subject, h.Nonce, h.Created, h.KeyID)
 	if err != nil {
 		return fmt.Errorf("store the hook of catalog %s: %w", h.Subject, err)
 	}
@@ -35,13 +37,14 @@ func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) erro
 
 // Of returns the hook of a tenant's catalog; none where it has none.
 func (Hooks) Of(ctx context.Context, q pg.Querier, tenant, subject string) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks
+	return hooks(ctx, q, `select tenant, subject, nonce, created, key_id from gateway.catalog_hooks
 		where tenant = $1 and subject = $2`, tenant, subject)
 }
 
 // ByNonce returns the hook that was made with this nonce, whichever tenant's it is; none where there is none.
 func (Hooks) ByNonce(ctx context.Context, q pg.Querier, nonce []byte) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where nonce = $1`, nonce)
+	return hooks(ctx, q, `select tenant, subject, nonce, created, key_id from gateway.catalog_hooks
+		where nonce = $1`, nonce)
 }
 
 // Pushed schedules a poll: after delay, and not sooner than quiet after the poll before. A poll that is scheduled
@@ -59,7 +62,7 @@ func (Hooks) Pushed(
 
 // Due returns hooks whose poll is to be asked for now.
 func (Hooks) Due(ctx context.Context, q pg.Querier, now time.Time, limit int) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where due <= $1
+	return hooks(ctx, q, `select tenant, subject, nonce, created, key_id from gateway.catalog_hooks where due <= $1
 		order by due limit $2`, now, limit)
 }
 
@@ -79,7 +82,7 @@ func hooks(ctx context.Context, q pg.Querier, sql string, args ...any) ([]catalo
 		return nil, pg.Err(err)
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (h cataloghook.Hook, err error) {
-		err = r.Scan(&h.Tenant, &h.Subject, &h.Nonce, &h.Created)
+		err = r.Scan(&h.Tenant, &h.Subject, &h.Nonce, &h.Created, &h.KeyID)
 		return h, err
 	})
 	return list, pg.Err(err)

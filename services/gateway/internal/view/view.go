@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/keyuses"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
@@ -49,6 +50,7 @@ type Reads struct {
 	Operators      *operators.Reader
 	Policies       *approvalpolicies.Reader
 	Events         *eventlist.Reader
+	Keys           *keyuses.Reader
 }
 
 // New makes the read models.
@@ -69,5 +71,6 @@ func New(d Deps) (*Reads, error) {
 		Operators:      &operators.Reader{Pool: d.Pool},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool},
 		Events:         &eventlist.Reader{Pool: d.Pool, Log: d.Log},
+		Keys:           &keyuses.Reader{Pool: d.Pool},
 	}, nil
 }

@@ -2,19 +2,18 @@ package executorhost
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
 
-	"filippo.io/age"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -45,7 +44,7 @@ type Target struct {
 type Config struct {
 	Pool     *pg.Pool
 	Bus      *bus.Bus
-	Identity age.Identity
+	Identity seal.Identities
 	// Execute serves a cluster until ctx ends.
 	Execute func(ctx context.Context, t Target) error
 	// Release releases a cluster that was removed, after Execute has ended. It may be left out.
@@ -72,14 +71,14 @@ type Host struct {
 // hosted is one executor.
 type hosted struct {
 	target Target
-	key    [sha256.Size]byte // of the kubeconfig, as it is stored
+	key    string // commitment of the kubeconfig: it stays when the same one is encrypted to another key
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // unusable is a kubeconfig that cannot be used.
 type unusable struct {
-	key      [sha256.Size]byte
+	key      string // as of hosted
 	reported time.Time
 }
 
@@ -128,20 +127,21 @@ func (h *Host) Run(ctx context.Context) error {
 // stored belongs to another registration, or to a replacement, that the hub has not seen yet.
 type stored struct {
 	tenant, name, id string
+	commitment       string
 	ciphertext       []byte
 	waived           []kubeconfig.Waiver // what an administrator allows this kubeconfig
 }
 
 func (h *Host) registered(ctx context.Context) ([]stored, error) {
 	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case
-		when k.commitment = c.credential then k.ciphertext end, c.waived
+		when k.commitment = c.credential then k.ciphertext end, k.commitment, c.waived
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (s stored, err error) {
-		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.waived)
+		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.commitment, &s.waived)
 	})
 	return list, pg.Err(err)
 }
@@ -154,18 +154,17 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored) {
 		if s.ciphertext == nil {
 			continue
 		}
-		key := sha256.Sum256(s.ciphertext)
 		h.mu.Lock()
 		r := h.running[s.id]
 		h.mu.Unlock()
 		switch {
-		case r != nil && r.key == key:
+		case r != nil && r.key == s.commitment:
 			continue
 		case r != nil:
 			h.c.Log.InfoContext(ctx, "the kubeconfig was replaced", "cluster", s.name)
 			h.stop(s.id)
 		}
-		h.start(ctx, s, key)
+		h.start(ctx, s)
 	}
 	h.mu.Lock()
 	var gone []string
@@ -213,10 +212,10 @@ func (h *Host) release(ctx context.Context, t Target) {
 	h.c.Log.InfoContext(ctx, "a removed cluster was released", "cluster", t.Cluster)
 }
 
-func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
+func (h *Host) start(ctx context.Context, s stored) {
 	cfg, err := decrypt(s.ciphertext, h.c.Identity, s.waived)
 	if err != nil {
-		h.reportUnusable(ctx, s, key, err)
+		h.reportUnusable(ctx, s, err)
 		return
 	}
 	h.mu.Lock()
@@ -224,7 +223,7 @@ func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
 	delete(h.unusable, s.id)
 	own, cancel := context.WithCancel(ctx)
 	r := &hosted{
-		target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: key,
+		target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: s.commitment,
 		cancel: cancel, done: make(chan struct{}),
 	}
 	h.running[s.id] = r
@@ -263,15 +262,15 @@ func (h *Host) execute(ctx context.Context, t Target) (err error) {
 }
 
 // reportUnusable reports a kubeconfig that cannot be used, as an executor would report what it meets.
-func (h *Host) reportUnusable(ctx context.Context, s stored, key [sha256.Size]byte, err error) {
+func (h *Host) reportUnusable(ctx context.Context, s stored, err error) {
 	h.mu.Lock()
 	last, again := h.unusable[s.id]
-	again = again && last.key == key
+	again = again && last.key == s.commitment
 	if again && h.c.Now().Sub(last.reported) < reportEvery {
 		h.mu.Unlock()
 		return
 	}
-	h.unusable[s.id] = unusable{key: key, reported: h.c.Now()}
+	h.unusable[s.id] = unusable{key: s.commitment, reported: h.c.Now()}
 	h.mu.Unlock()
 	if !again {
 		h.c.Log.ErrorContext(ctx, "a kubeconfig cannot be used", "cluster", s.name, "error", err)

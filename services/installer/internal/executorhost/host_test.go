@@ -17,6 +17,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -45,6 +46,10 @@ func setup(t *testing.T) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set, err := seal.ParseIdentities(id.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := &env{
 		t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id,
 		told: make(chan string, 100), letGo: make(chan string, 100),
@@ -54,7 +59,7 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.host = executorhost.New(executorhost.Config{
-		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
+		Pool: e.own, Bus: e.nats.Bus, Identity: set, Log: bustest.Log(t),
 		Session:  protocol.NewSession(uuid.NewString(), key),
 		Register: holds.Registry{Pool: e.own, Log: bustest.Log(t)}.Register,
 		Execute: func(ctx context.Context, tg executorhost.Target) error {

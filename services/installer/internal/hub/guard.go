@@ -38,9 +38,14 @@ func (h *Hub) Guard(ctx context.Context) error {
 	}()
 	t := time.NewTicker(guardEvery)
 	defer t.Stop()
-	failing := ""
+	failing, marked := "", false
 	for {
 		err := h.guardOnce(ctx)
+		if !marked {
+			// Once: while replicas are restarted one after the other, two keys are active, and each would undo the
+			// other's messages for ever. The last one that starts marks what the ones before it signed otherwise.
+			marked = h.markOtherKeys(ctx) == nil
+		}
 		if text := textOf(err); text != failing && ctx.Err() == nil {
 			failing = text
 			if text == "" {
@@ -181,6 +186,13 @@ func (h *Hub) markStopSwitches(ctx context.Context) error {
 		return h.markPublished(ctx, tx, bus.Interactive, `stopped <> (
 			exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))
 			or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))`)
+	})
+}
+
+// markOtherKeys marks scopes whose message was signed with a key that is not the active one.
+func (h *Hub) markOtherKeys(ctx context.Context) error {
+	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		return h.markPublished(ctx, tx, bus.FanOut, `not p.digest like $2`, h.keyID+"/%")
 	})
 }
 

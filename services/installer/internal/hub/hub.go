@@ -9,6 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
@@ -42,6 +43,7 @@ type Hub struct {
 	handlers bus.Handlers
 	consumer *bus.Consumer
 	content  *contents
+	keyID    string // of the active key
 
 	mu          sync.Mutex
 	withheldWhy map[string]string // why plans are withheld, so that each reason is reported once
@@ -61,7 +63,7 @@ func New(c Config) *Hub {
 	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
 	h := &Hub{
 		c: c, lanes: lanes, handlers: folder{lanes}.handlers(), content: newContents(c.Pool, c.Bus),
-		withheldWhy: map[string]string{},
+		withheldWhy: map[string]string{}, keyID: keys.SignerID(c.Key),
 	}
 	h.consumer = &bus.Consumer{
 		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: h.handlers.Types(),

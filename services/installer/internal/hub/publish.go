@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -58,20 +59,25 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "fingerprint of %s/%s", s.Cluster, s.Namespace)
 	}
+	signed := h.signedSum(sum)
 	if w.message.Nothing() && w.renew.IsZero() {
-		if done, err := h.retire(ctx, &w, string(sum)); err != nil || done {
+		if done, err := h.retire(ctx, &w, signed); err != nil || done {
 			return err
 		}
 	}
-	current, err := h.current(ctx, w, string(sum), last > 0)
+	current, err := h.current(ctx, w, signed, last > 0)
 	if err != nil || current {
 		return err
 	}
 	if err := h.send(ctx, &w, last); err != nil {
 		return err
 	}
-	return h.savePublished(ctx, w, string(sum))
+	return h.savePublished(ctx, w, signed)
 }
+
+// signedSum is what a message says, and the key that it is signed with: a message that another key signed is not the
+// same, so that every message is published again after a new key has become active.
+func (h *Hub) signedSum(sum digest.Digest) string { return h.keyID + "/" + string(sum) }
 
 // clusterID is the id under which a cluster is registered now.
 func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, err error) {
@@ -254,18 +260,22 @@ func dropMetadata(m *protocol.ScopePlans) (some bool) {
 	return some
 }
 
+// savePublished notes what was sent. keys are those that anything in the message, or a step log that was begun for it,
+// may be signed with: a step log keeps the grant under which it was opened, so that a key stays while plans or removals
+// are under way in the scope. A key that is named nowhere can be retired.
 func (h *Hub) savePublished(ctx context.Context, w wanted, sum string) error {
 	var renew *time.Time
 	if !w.renew.IsZero() {
 		renew = &w.renew
 	}
 	_, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest,
-		stopped, published, renew)
-		values ($1, $2, $3, $4, $5, $6, now(), $7)
+		stopped, published, renew, keys)
+		values ($1, $2, $3, $4, $5, $6, now(), $7, array[$8::text])
 		on conflict (tenant, cluster_id, namespace) do update set cluster = excluded.cluster, digest = excluded.digest,
-		  stopped = excluded.stopped, published = excluded.published, renew = excluded.renew`,
+		  stopped = excluded.stopped, published = excluded.published, renew = excluded.renew,
+		  keys = case when $9 then array_append(array_remove(p.keys, $8), $8) else excluded.keys end`,
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.message.Scope.Cluster, sum, w.message.Stopped,
-		renew)
+		renew, h.keyID, len(w.message.Plans)+len(w.message.Removals) > 0)
 	return pg.Err(err)
 }
 

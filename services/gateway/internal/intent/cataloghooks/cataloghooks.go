@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -39,7 +40,7 @@ const actorHook = "hook"
 type Service struct {
 	Units    *unit.Runner
 	Hooks    store.Hooks
-	Key      string // that secrets of hooks are derived from; without one there are none
+	Keys     cataloghook.Keys // that secrets of hooks are derived from; without one there are none
 	Catalogs *catalogs.Service
 	Slog     *slog.Logger
 }
@@ -58,7 +59,10 @@ func (s *Service) Make(ctx context.Context, who model.Caller, name catalog.Name)
 	if _, err := rand.Read(nonce); err != nil {
 		return model.CatalogHook{}, errs.Wrap(errs.Internal, err, "draw the nonce of a hook")
 	}
-	h := cataloghook.Hook{Tenant: who.Tenant, Subject: name.Subject(), Nonce: nonce, Created: s.Units.Now()}
+	h := cataloghook.Hook{
+		Tenant: who.Tenant, Subject: name.Subject(), Nonce: nonce, Created: s.Units.Now(),
+		KeyID: s.Keys.ActiveID(),
+	}
 	err := s.Units.Once(ctx, who, func(u *unit.Work) error {
 		found, err := u.Exists(ctx, events.KindCatalog, h.Subject)
 		if err == nil && !found {
@@ -70,7 +74,7 @@ func (s *Service) Make(ctx context.Context, who model.Caller, name catalog.Name)
 		return s.Hooks.Put(ctx, u.Tx, h)
 	})
 	out := answer(name, h)
-	out.Secret = s.secret(h)
+	out.Secret = s.Keys.Secrets(h)[0]
 	return out, err
 }
 
@@ -97,7 +101,7 @@ func (s *Service) Delete(ctx context.Context, who model.Caller, name catalog.Nam
 	})
 }
 
-func (s *Service) hasKey() bool { return len(s.Key) >= cataloghook.MinKey }
+func (s *Service) hasKey() bool { return len(s.Keys) > 0 }
 
 func answer(name catalog.Name, h cataloghook.Hook) model.CatalogHook {
 	q := url.Values{"hook": {h.ID()}}
@@ -122,7 +126,8 @@ func (s *Service) Find(
 	if err != nil {
 		return cataloghook.Hook{}, err
 	}
-	if len(hooks) == 0 || hooks[0].Subject != name.Subject() || !proof.TokenHolds(s.secret(hooks[0])) {
+	if len(hooks) == 0 || hooks[0].Subject != name.Subject() ||
+		!slices.ContainsFunc(s.Keys.Secrets(hooks[0]), proof.TokenHolds) {
 		return cataloghook.Hook{}, refused
 	}
 	return hooks[0], nil
@@ -131,16 +136,13 @@ func (s *Service) Find(
 // Push asks for a poll of a catalog's source on behalf of whoever holds the secret of its hook. Nothing else
 // can be done with it.
 func (s *Service) Push(ctx context.Context, h cataloghook.Hook, proof cataloghook.Proof, body []byte) error {
-	if !s.hasKey() || !proof.Holds(s.secret(h), body) {
+	holds := func(secret string) bool { return proof.Holds(secret, body) }
+	if !slices.ContainsFunc(s.Keys.Secrets(h), holds) {
 		return errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
 	}
 	return s.Units.Once(ctx, model.Caller{Tenant: h.Tenant, Actor: actorHook}, func(u *unit.Work) error {
 		return s.Hooks.Pushed(ctx, u.Tx, h, s.Units.Now(), delay, quiet)
 	})
-}
-
-func (s *Service) secret(h cataloghook.Hook) string {
-	return cataloghook.Secret(s.Key, h.Tenant, h.Subject, h.Nonce)
 }
 
 // TakePushes asks the indexer to poll the catalogs that were pushed to, until ctx ends. It returns nil.

@@ -32,8 +32,12 @@ func service(t *testing.T) (*intenttest.Env, *Service) {
 			t.Fatal(err)
 		}
 	}
+	list, err := cataloghook.ParseKeys(strings.Repeat("k", cataloghook.MinKey))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return e, &Service{
-		Units: e.Units, Key: strings.Repeat("k", cataloghook.MinKey), Catalogs: c, Slog: e.Units.Slog,
+		Units: e.Units, Keys: list, Catalogs: c, Slog: e.Units.Slog,
 	}
 }
 
@@ -59,7 +63,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("a hook of another tenant's catalog: %v", err)
 	}
 	keyless := *s
-	keyless.Key = "short"
+	keyless.Keys = nil
 	if _, err := keyless.Make(t.Context(), intenttest.Ann, fleet); !errs.Is(err, errs.Unprocessable) {
 		t.Errorf("an installation without a key: %v", err)
 	}

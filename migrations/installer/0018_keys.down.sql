@@ -1,0 +1,2 @@
+drop view installer_api.key_uses;
+alter table installer.published drop column keys;
