@@ -29,8 +29,29 @@ var owned = []string{"operators.coreos.com", "chandler-fleet.io"}
 
 // Reserved reports whether no bundle may bring or own APIs of a group.
 func Reserved(group string) bool {
-	below := func(parent string) bool { return group == parent || strings.HasSuffix(group, "."+parent) }
-	return slices.Contains(served, group) || slices.ContainsFunc(owned, below)
+	return slices.Contains(served, group) || Ours(group)
+}
+
+// guarded are groups whose objects rights and the holds of controllers rest on. Who is asked about each of them can
+// rewrite rights as they are written, or stop every controller of a cluster, nodes included, by not answering.
+var guarded = []string{
+	"admissionregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io",
+	"coordination.k8s.io", "rbac.authorization.k8s.io",
+}
+
+// Ours reports OLM's and Chandler's groups: no webhook of a bundle is asked about their objects, whoever allows it.
+func Ours(group string) bool {
+	return slices.ContainsFunc(owned, func(parent string) bool {
+		return group == parent || strings.HasSuffix(group, "."+parent)
+	})
+}
+
+// GuardedGroups are Kubernetes' own groups that are guarded.
+func GuardedGroups() []string { return slices.Clone(guarded) }
+
+// Guarded reports groups about which a webhook of a bundle is asked only where an administrator allows it.
+func Guarded(group string) bool {
+	return group == "*" || slices.Contains(guarded, group) || Ours(group)
 }
 
 // ReservedGroups are the groups that an API server serves itself.

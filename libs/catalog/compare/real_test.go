@@ -22,7 +22,7 @@ func upgrades(tb testing.TB) ([]installset.Pair, map[string]bundle.Content) {
 func TestRealUpgrades(t *testing.T) {
 	t.Parallel()
 	pairs, contents := upgrades(t)
-	breaking, more := 0, 0
+	breaking, more, grown := 0, 0, 0
 	for _, p := range pairs {
 		from, to := contents[p.Previous], contents[p.Head]
 		if from.Manifests == nil || to.Manifests == nil {
@@ -43,8 +43,16 @@ func TestRealUpgrades(t *testing.T) {
 		if len(forth.Gained) > 0 {
 			more++
 		}
-		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(),
-			len(forth.Gained), len(forth.Lost))
+		if forth.Growth() > 0 {
+			grown++
+		}
+		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d, demands +%d, unknown %d", p.Head, len(forth.CRDs),
+			forth.Breaking(), len(forth.Gained), len(forth.Lost), len(forth.Demands), forth.Unknown())
+	}
+	t.Logf("of %d upgrades %d break something, %d gain rights, %d gain rights or ask for more", len(pairs), breaking,
+		more, grown)
+	if most := len(pairs) / 2; grown > most {
+		t.Errorf("%d of %d upgrades are said to ask for more: who is always warned reads no warning", grown, len(pairs))
 	}
 	if breaking < 5 || more < 5 || breaking == len(pairs) {
 		t.Errorf("of %d upgrades %d break something and %d gain rights", len(pairs), breaking, more)

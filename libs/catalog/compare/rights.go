@@ -2,14 +2,8 @@ package compare
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
-
-	rbacv1 "k8s.io/api/rbac/v1"
-
-	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // Where a right holds.
@@ -18,9 +12,14 @@ const (
 	ScopeNamespace = "Namespace" // each target namespace of the operator group
 )
 
-// Right is what an operator may do with one resource.
+// Right is what an operator, or who else the bundle names, may do with one resource.
 type Right struct {
-	Scope    string   `json:"scope"`
+	Scope string `json:"scope"`
+	// Holder is who has it, such as "Group system:authenticated" or "ServiceAccount ns/name"; "" is the operator.
+	// "ClusterRole view" is whoever has that role.
+	Holder string `json:"holder,omitempty"`
+	// Role is one that the bundle does not bring: what it allows is not known, and counts as everything.
+	Role     string   `json:"role,omitempty"`
 	Group    string   `json:"group,omitempty"`
 	Resource string   `json:"resource,omitempty"`
 	Name     string   `json:"name,omitempty"` // "" is every name
@@ -32,73 +31,26 @@ type Right struct {
 
 // Reasons to look twice at a right.
 const (
-	Everything       = "Everything"       // all verbs on all resources
-	EscalatesRights  = "EscalatesRights"  // can give itself or others more rights
-	ReadsSecrets     = "ReadsSecrets"     // sees credentials
-	RunsInPods       = "RunsInPods"       // runs programs in containers of others
-	ChangesAdmission = "ChangesAdmission" // sees and changes what others write
+	GrantedToEveryone = "GrantedToEveryone" // who has it is everybody who reaches the API server
+	Everything        = "Everything"        // all verbs on all resources
+	UnknownRole       = "UnknownRole"       // it may be everything
+	EscalatesRights   = "EscalatesRights"   // can give itself or others more rights
+	ReadsSecrets      = "ReadsSecrets"      // sees credentials
+	RunsInPods        = "RunsInPods"        // runs programs in containers of others
+	ChangesAdmission  = "ChangesAdmission"  // sees and changes what others write
+	// ApprovesCertificates can make itself a user of the API server, or a node.
+	ApprovesCertificates = "ApprovesCertificates"
+	ServesAPIs           = "ServesAPIs" // answers for the API server
+	ChangesNodes         = "ChangesNodes"
+	LiftsPodSecurity     = "LiftsPodSecurity" // changes what pods may do in a namespace
+	ReachesAPIServer     = "ReachesAPIServer" // paths that are no resources, beside those of health and metrics
+	ChangesChandler      = "ChangesChandler"  // what Chandler remembers in a cluster
+	Wildcard             = "Wildcard"         // all resources of Kubernetes' own, or of groups that are yet to come
+	GrantedToOthers      = "GrantedToOthers"  // who has it is not the operator
 )
 
-// scopedRule is one rule with where it holds. Accounts are left out: what counts is what the operator can do.
-type scopedRule struct {
-	scope string
-	rule  rbacv1.PolicyRule
-}
-
-// rulesOf gathers the rules that a bundle gives its operator: of the CSV, and of roles that it brings and binds.
-func rulesOf(c bundle.Content, objects []bundle.Object) ([]scopedRule, error) {
-	var out []scopedRule
-	if slices.ContainsFunc(objects, func(o bundle.Object) bool { return o.Kind == bundle.KindCSV }) {
-		csv, err := c.CSV()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, permissions(ScopeCluster, csv.Spec.Install.Spec.ClusterPermissions)...)
-		out = append(out, permissions(ScopeNamespace, csv.Spec.Install.Spec.Permissions)...)
-	}
-	roles := map[string][]rbacv1.PolicyRule{}
-	for _, o := range objects {
-		if o.Kind != "ClusterRole" && o.Kind != "Role" {
-			continue
-		}
-		var r struct {
-			Rules []rbacv1.PolicyRule `json:"rules"`
-		}
-		if err := json.Unmarshal(o.Raw, &r); err != nil {
-			return nil, errs.New(errs.Invalid, "%s cannot be read: %v", o, err).At("/rules", "R-CAT-53")
-		}
-		roles[o.Kind+"/"+o.Name] = r.Rules
-	}
-	for _, o := range objects {
-		scope := map[string]string{"ClusterRoleBinding": ScopeCluster, "RoleBinding": ScopeNamespace}[o.Kind]
-		if scope == "" {
-			continue
-		}
-		var b struct {
-			RoleRef rbacv1.RoleRef `json:"roleRef"`
-		}
-		if err := json.Unmarshal(o.Raw, &b); err != nil {
-			return nil, errs.New(errs.Invalid, "%s cannot be read: %v", o, err).At("/roleRef", "R-CAT-53")
-		}
-		for _, r := range roles[b.RoleRef.Kind+"/"+b.RoleRef.Name] {
-			out = append(out, scopedRule{scope, r})
-		}
-	}
-	return out, nil
-}
-
-func permissions(scope string, all []bundle.Permissions) []scopedRule {
-	var out []scopedRule
-	for _, p := range all {
-		for _, r := range p.Rules {
-			out = append(out, scopedRule{scope, r})
-		}
-	}
-	return out
-}
-
 // atom is one right of one verb.
-type atom struct{ scope, group, resource, name, url, verb string }
+type atom struct{ scope, holder, role, group, resource, name, url, verb string }
 
 // gained returns what rules allow that others did not, verbs of one resource together, sorted.
 func gained(others, rules []scopedRule) []Right {
@@ -121,15 +73,16 @@ func gained(others, rules []scopedRule) []Right {
 	for a, verbs := range byPlace {
 		slices.Sort(verbs)
 		r := Right{
-			Scope: a.scope, Group: a.group, Resource: a.resource, Name: a.name, URL: a.url,
-			Verbs: slices.Compact(verbs),
+			Scope: a.scope, Holder: a.holder, Role: a.role, Group: a.group, Resource: a.resource, Name: a.name,
+			URL: a.url, Verbs: slices.Compact(verbs),
 		}
 		r.Sensitive = r.sensitive()
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b Right) int {
-		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.URL, b.URL))
+		return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Role, b.Role),
+			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.URL, b.URL))
 	})
 	if len(out) == 0 {
 		return nil
@@ -138,7 +91,7 @@ func gained(others, rules []scopedRule) []Right {
 }
 
 func same(a, b scopedRule) bool {
-	return a.scope == b.scope && slices.Equal(a.rule.Verbs, b.rule.Verbs) &&
+	return a.scope == b.scope && a.holder == b.holder && a.role == b.role && slices.Equal(a.rule.Verbs, b.rule.Verbs) &&
 		slices.Equal(a.rule.APIGroups, b.rule.APIGroups) &&
 		slices.Equal(a.rule.Resources, b.rule.Resources) && slices.Equal(a.rule.ResourceNames, b.rule.ResourceNames) &&
 		slices.Equal(a.rule.NonResourceURLs, b.rule.NonResourceURLs)
@@ -147,13 +100,16 @@ func same(a, b scopedRule) bool {
 // atoms takes a rule apart. Past the bound a rule counts as everything that it could be: a hostile one
 // must look worse, never harmless.
 func (r scopedRule) atoms(left *int) []atom {
+	if r.role != "" {
+		return []atom{{scope: r.scope, holder: r.holder, role: r.role, group: "*", resource: "*", verb: "*"}}
+	}
 	names := r.rule.ResourceNames
 	if len(names) == 0 {
 		names = []string{""}
 	}
 	n := len(r.rule.Verbs) * (len(r.rule.APIGroups)*len(r.rule.Resources)*len(names) + len(r.rule.NonResourceURLs))
 	if n > *left {
-		return []atom{{scope: r.scope, group: "*", resource: "*", verb: "*"}}
+		return []atom{{scope: r.scope, holder: r.holder, group: "*", resource: "*", verb: "*"}}
 	}
 	*left -= n
 	out := make([]atom, 0, n)
@@ -161,12 +117,14 @@ func (r scopedRule) atoms(left *int) []atom {
 		for _, g := range r.rule.APIGroups {
 			for _, res := range r.rule.Resources {
 				for _, name := range names {
-					out = append(out, atom{scope: r.scope, group: g, resource: res, name: name, verb: verb})
+					out = append(out, atom{
+						scope: r.scope, holder: r.holder, group: g, resource: res, name: name, verb: verb,
+					})
 				}
 			}
 		}
 		for _, u := range r.rule.NonResourceURLs {
-			out = append(out, atom{scope: r.scope, url: u, verb: verb})
+			out = append(out, atom{scope: r.scope, holder: r.holder, url: u, verb: verb})
 		}
 	}
 	return out
@@ -175,7 +133,12 @@ func (r scopedRule) atoms(left *int) []atom {
 // covers reports whether a rule allows what an atom asks, with the wildcards of RBAC. A right in the
 // whole cluster holds in every namespace, too.
 func (r scopedRule) covers(a atom) bool {
-	if r.scope != a.scope && r.scope != ScopeCluster || !has(r.rule.Verbs, a.verb) {
+	switch {
+	case r.holder != a.holder || r.scope != a.scope && r.scope != ScopeCluster:
+		return false
+	case r.role != "" || a.role != "": // what a role allows is not known: of two, neither holds the other
+		return r.role == a.role
+	case !has(r.rule.Verbs, a.verb):
 		return false
 	}
 	if a.url != "" {
@@ -199,37 +162,4 @@ func has(list []string, want string) bool {
 func subresource(list []string, want string) bool {
 	_, sub, ok := strings.Cut(want, "/")
 	return ok && slices.Contains(list, "*/"+sub)
-}
-
-// sensitive says why a right deserves a second look.
-func (r Right) sensitive() string {
-	may := func(list []string, verbs ...string) bool {
-		return slices.ContainsFunc(verbs, func(v string) bool { return has(list, v) })
-	}
-	in := func(group string, resources ...string) bool {
-		return (r.Group == "*" || r.Group == group) && (r.Resource == "*" || slices.Contains(resources, r.Resource))
-	}
-	writes := may(r.Verbs, "create", "update", "patch")
-	switch {
-	case r.URL != "":
-		return ""
-	case r.Group == "*" && r.Resource == "*" && has(r.Verbs, "*"):
-		return Everything
-	case may(r.Verbs, "escalate", "bind") && in(rbacv1.GroupName, "roles", "clusterroles"),
-		in("", "users", "groups", "serviceaccounts") && may(r.Verbs, "impersonate"):
-		return EscalatesRights
-	case writes && in(rbacv1.GroupName, "roles", "clusterroles", "rolebindings", "clusterrolebindings"),
-		in("", "serviceaccounts/token") && may(r.Verbs, "create"):
-		return EscalatesRights
-	case in("", "secrets") && may(r.Verbs, "get", "list", "watch"):
-		return ReadsSecrets
-	case in("", "pods/exec", "pods/attach", "pods/ephemeralcontainers", "nodes/proxy") &&
-		may(r.Verbs, "create", "get", "update", "patch"):
-		return RunsInPods
-	case writes && in("admissionregistration.k8s.io", "mutatingwebhookconfigurations",
-		"validatingwebhookconfigurations", "mutatingadmissionpolicies", "validatingadmissionpolicies"):
-		return ChangesAdmission
-	default:
-		return ""
-	}
 }

@@ -17,7 +17,9 @@ type Upgrade struct {
 	FromContent string `json:"fromContent,omitempty" doc:"Digest of the canonical bundle"`
 	ToContent   string `json:"toContent,omitempty" doc:"Digest of the canonical bundle"`
 	State       string `json:"state" enum:"Compared,Pending,Unknown"`
-	Breaking    bool   `json:"breaking" doc:"Existing custom resources can become invalid or unreachable"`
+	// Semantics are the rules by which they were compared: older ones counted less.
+	Semantics string `json:"semantics,omitempty" example:"chandler.compare.v2" doc:"Rules by which the two were compared; older ones than those of today counted less"`
+	Breaking  bool   `json:"breaking" doc:"Existing custom resources can become invalid or unreachable"`
 	compare.Difference
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-// permissionGrowth finds out how many rights upgrades gain. What the indexer has not compared yet is compared here,
-// so that a decision does not depend on who was faster; what cannot be compared is left out, and a person is asked.
+// permissionGrowth finds out how much more upgrades may do or ask for. What the indexer has not compared yet is
+// compared here, so that a decision does not depend on who was faster; what cannot be compared is left out, and a
+// person is asked.
 func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades []decide.Upgrade) (
 	decide.PermissionGrowth, error,
 ) {
@@ -52,5 +53,5 @@ func (w *worker) compareUpgrade(ctx context.Context, tenant string, u decide.Upg
 		}
 	}
 	d, err := compare.Bundles(contents[0], contents[1])
-	return len(d.Gained), err == nil, nil // what is wrong with a bundle is an answer: a person is asked
+	return d.Growth(), err == nil, nil // what is wrong with a bundle is an answer: a person is asked
 }

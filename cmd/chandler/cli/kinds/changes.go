@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
@@ -23,6 +24,9 @@ func describeChanges(p *printer.Page, all []model.Upgrade) {
 		for _, line := range printer.Limit(rightLines(u.Gained)) {
 			p.Row("", "", "new permission: "+line)
 		}
+		for _, line := range printer.Limit(demandLines(u.Demands, u.MoreDemands)) {
+			p.Row("", "", line)
+		}
 	}
 }
 
@@ -34,11 +38,17 @@ func changeSummary(u model.Upgrade) string {
 		return "unknown: the manifests of one version are not available"
 	case u.Problem != "":
 		return "cannot be compared: " + u.Problem
-	case u.Empty():
-		return "the same custom resource definitions and permissions"
+	case u.Empty() && u.Semantics == compare.Semantics:
+		return "the same custom resource definitions and permissions, and nothing new is asked of the cluster"
 	}
 	out := fmt.Sprintf("changed custom resource definitions: %d, permissions gained: %d, lost: %d", len(u.CRDs),
 		len(u.Gained), len(u.Lost))
+	if u.Semantics == compare.Semantics {
+		out += fmt.Sprintf(", new demands: %d, of all that unknown: %d", len(u.Demands)+u.MoreDemands, u.Unknown())
+	} else { // what it does not count is not nothing
+		out += fmt.Sprintf("; demands: unknown, since it was compared by older rules (%s)",
+			printer.Or(u.Semantics, "no name"))
+	}
 	if u.Breaking {
 		out = "BREAKING: existing resources can become invalid or unreachable; " + out
 	}
@@ -89,8 +99,49 @@ func narrowing(s compare.SchemaChange) string {
 	}
 }
 
+// demandLines say what a bundle newly asks of a cluster beside rights, what hurts most first: a list is cut, and must
+// not be a place to hide.
+func demandLines(demands []compare.Demand, more int) []string {
+	out := make([]string, 0, len(demands)+1)
+	demands = slices.Clone(demands)
+	slices.SortStableFunc(demands, func(a, b compare.Demand) int { return later(!a.Mild(), !b.Mild()) })
+	for _, d := range demands {
+		line := "new demand: "
+		if d.Danger == compare.Unknown {
+			line = "unknown: "
+		}
+		line += d.Object
+		if d.Detail != "" {
+			line += ": " + d.Detail
+		}
+		if d.Danger != compare.Unknown {
+			line += " (" + d.Danger + ")"
+		}
+		out = append(out, line)
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more demands", more))
+	}
+	return out
+}
+
+// later orders what matters before what does not.
+func later(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// rightLines say what is newly allowed, what deserves a second look first.
 func rightLines(rights []compare.Right) []string {
 	out := make([]string, 0, len(rights))
+	rights = slices.Clone(rights)
+	slices.SortStableFunc(rights,
+		func(a, b compare.Right) int { return later(a.Sensitive != "", b.Sensitive != "") })
 	for _, r := range rights {
 		what := r.URL
 		if what == "" {
@@ -104,6 +155,12 @@ func rightLines(rights []compare.Right) []string {
 			where = "in the whole cluster"
 		}
 		line := strings.Join(r.Verbs, ", ") + " " + what + " " + where
+		if r.Role != "" {
+			line = "unknown, so everything: whatever " + r.Role + " allows " + where
+		}
+		if r.Holder != "" {
+			line += " for " + r.Holder
+		}
 		if r.Sensitive != "" {
 			line += " (" + r.Sensitive + ")"
 		}

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,17 @@ func TestChangesAreSentences(t *testing.T) {
 				Verbs: []string{"patch"},
 			},
 			{Scope: compare.ScopeCluster, URL: "/metrics", Verbs: []string{"get"}},
+			{
+				Scope: compare.ScopeCluster, Holder: "Group system:authenticated", Role: "ClusterRole/edit",
+				Group: "*", Resource: "*", Verbs: []string{"*"}, Sensitive: compare.GrantedToEveryone,
+			},
 		},
+		Demands: []compare.Demand{
+			{Danger: compare.GainsPrivileges, Object: "Deployment tide", Detail: "nothing forbids it"},
+			{Danger: compare.Privileged, Object: "Deployment tide", Detail: "container tide"},
+			{Danger: compare.Unknown, Object: "Deployment tide", Detail: "field hostEverything of the pod"},
+		},
+		MoreDemands: 2,
 	}
 	want := []string{
 		"tides.sea.test: scope Namespaced becomes Cluster",
@@ -55,15 +66,26 @@ func TestChangesAreSentences(t *testing.T) {
 		"tides.sea.test: and 3 more",
 		"gone.sea.test is removed",
 		"get, list secrets in the whole cluster (ReadsSecrets)",
+		"unknown, so everything: whatever ClusterRole/edit allows in the whole cluster for Group " +
+			"system:authenticated (GrantedToEveryone)",
 		"patch deployments.apps tide in its namespaces",
 		"get /metrics in the whole cluster",
+		"new demand: Deployment tide: container tide (Privileged)",
+		"unknown: Deployment tide: field hostEverything of the pod",
+		"new demand: Deployment tide: nothing forbids it (GainsPrivileges)",
+		"and 2 more demands",
 	}
-	if diff := cmp.Diff(want, append(crdLines(d.CRDs), rightLines(d.Gained)...)); diff != "" {
+	if diff := cmp.Diff(want, slices.Concat(crdLines(d.CRDs), rightLines(d.Gained),
+		demandLines(d.Demands, d.MoreDemands))); diff != "" {
 		t.Errorf("want, got:\n%s", diff)
 	}
 	for summary, u := range map[string]model.Upgrade{
-		"BREAKING: ":         {State: model.UpgradeCompared, Breaking: true, Difference: d},
-		"the same":           {State: model.UpgradeCompared},
+		"BREAKING: ": {State: model.UpgradeCompared, Breaking: true, Difference: d},
+		"the same":   {State: model.UpgradeCompared, Semantics: compare.Semantics},
+		// What older rules did not count is not shown as nothing.
+		"changed custom resource definitions: 0, permissions gained: 0, lost: 0; demands: unknown": {
+			State: model.UpgradeCompared, Semantics: "chandler.compare.v1",
+		},
 		"not compared yet":   {State: model.UpgradePending},
 		"unknown: ":          {State: model.UpgradeUnknown},
 		"cannot be compared": {State: model.UpgradeCompared, Difference: compare.Difference{Problem: "x"}},

@@ -73,7 +73,7 @@ type Upgrade struct {
 	Difference compare.Difference
 }
 
-// Put stores differences; one of older rules is replaced.
+// Put stores differences. What older rules said of the same bundles stays beside it, under their name.
 func (s *Upgrades) Put(ctx context.Context, tenant string, upgrades []Upgrade) error {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -87,10 +87,9 @@ func (s *Upgrades) Put(ctx context.Context, tenant string, upgrades []Upgrade) e
 		}
 		batch.Queue(`insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained,
 			difference)
-			values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, from_content, to_content) do update
-			set semantics = excluded.semantics, breaking = excluded.breaking, gained = excluded.gained,
-			difference = excluded.difference`,
-			tenant, u.From, u.To, compare.Semantics, u.Difference.Breaking(), len(u.Difference.Gained),
+			values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, from_content, to_content, semantics) do update
+			set breaking = excluded.breaking, gained = excluded.gained, difference = excluded.difference`,
+			tenant, u.From, u.To, compare.Semantics, u.Difference.Breaking(), u.Difference.Growth(),
 			enc.EncodeAll(raw, nil))
 	}
 	if err := s.pool.Send(ctx, batch); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-// Gains reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
-// could not compare is not in the answer, as what it has not compared yet.
+// Gains reads how much more upgrades may do or ask for, of those that the indexer has compared by the rules of today.
+// What it could not compare is not in the answer, as what it has not compared yet.
 func (s *Scopes) Gains(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
 	froms, tos := make([]string, len(upgrades)), make([]string, len(upgrades))
 	for i, u := range upgrades {

@@ -201,7 +201,7 @@ func TestGains(t *testing.T) {
 		{"more", compare.Semantics, 3, `{}`},
 		{"same", compare.Semantics, 0, `{}`},
 		{"odd", compare.Semantics, 0, `{"problem": "it is no YAML"}`},
-		{"old", "chandler.compare.v0", 0, `{}`},
+		{"old", "chandler.compare.v1", 0, `{}`},
 	} {
 		if _, err := indexer.Exec(t.Context(), `insert into catalog.upgrades (tenant, from_content, to_content,
 			semantics, breaking, gained, difference)

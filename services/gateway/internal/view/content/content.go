@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	packs "github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -233,14 +234,15 @@ func (c *Reader) Compare(ctx context.Context, q pg.Querier, tenant string, u *mo
 		u.State = model.UpgradeUnknown
 		return nil
 	case u.FromContent == u.ToContent:
-		u.State = model.UpgradeCompared
+		u.State, u.Semantics = model.UpgradeCompared, compare.Semantics
 		return nil
 	}
 	u.State = model.UpgradePending
 	var packed []byte
-	err := q.QueryRow(ctx, `select difference from catalog_api.upgrades where tenant = $1 and from_content = $2
-		and to_content = $3`,
-		tenant, u.FromContent, u.ToContent).Scan(&packed)
+	err := q.QueryRow(ctx, `select semantics, difference from catalog_api.upgrades
+		where tenant = $1 and from_content = $2 and to_content = $3
+		order by semantics = $4 desc, semantics desc limit 1`,
+		tenant, u.FromContent, u.ToContent, compare.Semantics).Scan(&u.Semantics, &packed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

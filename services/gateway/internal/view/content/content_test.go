@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -110,6 +112,38 @@ func TestPackagesOf(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestCompareNamesItsRules: a difference of older rules is shown under their name and as what it is; where today's have
+// compared, too, theirs is shown, whichever came last (DESIGN D5: no recorded answer changes its meaning).
+func TestCompareNamesItsRules(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t)
+	c, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(semantics, to, difference string) {
+		e.Exec(`insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained, difference)
+			values ('default', 'a', $1, $2, false, 0, $3)`, to, semantics, enc.EncodeAll([]byte(difference), nil))
+	}
+	const old = "chandler.compare.v1"
+	put(old, "b", `{}`)
+	put(compare.Semantics, "c", `{"demands": [{"danger": "Privileged", "object": "Deployment tide"}]}`)
+	put(old, "c", `{}`)
+	for to, want := range map[string]string{"b": old, "c": compare.Semantics} {
+		u := model.Upgrade{FromContent: "a", ToContent: to}
+		err := e.Pool.TenantTx(t.Context(), viewtest.Ann.Tenant, func(tx pgx.Tx) error {
+			return c.Compare(t.Context(), tx, viewtest.Ann.Tenant, &u)
+		})
+		if err != nil || u.Semantics != want || len(u.Demands) != map[string]int{"c": 1}[to] {
+			t.Errorf("a to %s: %v, by %s %+v, want %s", to, err, u.Semantics, u.Difference, want)
 		}
 	}
 }
