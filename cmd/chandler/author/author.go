@@ -13,11 +13,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
@@ -122,17 +121,7 @@ func failed(err error) error {
 
 // printNote says a line to the person, beside the result.
 func (t *tool) printNote(format string, args ...any) {
-	fmt.Fprintln(t.Err, clean(fmt.Sprintf(format, args...)))
-}
-
-// clean keeps names of a hostile catalog from steering the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
+	fmt.Fprintln(t.Err, plain.Text(fmt.Sprintf(format, args...)))
 }
 
 // maxShown is how many findings are shown beside a result; chandler catalog validate shows all.

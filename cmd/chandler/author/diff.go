@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -175,7 +176,7 @@ func (d difference) write(w io.Writer, format string) error {
 		fmt.Fprintf(&b, "%s added, %d removed, %d changed\n", count(counts[index.Added], "package"),
 			counts[index.Removed], counts[index.Changed])
 	}
-	_, err := io.WriteString(w, clean(b.String()))
+	_, err := io.WriteString(w, plain.Text(b.String()))
 	return err
 }
 

@@ -2,6 +2,7 @@ package author
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
@@ -89,7 +91,11 @@ func (t *tool) print(rows table, format string) error {
 		out.ColumnDefinitions = append(out.ColumnDefinitions, metav1.TableColumnDefinition{Name: c, Type: "string"})
 	}
 	for _, r := range rows.rows {
-		out.Rows = append(out.Rows, metav1.TableRow{Cells: r})
+		shown := make([]any, len(r))
+		for i, c := range r {
+			shown[i] = plain.Cell(fmt.Sprint(c))
+		}
+		out.Rows = append(out.Rows, metav1.TableRow{Cells: shown})
 	}
 	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(out, t.Out)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
@@ -120,7 +121,7 @@ func (t *tool) writeImages(images []image, format string) error {
 		return writeValue(t.Out, format, map[string]any{"images": images})
 	}
 	for _, i := range images {
-		if _, err := fmt.Fprintln(t.Out, clean(i.Image)); err != nil {
+		if _, err := fmt.Fprintln(t.Out, plain.Text(i.Image)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/lint"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
@@ -200,12 +201,12 @@ func (v *verdict) write(w io.Writer, format string) error {
 		return writeValue(w, format, v)
 	}
 	for _, f := range v.Findings {
-		if _, err := fmt.Fprintln(w, clean(f.String())); err != nil {
+		if _, err := fmt.Fprintln(w, plain.Text(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, q := range v.Quarantined {
-		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", clean(q.Package),
+		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", plain.Text(q.Package),
 			count(q.Findings, "error")); err != nil {
 			return err
 		}
@@ -293,7 +294,7 @@ func (t *tool) lint(ctx context.Context, r *tree, o lint.Options, format string)
 		}
 	} else {
 		for _, f := range findings {
-			if _, err := fmt.Fprintln(t.Out, clean(f.String())); err != nil {
+			if _, err := fmt.Fprintln(t.Out, plain.Text(f.String())); err != nil {
 				return err
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/plans"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/rules"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
@@ -64,7 +65,7 @@ func Main(ctx context.Context, s command.Streams, args []string) int {
 	}
 	if text := err.Error(); text != "" { // a command that has said all has none
 		// A terminal that is gone cannot be told; the status still tells.
-		_, _ = fmt.Fprintln(s.Err, "error:", printer.Sanitize(text))
+		_, _ = fmt.Fprintln(s.Err, "error:", plain.Text(text))
 		if hint := rules.Hint(text); hint != "" {
 			_, _ = fmt.Fprintln(s.Err, hint)
 		}

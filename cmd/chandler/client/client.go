@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
@@ -112,8 +113,10 @@ type ProblemItem struct {
 	Rule     string `json:"rule"`
 }
 
-// Error is one sentence: what is wrong, where, and the rule that says so.
-func (p *Problem) Error() string {
+// Error is one sentence on one line: what is wrong, where, and the rule that says so. It may quote what others wrote.
+func (p *Problem) Error() string { return plain.Cell(p.sentence()) }
+
+func (p *Problem) sentence() string {
 	var parts []string
 	for _, e := range p.Errors {
 		parts = append(parts, e.String())

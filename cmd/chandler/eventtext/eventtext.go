@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -28,15 +29,16 @@ const (
 // Line writes one event: time, position, subject, sentence. The sentence is wrapped at the given number of columns;
 // with 0, for programs, it is one line.
 func Line(w io.Writer, e model.Event, columns int) error {
-	lead := fmt.Sprintf("%s  %-7s %-*s ", e.Time.UTC().Format(time.TimeOnly), e.Sequence, subjectColumns, e.Subject)
+	lead := fmt.Sprintf("%s  %-7s %-*s ", e.Time.UTC().Format(time.TimeOnly), e.Sequence, subjectColumns,
+		plain.Cell(e.Subject))
 	if columns < fewestColumns {
-		_, err := io.WriteString(w, lead+Sentence(e)+"\n")
+		_, err := io.WriteString(w, lead+plain.Cell(Sentence(e))+"\n")
 		return err
 	}
 	below := fmt.Sprintf("%*s", len(time.TimeOnly)+2+8+subjectColumns+1, "") //nolint:mnd // the widths of lead
 	var b strings.Builder
 	line := lead
-	for i, word := range strings.Fields(Sentence(e)) {
+	for i, word := range strings.Fields(plain.Cell(Sentence(e))) {
 		switch {
 		case i == 0:
 			line += word

@@ -105,3 +105,19 @@ func TestWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestLineIsOneLine: what a sentence holds of others begins no line of its own, and steers no terminal.
+func TestLineIsOneLine(t *testing.T) {
+	t.Parallel()
+	e := model.Event{
+		Type: "tide.turned.v9", Subject: "east\x1b[2J/a\nforged",
+		Data: []byte("{\"x\": \"\x1b]0;owned\a\u202e\r\nforged\"}"),
+	}
+	var b strings.Builder
+	if err := eventtext.Line(&b, e, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, "\n") != 1 || strings.ContainsAny(got, "\x1b\a\u202e\r") {
+		t.Errorf("got %q", got)
+	}
+}

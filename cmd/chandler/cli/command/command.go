@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 )
 
 // Env is one run of the command line.
@@ -67,6 +68,6 @@ func (a *Env) Run(
 
 // Say writes one line of a result.
 func (a *Env) Say(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+	_, err := fmt.Fprintln(a.Out, plain.Text(fmt.Sprintf(format, args...)))
 	return err
 }

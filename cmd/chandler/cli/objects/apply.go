@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -93,14 +94,14 @@ func apply(ctx context.Context, a *command.Env, o documents.Options) error {
 func printNotes(a *command.Env, documents []olm.Document) error {
 	for _, d := range documents {
 		if d.Skipped != "" {
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: %s\n", d.Kind, printer.Sanitize(d.Name),
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: %s\n", d.Kind, plain.Text(d.Name),
 				d.Skipped); err != nil {
 				return err
 			}
 		}
 		for _, n := range d.Notes {
-			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, printer.Sanitize(d.Name),
-				printer.Sanitize(n)); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, plain.Text(d.Name),
+				plain.Text(n)); err != nil {
 				return err
 			}
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
-	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -275,7 +275,7 @@ func (r *runner) print(t task, out result) {
 		r.broken = err
 	}
 	for _, w := range out.warnings {
-		fmt.Fprintf(r.err, "warning: %s: %s\n", t.name, printer.Sanitize(w))
+		fmt.Fprintf(r.err, "warning: %s: %s\n", t.name, plain.Text(w))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
@@ -100,7 +101,7 @@ func (o *Output) Write(w io.Writer, columns []Column, items []Item, single bool)
 	case FormatName:
 		var b strings.Builder
 		for _, i := range items {
-			b.WriteString(i.Name + "\n")
+			b.WriteString(plain.Cell(i.Name) + "\n")
 		}
 		_, err := io.WriteString(w, b.String())
 		return err
@@ -165,10 +166,19 @@ func (o *Output) writeTable(w io.Writer, columns []Column, items []Item) error {
 		table.ColumnDefinitions = append(table.ColumnDefinitions, d)
 	}
 	for _, i := range items {
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: i.Cells})
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells(i.Cells)})
 	}
 	p := printers.NewTablePrinter(printers.PrintOptions{Wide: o.Format == FormatWide, NoHeaders: o.noHeaders})
 	return p.PrintObj(table, w)
+}
+
+// cells are those of a row, each on one line.
+func cells(in []any) []any {
+	out := make([]any, len(in))
+	for i, c := range in {
+		out[i] = plain.Cell(fmt.Sprint(c))
+	}
+	return out
 }
 
 // None stands for an empty cell, as in kubectl's tables.
@@ -214,7 +224,7 @@ func (o *Output) Rows(w io.Writer, names []string, rows [][]any, lines []string)
 		}
 	}
 	for _, l := range lines {
-		if _, err := fmt.Fprintln(w, l); err != nil {
+		if _, err := fmt.Fprintln(w, plain.Cell(l)); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -59,20 +60,26 @@ func (p *Page) Line(name, value string) {
 		p.inRows = false
 		_ = p.w.Flush() // the last one returns what went wrong
 	}
-	p.Printf("%s:\t%s\n", name, value)
+	p.Printf("%s:\t%s\n", plain.Cell(name), plain.Cell(value))
 }
 
 // Section writes a heading.
-func (p *Page) Section(name string) { p.Printf("%s:\n", name) }
+func (p *Page) Section(name string) { p.Printf("%s:\n", plain.Cell(name)) }
 
 // Row writes one row of a table.
 func (p *Page) Row(cells ...string) {
 	p.inRows = true
-	p.Printf("  %s\n", strings.Join(cells, "\t"))
+	shown := make([]string, len(cells))
+	for i, c := range cells {
+		shown[i] = plain.Cell(c)
+	}
+	p.Printf("  %s\n", strings.Join(shown, "\t"))
 }
 
 // Printf writes into the tab writer, whose first error Flush returns.
-func (p *Page) Printf(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }
+func (p *Page) Printf(format string, args ...any) {
+	_, _ = io.WriteString(p.w, plain.Text(fmt.Sprintf(format, args...)))
+}
 
 // When writes a time and its age.
 func (p *Page) When(name string, t time.Time) {

@@ -1,38 +1,15 @@
 package printer
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 )
 
-// Sanitize is text whose control characters are shown and not obeyed. Catalogs, clusters and files are written by
-// others: what they call a thing must not be able to repaint, retitle or reorder what a person reads. Ends of lines and
-// tabs stay.
-func Sanitize(text string) string {
-	if strings.IndexFunc(text, isControl) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if isControl(r) {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// isControl are control characters, and those that change the direction of what follows.
-func isControl(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
-}
-
-// SanitizingWriter writes to a terminal. Files and pipes get the bytes as they are, since documents have digests.
+// SanitizingWriter writes to a terminal, whatever it is. What people read is made plain where it is composed, too;
+// documents in files and pipes are the bytes as they are, since they have digests.
 type SanitizingWriter struct {
 	To io.Writer
 	// begun is the beginning of a character whose end has not come yet.
@@ -52,7 +29,7 @@ func (v *SanitizingWriter) Write(p []byte) (int, error) {
 		}
 	}
 	v.partial = slices.Clone(text[whole:])
-	if _, err := io.WriteString(v.To, Sanitize(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(v.To, plain.Text(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -3,6 +3,8 @@ package printer
 import (
 	"bytes"
 	"testing"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 )
 
 // What others wrote is shown on a terminal and does not steer it.
@@ -14,7 +16,7 @@ func TestSanitize(t *testing.T) {
 		"before\u202eretfa \u2066x\u2069\u009b2J": `before\u202eretfa \u2066x\u2069\u009b2J`,
 		"\xff": "\ufffd",
 	} {
-		if got := Sanitize(text); got != want && text != "\xff" {
+		if got := plain.Text(text); got != want && text != "\xff" {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 		for size := 1; size < 5; size++ { // whatever the pieces are in which it comes

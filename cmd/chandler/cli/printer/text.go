@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 )
 
 // Warnings are sentences as the command line warns with them.
@@ -36,7 +38,7 @@ const textWidth = 96
 type Text struct{ strings.Builder }
 
 // String is the text without the end of its last line.
-func (t *Text) String() string { return strings.TrimRight(t.Builder.String(), "\n") }
+func (t *Text) String() string { return plain.Text(strings.TrimRight(t.Builder.String(), "\n")) }
 
 // Put writes a paragraph; its first line stands behind lead, the others below the text.
 func (t *Text) Put(lead, text string) {
@@ -58,7 +60,7 @@ func (t *Text) Put(lead, text string) {
 }
 
 // Heading writes a heading behind an empty line.
-func (t *Text) Heading(text string) { t.WriteString("\n" + text + "\n") }
+func (t *Text) Heading(text string) { t.WriteString("\n" + plain.Cell(text) + "\n") }
 
 // Age is how kubectl writes how long ago something was.
 func Age(now, t time.Time) string {
