@@ -118,6 +118,10 @@ func TestServingRefusals(t *testing.T) {
 			"apiGroups: [apps, operators.coreos.com], apiVersions: [v1], operations: [CREATE], resources: " +
 				"[subscriptions]",
 		}, "R-CSV-45", "cannot include the OLM group"},
+		"Chandler's group": {[]string{
+			rules,
+			"apiGroups: [apps, deep.chandler-fleet.io], apiVersions: ['*'], operations: [CREATE], resources: ['*']",
+		}, bundle.RuleReserved, "cannot include groups of OLM or Chandler"},
 		"webhook configurations": {
 			[]string{
 				rules,

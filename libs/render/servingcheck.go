@@ -86,6 +86,10 @@ func checkAdmission(w bundle.WebhookDescription, place string, refuse refusal) e
 		case slices.Contains(r.APIGroups, gvkCSV.Group):
 			return refuse(at+"/apiGroups", "R-CSV-45", "webhook %s: webhook rules cannot include the OLM group %s",
 				w.GenerateName, gvkCSV.Group)
+		case slices.ContainsFunc(r.APIGroups, bundle.Ours):
+			return refuse(at+"/apiGroups", bundle.RuleReserved,
+				"webhook %s: webhook rules cannot include groups of OLM or Chandler: what they remember in a cluster passes "+
+					"no webhook", w.GenerateName)
 		case slices.Contains(r.APIGroups, GVKValidatingWebhook.Group) &&
 			slices.ContainsFunc(r.Resources, isWebhookConfiguration):
 			return refuse(at+"/resources", "R-CSV-45",

@@ -42,7 +42,7 @@ func (w worker) overlay() overlay.Overlay {
 			for _, c := range w.Called(s.CSV) {
 				hashes[c.Secret] = certificates[c.Secret].Hash()
 			}
-			return map[string]any{"certificates": hashes, "namespaces": selector}
+			return map[string]any{"certificates": hashes, "namespaces": selector, "conditions": certs.Conditions}
 		},
 		Apply: func(_ scope.RenderTarget, body *unstructured.Unstructured) error {
 			switch former, held := w.Found.Former[body.GetName()]; {

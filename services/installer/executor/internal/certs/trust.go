@@ -3,16 +3,19 @@ package certs
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // Trust puts into an object that has the API server call an operator the CA by which it knows the operator. A webhook
-// gets, too, the namespaces about which it is to be asked: an empty selector is all of them.
+// gets, too, the namespaces about which it is to be asked, and what it is never asked about.
 func Trust(body *unstructured.Unstructured, certificates map[string]Kept, selector map[string]any) error {
 	switch body.GroupVersionKind() {
 	case render.GVKAPIService:
@@ -33,6 +36,7 @@ func Trust(body *unstructured.Unstructured, certificates map[string]Kept, select
 			if len(selector) > 0 {
 				hook["namespaceSelector"] = selector
 			}
+			hook["matchConditions"] = matchConditions()
 		}
 		return unstructured.SetNestedSlice(body.Object, hooks, "webhooks")
 	}
@@ -66,19 +70,62 @@ func Restart(body *unstructured.Unstructured, c Kept) error {
 	return unstructured.SetNestedStringMap(body.Object, annotations, path...)
 }
 
+// matchConditions keep webhooks of operators away from what Chandler lives on, whoever allowed what they ask for:
+// nobody is asked about what Chandler remembers in a cluster, and nobody about roles, leases and the like
+// (bundle.Guarded) that Chandler itself writes, under whichever account. So an operator that does not answer can always
+// be removed, and one that answers cannot change the rights that Chandler gives.
+func matchConditions() []any {
+	list := make([]string, 0, len(bundle.GuardedGroups()))
+	for _, g := range bundle.GuardedGroups() {
+		list = append(list, "'"+g+"'")
+	}
+	chandler := "(request.userInfo.username == '" + kube.ExecutorUser + "' || has(request.userInfo.extra) && '" +
+		kube.EpochExtra + "' in request.userInfo.extra)"
+	return []any{
+		map[string]any{
+			"name": "not-what-chandler-remembers",
+			"expression": "request.resource.group != '" + kube.GVKInstalledOperator.Group + "' && !request.resource.group.endsWith('." +
+				kube.GVKInstalledOperator.Group + "')",
+		},
+		map[string]any{
+			"name":       "not-rights-and-leases-of-chandler",
+			"expression": "!(" + chandler + " && request.resource.group in [" + strings.Join(list, ", ") + "])",
+		},
+	}
+}
+
+// Conditions is the version of the match conditions of webhooks: raise it when they change, so that those of operators
+// that are installed are written again.
+const Conditions = "1"
+
+// labelName is the label that every namespace has with its name.
+const labelName = "kubernetes.io/metadata.name"
+
 // Namespaces is the selector of the namespaces about which the webhooks of a group's operators are asked (R-CSV-44):
 //
 //	explicit targets   the label of the group, which is put on them
 //	a selector         the same
-//	neither            nil, all
+//	neither            all
+//
+// and never Chandler's own, where its lease is: it would be locked out by an operator that does not answer.
 func Namespaces(label string, spec events.OperatorGroupSpec) map[string]any {
+	out := targets(label, spec)
+	rows, _ := out["matchExpressions"].([]any)
+	out["matchExpressions"] = append(rows, map[string]any{
+		"key": labelName, "operator": "NotIn", "values": []any{kube.SystemNamespace},
+	})
+	return out
+}
+
+func targets(label string, spec events.OperatorGroupSpec) map[string]any {
+	out := map[string]any{}
 	switch {
 	case spec.Global():
-		return nil
+		return out
 	case len(spec.TargetNamespaces) > 0:
-		return map[string]any{"matchLabels": map[string]any{label: ""}}
+		out["matchLabels"] = map[string]any{label: ""}
+		return out
 	}
-	out := map[string]any{}
 	if len(spec.Selector.MatchLabels) > 0 {
 		want := map[string]any{}
 		for k, v := range spec.Selector.MatchLabels {

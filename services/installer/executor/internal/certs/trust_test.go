@@ -9,7 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 )
 
-// TestNamespaces holds the rows of R-CSV-44, as Namespaces lists them.
+// TestNamespaces holds the rows of R-CSV-44, as Namespaces lists them. None has Chandler's own namespace (DESIGN D7:
+// the lease lies there).
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	chosen := events.LabelSelector{
@@ -19,22 +20,25 @@ func TestNamespaces(t *testing.T) {
 			{Key: "old", Operator: "DoesNotExist"},
 		},
 	}
+	spared := map[string]any{
+		"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": []any{"chandler-system"},
+	}
 	for name, c := range map[string]struct {
 		spec events.OperatorGroupSpec
 		want map[string]any
 	}{
 		"explicit targets": {
 			events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}, Selector: chosen},
-			map[string]any{"matchLabels": map[string]any{"group/id": ""}},
+			map[string]any{"matchLabels": map[string]any{"group/id": ""}, "matchExpressions": []any{spared}},
 		},
 		"a selector": {events.OperatorGroupSpec{Selector: chosen}, map[string]any{
 			"matchLabels": map[string]any{"sea": "north"},
 			"matchExpressions": []any{
 				map[string]any{"key": "tier", "operator": "In", "values": []any{"a", "b"}},
-				map[string]any{"key": "old", "operator": "DoesNotExist"},
+				map[string]any{"key": "old", "operator": "DoesNotExist"}, spared,
 			},
 		}},
-		"neither": {events.OperatorGroupSpec{}, nil},
+		"neither": {events.OperatorGroupSpec{}, map[string]any{"matchExpressions": []any{spared}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
