@@ -146,12 +146,14 @@ const (
 	ChoiceTake = "Take"
 	// ChoiceOverride has a custom resource definition changed although the change hurts.
 	ChoiceOverride = "Override"
+	// ChoiceAllow lets one bundle, by its digest, have what gives the cluster away: see the check of the plan.
+	ChoiceAllow = "Allow"
 )
 
 // PlanChoice is what an approver says of one obstacle.
 type PlanChoice struct {
 	Object  string `json:"object"`  // Kind/name, in the plan's namespace or of the cluster
-	Choice  string `json:"choice"`  // Keep, Take, Override
+	Choice  string `json:"choice"`  // Keep, Take, Override, Allow
 	Finding string `json:"finding"` // digest of what the approver saw: another finding is another obstacle
 	// Reason is the commitment to the approver's words.
 	Reason string `json:"reason,omitempty"`

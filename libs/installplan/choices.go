@@ -15,6 +15,9 @@ const MaxChoices = 50
 // definitions is how choices name custom resource definitions.
 const definitions = "CustomResourceDefinition/"
 
+// bundles is how choices name bundles, by their ClusterServiceVersion.
+const bundles = "ClusterServiceVersion/"
+
 // Choice is what one approver said of one obstacle.
 type Choice struct {
 	events.PlanChoice
@@ -85,6 +88,7 @@ func (c Approve) settle(s State) ([]events.Payload, error) {
 // checkChoices refuses what cannot be said of an obstacle:
 //
 //	definitions      Override, with a reason
+//	bundles          Allow, with a reason
 //	other objects    Keep or Take
 func (c Approve) checkChoices(s State) error {
 	refuse := func(format string, args ...any) error {
@@ -97,7 +101,7 @@ func (c Approve) checkChoices(s State) error {
 	seen := map[string]bool{}
 	for _, n := range c.Choices {
 		kind, name, ok := strings.Cut(n.Object, "/")
-		definition := strings.HasPrefix(n.Object, definitions)
+		definition, ofBundle := strings.HasPrefix(n.Object, definitions), strings.HasPrefix(n.Object, bundles)
 		switch {
 		case !ok || kind == "" || name == "":
 			return refuse("object %q: want Kind/name", n.Object)
@@ -109,7 +113,11 @@ func (c Approve) checkChoices(s State) error {
 			return refuse("%s: %q cannot be chosen of a definition, only %s", n.Object, n.Choice, events.ChoiceOverride)
 		case definition && n.Reason == "":
 			return refuse("%s is overridden without a reason", n.Object)
-		case !definition && n.Choice != events.ChoiceKeep && n.Choice != events.ChoiceTake:
+		case ofBundle && n.Choice != events.ChoiceAllow:
+			return refuse("%s: %q cannot be chosen of a bundle, only %s", n.Object, n.Choice, events.ChoiceAllow)
+		case ofBundle && n.Reason == "":
+			return refuse("%s is allowed without a reason", n.Object)
+		case !definition && !ofBundle && n.Choice != events.ChoiceKeep && n.Choice != events.ChoiceTake:
 			return refuse("%s: choice is %q, want %s or %s", n.Object, n.Choice, events.ChoiceKeep, events.ChoiceTake)
 		}
 		seen[n.Object] = true

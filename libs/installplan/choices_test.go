@@ -35,6 +35,11 @@ func TestChoices(t *testing.T) {
 		Object: "CustomResourceDefinition/gauges.sea.test", Choice: events.ChoiceOverride,
 		Finding: "sha256:g", Reason: "c1:r",
 	}
+	allow := events.PlanChoice{
+		Object: "ClusterServiceVersion/tide.v1.0.1", Choice: events.ChoiceAllow, Finding: "sha256:a", Reason: "c1:r",
+	}
+	unwarranted, keptBundle, allowedObject := allow, allow, keep
+	unwarranted.Reason, keptBundle.Choice, allowedObject.Choice = "", events.ChoiceKeep, events.ChoiceAllow
 	unfounded, unreasoned, nameless := keep, override, keep
 	unfounded.Finding, unreasoned.Reason, nameless.Object = "", "", "metrics-reader"
 	kept, taken := override, override
@@ -108,6 +113,22 @@ func TestChoices(t *testing.T) {
 		},
 		"an object that is overridden": {
 			state: of(installplan.Automatic, 0), choices: []events.PlanChoice{taken},
+			kind: errs.Invalid,
+		},
+		"a bundle that is allowed": {
+			state: of(installplan.Automatic, 0), choices: []events.PlanChoice{allow},
+			want: []events.Payload{settled("a1", allow)},
+		},
+		"a bundle that is allowed without a reason": {
+			state: of(installplan.Automatic, 0), choices: []events.PlanChoice{unwarranted},
+			kind: errs.Invalid,
+		},
+		"a bundle that is kept": {
+			state: of(installplan.Automatic, 0), choices: []events.PlanChoice{keptBundle},
+			kind: errs.Invalid,
+		},
+		"an object that is allowed": {
+			state: of(installplan.Automatic, 0), choices: []events.PlanChoice{allowedObject},
 			kind: errs.Invalid,
 		},
 		"the same object twice": {

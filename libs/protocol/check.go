@@ -42,6 +42,8 @@ type PlanCheck struct {
 	CRDs    []CRDVerdict `json:"crds,omitempty"`
 	// Shared are objects that other operators install, too, with other content; a choice decides which one counts.
 	Shared []SharedObject `json:"shared,omitempty"`
+	// Allowances are what bundles of the plan need an administrator's word for, given or not.
+	Allowances []Allowance `json:"allowances,omitempty"`
 	// Obstacles are other reasons, such as an operator that is not upgradeable.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// RemovedAPIs are a warning: they block no plan.

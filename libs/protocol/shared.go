@@ -5,7 +5,7 @@ import "slices"
 // Choice is what approvers said of one obstacle, for the grant of its plan. It counts for exactly one finding.
 type Choice struct {
 	Object  string   `json:"object"`  // as Chosen names it
-	Choice  string   `json:"choice"`  // events.ChoiceKeep, ChoiceTake or ChoiceOverride
+	Choice  string   `json:"choice"`  // events.ChoiceKeep, ChoiceTake, ChoiceOverride or ChoiceAllow
 	Finding string   `json:"finding"` // digest
 	By      []string `json:"by"`      // opaque ids
 }
@@ -21,6 +21,19 @@ func (g Grant) Chosen(object, finding string) *Choice {
 	}
 	return &g.Choices[i]
 }
+
+// Allowance is what one bundle of a plan needs an administrator's word for, and may not have without.
+type Allowance struct {
+	CSV     string   `json:"csv"`
+	Content string   `json:"content"` // digest of the bundle
+	Needed  []string `json:"needed"`  // sentences
+	// Finding is the digest that a choice names; By are the actors who allowed it, none while nobody did.
+	Finding string   `json:"finding"`
+	By      []string `json:"by,omitempty"`
+}
+
+// Object is how choices name it.
+func (a Allowance) Object() string { return "ClusterServiceVersion/" + a.CSV }
 
 // SharedObject is one object of a plan that other operators brought, too, in another form than the plan's.
 type SharedObject struct {

@@ -113,10 +113,11 @@ var requestRules = []Rule{
 			"none for which the intent has a field.", "Omit it, or use the field that the message names."),
 	word(Request, "reserved-namespace", "Nothing is installed in Chandler's own namespace.", "Choose another one."),
 	word(Request, "plan-choices",
-		"The choices of an approval decide about obstacles of its plan: Override with a reason for a CRD, Keep or "+
-			"Take for another object. Each names its object once, and the finding that the approver has seen.",
-		"`chandler plan check` names the objects and their findings; `chandler approve --keep`, `--take` and "+
-			"`--override-crd` send them."),
+		"The choices of an approval decide about obstacles of its plan: Override with a reason for a CRD, Allow with "+
+			"a reason for a bundle, Keep or Take for another object. Each names its object once, and the finding that "+
+			"the approver has seen.",
+		"`chandler plan check` names the objects and their findings; `chandler approve --keep`, `--take`, "+
+			"`--override-crd` and `--allow` send them."),
 	word(Request, "optional-kinds",
 		"The kinds that operators of a cluster do not wait for are named by API group, or as GROUP/KIND.",
 		"Separate them by commas, such as `monitoring.coreos.com,console.openshift.io/ConsolePlugin`, or `none`."),

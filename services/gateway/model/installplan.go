@@ -188,15 +188,15 @@ type ApprovePlan struct {
 // SettleObstacle is what an approver decides about one obstacle that the check of the plan shows.
 type SettleObstacle struct {
 	Object  string `json:"object" minLength:"3" maxLength:"320" example:"ClusterRole/metrics-reader" doc:"Kind/name, as the check of the plan has it"`
-	Choice  string `json:"choice" enum:"Keep,Take,Override" doc:"Of an object that other operators bring, too: Keep leaves its form as it is, Take has the plan's form hold. Override has a custom resource definition changed although that hurts."`
+	Choice  string `json:"choice" enum:"Keep,Take,Override,Allow" doc:"Of an object that other operators bring, too: Keep leaves its form as it is, Take has the plan's form hold. Override has a custom resource definition changed although that hurts. Allow lets a bundle, as ClusterServiceVersion/name, have what its allowance lists."`
 	Finding string `json:"finding" minLength:"1" maxLength:"71" doc:"Digest of what you saw, from the check of the plan: another finding is another obstacle"`
-	Reason  string `json:"reason,omitempty" maxLength:"1000" doc:"Why; required with Override. It is kept outside the record and can be erased."`
+	Reason  string `json:"reason,omitempty" maxLength:"1000" doc:"Why; required with Override and Allow. It is kept outside the record and can be erased."`
 }
 
 // PlanChoice is what an approver said of one obstacle.
 type PlanChoice struct {
 	Object  string    `json:"object"`
-	Choice  string    `json:"choice" enum:"Keep,Take,Override"`
+	Choice  string    `json:"choice" enum:"Keep,Take,Override,Allow"`
 	Finding string    `json:"finding"`
 	Reason  string    `json:"reason,omitempty" doc:"The approver's words, in answers about one plan; absent where they were erased"`
 	By      string    `json:"by" doc:"Opaque id of the approver"`
@@ -226,6 +226,7 @@ type PlanCheck struct {
 	Permissions []MissingPermission `json:"permissions" nullable:"false" doc:"Rights that the account lacks"`
 	CRDs        []CRDVerdict        `json:"crds" nullable:"false" doc:"Every custom resource definition of the plan, with whether it may be changed and whether that can be undone"`
 	Shared      []SharedObject      `json:"shared,omitempty" nullable:"false" doc:"Objects that other operators bring, too, in another form: in the way until approvers have chosen (approve-installplan)"`
+	Allowances  []Allowance         `json:"allowances,omitempty" nullable:"false" doc:"What bundles of the plan may not have without an administrator's word: in the way until it is given (approve-installplan)"`
 	Obstacles   []Obstacle          `json:"obstacles" nullable:"false" doc:"What else is in the way"`
 	RemovedAPIs []RemovedAPI        `json:"removedAPIs,omitempty" nullable:"false" doc:"What the plan uses and the next minor version of Kubernetes no longer serves: a warning, in the way of nothing"`
 }
@@ -267,6 +268,15 @@ type CRDVerdict struct {
 	Sample       []string `json:"sample,omitempty" nullable:"false" doc:"Some of those, with what is wrong"`
 	Finding      string   `json:"finding,omitempty" doc:"Digest that an override names; absent where it is safe, or where nobody may override it"`
 	OverriddenBy []string `json:"overriddenBy,omitempty" nullable:"false" doc:"Opaque ids of approvers who overrode it: it is in the way of nothing then"`
+}
+
+// Allowance is what one bundle needs an administrator's word for, and may not have without.
+type Allowance struct {
+	Object  string   `json:"object" example:"ClusterServiceVersion/tide.v1.0.1" doc:"As choices name it"`
+	Content string   `json:"content" doc:"Digest of the bundle for which it holds, and for no other"`
+	Needed  []string `json:"needed" nullable:"false" doc:"What it gives away, in sentences"`
+	Finding string   `json:"finding" doc:"Digest that a choice names"`
+	By      []string `json:"by,omitempty" nullable:"false" doc:"Opaque ids of who allowed it; absent while nobody did"`
 }
 
 // SharedObject is one object of a plan that other operators brought, too, in another form.
@@ -314,6 +324,12 @@ func CheckOf(c protocol.PlanCheck) PlanCheck {
 	for _, o := range c.Shared {
 		safe = safe && o.Choice != ""
 		out.Shared = append(out.Shared, sharedOf(o))
+	}
+	for _, a := range c.Allowances {
+		safe = safe && len(a.By) > 0
+		out.Allowances = append(out.Allowances, Allowance{
+			Object: a.Object(), Content: a.Content, Needed: a.Needed, Finding: a.Finding, By: a.By,
+		})
 	}
 	for _, o := range c.Obstacles {
 		out.Obstacles = append(out.Obstacles, Obstacle(o))

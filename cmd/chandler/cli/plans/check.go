@@ -33,6 +33,9 @@ func writeCheck(t *printer.Text, c model.PlanCheck) {
 	for _, o := range c.Obstacles {
 		t.Put("", fmt.Sprintf("%s (%s): %s", o.Reason, o.Class, o.Message))
 	}
+	for _, a := range c.Allowances {
+		writeAllowance(t, a)
+	}
 	for _, o := range c.Shared {
 		writeShared(t, o)
 	}
@@ -97,6 +100,21 @@ func writeVerdict(t *printer.Text, v model.CRDVerdict) {
 	default:
 		t.Put("  - ", "this cannot be overridden")
 	}
+}
+
+// writeAllowance says what a bundle may not have without an administrator's word, and how that is given.
+func writeAllowance(t *printer.Text, a model.Allowance) {
+	_, csv, _ := strings.Cut(a.Object, "/")
+	t.Heading(csv + " gives away more than an operator needs:")
+	for _, n := range a.Needed {
+		t.Put("  ! ", n)
+	}
+	if len(a.By) > 0 {
+		t.Put("  - ", "allowed by "+strings.Join(a.By, ", ")+", for bundle "+printer.Short(a.Content)+" only")
+		return
+	}
+	t.Put("  - ", fmt.Sprintf("an administrator may allow it for this bundle (%s): chandler approve PLAN --allow %s "+
+		"--reason TEXT", printer.Short(a.Content), csv))
 }
 
 // writeShared says whose an object is that another operator brings in another form, what differs, and what can be

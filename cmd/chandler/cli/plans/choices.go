@@ -16,8 +16,8 @@ import (
 
 // choiceFlags is what somebody says of obstacles with an approval.
 type choiceFlags struct {
-	keep, take, crds []string
-	reason           string
+	keep, take, crds, allow []string
+	reason                  string
 }
 
 func (s *choiceFlags) flags(c *cobra.Command) {
@@ -29,6 +29,9 @@ func (s *choiceFlags) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&s.crds, "override-crd", nil,
 		"change this custom resource definition although existing objects become invalid; needs --reason; can be "+
 			"repeated")
+	c.Flags().StringArrayVar(&s.allow, "allow", nil,
+		"let this bundle (the name of its ClusterServiceVersion) have what `chandler plan check` lists, such as "+
+			"cluster-admin; needs --reason; can be repeated")
 	c.Flags().StringVar(&s.reason, "reason", "", "reason of the decision; it is stored outside the event log")
 }
 
@@ -38,7 +41,7 @@ func (s *choiceFlags) String() string {
 	for _, l := range []struct {
 		word string
 		of   []string
-	}{{"keep", s.keep}, {"take", s.take}, {"override", s.crds}} {
+	}{{"keep", s.keep}, {"take", s.take}, {"override", s.crds}, {"allow", s.allow}} {
 		for _, o := range l.of {
 			out = append(out, l.word+" "+o)
 		}
@@ -50,9 +53,11 @@ func (s *choiceFlags) String() string {
 func (s *choiceFlags) check() error {
 	switch {
 	case s.empty() && s.reason != "":
-		return command.Usagef("--reason needs --keep, --take or --override-crd")
+		return command.Usagef("--reason needs --keep, --take, --override-crd or --allow")
 	case len(s.crds) > 0 && strings.TrimSpace(s.reason) == "":
 		return command.Usagef("--override-crd needs a --reason")
+	case len(s.allow) > 0 && strings.TrimSpace(s.reason) == "":
+		return command.Usagef("--allow needs a --reason")
 	}
 	for _, o := range s.keep {
 		if slices.Contains(s.take, o) {
@@ -62,7 +67,7 @@ func (s *choiceFlags) check() error {
 	return nil
 }
 
-func (s *choiceFlags) empty() bool { return len(s.keep)+len(s.take)+len(s.crds) == 0 }
+func (s *choiceFlags) empty() bool { return len(s.keep)+len(s.take)+len(s.crds)+len(s.allow) == 0 }
 
 // resolve asks the cluster what is in the way of a plan, and names with each choice exactly that.
 func (s *choiceFlags) resolve(ctx context.Context, c *client.Client, p model.InstallPlan) (
@@ -106,7 +111,29 @@ func (s *choiceFlags) choices(check model.PlanCheck, p model.InstallPlan) ([]mod
 			Choice: events.ChoiceOverride, Finding: finding, Reason: s.reason,
 		})
 	}
+	for _, csv := range s.allow {
+		finding, err := allowanceFinding(check, p, csv)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, model.SettleObstacle{
+			Object: "ClusterServiceVersion/" + csv, Choice: events.ChoiceAllow, Finding: finding, Reason: s.reason,
+		})
+	}
 	return out, nil
+}
+
+func allowanceFinding(check model.PlanCheck, p model.InstallPlan, csv string) (string, error) {
+	var names []string
+	for _, a := range check.Allowances {
+		_, name, _ := strings.Cut(a.Object, "/")
+		if name == csv {
+			return a.Finding, nil
+		}
+		names = append(names, name)
+	}
+	return "", command.Refusedf("%s of install plan %s needs no allowance; bundles that do: %s", csv, p.Name,
+		printer.Or(strings.Join(names, ", "), "none"))
 }
 
 func sharedFinding(check model.PlanCheck, p model.InstallPlan, object string) (string, error) {

@@ -22,6 +22,10 @@ func settled() model.PlanCheck {
 				Wants: json.RawMessage(`[2]`),
 			}},
 		}},
+		Allowances: []model.Allowance{{
+			Object: "ClusterServiceVersion/tide.v1", Finding: "sha256:a", Content: "sha256:0123456789abcdef",
+			Needed: []string{"ClusterRoleBinding tide gives ClusterRole cluster-admin to everybody"},
+		}},
 		CRDs: []model.CRDVerdict{
 			{CRD: "gauges.sea.test", Problems: []string{"3 objects become invalid"}, Finding: "sha256:g"},
 			{CRD: "buoys.sea.test", Problems: []string{"it cannot change its scope"}},
@@ -37,6 +41,7 @@ func TestChoices(t *testing.T) {
 	p := model.InstallPlan{Name: "install-7x2kq"}
 	got, err := (&choiceFlags{
 		keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"},
+		allow:  []string{"tide.v1"},
 		reason: "none is used",
 	}).choices(settled(), p)
 	want := []model.SettleObstacle{
@@ -45,6 +50,7 @@ func TestChoices(t *testing.T) {
 			Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:g",
 			Reason: "none is used",
 		},
+		{Object: "ClusterServiceVersion/tide.v1", Choice: "Allow", Finding: "sha256:a", Reason: "none is used"},
 	}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
@@ -52,6 +58,7 @@ func TestChoices(t *testing.T) {
 	for says, s := range map[string]*choiceFlags{
 		"conflicting objects: ClusterRole/metrics-reader":   {take: []string{"ClusterRole/other"}},
 		"the change of buoys.sea.test cannot be overridden": {crds: []string{"buoys.sea.test"}},
+		"needs no allowance; bundles that do: tide.v1":      {allow: []string{"other.v1"}},
 		"needs no override; changes that do: g":             {crds: []string{"tides.sea.test"}},
 	} {
 		if _, err := s.choices(settled(), p); err == nil || !strings.Contains(err.Error(), says) {
@@ -60,6 +67,7 @@ func TestChoices(t *testing.T) {
 	}
 	for says, s := range map[string]*choiceFlags{
 		"--override-crd needs a --reason": {crds: []string{"a"}},
+		"--allow needs a --reason":        {allow: []string{"a"}},
 		"--reason needs":                  {reason: "because"},
 		"with --keep and with --take":     {keep: []string{"a/b"}, take: []string{"a/b"}},
 	} {

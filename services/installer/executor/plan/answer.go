@@ -69,6 +69,9 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 	if err == nil {
 		out.Shared, err = w.Objects.In(w.Scope).Findings(ctx, r)
 	}
+	if err == nil {
+		out.Allowances, err = allowances(r)
+	}
 	out.Obstacles = append(obstacles, out.Obstacles...)
 	return out, err
 }
