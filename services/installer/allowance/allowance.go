@@ -10,6 +10,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -28,6 +30,7 @@ const clusterAdmin = "cluster-admin"
 //
 //	a binding of everybody               who has no name, who has one, and every account of every pod
 //	a binding to ClusterRole cluster-admin   in the cluster or in a namespace
+//	a ClusterRole that is put together of others, cluster-admin among them
 //	a webhook about guarded groups       (bundle.Guarded) it could change rights as they are written, or stop every
 //	                                     controller by not answering
 //
@@ -38,6 +41,8 @@ func Needed(objects []render.Object) []string {
 		switch {
 		case o.GVK.Group == rbacv1.GroupName && (o.GVK.Kind == "ClusterRoleBinding" || o.GVK.Kind == "RoleBinding"):
 			out = append(out, binding(o)...)
+		case o.GVK.Group == rbacv1.GroupName && o.GVK.Kind == "ClusterRole":
+			out = append(out, sum(o)...)
 		case o.GVK == render.GVKMutatingWebhook || o.GVK == render.GVKValidatingWebhook:
 			out = append(out, webhook(o)...)
 		}
@@ -63,6 +68,27 @@ func binding(o render.Object) []string {
 			subjects(b.Subjects)))
 	}
 	return out
+}
+
+// adminLabels are those of cluster-admin in every cluster.
+var adminLabels = labels.Set{"kubernetes.io/bootstrapping": "rbac-defaults"}
+
+// sum is cluster-admin by another name: a role whose rules are those of all that a selector chooses.
+func sum(o render.Object) []string {
+	var r rbacv1.ClusterRole
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Body, &r); err != nil {
+		return []string{fmt.Sprintf("%s cannot be read: %v", o, err)}
+	}
+	if r.AggregationRule == nil {
+		return nil
+	}
+	for i := range r.AggregationRule.ClusterRoleSelectors {
+		s, err := metav1.LabelSelectorAsSelector(&r.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil || s.Matches(adminLabels) {
+			return []string{fmt.Sprintf("%s gets the rules of ClusterRole %s, which may do everything", o, clusterAdmin)}
+		}
+	}
+	return nil
 }
 
 // Everybody reports subjects that stand for all who reach an API server.

@@ -23,6 +23,14 @@ func bound(kind, role string, subjects ...map[string]any) render.Object {
 	}
 }
 
+func aggregated(chosen map[string]any) render.Object {
+	o := bound("ClusterRole", "")
+	o.Body = map[string]any{"aggregationRule": map[string]any{
+		"clusterRoleSelectors": []any{map[string]any{"matchLabels": chosen}},
+	}}
+	return o
+}
+
 func hook(gvk schema.GroupVersionKind, groups ...any) render.Object {
 	return render.Object{GVK: gvk, Name: "tide", Body: map[string]any{"webhooks": []any{map[string]any{
 		"name": "v.sea.test", "rules": []any{map[string]any{
@@ -50,9 +58,14 @@ func TestNeeded(t *testing.T) {
 		"the user of nobody": {
 			bound(crb, "tide", map[string]any{"kind": "User", "name": "system:anonymous"}), "everybody",
 		},
-		"cluster-admin":              {bound(crb, "cluster-admin", sa), "to ServiceAccount sea/tide"},
-		"cluster-admin in one place": {bound("RoleBinding", "cluster-admin", sa), "may do everything"},
-		"cluster-admin of nobody":    {bound(crb, "cluster-admin"), "nobody yet"},
+		"cluster-admin":                          {bound(crb, "cluster-admin", sa), "to ServiceAccount sea/tide"},
+		"cluster-admin in one place":             {bound("RoleBinding", "cluster-admin", sa), "may do everything"},
+		"cluster-admin of nobody":                {bound(crb, "cluster-admin"), "nobody yet"},
+		"a role that is put together of its own": {aggregated(map[string]any{"sea": "tide"}), ""},
+		"a role that is put together of all":     {aggregated(map[string]any{}), "may do everything"},
+		"a role of what every cluster has": {
+			aggregated(map[string]any{"kubernetes.io/bootstrapping": "rbac-defaults"}), "may do everything",
+		},
 		"a binding of another form": {
 			render.Object{GVK: bound(crb, "").GVK, Name: "tide", Body: map[string]any{"subjects": "all"}},
 			"cannot be read",
