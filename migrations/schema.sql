@@ -944,6 +944,8 @@ ALTER TABLE catalog.upgrades OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.upgrades IS 'what differs between two bundles: custom resource definitions and rights';
 
+COMMENT ON COLUMN catalog.upgrades.gained IS 'rights and demands that the old bundle did not have';
+
 CREATE TABLE catalog.variants (
     tenant text NOT NULL,
     stream text NOT NULL,
@@ -2895,7 +2897,7 @@ ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_pkey PRIMARY KEY (tenant, digest);
 
 ALTER TABLE ONLY catalog.upgrades
-    ADD CONSTRAINT upgrades_pkey PRIMARY KEY (tenant, from_content, to_content);
+    ADD CONSTRAINT upgrades_pkey PRIMARY KEY (tenant, from_content, to_content, semantics);
 
 ALTER TABLE ONLY catalog.variants
     ADD CONSTRAINT variants_pkey PRIMARY KEY (tenant, stream, variant);
