@@ -54,6 +54,21 @@ const spoke = "spoke"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newStack(t)
+	w.register()
+	return w
+}
+
+// newDurableWorld is one whose record survives a crash of PostgreSQL, as in production.
+func newDurableWorld(t *testing.T) *world {
+	t.Helper()
+	w := startStack(t, stack.Options{Durable: true})
+	w.register()
+	return w
+}
+
+// register makes a cluster known, and waits until it is connected.
+func (w *world) register() {
+	w.t.Helper()
 	w.borrowCluster()
 	w.must(w.Post(w.ctx, "/api/v1/clusters", map[string]any{
 		"name": spoke, "kubeconfig": string(w.cluster.Kubeconfig()),
@@ -63,7 +78,6 @@ func newWorld(t *testing.T) *world {
 		w.must(w.Get(w.ctx, "/api/v1/clusters/"+spoke, &c))
 		return c.State + " " + c.Message, c.State == "Connected"
 	})
-	return w
 }
 
 // borrowCluster takes a cluster that a former test may have used.
@@ -82,9 +96,15 @@ func newStack(t *testing.T) *world {
 // newStackWith gives services more environment.
 func newStackWith(t *testing.T, env func(service string) []string) *world {
 	t.Helper()
+	return startStack(t, stack.Options{Env: env})
+}
+
+func startStack(t *testing.T, opts stack.Options) *world {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	s, err := stack.Start(ctx, stack.Options{Dir: t.TempDir(), Bin: bin, Env: env})
+	opts.Dir, opts.Bin = t.TempDir(), bin
+	s, err := stack.Start(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

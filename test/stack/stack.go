@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -18,6 +19,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
+
+// natsServer is the name of the bus's program and part.
+const natsServer = "nats-server"
 
 // startTimeout bounds a start once the programs are there: everything together takes three seconds on two idle cores,
 // and fault tests start stacks beside Kubernetes control planes.
@@ -45,7 +49,8 @@ type Stack struct {
 	secrets  secrets
 	postgres *pglocal.Server
 	natsPort int
-	api      string // address
+	api      string            // address
+	apis     map[string]string // addresses of further gateways
 	ops      map[string]string
 	running  map[string]*proc.Process
 }
@@ -59,7 +64,9 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.bound == 0 {
 		opts.bound = startTimeout
 	}
-	s := &Stack{opts: opts, ops: map[string]string{}, running: map[string]*proc.Process{}}
+	s := &Stack{
+		opts: opts, ops: map[string]string{}, apis: map[string]string{}, running: map[string]*proc.Process{},
+	}
 	if opts.Bin == "" {
 		s.opts.Bin = s.file("bin")
 		if err := Build(ctx, s.opts.Bin); err != nil {
@@ -102,7 +109,7 @@ func (s *Stack) prepare(context.Context) (err error) {
 
 // takePorts chooses every address once, so that a part that is started again is found where it was.
 func (s *Stack) takePorts() error {
-	ports, err := freePorts(len(Services) + 2)
+	ports, err := freePorts(2*len(Services) + 3)
 	if err != nil {
 		return err
 	}
@@ -112,8 +119,10 @@ func (s *Stack) takePorts() error {
 		s.api = fmt.Sprintf("127.0.0.1:%d", ports[1])
 	}
 	for i, name := range Services {
-		s.ops[name] = fmt.Sprintf("127.0.0.1:%d", ports[i+2])
+		s.ops[name] = fmt.Sprintf("127.0.0.1:%d", ports[2*i+3])
+		s.ops[Second(name)] = fmt.Sprintf("127.0.0.1:%d", ports[2*i+4])
 	}
+	s.apis[Second("gateway")] = fmt.Sprintf("127.0.0.1:%d", ports[2])
 	return nil
 }
 
@@ -152,10 +161,10 @@ func (s *Stack) StartNATS(ctx context.Context) error {
 		"--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream", "--store_dir",
 		s.file("nats"),
 	}
-	if err := s.run("nats-server", filepath.Join(s.opts.Bin, "nats-server"), args, os.Environ()); err != nil {
+	if err := s.run(natsServer, filepath.Join(s.opts.Bin, natsServer), args, os.Environ()); err != nil {
 		return err
 	}
-	return s.await(ctx, "nats-server", func(ctx context.Context) error {
+	return s.await(ctx, natsServer, func(ctx context.Context) error {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", s.natsPort))
 		if err != nil {
 			return err
@@ -179,10 +188,22 @@ func (s *Stack) startServices(ctx context.Context) error {
 	return nil
 }
 
-// Launch starts a service that does not run, without waiting for it.
+// second ends the name of the second process of a service.
+const second = "-2"
+
+// Second names the second process of a service. It is not started with the others; Launch starts it.
+func Second(service string) string { return service + second }
+
+// Launch starts a service that does not run, or the second process of one, without waiting for it.
 func (s *Stack) Launch(name string) error {
-	return s.run(name, filepath.Join(s.opts.Bin, name), nil, s.env(name))
+	return s.run(name, filepath.Join(s.opts.Bin, strings.TrimSuffix(name, second)), nil, s.env(name))
 }
+
+// Suspend stops a part without ending it: its connections stay open and nothing answers.
+func (s *Stack) Suspend(name string) error { return s.running[name].Suspend() }
+
+// Continue lets a suspended part run on.
+func (s *Stack) Continue(name string) error { return s.running[name].Continue() }
 
 // Ready waits until the service says that it is ready.
 func (s *Stack) Ready(ctx context.Context, name string) error {
@@ -205,26 +226,27 @@ func (s *Stack) Ready(ctx context.Context, name string) error {
 }
 
 func (s *Stack) env(name string) []string {
+	service := strings.TrimSuffix(name, second)
 	env := append(os.Environ(),
-		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(name))),
+		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(service))),
 		"CHANDLER_NATS_URL="+s.NATSURL(),
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",
 	)
-	switch name {
+	switch service {
 	case "gateway":
-		env = append(env, "CHANDLER_LISTEN="+s.api, "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
+		env = append(env, "CHANDLER_LISTEN="+cmp.Or(s.apis[name], s.api), "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
 			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT="+
 				s.secrets.catalogRecipient,
 			"CHANDLER_HOOK_KEY="+s.secrets.hookKey)
 	case "catalog-indexer":
 		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+
-			s.file("catalog-cache"))
+			s.file("catalog-cache"+strings.TrimPrefix(name, service)))
 	case "installer":
 		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey)
 	}
 	if s.opts.Env != nil {
-		env = append(env, s.opts.Env(name)...)
+		env = append(env, s.opts.Env(service)...)
 	}
 	return env
 }
@@ -267,11 +289,14 @@ func (s *Stack) Kill(name string) { s.running[name].Kill() }
 // Stop ends everything and removes the database. Logs stay, so that they can be read.
 func (s *Stack) Stop() error {
 	var errs []error
-	names := append([]string{"nats-server"}, Services...)
-	for _, name := range slices.Backward(names) {
-		if p := s.running[name]; p != nil {
+	// Services go before what they need.
+	for name, p := range s.running {
+		if name != natsServer {
 			p.Kill()
 		}
+	}
+	if p := s.running[natsServer]; p != nil {
+		p.Kill()
 	}
 	if s.postgres != nil {
 		errs = append(errs, s.postgres.Remove())
@@ -281,6 +306,9 @@ func (s *Stack) Stop() error {
 
 // URL is where the API is.
 func (s *Stack) URL() string { return "http://" + s.api }
+
+// SecondURL is where the API of the second gateway is.
+func (s *Stack) SecondURL() string { return "http://" + s.apis[Second("gateway")] }
 
 // Token is the administrator's.
 func (s *Stack) Token() string { return s.secrets.token }

@@ -290,6 +290,18 @@ func (s *Server) Stop() error {
 	return nil
 }
 
+// Crash kills the postmaster, as the kernel does with a process that takes too much memory. Its children end by
+// themselves; the next Start recovers from the write-ahead log.
+func (s *Server) Crash() error {
+	if err := s.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	if !s.gone(stopLimit) {
+		return fmt.Errorf("process %d does not end", s.pid)
+	}
+	return nil
+}
+
 func (s *Server) signal(sig syscall.Signal) error {
 	if s.pid == 0 {
 		return nil

@@ -85,6 +85,12 @@ func (c Client) Do(ctx context.Context, method, path string, in, out any) error 
 	return decode(method+" "+path, resp, answer, out)
 }
 
+// Written is the position of the last acknowledged write, "" before the first.
+func (c Client) Written() string {
+	position, _ := c.written.Load().(string)
+	return position
+}
+
 // positionHeader carries the position of a write.
 const positionHeader = "Chandler-Position"
 
