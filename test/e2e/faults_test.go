@@ -17,9 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
@@ -196,17 +193,7 @@ func (w *world) restart(name string) {
 }
 
 func (w *world) deleteStream(name string) {
-	nc, err := nats.Connect(w.NATSURL())
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err == nil {
-		err = js.DeleteStream(w.ctx, name)
-	}
-	if err != nil {
+	if err := w.bus().js.DeleteStream(w.ctx, name); err != nil {
 		w.t.Errorf("delete stream %s: %v", name, err)
 	}
 }

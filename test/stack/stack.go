@@ -196,7 +196,13 @@ func Second(service string) string { return service + second }
 
 // Launch starts a service that does not run, or the second process of one, without waiting for it.
 func (s *Stack) Launch(name string) error {
-	return s.run(name, filepath.Join(s.opts.Bin, strings.TrimSuffix(name, second)), nil, s.env(name))
+	path, env := s.Command(name)
+	return s.run(name, path, nil, env)
+}
+
+// Command is the program and the environment of a service.
+func (s *Stack) Command(name string) (path string, env []string) {
+	return filepath.Join(s.opts.Bin, strings.TrimSuffix(name, second)), s.env(name)
 }
 
 // Suspend stops a part without ending it: its connections stay open and nothing answers.
