@@ -38,14 +38,13 @@ func (w *world) takenOver(name string) {
 	w.must(w.Stack.Ready(w.ctx, other))
 	w.must(w.Suspend(name))
 	begun := time.Now()
-	ns := "over-" + name
+	ns, catalog := "over-"+name, "taken"
 	if name == "catalog-indexer" {
-		w.addCatalog(ns, example(w.t))
-	} else {
-		w.addedBefore("taken")
+		catalog = "indexed-by-the-second"
 	}
+	w.addedBefore(catalog)
 	w.group(ns)
-	w.subscribe(ns, subscription{Name: "light", Package: "lighthouse", Catalog: "taken"})
+	w.subscribe(ns, subscription{Name: "light", Package: "lighthouse", Catalog: catalog})
 	w.succeeded(ns, "lighthouse.v1.2.0")
 	w.t.Logf("the second %s has installed an operator %s after the first was stopped", name,
 		time.Since(begun).Round(time.Millisecond))
@@ -120,7 +119,7 @@ func TestServicesSayWhatIsWrong(t *testing.T) {
 	}{
 		{"no database", "resolver", "CHANDLER_DATABASE_URL", "", "CHANDLER_DATABASE_URL"},
 		{"database URL is no URL", "resolver", "CHANDLER_DATABASE_URL", "postgres://%zz", "CHANDLER_DATABASE_URL"},
-		{"no NATS", "resolver", "CHANDLER_NATS_URL", "", "CHANDLER_NATS_URL"},
+		{"NATS URL is no URL", "resolver", "CHANDLER_NATS_URL", "nats://%zz", "CHANDLER_NATS_URL"},
 		{"grant key is no key", "installer", "CHANDLER_GRANT_KEY", "short", "CHANDLER_GRANT_KEY"},
 		{"no grant key", "installer", "CHANDLER_GRANT_KEY", "", "CHANDLER_GRANT_KEY"},
 		{"identity is no identity", "installer", "CHANDLER_CREDENTIALS_IDENTITY", "AGE-SECRET-KEY-1X",
