@@ -65,6 +65,10 @@ test-bundles: prepare testrun clusters ## install, upgrade and remove published 
 	@if [ -z "$(BUNDLES)" ]; then CHANDLER_TEST_BUNDLES=all CI=true go test -count=1 -run TestBundles -v -timeout 40m ./test/bundles; else \
 	  CHANDLER_CAMPAIGN="$(BUNDLES)" CHANDLER_CAMPAIGN_LOG="$${CHANDLER_CAMPAIGN_LOG:-$(CURDIR)/.cache/campaign.jsonl}" CI=true go test -count=1 -run TestPublished -v -timeout 10h ./test/bundles; fi
 
+.PHONY: chaos
+chaos: prepare testrun clusters stack ## harm running systems as long as production would: some 40 minutes; FAULTS='NATS|Clusters' takes some
+	@CHANDLER_CHAOS=all CI=true go test -count=1 -v -timeout 3h -run '$(if $(FAULTS),Test(FaultsOf|.*)($(FAULTS)),TestFaultsOf|TestOlderBackup|TestLargeInput|TestManySubscriptions)' ./test/e2e
+
 .PHONY: bench
 bench: prepare ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem -timeout 60m -p 1 work | grep -v 'no test files'
