@@ -41,8 +41,8 @@ func TestAppendedIsReadBack(t *testing.T) {
 				t.Errorf("%s: %v", where, err)
 			}
 		}
-		if got := list[1].Payload; got != replaced(1) {
-			t.Errorf("%s: payload %#v", where, got)
+		if diff := cmp.Diff(events.Payload(replaced(1)), list[1].Payload); diff != "" {
+			t.Errorf("%s: payload (-appended +read):\n%s", where, diff)
 		}
 	}
 	stream := func() []eventlog.Recorded {

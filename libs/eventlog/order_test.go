@@ -90,6 +90,23 @@ func TestDrawnFirstCommittedLater(t *testing.T) {
 	}
 }
 
+// An installation may be at rest for a while before anything is written into it: its first event gets a position, too.
+func TestFirstEventAfterARest(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	term := b.lead(t)
+	for range 4 { // as the leader does while it prolongs its lease
+		if _, err := b.admin.Exec(t.Context(), `update eventlog.sequencer set until = '-infinity', settling = '-infinity'`); err != nil {
+			t.Fatal(err)
+		}
+		b.sequenceAll(t, term)
+	}
+	b.mustAppend(t, "east", 0, registered("east"))
+	if n := b.sequenceAll(t, term); n != 1 {
+		t.Errorf("%d events got a position, want the first one", n)
+	}
+}
+
 // A write that is held open in another database of the instance holds nobody up.
 func TestOpenWriteInAnotherDatabase(t *testing.T) {
 	t.Parallel()

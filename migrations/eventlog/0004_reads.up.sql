@@ -136,7 +136,8 @@ begin
   if clock_timestamp() < s.settling and s.settling < clock_timestamp() + interval '1 minute' then
     return s;
   end if;
-  select i.last_value into drawn from eventlog.appended_id_seq i;
+  -- Before the first id is drawn, last_value is the one that will be.
+  select case when i.is_called then i.last_value else i.last_value - 1 end into drawn from eventlog.appended_id_seq i;
   select coalesce(array_agg(l.virtualtransaction), '{}') into writing from pg_locks l
     where l.locktype = 'relation' and l.relation = 'eventlog.appended'::regclass and l.mode = 'RowExclusiveLock'
       and l.granted and l.pid is distinct from pg_backend_pid()
