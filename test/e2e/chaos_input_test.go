@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestLargeInput gives the indexer catalogs of unusual sizes. Each is read, or refused with a rule, and the good one beside
-// them stays as it is. DESIGN D10.
+// TestLargeInput gives the indexer catalogs of unusual sizes. Each is read, or refused with a rule, and the good one
+// beside them stays as it is. DESIGN D10.
 func TestLargeInput(t *testing.T) {
 	w := newStack(t)
 	w.addCatalog("harbour", example(t))
@@ -20,8 +20,9 @@ func TestLargeInput(t *testing.T) {
 		channels /= brief
 	}
 	for name, content := range map[string]string{
-		"long-line":    `{"schema": "olm.package", "name": "long", "description": "` + strings.Repeat("x", 10<<20) + `"}`,
-		"deep-json":    `{"schema": "olm.package", "name": ` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`,
+		"long-line": `{"schema": "olm.package", "name": "long", "description": "` + strings.Repeat("x", 10<<20) + `"}`,
+		"deep-json": `{"schema": "olm.package", "name": ` + strings.Repeat("[", 200_000) +
+			strings.Repeat("]", 200_000) + `}`,
 		"deep-yaml":    "schema: olm.package\nname: deep\nicon: " + strings.Repeat("[", 20_000),
 		"aliases":      bomb(),
 		"all-channels": manyChannels(channels),
@@ -43,7 +44,8 @@ func TestLargeInput(t *testing.T) {
 				w.must(w.Get(w.ctx, "/api/v1/catalogs/"+name, &c))
 				return fmt.Sprint(c), c.State == "Ready" || c.State == "Failed"
 			})
-			t.Logf("%s after %s: %.300s", c.State, time.Since(begun).Round(time.Millisecond), fmt.Sprint(c.Reason, c.Rule, c.Details))
+			t.Logf("%s after %s: %.300s", c.State, time.Since(begun).Round(time.Millisecond),
+				fmt.Sprint(c.Reason, c.Rule, c.Details))
 			if c.State == "Failed" && c.Reason == "" && c.Rule == "" && len(c.Details) == 0 {
 				t.Error("it is refused without a reason")
 			}
@@ -58,7 +60,8 @@ func bomb() string {
 	var b strings.Builder
 	b.WriteString("schema: olm.package\nname: bomb\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
 	for i := 1; i < 9; i++ {
-		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+		ten := strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10)
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(ten, ", "))
 	}
 	return b.String()
 }
@@ -67,8 +70,9 @@ func bomb() string {
 func manyChannels(n int) string {
 	var b strings.Builder
 	b.WriteString("---\nschema: olm.package\nname: wide\ndefaultChannel: c0\n")
-	b.WriteString("---\nschema: olm.bundle\nname: wide.v1.0.0\npackage: wide\nimage: registry.example.com/wide@sha256:" +
-		strings.Repeat("0", 64) + "\nproperties:\n- type: olm.package\n  value: {packageName: wide, version: 1.0.0}\n")
+	b.WriteString("---\nschema: olm.bundle\nname: wide.v1.0.0\npackage: wide\n" +
+		"image: registry.example.com/wide@sha256:" + strings.Repeat("0", 64) +
+		"\nproperties:\n- type: olm.package\n  value: {packageName: wide, version: 1.0.0}\n")
 	for i := range n {
 		fmt.Fprintf(&b, "---\nschema: olm.channel\nname: c%d\npackage: wide\nentries:\n- name: wide.v1.0.0\n", i)
 	}
@@ -89,11 +93,14 @@ func TestManySubscriptions(t *testing.T) {
 	w.addCatalog("harbour", example(t))
 	w.group("crowded")
 	for i := range n {
-		w.subscribe("crowded", subscription{Name: fmt.Sprintf("s%d", i), Package: "lighthouse", Catalog: "not-there-yet"})
+		w.subscribe("crowded", subscription{
+			Name: fmt.Sprintf("s%d", i), Package: "lighthouse", Catalog: "not-there-yet",
+		})
 	}
 	begun := time.Now()
 	w.subscribe("crowded", subscription{Name: "light", Package: "lighthouse", Catalog: "harbour"})
 	w.succeeded("crowded", "lighthouse.v1.2.0")
-	t.Logf("beside %d subscriptions that cannot be resolved an install takes %s", n, time.Since(begun).Round(time.Millisecond))
+	t.Logf("beside %d subscriptions that cannot be resolved an install takes %s", n,
+		time.Since(begun).Round(time.Millisecond))
 	w.must(w.Do(w.ctx, http.MethodDelete, scopePath("crowded", "subscriptions/s0"), nil, nil))
 }

@@ -224,11 +224,12 @@ func (w *world) absurdHints() {
 			header[key] = values
 		}
 		header.Set(nats.MsgIdHdr, "9-999999999")
-		body := strings.NewReplacer(`"sequence":"`, `"sequence":"9`, `"sequence":`, `"sequence":9`).Replace(string(m.Data))
-		if _, err := b.js.PublishMsg(w.ctx, &nats.Msg{Subject: subject, Header: header, Data: []byte(body)}); err != nil {
+		ahead := strings.NewReplacer(`"sequence":"`, `"sequence":"9`, `"sequence":`, `"sequence":9`)
+		hint := &nats.Msg{Subject: subject, Header: header, Data: []byte(ahead.Replace(string(m.Data)))}
+		if _, err := b.js.PublishMsg(w.ctx, hint); err != nil {
 			w.t.Logf("the stream refuses the hint: %v", err)
 		}
-		w.must(b.nc.PublishMsg(&nats.Msg{Subject: subject, Header: header, Data: []byte(body)}))
+		w.must(b.nc.PublishMsg(hint))
 	}
 	w.during(20 * time.Second)
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
-// TestOlderBackup restores a backup of the database that is older than what NATS and the cluster have seen, and walks the
-// way out that docs/deploy.md describes. DESIGN D1: effects stop until a person resumes, and nothing in a cluster goes back.
+// TestOlderBackup restores a backup of the database that is older than what NATS and the cluster have seen, and walks
+// the way out that docs/deploy.md describes. DESIGN D1: effects stop until a person resumes, and nothing in a cluster
+// goes back.
 func TestOlderBackup(t *testing.T) {
 	w := newDurableWorld(t)
 	w.addCatalog("harbour", example(t))
@@ -64,7 +65,8 @@ func TestOlderBackup(t *testing.T) {
 	list, err := w.dynamic().Resource(installedOperators).Namespace("lost").List(w.ctx, metav1.ListOptions{})
 	w.must(err)
 	if len(list.Items) != 1 {
-		t.Errorf("the operator that the restored record does not know is gone from its cluster: %d are left", len(list.Items))
+		t.Errorf("the operator that the restored record does not know is gone from its cluster: %d are left",
+			len(list.Items))
 	}
 	w.must(w.Post(w.ctx, "/api/v1/effects", map[string]any{"action": "resume", "epoch": effects.Epoch}, nil))
 	w.succeeded("while-stopped", "lighthouse.v1.2.0")

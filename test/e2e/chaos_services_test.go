@@ -29,8 +29,8 @@ func TestFaultsOfServices(t *testing.T) {
 	w.tried(faults)
 }
 
-// takenOver suspends a service for longer than its leases last. Another one does its work meanwhile; then both run, and the
-// one that was suspended believes for a moment that nothing has happened.
+// takenOver suspends a service for longer than its leases last. Another one does its work meanwhile; then both run, and
+// the one that was suspended believes for a moment that nothing has happened.
 func (w *world) takenOver(name string) {
 	w.t.Helper()
 	other := stack.Second(name)
@@ -134,7 +134,8 @@ func TestServicesSayWhatIsWrong(t *testing.T) {
 			}
 			lines := strings.Split(strings.TrimSpace(said), "\n")
 			if last := lines[len(lines)-1]; !strings.Contains(last, c.says) || len(lines) > 3 {
-				t.Errorf("%s says in %d lines, and does not name %s in the last:\n%s", c.service, len(lines), c.says, said)
+				t.Errorf("%s says in %d lines, and does not name %s in the last:\n%s", c.service, len(lines), c.says,
+					said)
 			}
 			for _, secret := range []string{w.Client.Token, "AGE-SECRET-KEY-1X"} {
 				if strings.Contains(said, secret) {

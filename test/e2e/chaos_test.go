@@ -12,7 +12,8 @@ import (
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
-// thorough is set by make chaos: faults last as long as they may in production, and those that take minutes are tried, too.
+// thorough is set by make chaos: faults last as long as they may in production, and those that take minutes are tried,
+// too.
 var thorough = os.Getenv("CHANDLER_CHAOS") == "all"
 
 // brief is how much shorter a fault lasts in make test.
@@ -69,8 +70,8 @@ func (w *world) survives(prefix string, do func(*world)) {
 		name := fmt.Sprintf("%s-p%d", prefix, i)
 		w.addCatalog(name, example(w.t))
 		all[i] = &portal{
-			w: w, client: stack.NewClient(w.Stack.URL(), w.Client.Token), prefix: name, catalog: name, most: portalNamespaces,
-			pause: portalPause, journal: j,
+			w: w, client: stack.NewClient(w.Stack.URL(), w.Client.Token), prefix: name, catalog: name,
+			most: portalNamespaces, pause: portalPause, journal: j,
 		}
 		writing.Go(func() { all[i].write(ctx) })
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
-// journal is what portals wrote during a fault, and how it was answered. It lies in a file outside of everything that is
-// harmed.
+// journal is what portals wrote during a fault, and how it was answered. It lies in a file outside of everything that
+// is harmed.
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -181,7 +181,8 @@ func (j *journal) compare(w *world) {
 	defer j.mu.Unlock()
 	seen := map[string]string{}
 	for _, e := range j.entries {
-		rows, err := w.record.Query(w.ctx, `select epoch, position, kind || ':' || stream_key || ':' || incarnation || '@' || version
+		rows, err := w.record.Query(w.ctx, `select epoch, position,
+				kind || ':' || stream_key || ':' || incarnation || '@' || version
 			from eventlog.events where type = $1 and subject = $2
 			and ($3 = '' or convert_from(body, 'utf8') like '%"' || $3 || '"%')`, e.Type, e.Subject, e.Mark)
 		w.must(err)
@@ -195,10 +196,11 @@ func (j *journal) compare(w *world) {
 		w.must(err)
 		switch {
 		case len(found) != 1:
-			w.t.Errorf("%s of %s %s, acknowledged at %q, is in the log %d times %v", e.Type, e.Subject, e.Mark, e.Position,
-				len(found), found)
+			w.t.Errorf("%s of %s %s, acknowledged at %q, is in the log %d times %v", e.Type, e.Subject, e.Mark,
+				e.Position, len(found), found)
 		case e.Position != "" && e.Position != found[0] && e.Position != version:
-			w.t.Errorf("%s of %s %s was acknowledged at %s and is at %s", e.Type, e.Subject, e.Mark, e.Position, found[0])
+			w.t.Errorf("%s of %s %s was acknowledged at %s and is at %s", e.Type, e.Subject, e.Mark, e.Position,
+				found[0])
 		}
 		if before, twice := seen[e.Position]; twice && e.Position != "" {
 			w.t.Errorf("%s was acknowledged for %s and for %s", e.Position, before, e.Subject)
@@ -224,8 +226,8 @@ var stepLogs = schema.GroupVersionResource{
 	Group: "chandler-fleet.io", Version: "v1", Resource: "planexecutions",
 }
 
-// authorised checks that no plan started that nobody let start: each has exactly one start, which follows its approval, or
-// it needs none; and that the cluster has step logs of such plans only.
+// authorised checks that no plan started that nobody let start: each has exactly one start, which follows its approval,
+// or it needs none; and that the cluster has step logs of such plans only.
 func (w *world) authorised() {
 	w.t.Helper()
 	rows, err := w.record.Query(w.ctx, `select s.subject, count(*) from eventlog.events s
@@ -233,9 +235,11 @@ func (w *world) authorised() {
 		union all
 		select s.subject, 0 from eventlog.events s
 		where s.type = 'installplan.started.v1' and not exists (
-			select from eventlog.events p where p.kind = s.kind and p.stream_key = s.stream_key and p.incarnation = s.incarnation
+			select from eventlog.events p
+			where p.kind = s.kind and p.stream_key = s.stream_key and p.incarnation = s.incarnation
 			and p.version < s.version and (p.type = 'installplan.approved.v1'
-				or p.type = 'installplan.proposed.v1' and convert_from(p.body, 'utf8') like '%"approval":"Automatic"%'))`)
+				or p.type = 'installplan.proposed.v1'
+				and convert_from(p.body, 'utf8') like '%"approval":"Automatic"%'))`)
 	w.must(err)
 	var subject string
 	var times int
@@ -255,8 +259,8 @@ func (w *world) authorised() {
 		w.must(w.record.QueryRow(w.ctx, `select count(*) from eventlog.events where type = 'installplan.started.v1'
 			and stream_key = $1`, events.Key("default", events.KindInstallPlan, id)).Scan(&starts))
 		if starts != 1 {
-			w.t.Errorf("%s/%s is the step log of plan %s, of which the log has %d starts", o.GetNamespace(), o.GetName(), id,
-				starts)
+			w.t.Errorf("%s/%s is the step log of plan %s, of which the log has %d starts", o.GetNamespace(),
+				o.GetName(), id, starts)
 		}
 	}
 	if len(list.Items) == 0 {

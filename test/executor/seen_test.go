@@ -91,7 +91,8 @@ func TestSeen(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := b.kube.AppsV1().Deployments("ahead").Get(ctx, old.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	_, err = b.kube.AppsV1().Deployments("ahead").Get(ctx, old.name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("something was begun in a namespace whose record has gone back: %v", err)
 	}
 	// The end: it is uninstalled, and nobody wants anything of the namespace.
@@ -99,7 +100,7 @@ func TestSeen(t *testing.T) {
 	s.Plans, s.Removals = nil, []protocol.Removal{b.Removal("fresh", protocol.Removal{ID: "gone", CSV: o.csv()})}
 	b.publish(s)
 	await(t, "the operator to be gone", func(ctx context.Context) error {
-		_, err := b.kube.AppsV1().Deployments("fresh").Get(ctx, o.name, metav1.GetOptions{})
+		_, err = b.kube.AppsV1().Deployments("fresh").Get(ctx, o.name, metav1.GetOptions{})
 		return wantNotFound(err)
 	})
 	s.Removals, s.OperatorGroups = nil, 0

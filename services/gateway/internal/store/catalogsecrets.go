@@ -25,7 +25,7 @@ func NewCatalogSecrets(recipient string) (*CatalogSecrets, error) {
 	}
 	r, err := seal.ParseRecipient(recipient)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials of catalogs")
+		return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT")
 	}
 	return &CatalogSecrets{recipient: &r}, nil
 }

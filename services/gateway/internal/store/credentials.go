@@ -18,12 +18,12 @@ type Credentials struct{ recipient seal.Recipient }
 // NewCredentials reads the recipient, such as age1….
 func NewCredentials(recipient string) (*Credentials, error) {
 	if strings.TrimSpace(recipient) == "" {
-		return nil, errs.New(errs.Invalid, "no recipient for credentials is set: give the installer's public age key").
+		return nil, errs.New(errs.Invalid, "CHANDLER_CREDENTIALS_RECIPIENT is not set: give the installer's public age key").
 			At("credentials-recipient", "age-recipient")
 	}
 	r, err := seal.ParseRecipient(recipient)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "the recipient for credentials")
+		return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_CREDENTIALS_RECIPIENT")
 	}
 	return &Credentials{recipient: r}, nil
 }

@@ -49,8 +49,8 @@ func (h *Hub) retire(ctx context.Context, w *wanted, sum string) (done bool, err
 }
 
 // forgetScope drops the last values of a namespace and the rows about it; its events stay in the log. Each step may be
-// done again. A message without a digest does not count among those that PLANS holds, so that a purge is not taken for a
-// loss; after a crash behind it the message is published once more, and goes as late again.
+// done again. A message without a digest does not count among those that PLANS holds, so that a purge is not taken for
+// a loss; after a crash behind it the message is published once more, and goes as late again.
 func (h *Hub) forgetScope(ctx context.Context, w *wanted) error {
 	s := w.message.Scope
 	args := []any{s.Tenant, w.cluster, s.Namespace}
