@@ -1411,6 +1411,18 @@ CREATE TABLE eventlog.events_000001000001 (
 
 ALTER TABLE eventlog.events_000001000001 OWNER TO chandler_owner;
 
+CREATE TABLE eventlog.installation (
+    one boolean DEFAULT true NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    hint_key bytea DEFAULT sha256(((uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) || uuid_send(gen_random_uuid()))) NOT NULL,
+    made timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT installation_one_check CHECK (one)
+);
+
+ALTER TABLE eventlog.installation OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.installation IS 'who this installation is; hint_key authenticates hints';
+
 CREATE TABLE eventlog.migrations_applied (
     version bigint NOT NULL,
     file text NOT NULL,
@@ -2926,6 +2938,9 @@ ALTER TABLE ONLY eventlog.events_000000000001
 ALTER TABLE ONLY eventlog.events_000001000001
     ADD CONSTRAINT events_000001000001_pkey PRIMARY KEY ("position");
 
+ALTER TABLE ONLY eventlog.installation
+    ADD CONSTRAINT installation_pkey PRIMARY KEY (one);
+
 ALTER TABLE ONLY eventlog.migrations_applied
     ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
 
@@ -3894,6 +3909,11 @@ GRANT SELECT ON TABLE eventlog.events TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.events TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.events TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.events TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.installation TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.installation TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.installation TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.installation TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_gateway;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_resolver;

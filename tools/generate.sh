@@ -9,10 +9,12 @@ cd "$(dirname "$0")/.."
 generated=(
   docs/events.md
   docs/asyncapi.yaml
+  docs/nats.md
   docs/rules.md
   libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
+  deploy/compose/nats.conf
   deploy/helm/golden
 )
 modules() { sed -n 's/^[[:space:]]\+\(\.\/[^ ]*\)$/\1/p' go.work; }
@@ -39,6 +41,9 @@ go run ./libs/events/cmd/gendocs
 
 step "docs/rules.md"
 go run ./libs/rules/cmd/gendocs -o docs/rules.md
+
+step "docs/nats.md, deploy/compose/nats.conf"
+go run ./libs/natsauth/cmd/gendocs
 
 step "migrations/schema.sql"
 go run ./libs/migrate/cmd/dumpschema -o migrations/schema.sql

@@ -200,7 +200,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"libs/service"}, May: []string{
-				anyStd, "libs/errs", "libs/telemetry",
+				anyStd, "libs/errs", "libs/natsconn", "libs/telemetry",
 				"go.yaml.in/yaml/v3",
 			},
 			Why: "every main uses it",
@@ -250,6 +250,17 @@ func Rules() []Rule { //nolint:funlen // one table
 			"github.com/jackc/pgx/v5", "go.opentelemetry.io",
 		}, Why: "the record"},
 		{
+			Packages: []string{"libs/natsauth"}, May: []string{pureStd, "libs/protocol"}, Pure: true,
+			Why: "who may say and hear what on NATS; servers, users, documents and tests come from it",
+		},
+		{
+			Packages: []string{"libs/natsauth/cmd/..."}, May: []string{anyStd, "libs/natsauth"}, Why: "generators",
+		},
+		{
+			Packages: []string{"libs/natsconn"}, May: []string{anyStd, "libs/errs", "github.com/nats-io"},
+			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
+		},
+		{
 			Packages: []string{"libs/rpc"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
 			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
 		},
@@ -260,8 +271,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/bus"}, May: []string{
 				anyStd, "libs/rpc", "libs/errs", "libs/events", "libs/digest",
-				"libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid",
-				"github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io",
+				"libs/eventlog", "libs/pg", "libs/protocol", "libs/natsauth", "libs/natsconn", "libs/telemetry",
+				"github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io",
 			},
 			Why: "the one place that speaks JetStream's management",
 		},

@@ -2,16 +2,21 @@ package bus
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // reconnectWait is the pause between two attempts to reach NATS: short, since a restart of one node
@@ -27,13 +32,21 @@ const drainTimeout = 5 * time.Second
 // Bus is a connection to NATS that comes back by itself. Its methods may be called from many
 // goroutines.
 type Bus struct {
-	conn  *nats.Conn
-	js    jetstream.JetStream
-	log   *slog.Logger
-	hints *fanout
-	known sync.Map // names of streams that were there
-	// silent counts publishes in a row without an answer, by name of the stream: *atomic.Int32.
-	silent sync.Map
+	conn *nats.Conn
+	js   jetstream.JetStream
+	log  *slog.Logger
+	// access is asked whenever the connection is made, also to another server.
+	access natsconn.Settings
+	// refused is why the server of the connection must not be used: an error, or nil.
+	refused atomic.Pointer[error]
+	// refusal: it was said that the server does not let us in.
+	refusal atomic.Bool
+	// installation is whose streams these are.
+	installation string
+	hints        *fanout
+	// keeper shapes the streams; nil where somebody else does.
+	keeper  *StreamSettings
+	streams streamStates
 
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -43,31 +56,49 @@ type Bus struct {
 type Option func(*options)
 
 type options struct {
-	log  *slog.Logger
-	name string
+	log          *slog.Logger
+	name         string
+	installation string
+	keeper       *StreamSettings
 }
 
 // WithLog says where changes of the connection's state are logged; slog.Default without it.
 func WithLog(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
-// WithName is the name that the NATS server shows for this connection.
+// WithInstallation says whose streams these are (eventlog.Installation).
+func WithInstallation(id string) Option { return func(o *options) { o.installation = id } }
+
+// WithStreams lets this connection make, change and empty the streams of the installation. Without it they are found as
+// somebody else made them.
+func WithStreams(s StreamSettings) Option { return func(o *options) { o.keeper = &s } }
+
+// WithName is the name that the NATS server shows for this connection, and of the user whose inboxes it has
+// (natsauth.Inbox).
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 // Connect connects to NATS. While NATS is away it waits, having said so once, until ctx ends; later
-// losses of the connection are repaired by itself, for ever. An URL that cannot be read is errs.Invalid.
-func Connect(ctx context.Context, url string, opts ...Option) (*Bus, error) {
+// losses of the connection are repaired by itself, for ever. Settings that cannot be read are errs.Invalid, and so is a
+// server that refuses them or must not be used (natsconn.Settings.Refuse).
+func Connect(ctx context.Context, access natsconn.Settings, opts ...Option) (*Bus, error) {
 	o := options{log: slog.Default(), name: "chandler"}
 	for _, f := range opts {
 		f(&o)
 	}
-	b := &Bus{log: o.log, hints: newFanout(), closed: make(chan struct{})}
+	b := &Bus{
+		log: o.log, hints: newFanout(), closed: make(chan struct{}), access: access, installation: o.installation,
+		keeper: o.keeper, streams: newStreamStates(),
+	}
+	identity, err := access.Options()
+	if err != nil {
+		return nil, err
+	}
 	up := make(chan struct{}, 1)
-	conn, err := nats.Connect(url, b.natsOptions(o.name, up)...)
+	conn, err := nats.Connect(access.URL, append(b.natsOptions(o.name, up), identity...)...)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "connect to NATS")
 	}
 	b.conn = conn
-	if err := b.waitConnected(ctx, up); err != nil {
+	if err := errors.Join(b.waitConnected(ctx, up), access.Refuse(conn)); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -85,7 +116,11 @@ func Connect(ctx context.Context, url string, opts ...Option) (*Bus, error) {
 func (b *Bus) natsOptions(name string, up chan<- struct{}) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
+		nats.CustomInboxPrefix(natsauth.Inbox(name)),
 		nats.RetryOnFailedConnect(true),
+		// waitConnected ends at once if the server refuses us at the start. Later, it may be between two
+		// configurations.
+		nats.IgnoreAuthErrorAbort(),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
@@ -95,13 +130,23 @@ func (b *Bus) natsOptions(name string, up chan<- struct{}) []nats.Option {
 		nats.ReconnectBufSize(-1),
 		nats.ConnectHandler(func(*nats.Conn) { signal(up) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.logLost(err) }),
-		nats.ReconnectHandler(func(*nats.Conn) {
-			b.log.Info("NATS is back")
-			b.hints.wakeAll()
-		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { b.back(c) }),
 		nats.ClosedHandler(func(*nats.Conn) { b.closeOnce.Do(func() { close(b.closed) }) }),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { b.logError(s, err) }),
 	}
+}
+
+// back looks at the server of a connection that is there again: it may be another one.
+func (b *Bus) back(c *nats.Conn) {
+	if err := b.access.Refuse(c); err != nil {
+		b.refused.Store(&err)
+		b.log.Error("NATS is not used any more", "error", err)
+		c.Close()
+		return
+	}
+	b.refusal.Store(false)
+	b.log.Info("NATS is back")
+	b.hints.wakeAll()
 }
 
 func (b *Bus) logLost(err error) {
@@ -117,6 +162,13 @@ func (b *Bus) logError(s *nats.Subscription, err error) {
 		b.log.Debug("NATS hints dropped at a full queue", "error", err)
 		return
 	}
+	if refusal(err) {
+		if b.refusal.Swap(true) { // every attempt says it
+			return
+		}
+		b.log.Error("NATS does not let us in; trying again", "error", err)
+		return
+	}
 	subject := ""
 	if s != nil {
 		subject = s.Subject
@@ -128,16 +180,44 @@ func (b *Bus) waitConnected(ctx context.Context, up <-chan struct{}) error {
 	if b.conn.IsConnected() {
 		return nil
 	}
-	b.log.Warn("NATS is away at start; waiting for it")
-	select {
-	case <-up:
-		b.log.Info("NATS is there")
-		return nil
-	case <-b.closed:
-		return errs.New(errs.Invalid, "NATS refused the connection: %v", b.conn.LastError())
-	case <-ctx.Done():
-		return errs.Wrap(errs.Unavailable, context.Cause(ctx), "NATS did not answer")
+	waiting := false
+	look := time.NewTicker(reconnectWait)
+	defer look.Stop()
+	for {
+		if err := b.conn.LastError(); refusal(err) {
+			return errs.New(errs.Invalid, "NATS refused the connection: %v", err)
+		}
+		if !waiting {
+			waiting = true
+			b.log.Warn("NATS is away at start; waiting for it")
+		}
+		select {
+		case <-up:
+			b.log.Info("NATS is there")
+			return nil
+		case <-b.closed:
+			return errs.New(errs.Invalid, "NATS refused the connection: %v", b.conn.LastError())
+		case <-look.C:
+		case <-ctx.Done():
+			return errs.Wrap(errs.Unavailable, context.Cause(ctx), "NATS did not answer")
+		}
 	}
+}
+
+// refusal reports whether an error says that server and settings do not go together, which waiting does not change.
+func refusal(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	for _, e := range []error{
+		nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired,
+		nats.ErrSecureConnWanted, nats.ErrNkeysNotSupported,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Conn is the connection itself.
@@ -150,6 +230,9 @@ func (b *Bus) JetStream() jetstream.JetStream { return b.js }
 func (b *Bus) Check(context.Context) error {
 	if b.conn.IsConnected() {
 		return nil
+	}
+	if err := b.refused.Load(); err != nil {
+		return *err
 	}
 	return errs.New(errs.Unavailable, "NATS is away")
 }
@@ -167,7 +250,7 @@ func (b *Bus) Close() {
 }
 
 func (b *Bus) subscribeHints() error {
-	_, err := b.conn.Subscribe(SubjectEvents+".>", func(*nats.Msg) { b.hints.wakeAll() })
+	_, err := b.conn.Subscribe(protocol.SubjectEvents+".>", func(*nats.Msg) { b.hints.wakeAll() })
 	return errs.Wrap(errs.Unavailable, err, "subscribe to hints")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // Headers of a hint beside Nats-Msg-Id, which is the event's position.
@@ -24,6 +25,7 @@ const (
 	HeaderSubject = "Chandler-Subject" // natural key of the event's stream
 	HeaderVersion = "Chandler-Version" // of the event in its stream
 	HeaderHash    = "Chandler-Hash"    // digest of the event's bytes
+	HeaderMAC     = "Chandler-Mac"     // shows that a process with the log's database wrote the hint
 	HeaderOmitted = "Chandler-Omitted" // set where the event is too large for a message; read it from the log
 	headerTrace   = "traceparent"
 )
@@ -40,6 +42,8 @@ const (
 	publishPause = 500 * time.Millisecond
 	// hintBytes is the largest event that travels inside its hint: half of NATS' default limit.
 	hintBytes = 512 << 10
+	// hintHeaderBytes is kept free for headers and subject where the stream bounds messages.
+	hintHeaderBytes = 4 << 10
 )
 
 // Publisher keeps EVENTS equal to the end of the log. Give Lead to the options of a sequencer's
@@ -52,6 +56,7 @@ type Publisher struct {
 
 	mu    sync.Mutex
 	state string
+	key   []byte // of hints, once it was read
 }
 
 // Publisher returns the publisher of hints for a log. pool is any pool that may read the log.
@@ -70,7 +75,7 @@ func (p *Publisher) Lead(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := p.term(ctx, js)
 		// The connection logs when NATS is away.
-		quiet := ctx.Err() != nil || errors.Is(err, errResync) || errors.Is(err, errEmptyLog) || p.bus.Check(ctx) != nil
+		quiet := ctx.Err() != nil || errors.Is(err, errResync) || p.bus.Check(ctx) != nil
 		if !quiet {
 			p.report(fmtErr(err))
 		}
@@ -131,6 +136,8 @@ type cursor struct {
 	seq     uint64          // sequence of the last message, also of one that is gone
 	first   uint64          // sequence of the first message, unless it grew too old
 	created time.Time       // of the stream
+	kept    int64           // how many hints the stream keeps at least
+	limit   int             // how many bytes of an event travel inside a hint
 }
 
 // follow publishes everything after at, and then what comes, until the stream is not as it should be.
@@ -161,13 +168,14 @@ func (p *Publisher) follow(ctx context.Context, js jetstream.JetStream, at curso
 }
 
 // deletedAdvisory is what the server says when EVENTS is deleted.
-const deletedAdvisory = "$JS.EVENT.ADVISORY.STREAM.DELETED." + StreamEvents
+const deletedAdvisory = "$JS.EVENT.ADVISORY.STREAM.DELETED."
 
 // watchDeletion ends the context with errResync when the server says that the stream was deleted. An
 // advisory may be lost, or not be allowed to us: check and missing acknowledgements show the same, later.
 func (p *Publisher) watchDeletion(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	sub, err := p.bus.conn.Subscribe(deletedAdvisory, func(*nats.Msg) { cancel(errResync) })
+	subject := deletedAdvisory + p.bus.StreamName(protocol.StreamEvents)
+	sub, err := p.bus.conn.Subscribe(subject, func(*nats.Msg) { cancel(errResync) })
 	if err != nil {
 		cancel(nil)
 		return ctx, nil, errs.Wrap(errs.Unavailable, err, "listen for advisories")
@@ -225,10 +233,14 @@ func begins(recs []eventlog.Recorded, pos events.Position, hash digest.Digest) b
 func (p *Publisher) publish(ctx context.Context, js jetstream.JetStream, at cursor, recs []eventlog.Recorded) (
 	cursor, error,
 ) {
+	key, err := p.hintKey(ctx)
+	if err != nil {
+		return at, err
+	}
 	acks := make([]jetstream.PubAckFuture, 0, len(recs))
 	prev := at
 	for i := range recs {
-		f, err := js.PublishMsgAsync(hint(&recs[i], prev), jetstream.WithRetryAttempts(0))
+		f, err := js.PublishMsgAsync(hint(&recs[i], prev, key, at.limit), jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return at, errs.Wrap(errs.Unavailable, err, "publish hint %s", recs[i].Position)
 		}
@@ -273,15 +285,15 @@ func refused(err error) error {
 func (p *Publisher) check(ctx context.Context, at cursor) error {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
-	s, err := p.bus.js.Stream(ctx, StreamEvents)
+	s, err := p.bus.Stream(ctx, protocol.StreamEvents)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return errResync
 	}
 	if err != nil {
-		return unavailable(err, "read stream %s", StreamEvents)
+		return unavailable(err, "read stream %s", p.bus.StreamName(protocol.StreamEvents))
 	}
 	info := s.CachedInfo()
-	deleted := at.seq >= at.first && info.State.FirstSeq > at.first && info.State.Msgs < HintsKept
+	deleted := at.seq >= at.first && info.State.FirstSeq > at.first && int64(info.State.Msgs) < at.kept
 	if deleted || info.State.NumDeleted > 0 || info.State.LastSeq != at.seq || !info.Created.Equal(at.created) {
 		return errResync
 	}

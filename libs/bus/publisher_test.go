@@ -15,6 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // hints returns "id subject body" of every message in EVENTS, in order; nil where the stream is missing.
@@ -22,7 +24,7 @@ func (e *env) hints() []string {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 5*time.Second)
 	defer cancel()
-	s, err := e.nats.Bus.JetStream().Stream(ctx, bus.StreamEvents)
+	s, err := e.nats.Bus.Stream(ctx, protocol.StreamEvents)
 	if err != nil {
 		return nil
 	}
@@ -58,7 +60,7 @@ func (e *env) full() bool {
 
 func (e *env) delete(stream string) {
 	e.t.Helper()
-	err := e.nats.Bus.JetStream().DeleteStream(e.t.Context(), stream)
+	err := e.nats.Bus.JetStream().DeleteStream(e.t.Context(), e.nats.Bus.StreamName(stream))
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // not yet made again since it was deleted last
 		e.t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestEventsStreamIsRefilledUnaided(t *testing.T) {
 	e.eventually("all hints there", e.full)
 	live := strings.Join(e.hints(), "\n")
 
-	e.delete(bus.StreamEvents)
+	e.delete(protocol.StreamEvents)
 	e.eventually("an idle publisher notices a deleted stream", e.full)
 	if again := strings.Join(e.hints(), "\n"); again != live {
 		t.Error("a refilled stream differs from the live one")
@@ -98,14 +100,14 @@ func TestEventsStreamIsRefilledUnaided(t *testing.T) {
 
 	for i := range 30 {
 		if i%10 == 5 {
-			e.delete(bus.StreamEvents)
+			e.delete(protocol.StreamEvents)
 		}
 		one.append(1)
 	}
 	one.sequenced()
 	e.eventually("deleted in mid-run", e.full)
 
-	s, err := e.nats.Bus.JetStream().Stream(t.Context(), bus.StreamEvents)
+	s, err := e.nats.Bus.Stream(t.Context(), protocol.StreamEvents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,56 +118,8 @@ func TestEventsStreamIsRefilledUnaided(t *testing.T) {
 	one.sequenced()
 	e.eventually("emptied", e.full)
 
-	e.delete(bus.StreamEvents)
-	e.foreign(bus.StreamEvents, bus.SubjectEvents+".>")
-	one.append(1)
-	one.sequenced()
-	e.eventually("foreign, with our subjects", e.full)
-
-	e.delete(bus.StreamEvents)
-	e.foreign(bus.StreamEvents, "weather.>")
-	one.append(1)
-	one.sequenced()
-	e.eventually("foreign, with other subjects", e.full)
-
 	e.eventually("all taken", func() bool { return len(e.effects("c")) >= int(e.head().N) })
 	e.once("c")
-}
-
-// foreign makes a stream of somebody else under a name of ours, unless a publisher was faster.
-func (e *env) foreign(name, subject string) {
-	e.t.Helper()
-	ctx := e.t.Context()
-	js := e.nats.Bus.JetStream()
-	for {
-		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{subject}})
-		if err == nil {
-			break
-		}
-		if err := js.DeleteStream(ctx, name); err != nil && ctx.Err() != nil {
-			e.t.Fatal(err)
-		}
-	}
-	if err := e.nats.Bus.Conn().Publish(strings.Replace(subject, ">", "x", 1), []byte("rain")); err != nil {
-		e.t.Fatal(err)
-	}
-}
-
-// Two installations on one NATS server do not mix: the last hint must be an event of this log.
-func TestPublisherReplacesTheStreamOfAnotherLog(t *testing.T) {
-	t.Parallel()
-	e := setup(t)
-	other := setup(t)
-	stop := other.sequence("o", e.nats.Bus.Publisher(other.log, other.pool).Lead)
-	other.catalog("theirs").append(50)
-	e.eventually("the other log's hints there", func() bool { return len(e.hints()) == 50 })
-	stop()
-	e.catalog("ours").append(3)
-	e.sequence("a", e.nats.Bus.Publisher(e.log, e.pool).Lead)
-	e.eventually("our log's hints there", e.full)
-	if _, stopped, err := e.log.EffectsStopped(t.Context()); err != nil || stopped {
-		t.Errorf("another log's hints stopped effects: %v %v", stopped, err)
-	}
 }
 
 // A publisher that lost the lead without knowing it is refused by the server (DESIGN D4).
@@ -284,7 +238,7 @@ func TestConnectWaitsWhileNATSIsAway(t *testing.T) {
 	var b *bus.Bus
 	go func() {
 		var err error
-		b, err = bus.Connect(ctx, n.Server.URL(), bus.WithLog(lines.logger()))
+		b, err = bus.Connect(ctx, n.Access(bustest.Test), bus.WithLog(lines.logger()))
 		done <- err
 	}()
 	lines.wait(t, "NATS is away at start")
@@ -304,7 +258,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := bus.Connect(ctx, "nats://127.0.0.1:1", bus.WithLog((&lineCounter{}).logger()))
+	_, err := bus.Connect(ctx, natsconn.Settings{URL: "nats://127.0.0.1:1"}, bus.WithLog((&lineCounter{}).logger()))
 	if !errs.Is(err, errs.Unavailable) {
 		t.Errorf("Connect = %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,107 +13,107 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // sync brings EVENTS into a state from which publishing can go on, and says where it ends:
 //
-//	the log is empty                              nothing is touched (errEmptyLog)
 //	missing                                       made, filled from its start
-//	another configuration, another log            replaced, filled from its start
+//	somebody else's                               left alone; an error that names the owner
 //	empty                                         filled from its start
-//	hints are missing in it                       replaced, filled from its start
+//	hints are missing in it                       emptied, filled from its start
 //	its last hint is in the log                   filled from there
-//	its last hint is an event that the log        the record lost commits, whether or not it has gone on since:
-//	does not hold                                 effects are stopped (D1), and the stream is left alone, as
-//	                                              evidence, until a person resumes; then replaced
-//	its last message is no hint                   replaced, filled from its start
+//	its last hint is ours, and the log does       the record lost commits, whether or not it has gone on since:
+//	not hold the event                            effects are stopped (D1), and the stream is left alone, as
+//	                                              evidence, until a person resumes; then emptied
+//	its last message is no hint of ours           emptied, filled from its start
 //
-// The start is HintsKept before the head.
+// The start is HintsKept before the head. A hint is ours if its MAC is right: what anybody else wrote there, whatever
+// position it claims, says nothing about the record. Only a connection that shapes streams makes and empties them; for
+// others that is errs.Unavailable until it was done.
 func (p *Publisher) sync(ctx context.Context) (cursor, error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
-	id, err := p.identity(ctx)
+	key, err := p.hintKey(ctx)
 	if err != nil {
 		return cursor{}, err
 	}
-	if id == "" {
-		return cursor{}, errEmptyLog
-	}
-	info, known, err := p.stream(ctx, id)
+	info, err := p.bus.ensure(ctx, protocol.StreamEvents)
+	p.bus.streams.found(protocol.StreamEvents, info, p.bus.keeper, err)
 	if err != nil {
 		return cursor{}, err
 	}
 	if info.State.Msgs == 0 {
 		return p.fromStart(ctx, info)
 	}
-	last, hash, err := p.hintAt(ctx, info.State.LastSeq)
-	if err != nil {
-		return cursor{}, err
-	}
-	ours, err := p.ours(ctx, last, hash, known)
+	last, hash, ours, err := p.lastHint(ctx, key)
 	if err != nil {
 		return cursor{}, err
 	}
 	if !ours {
-		p.logger.Warn("replacing EVENTS: its last hint is no event of this log", "hint", last.String())
-		return p.replace(ctx, id)
+		return p.empty(ctx, "its last message is no hint of this installation")
 	}
-	complete, err := p.complete(ctx, info, last)
+	held, err := p.holds(ctx, last, hash)
 	if err != nil {
 		return cursor{}, err
 	}
-	if !complete {
-		p.logger.Warn("replacing EVENTS: hints were deleted from it", "messages", info.State.Msgs)
-		return p.replace(ctx, id)
+	if !held {
+		return p.empty(ctx, "its last hint is of an event that the record lost")
 	}
-	return cursor{pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created},
-		nil
+	if kept := hintsKept(info.Config); info.State.NumDeleted > 0 || int64(info.State.Msgs) < min(last.N, kept) {
+		return p.empty(ctx, "hints were deleted from it")
+	}
+	return cursor{
+		pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created,
+		kept: hintsKept(info.Config), limit: hintLimit(info.Config),
+	}, nil
 }
 
-// complete reports whether only hints older than HintsKept are missing.
-func (p *Publisher) complete(ctx context.Context, info *jetstream.StreamInfo, last events.Position) (bool, error) {
-	if info.State.NumDeleted > 0 {
-		return false, nil
+// hintsKept is how many hints a stream keeps at least: bounds that somebody else set count, and those by bytes or age
+// promise nothing.
+func hintsKept(c jetstream.StreamConfig) int64 {
+	switch {
+	case c.MaxBytes > 0 || c.MaxAge > 0:
+		return 0
+	case c.MaxMsgs > 0:
+		return min(c.MaxMsgs, HintsKept)
+	default:
+		return HintsKept
 	}
-	first, _, err := p.hintAt(ctx, info.State.FirstSeq)
-	return first.N <= max(1, last.N-HintsKept+1), err
 }
 
-// errEmptyLog means that there is nothing to publish yet, and that the log of the stream cannot be identified.
-var errEmptyLog = errors.New("the log is empty")
-
-// identity names the log by its first event, which a restored backup shares and another installation
-// does not; "" while the log is empty.
-func (p *Publisher) identity(ctx context.Context) (string, error) {
-	recs, _, err := p.log.ReadAfter(ctx, p.pool, events.Position{}, eventlog.Filter{Raw: true}, 1)
-	if err != nil || len(recs) == 0 {
-		return "", err
+// hintLimit is the largest event that travels inside its hint.
+func hintLimit(c jetstream.StreamConfig) int {
+	if c.MaxMsgSize > 0 {
+		return max(0, min(hintBytes, int(c.MaxMsgSize)-hintHeaderBytes))
 	}
-	return recs[0].Hash.Short(), nil
+	return hintBytes
 }
 
-// stream is EVENTS, created or replaced if it is missing or of another log. known: it was filled from
-// this log before.
-func (p *Publisher) stream(ctx context.Context, id string) (info *jetstream.StreamInfo, known bool, err error) {
-	s, err := p.bus.js.Stream(ctx, StreamEvents)
-	if err == nil {
-		other := s.CachedInfo().Config.Metadata[metaLog]
-		known = other == id
-		if other != "" && !known {
-			p.logger.Warn("replacing EVENTS: it was filled from another log", "log", other)
-			if err := p.bus.js.DeleteStream(ctx, StreamEvents); err != nil &&
-				!errors.Is(err, jetstream.ErrStreamNotFound) {
-				return nil, false, unavailable(err, "delete stream %s", StreamEvents)
-			}
-		}
+// hintKey reads the key once.
+func (p *Publisher) hintKey(ctx context.Context) ([]byte, error) {
+	p.mu.Lock()
+	key := p.key
+	p.mu.Unlock()
+	if key != nil {
+		return key, nil
 	}
-	info, err = p.bus.ensure(ctx, eventsConfig(id))
-	return info, known, err
+	i, err := p.log.Installation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.key = i.HintKey
+	return p.key, nil
 }
 
 // fromStart is the cursor before the first hint that an empty stream gets.
 func (p *Publisher) fromStart(ctx context.Context, info *jetstream.StreamInfo) (cursor, error) {
-	at := cursor{seq: info.State.LastSeq, first: info.State.LastSeq + 1, created: info.Created}
+	at := cursor{
+		seq: info.State.LastSeq, first: info.State.LastSeq + 1, created: info.Created, kept: hintsKept(info.Config),
+		limit: hintLimit(info.Config),
+	}
 	head, err := p.log.Head(ctx, p.pool)
 	if err != nil {
 		return at, err
@@ -126,43 +127,35 @@ func (p *Publisher) fromStart(ctx context.Context, info *jetstream.StreamInfo) (
 	return at, nil
 }
 
-// hintAt reads the position and hash that a message of the stream claims.
-func (p *Publisher) hintAt(ctx context.Context, seq uint64) (events.Position, digest.Digest, error) {
-	s, err := p.bus.js.Stream(ctx, StreamEvents)
+// lastHint reads what the newest message claims. It is asked for by subject: this is the one read of the stream that
+// every service is allowed (libs/natsauth).
+func (p *Publisher) lastHint(ctx context.Context, key []byte) (events.Position, digest.Digest, bool, error) {
+	s, err := p.bus.Stream(ctx, protocol.StreamEvents)
 	if err != nil {
-		return events.Position{}, "", unavailable(err, "read stream %s", StreamEvents)
+		return events.Position{}, "", false, unavailable(err, "read stream %s", p.bus.StreamName(protocol.StreamEvents))
 	}
-	m, err := s.GetMsg(ctx, seq)
+	m, err := s.GetLastMsgForSubject(ctx, protocol.SubjectEvents+".>")
 	if err != nil {
-		return events.Position{}, "", unavailable(err, "read hint %d", seq)
+		return events.Position{}, "", false, unavailable(err, "read the last hint")
 	}
-	pos, err := events.ParsePosition(m.Header.Get(jetstream.MsgIDHeader))
-	if err != nil {
-		return events.Position{}, "", nil //nolint:nilerr // a message that is no hint at all: no event of this log
-	}
-	return pos, digest.Digest(m.Header.Get(HeaderHash)), nil
+	at, hash, ours := readHint(m.Header, key)
+	return at, hash, ours, nil
 }
 
-// ours reports whether the log holds the event that a hint claims. If the stream is known to be filled
-// from this log, a hint of an event that the log does not hold is evidence that the record lost commits.
-func (p *Publisher) ours(ctx context.Context, last events.Position, hash digest.Digest, known bool) (bool, error) {
-	if _, err := digest.Parse(string(hash)); err != nil || last.IsZero() {
-		return false, nil //nolint:nilerr // no publisher wrote this message: it is no hint
-	}
+// holds reports whether the log holds the event that a hint of ours claims. If it does not, that is evidence that the
+// record lost commits: an error, until a person has resumed.
+func (p *Publisher) holds(ctx context.Context, last events.Position, hash digest.Digest) (bool, error) {
 	recs, _, err := p.log.ReadAfter(ctx, p.pool, before(last), eventlog.Filter{Raw: true}, 1)
 	if err != nil || begins(recs, last, hash) {
 		return err == nil, err
 	}
-	if known {
-		return false, p.lost(ctx, last, hash)
-	}
-	return false, nil
+	return false, p.lost(ctx, last, hash)
 }
 
 // lost stops effects because the log does not hold the event of a hint that was filled from it, and is
 // nil once a person has resumed them: until then the stream is kept as it is.
 func (p *Publisher) lost(ctx context.Context, last events.Position, hash digest.Digest) error {
-	if err := p.log.CheckEvent(ctx, last, hash, "stream "+StreamEvents); err != nil {
+	if err := p.log.CheckEvent(ctx, last, hash, "stream "+p.bus.StreamName(protocol.StreamEvents)); err != nil {
 		return fmt.Errorf("the record does not hold the event of hint %s: %w", last, err)
 	}
 	stop, stopped, err := p.log.EffectsStopped(ctx)
@@ -170,35 +163,68 @@ func (p *Publisher) lost(ctx context.Context, last events.Position, hash digest.
 		return err
 	}
 	return errs.New(errs.Unavailable,
-		"stream %s holds hints of events that the record lost; it is kept until effects are resumed", StreamEvents)
+		"stream %s holds hints of events that the record lost; it is kept until effects are resumed",
+		p.bus.StreamName(protocol.StreamEvents))
 }
 
-// replace makes the stream anew.
-func (p *Publisher) replace(ctx context.Context, id string) (cursor, error) {
-	if err := p.bus.js.DeleteStream(ctx, StreamEvents); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return cursor{}, unavailable(err, "delete stream %s", StreamEvents)
+// empty takes everything out of the stream, which is this installation's (ensure), so that it is filled anew. Its
+// configuration stays.
+func (p *Publisher) empty(ctx context.Context, why string) (cursor, error) {
+	name := p.bus.StreamName(protocol.StreamEvents)
+	if p.bus.keeper == nil {
+		return cursor{}, errs.New(errs.Unavailable, "stream %s has to be filled anew, since %s; the installer empties it",
+			name, why)
 	}
-	info, err := p.bus.ensure(ctx, eventsConfig(id))
+	p.logger.Warn("filling EVENTS anew", "why", why)
+	s, err := p.bus.js.Stream(ctx, name)
 	if err != nil {
-		return cursor{}, err
+		return cursor{}, unavailable(err, "read stream %s", name)
+	}
+	if err := s.Purge(ctx); err != nil {
+		return cursor{}, unavailable(err, "empty stream %s", name)
+	}
+	info, err := s.Info(ctx)
+	if err != nil {
+		return cursor{}, unavailable(err, "read stream %s", name)
 	}
 	return p.fromStart(ctx, info)
 }
 
-// Rebuild makes every stream anew where it is missing or foreign, deletes EVENTS and fills it from the
-// log; `chandler bus rebuild`. It is safe beside a running publisher: the expected last message id keeps
-// them in one order. What PLANS and REPORTS held comes back by itself when their writers notice.
-func Rebuild(ctx context.Context, b *Bus, log *eventlog.Log, pool *pg.Pool) error {
-	if _, err := b.Ensure(ctx); err != nil {
-		return err
+// Keep does what publishers whose connections shape no streams cannot do, until ctx ends: it makes EVENTS where it is
+// missing, and empties it where it has to be filled anew. It publishes nothing.
+func (p *Publisher) Keep(ctx context.Context) error {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		if _, err := p.sync(ctx); err != nil && ctx.Err() == nil && p.bus.Check(ctx) == nil {
+			p.report(fmtErr(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
 	}
+}
+
+// Rebuild makes streams that are missing, empties EVENTS and fills it from the log; `chandler bus rebuild`. It is safe
+// beside a running publisher: the expected last message id keeps them in one order. Streams that a person names are
+// deleted before, whosoever they are. What PLANS, CONTENT and REPORTS held comes back by itself when their writers
+// notice. A stream that is in the way of another one does not keep EVENTS from being filled.
+func Rebuild(ctx context.Context, b *Bus, log *eventlog.Log, pool *pg.Pool, replace ...string) error {
+	for _, name := range replace {
+		if err := b.js.DeleteStream(ctx, name); err != nil {
+			return unavailable(err, "delete stream %s", name)
+		}
+		b.streams.seen(name) // so that its files are waited for
+	}
+	_, ensured := b.Ensure(ctx)
 	p := b.Publisher(log, pool)
-	id, err := p.identity(ctx)
-	if err != nil || id == "" {
-		return err
+	if _, err := p.sync(ctx); err != nil {
+		return errors.Join(ensured, err)
 	}
-	if _, err := p.replace(ctx, id); err != nil {
-		return err
+	if _, err := p.empty(ctx, "a person asked for it"); err != nil {
+		return errors.Join(ensured, err)
 	}
 	js, err := b.asyncPublisher()
 	if err != nil {
@@ -211,7 +237,7 @@ func Rebuild(ctx context.Context, b *Bus, log *eventlog.Log, pool *pg.Pool) erro
 			_, err = p.publishAll(ctx, js, at)
 		}
 		if !errors.Is(err, errResync) {
-			return err
+			return errors.Join(ensured, err)
 		}
 		p.pause(ctx)
 	}

@@ -17,14 +17,15 @@ import (
 
 // withoutTenant are the tables that hold no tenant's data, with the reason.
 var withoutTenant = map[string]string{
-	"schema_migrations":    "golang-migrate's book",
-	"migrations_applied":   "the book of migrations",
-	"eventlog.schema_info": "what the schemas are",
-	"eventlog.event_types": "the registry, the same for all",
-	"eventlog.epochs":      "history of the record as a whole",
-	"eventlog.partitions":  "which positions stand where",
-	"eventlog.sequencer":   "the one row that gives positions to all",
-	"eventlog.stops":       "losing commits concerns everybody; its tenant column says whom a stop is for",
+	"schema_migrations":     "golang-migrate's book",
+	"migrations_applied":    "the book of migrations",
+	"eventlog.schema_info":  "what the schemas are",
+	"eventlog.event_types":  "the registry, the same for all",
+	"eventlog.epochs":       "history of the record as a whole",
+	"eventlog.partitions":   "which positions stand where",
+	"eventlog.sequencer":    "the one row that gives positions to all",
+	"eventlog.installation": "who the installation is, the same for all",
+	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",
 }
 
 // DESIGN D10: a tenant column and row-level security on every table, from the first migration.

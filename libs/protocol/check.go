@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
 // Requests to the executor of a cluster, over NATS (libs/rpc): only it can read the cluster. They change nothing.
@@ -12,6 +14,20 @@ const (
 	RPCRemoval    = "removal"               // RemovalQuestion → RemovalPlan
 	askAllPattern = "*"
 )
+
+// RPCContent is where an executor asks the hub to publish a bundle again of which it finds a chunk missing or wrong:
+// <prefix>.<tenant>.<cluster>, ContentRequest → nothing.
+const RPCContent = "chandler.rpc.content"
+
+// ContentRequest names a bundle.
+type ContentRequest struct {
+	Digest digest.Digest `json:"digest"`
+}
+
+// RPCContentSubject is where the executor of a cluster asks for a bundle.
+func RPCContentSubject(tenant, clusterID string) string {
+	return strings.Join([]string{RPCContent, tenant, clusterID}, ".")
+}
 
 // RPCSubject is the subject of a request to the executor of a cluster.
 func RPCSubject(tenant, clusterID, question string) string {

@@ -14,15 +14,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// Names of the JetStream streams and the subjects' fixed words. <tenant>, <cluster> and <scope> are
+// Kinds of JetStream streams (StreamName), and the subjects' fixed words. <tenant>, <cluster> and <scope> are
 // tenant id, cluster stream UUID and UUIDv5 of the namespace; names travel in the messages.
 const (
 	StreamPlans   = "PLANS"   // chandler.plans.<tenant>.<cluster>.<scope>, MaxMsgsPerSubject 1
 	StreamReports = "REPORTS" // chandler.reports.<tenant>.<cluster>.<scope|cluster>, MaxMsgsPerSubject 1
+	StreamEvents  = "EVENTS"  // chandler.evt.<tenant>.<kind>.<stream uuid>: hints
 	StreamContent = "CONTENT" // chandler.content.<tenant>.<digest hex>.<chunk number>, MaxMsgsPerSubject 1
 	SubjectPlans  = "chandler.plans"
 	SubjectReport = "chandler.reports"
 	SubjectChunks = "chandler.content"
+	SubjectEvents = "chandler.evt"
 )
 
 // ContentChunkBytes is the size of one content chunk: half of NATS' default limit of 1 MiB a

@@ -12,6 +12,16 @@ import (
 // namespaceScope is the UUIDv5 namespace of scope ids. It is arbitrary and must never change.
 var namespaceScope = uuid.MustParse("3f0a7d52-8f0e-5b53-9a51-6d1c4be0a733")
 
+// installationDigits is how much of an installation's id stands in the names of its streams: enough to tell apart those
+// that may ever meet on one server; the whole id is in the stream's metadata.
+const installationDigits = 8
+
+// StreamName is the name of an installation's stream of a kind, such as CHANDLER_1a2b3c4d_PLANS.
+func StreamName(installation, kind string) string {
+	short := strings.ReplaceAll(installation, "-", "")
+	return "CHANDLER_" + short[:min(len(short), installationDigits)] + "_" + kind
+}
+
 // ClusterToken takes the place of a scope in the subject of a cluster's own report.
 const ClusterToken = "cluster"
 

@@ -1,14 +1,18 @@
 package service
 
-import "time"
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/natsconn"
+)
 
 // DefaultDrain is how long a stopping service may finish what it began; Kubernetes kills after 30 s.
 const DefaultDrain = 20 * time.Second
 
 // Config is what every service needs. A service embeds it and adds its own settings.
 type Config struct {
-	DatabaseURL  string        // Postgres, with the service's own role
-	NATSURL      string        // one or more, separated by commas
+	DatabaseURL  string // Postgres, with the service's own role
+	NATS         natsconn.Settings
 	OpsListen    string        // address of /healthz, /readyz and /metrics; port 0 takes a free one
 	LogLevel     string        // debug, info, warn or error
 	LogFormat    string        // json or text
@@ -19,12 +23,27 @@ type Config struct {
 // Settings declares the settings of Config in s.
 func (c *Config) Settings(s *Settings) {
 	s.Secret(&c.DatabaseURL, "database-url", "URL of Postgres with the role of this service")
-	s.String(&c.NATSURL, "nats-url", "nats://127.0.0.1:4222", "URLs of NATS, separated by commas")
+	NATSSettings(&c.NATS, s)
 	s.String(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of health, readiness and metrics")
 	s.String(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	s.String(&c.LogFormat, "log-format", "json", "json or text")
 	s.String(&c.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector")
 	s.Duration(&c.Drain, "drain", DefaultDrain, "bound of the ordered stop")
+}
+
+// NATSSettings declares the settings of a connection to NATS.
+func NATSSettings(c *natsconn.Settings, s *Settings) {
+	s.String(&c.URL, "nats-url", "nats://127.0.0.1:4222", "URLs of NATS, separated by commas")
+	s.Secret(&c.Credentials, "nats-credentials", "who this is to NATS: content of a creds file")
+	s.Secret(&c.NKeySeed, "nats-nkey-seed", "who this is to NATS: seed of an NKey")
+	s.Secret(&c.Token, "nats-token", "who this is to NATS: token")
+	s.String(&c.User, "nats-user", "", "who this is to NATS: user, with nats-password")
+	s.Secret(&c.Password, "nats-password", "password of nats-user")
+	s.Secret(&c.CA, "nats-ca", "authorities that may sign the certificate of NATS, in PEM, beside the system's")
+	s.Secret(&c.ClientCertificate, "nats-client-certificate", "certificate that is shown to NATS, in PEM")
+	s.Secret(&c.ClientKey, "nats-client-key", "its key, in PEM")
+	s.Bool(&c.AllowOpen, "nats-allow-open", false, "take a NATS elsewhere than on loopback that lets in everybody")
+	s.Bool(&c.AllowPlaintext, "nats-allow-plaintext", false, "speak with NATS elsewhere than on loopback without TLS")
 }
 
 // Base returns the part of a service's configuration that every service has.

@@ -59,7 +59,7 @@ func TestLoadOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NATSURL != "from-flag" || c.LogLevel != "from-env" || c.Many != 7 || c.Drain != 5*time.Second || !c.Plain ||
+	if c.NATS.URL != "from-flag" || c.LogLevel != "from-env" || c.Many != 7 || c.Drain != 5*time.Second || !c.Plain ||
 		c.LogFormat != "json" {
 		t.Errorf("flag before environment before file before default does not hold: %+v", c)
 	}

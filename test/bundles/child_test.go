@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/test/hubtest"
@@ -120,8 +121,8 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 	}
 	e, err := executor.New(executor.Config{
 		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js,
-		GrantKey: keys.Accept(key),
-		Holder:   "child", Holds: &hubtest.Holds{}, Now: time.Now, Log: slog.New(
+		Installation: bustest.Installation, GrantKey: keys.Accept(key),
+		Holder: "child", Holds: &hubtest.Holds{}, Now: time.Now, Log: slog.New(
 			slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -200,13 +200,19 @@ func checksums(d delivery) map[string]string {
 func TestSecretsAreGivenOut(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
-		"catalog-indexer": {"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", "CHANDLER_CATALOG_INDEXER_PASSWORD"},
+		"catalog-indexer": {
+			"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", "CHANDLER_CATALOG_INDEXER_PASSWORD",
+			"CHANDLER_NATS_CATALOG_INDEXER_SEED",
+		},
 		"gateway": {
 			"CHANDLER_ADMIN_TOKEN", "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", "CHANDLER_CREDENTIALS_RECIPIENT",
-			"CHANDLER_GATEWAY_PASSWORD", "CHANDLER_HOOK_KEY",
+			"CHANDLER_GATEWAY_PASSWORD", "CHANDLER_HOOK_KEY", "CHANDLER_NATS_GATEWAY_SEED",
 		},
-		"installer": {"CHANDLER_CREDENTIALS_IDENTITY", "CHANDLER_GRANT_KEY", "CHANDLER_INSTALLER_PASSWORD"},
-		"resolver":  {"CHANDLER_RESOLVER_PASSWORD"},
+		"installer": {
+			"CHANDLER_CREDENTIALS_IDENTITY", "CHANDLER_GRANT_KEY", "CHANDLER_INSTALLER_PASSWORD",
+			"CHANDLER_NATS_INSTALLER_SEED",
+		},
+		"resolver": {"CHANDLER_NATS_RESOLVER_SEED", "CHANDLER_RESOLVER_PASSWORD"},
 		"migration": {
 			"CHANDLER_ADMIN_DATABASE_URL", "CHANDLER_CATALOG_INDEXER_PASSWORD", "CHANDLER_GATEWAY_PASSWORD",
 			"CHANDLER_INSTALLER_PASSWORD", "CHANDLER_RESOLVER_PASSWORD",
@@ -219,7 +225,9 @@ func TestSecretsAreGivenOut(t *testing.T) {
 			for component, pod := range d.pods() {
 				keys := secretKeys(pod)
 				delete(keys, "CHANDLER_NATS_URL") // of a Secret of its own
-				delete(keys, "root.pem")          // the certificate of Postgres
+				for _, file := range []string{"root.pem", "tls.crt", "tls.key"} {
+					delete(keys, file) // certificates of Postgres and NATS
+				}
 				if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want[component]) {
 					t.Errorf("%s sees %v, want %v", component, got, want[component])
 				}
@@ -239,13 +247,13 @@ func secretKeys(pod corev1.PodSpec) map[string]bool {
 		}
 	}
 	for _, v := range pod.Volumes {
-		if v.Secret == nil {
+		if v.Secret == nil && v.Projected == nil {
 			continue
 		}
-		if len(v.Secret.Items) == 0 {
-			keys["everything of "+v.Secret.SecretName] = true
+		if len(items(v)) == 0 {
+			keys["everything of the volume "+v.Name] = true
 		}
-		for _, item := range v.Secret.Items {
+		for _, item := range items(v) {
 			keys[item.Key] = true
 		}
 	}

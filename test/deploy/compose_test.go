@@ -12,11 +12,17 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 )
 
-// NATS of compose, with its own configuration: who shows the token gets in, nobody else does, and JetStream is on.
-func TestNATSOfComposeAsksForTheToken(t *testing.T) {
-	t.Setenv("CHANDLER_NATS_TOKEN", compose(t, nil).Services["nats"].Environment["CHANDLER_NATS_TOKEN"])
+// startCompose starts the NATS of compose, with its own configuration, and returns its address.
+func startCompose(t *testing.T) string {
+	t.Helper()
+	for name, value := range compose(t, nil).Services["nats"].Environment {
+		t.Setenv(name, value)
+	}
 	options, err := server.ProcessConfigFile(filepath.Join(root(t), "deploy", "compose", "nats.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,43 +42,46 @@ func TestNATSOfComposeAsksForTheToken(t *testing.T) {
 	if !s.ReadyForConnections(bound) {
 		t.Fatal("NATS does not start")
 	}
-
-	address := strings.Replace(compose(t, nil).Services["resolver"].Environment["CHANDLER_NATS_URL"], "nats:4222",
-		s.Addr().String(), 1)
-	conn, err := nats.Connect(address)
-	if err != nil {
-		t.Fatalf("with the URL of the services: %v", err)
-	}
-	defer conn.Close()
-	js, err := conn.JetStream()
-	if err == nil {
-		_, err = js.AccountInfo()
-	}
-	if err != nil {
-		t.Errorf("JetStream: %v", err)
-	}
-	if open, err := nats.Connect("nats://" + s.Addr().String()); err == nil {
-		open.Close()
-		t.Error("NATS lets in who shows no token")
-	}
+	return s.Addr().String()
 }
 
-// Tokens are letters and digits in any order, and NATS would read some of them as numbers with a unit.
-func TestNATSTakesEveryTokenAsText(t *testing.T) {
-	for _, token := range []string{
-		"7KZQ2", "5K4MB3VQ", "25E7AAAA", "12345G", "12345", "3E5", "0X1F", "TRUE",
-		"2026-01-01",
-	} {
-		file := compose(t, map[string]string{"CHANDLER_NATS_TOKEN": token})
-		t.Setenv("CHANDLER_NATS_TOKEN", file.Services["nats"].Environment["CHANDLER_NATS_TOKEN"])
-		options, err := server.ProcessConfigFile(filepath.Join(root(t), "deploy", "compose", "nats.conf"))
+// NATS of compose lets in each service with its own key, as a user of its own with JetStream, and nobody without one.
+func TestNATSOfComposeAsksWhoSomebodyIs(t *testing.T) {
+	address := startCompose(t)
+	for _, name := range services {
+		env := compose(t, nil).Services[name].Environment
+		access := load(t, name, env).NATS
+		options, err := access.Options()
 		if err != nil {
-			t.Errorf("token %s: %v", token, err)
-			continue
+			t.Fatal(err)
 		}
-		if options.Authorization != token {
-			t.Errorf("token %s is read as %q", token, options.Authorization)
+		url := strings.Replace(access.URL, "nats:4222", address, 1)
+		conn, err := nats.Connect(url, append(options, nats.CustomInboxPrefix(natsauth.Inbox(name)))...)
+		if err != nil {
+			t.Fatalf("with the settings of %s: %v", name, err)
 		}
+		reply, err := conn.Request("$JS.API.STREAM.INFO.CHANDLER_00000000_PLANS", nil, bound)
+		if err != nil || !strings.Contains(string(reply.Data), "stream not found") {
+			t.Errorf("JetStream for %s: %v", name, err)
+		}
+		conn.Close()
+	}
+	if open, err := nats.Connect("nats://" + address); err == nil {
+		open.Close()
+		t.Error("NATS lets in who does not say who it is")
+	}
+	stranger, err := natsconn.NewSeed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := natsconn.Settings{NKeySeed: stranger}
+	options, err := access.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open, err := nats.Connect("nats://"+address, options...); err == nil {
+		open.Close()
+		t.Error("NATS lets in a key that it does not know")
 	}
 }
 

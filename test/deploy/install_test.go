@@ -105,11 +105,13 @@ func (p *place) restrict(t *testing.T) {
 func (p *place) prepare(t *testing.T) {
 	t.Helper()
 	create := metav1.CreateOptions{}
-	for _, name := range []string{"chandler", "control-plane", "bus", "postgres-ca"} {
+	for _, name := range []string{"chandler", "control-plane", "bus", "postgres-ca", "nats-ca", "nats-client"} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: madeKeys(t)}
 		secret.StringData["CHANDLER_ADMIN_DATABASE_URL"] = "postgres://postgres:secret@postgres.data.svc/chandler"
-		secret.StringData["CHANDLER_NATS_URL"] = "nats://token@nats.data.svc:4222"
-		secret.StringData["root.pem"] = "certificate"
+		secret.StringData["CHANDLER_NATS_URL"] = "nats://nats.data.svc:4222"
+		for _, key := range []string{"root.pem", "tls.crt", "tls.key"} {
+			secret.StringData[key] = "certificate"
+		}
 		if _, err := p.client.CoreV1().Secrets(p.namespace).Create(t.Context(), secret, create); err != nil {
 			t.Fatal(err)
 		}

@@ -88,8 +88,8 @@ func check(t testing.TB, name string, cfg *service.Config, env map[string]string
 		t)["CHANDLER_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_PASSWORD"] {
 		t.Errorf("%s has the password %q", name, env["PGPASSWORD"])
 	}
-	if nats, err := url.Parse(cfg.NATSURL); err != nil || nats.Scheme != "nats" || nats.Port() != "4222" {
-		t.Errorf("%s: URL of NATS is %q", name, cfg.NATSURL)
+	if nats, err := url.Parse(cfg.NATS.URL); err != nil || nats.Scheme != "nats" || nats.Port() != "4222" {
+		t.Errorf("%s: URL of NATS is %q", name, cfg.NATS.URL)
 	}
 	if host, port, err := net.SplitHostPort(cfg.OpsListen); err != nil || port != "9090" || host != "" &&
 		host != "0.0.0.0" {
@@ -119,7 +119,10 @@ func TestServicesTakeTheSettingsOfTheChart(t *testing.T) {
 func secretValue(t testing.TB) func(key string) string {
 	t.Helper()
 	keys := madeKeys(t)
-	keys["CHANDLER_NATS_URL"] = "nats://" + keys["CHANDLER_NATS_TOKEN"] + "@nats.data.svc:4222"
+	keys["CHANDLER_NATS_URL"] = "nats://nats.data.svc:4222"
+	for _, name := range []string{"root.pem", "tls.crt", "tls.key"} {
+		keys[name] = "a certificate, or its key"
+	}
 	keys["CHANDLER_ADMIN_DATABASE_URL"] = "postgres://postgres:secret@postgres.data.svc/chandler"
 	return func(key string) string {
 		value, ok := keys[key]
@@ -138,11 +141,11 @@ func mountFiles(t testing.TB, pod corev1.PodSpec, env map[string]string) map[str
 	moved := maps.Clone(env)
 	for _, m := range pod.Containers[0].VolumeMounts {
 		for _, v := range pod.Volumes {
-			if v.Name != m.Name || v.Secret == nil || v.Name == "database-ca" {
+			if v.Name != m.Name || v.Secret == nil && v.Projected == nil || v.Name == "database-ca" {
 				continue
 			}
 			dir := t.TempDir()
-			for _, item := range v.Secret.Items {
+			for _, item := range items(v) {
 				if err := os.WriteFile(filepath.Join(dir, item.Path), []byte(keys(item.Key)), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -153,6 +156,20 @@ func mountFiles(t testing.TB, pod corev1.PodSpec, env map[string]string) map[str
 		}
 	}
 	return moved
+}
+
+// items are the keys of Secrets in a volume.
+func items(v corev1.Volume) []corev1.KeyToPath {
+	if v.Secret != nil {
+		return v.Secret.Items
+	}
+	var all []corev1.KeyToPath
+	for _, s := range v.Projected.Sources {
+		if s.Secret != nil {
+			all = append(all, s.Secret.Items...)
+		}
+	}
+	return all
 }
 
 // composed is the part of docker-compose.yaml that matters here.

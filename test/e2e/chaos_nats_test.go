@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/test/stack"
 )
 
 // subjects are the fixed words of what the streams hold.
@@ -72,7 +73,7 @@ type busOf struct {
 
 func (w *world) bus() *busOf {
 	w.t.Helper()
-	nc, err := nats.Connect(w.NATSURL())
+	nc, err := w.ConnectNATS(stack.Test)
 	w.must(err)
 	w.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)

@@ -193,8 +193,14 @@ func (w *world) restart(name string) {
 }
 
 func (w *world) deleteStream(name string) {
-	if err := w.bus().js.DeleteStream(w.ctx, name); err != nil {
-		w.t.Errorf("delete stream %s: %v", name, err)
+	b := w.bus()
+	for whole := range b.js.StreamNames(w.ctx).Name() {
+		if !strings.HasSuffix(whole, "_"+name) {
+			continue
+		}
+		if err := b.js.DeleteStream(w.ctx, whole); err != nil {
+			w.t.Errorf("delete stream %s: %v", whole, err)
+		}
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 )
@@ -124,7 +126,7 @@ func runChild(c childConfig) error {
 		return err
 	}
 	rest.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &gate{next: rt, holdAt: c.HoldAt} })
-	conn, err := nats.Connect(c.NATS)
+	conn, err := nats.Connect(c.NATS, nats.CustomInboxPrefix(natsauth.Inbox(natsauth.AgentName(c.ClusterID))))
 	if err != nil {
 		return err
 	}
@@ -134,8 +136,8 @@ func runChild(c childConfig) error {
 	}
 	e, err := executor.New(executor.Config{
 		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js,
-		GrantKey: keys.Accept(c.GrantKey),
-		Holder:   c.Holder, Holds: &hubtest.Holds{}, Now: time.Now, Timing: hubtest.Quick(),
+		Installation: bustest.Installation, GrantKey: keys.Accept(c.GrantKey),
+		Holder: c.Holder, Holds: &hubtest.Holds{}, Now: time.Now, Timing: hubtest.Quick(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ type process struct {
 
 func (b *bed) process(t *testing.T, c childConfig) *process {
 	t.Helper()
-	c.Kubeconfig, c.NATS, c.ClusterID, c.GrantKey = string(b.cluster.Kubeconfig()), b.js.Conn().ConnectedUrl(),
+	c.Kubeconfig, c.NATS, c.ClusterID, c.GrantKey = string(b.cluster.Kubeconfig()), b.hub.AgentURL(),
 		b.hub.cluster, b.public
 	config, err := json.Marshal(c)
 	must(t, err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -146,7 +147,7 @@ func testContent(t *testing.T, b *bed, ns string) {
 	p := b.plan(ns, ns, content)
 	_, d, err := content.content.Canonical()
 	must(t, err)
-	stream, err := b.js.Stream(t.Context(), protocol.StreamContent)
+	stream, err := b.hub.Stream(t.Context(), protocol.StreamContent)
 	must(t, err)
 	m, err := stream.GetLastMsgForSubject(t.Context(), protocol.ContentSubject("default", d, 0))
 	must(t, err)
@@ -449,7 +450,7 @@ func testEdited(t *testing.T, b *bed, ns string) {
 func testStreams(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	for _, name := range []string{protocol.StreamPlans, protocol.StreamReports, protocol.StreamContent} {
-		must(t, b.js.DeleteStream(t.Context(), name))
+		must(t, b.js.DeleteStream(t.Context(), protocol.StreamName(bustest.Installation, name)))
 	}
 	b.ensure(t)
 	o, content := simple(t, ns)

@@ -3,6 +3,7 @@
 package hubtest
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -35,6 +37,7 @@ type Hub struct {
 	ClusterID string
 
 	tb     testing.TB
+	nats   *bustest.Env
 	ensure func(testing.TB) // makes the streams that are missing
 	record *record
 	// rendering is what plans are rendered by from now on.
@@ -52,7 +55,8 @@ type record struct {
 // New starts a NATS server that ends with the test, and is the hub of one cluster.
 func New(tb testing.TB) *Hub {
 	tb.Helper()
-	b := bustest.Start(tb).Connect(tb)
+	env := bustest.Start(tb)
+	b := env.Connect(tb)
 	ensure := func(tb testing.TB) {
 		tb.Helper()
 		_, err := b.Ensure(tb.Context())
@@ -61,14 +65,18 @@ func New(tb testing.TB) *Hub {
 	ensure(tb)
 	_, key, err := ed25519.GenerateKey(nil)
 	must(tb, err)
-	h := &Hub{JetStream: b.JetStream(), Key: key, tb: tb, ensure: ensure, rendering: render.Known}
+	h := &Hub{
+		JetStream: b.JetStream(), Key: key, tb: tb, nats: env, ensure: ensure, rendering: render.Known,
+	}
 	return h.Another()
 }
 
 // Another is the same hub for one more cluster.
 func (h *Hub) Another() *Hub {
+	id := uuid.NewString()
+	h.nats.AddAgent(h.tb, Tenant, id)
 	return &Hub{
-		JetStream: h.JetStream, Key: h.Key, ClusterID: uuid.NewString(), tb: h.tb, ensure: h.ensure,
+		JetStream: h.JetStream, Key: h.Key, ClusterID: id, tb: h.tb, nats: h.nats, ensure: h.ensure,
 		record: &record{scopes: map[string]protocol.ScopePlans{}}, rendering: h.rendering,
 		holds: &Holds{},
 	}
@@ -96,11 +104,21 @@ func (h *Hub) Public() ed25519.PublicKey {
 	return h.Key.Public().(ed25519.PublicKey)
 }
 
-// Config is that of an executor for this hub.
+// Stream is the hub's stream of a kind.
+func (h *Hub) Stream(ctx context.Context, kind string) (jetstream.Stream, error) {
+	return h.JetStream.Stream(ctx, protocol.StreamName(bustest.Installation, kind))
+}
+
+// AgentURL is where the agent of the cluster connects, as whom.
+func (h *Hub) AgentURL() string { return h.nats.URL(natsauth.AgentName(h.ClusterID)) }
+
+// Config is that of an executor for this hub. It connects as the agent of its cluster, and may do no more (D10).
 func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
+	agent := h.nats.As(h.tb, natsauth.AgentName(h.ClusterID))
 	return executor.Config{
-		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: h.JetStream,
-		GrantKey: keys.Accept(h.Public()), Holder: holder, Holds: h.holds, Now: time.Now,
+		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: agent.JetStream(),
+		Installation: bustest.Installation, GrantKey: keys.Accept(h.Public()), Holder: holder, Holds: h.holds,
+		Now: time.Now,
 		Log: bustest.Log(h.tb), Timing: Quick(),
 	}
 }
@@ -172,7 +190,7 @@ func (h *Hub) Want(ns string, plans ...protocol.Plan) {
 // Forget takes back what was said of a namespace: an executor that starts does not look at it.
 func (h *Hub) Forget(ns string) {
 	h.tb.Helper()
-	s, err := h.JetStream.Stream(h.tb.Context(), protocol.StreamPlans)
+	s, err := h.Stream(h.tb.Context(), protocol.StreamPlans)
 	must(h.tb, err)
 	must(h.tb, s.Purge(h.tb.Context(), jetstream.WithPurgeSubject(protocol.PlansSubject(h.Scope(ns).Scope))))
 }

@@ -39,7 +39,7 @@ func (h *Hub) last(ctx context.Context, subject string, into any) (bool, error) 
 
 // lastMessage is nil when there is none.
 func (h *Hub) lastMessage(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	s, err := h.JetStream.Stream(ctx, protocol.StreamReports)
+	s, err := h.Stream(ctx, protocol.StreamReports)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"filippo.io/age"
+
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 )
 
 // secrets are made anew for every stack.
@@ -19,6 +22,8 @@ type secrets struct {
 	catalogIdentity  string // opens credentials of catalog sources; only the catalog-indexer has it
 	catalogRecipient string // encrypts them
 	hookKey          string // that secrets of catalogs' hooks are derived from
+
+	nats map[string]string // seeds of the users of NATS, by name
 }
 
 func newSecrets() (secrets, error) {
@@ -37,7 +42,15 @@ func newSecrets() (secrets, error) {
 			return secrets{}, fmt.Errorf("make secrets: %w", err)
 		}
 	}
+	users := map[string]string{}
+	for _, u := range append(natsauth.ServiceUsers(), natsauth.User{Name: Test}) {
+		if users[u.Name], err = natsconn.NewSeed(); err != nil {
+			return secrets{}, err
+		}
+	}
 	return secrets{
+		nats: users,
+
 		token:     "cht_" + hex.EncodeToString(token),
 		identity:  id.String(),
 		recipient: id.Recipient().String(),

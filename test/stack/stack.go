@@ -14,8 +14,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
@@ -157,9 +161,12 @@ func (s *Stack) migrate(ctx context.Context) error {
 // StartNATS starts nats-server on its old port with its old data.
 func (s *Stack) StartNATS(ctx context.Context) error {
 	s.opts.Tell("starting NATS")
+	if err := s.writeUsers(); err != nil {
+		return err
+	}
 	args := []string{
-		"--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream", "--store_dir",
-		s.file("nats"),
+		"--config", s.file("nats-users.conf"), "--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream",
+		"--store_dir", s.file("nats"),
 	}
 	if err := s.run(natsServer, filepath.Join(s.opts.Bin, natsServer), args, os.Environ()); err != nil {
 		return err
@@ -171,6 +178,32 @@ func (s *Stack) StartNATS(ctx context.Context) error {
 		}
 		return conn.Close()
 	})
+}
+
+// Test is a user of NATS that may do everything: a test that does harm.
+const Test = "test"
+
+// writeUsers writes who may do what on NATS, as `chandler keys nats` does.
+func (s *Stack) writeUsers() error {
+	users := append(natsauth.ServiceUsers(), natsauth.User{Name: Test, Permissions: natsauth.Everything()})
+	for i := range users {
+		public, err := natsconn.PublicKey(s.secrets.nats[users[i].Name])
+		if err != nil {
+			return err
+		}
+		users[i].NKey = public
+	}
+	return os.WriteFile(s.file("nats-users.conf"), []byte(natsauth.Config(users)), 0o644)
+}
+
+// ConnectNATS connects to NATS as a user of libs/natsauth.
+func (s *Stack) ConnectNATS(user string) (*nats.Conn, error) {
+	access := natsconn.Settings{NKeySeed: s.secrets.nats[user]}
+	options, err := access.Options()
+	if err != nil {
+		return nil, err
+	}
+	return nats.Connect(s.NATSURL(), append(options, nats.CustomInboxPrefix(natsauth.Inbox(user)))...)
 }
 
 func (s *Stack) startServices(ctx context.Context) error {
@@ -236,6 +269,7 @@ func (s *Stack) env(name string) []string {
 	env := append(os.Environ(),
 		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(service))),
 		"CHANDLER_NATS_URL="+s.NATSURL(),
+		"CHANDLER_NATS_NKEY_SEED="+s.secrets.nats[name],
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",
 	)

@@ -83,6 +83,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CHANDLER_TOKEN", stack.running.Token)
 			e.Setenv("CHANDLER_DATABASE_URL", stack.running.DatabaseURL)
 			e.Setenv("CHANDLER_NATS_URL", stack.running.NATSURL)
+			e.Setenv("CHANDLER_NATS_NKEY_SEED", stack.running.NATSSeed)
 			e.Setenv("CATALOG", filepath.Join(root, "examples", "catalog"))
 			e.Setenv("HOME", e.WorkDir)
 			return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -53,6 +54,7 @@ type Running struct {
 	Token       string
 	DatabaseURL string // of the administrator
 	NATSURL     string
+	NATSSeed    string // of the administrator on NATS
 }
 
 // Run runs everything until ctx ends or a part fails.
@@ -86,7 +88,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := migrate.Up(ctx, database.AdminURL(), migrate.Options{Log: tel.Log}); err != nil {
 		return err
 	}
-	nats, err := natslocal.Start(ctx, natslocal.Options{Dir: filepath.Join(o.State, "nats"), Log: tel.Log})
+	users, err := secret.NATS.Users()
+	if err != nil {
+		return err
+	}
+	nats, err := natslocal.Start(ctx, natslocal.Options{
+		Dir: filepath.Join(o.State, "nats"), Config: natsauth.Config(users), Log: tel.Log,
+	})
 	if err != nil {
 		return err
 	}
@@ -182,7 +190,7 @@ func (s *stack) run(ctx context.Context) error {
 		}
 		return s.o.Ready(Running{
 			URL: "http://" + s.api, Token: s.keys.Token, DatabaseURL: s.database.AdminURL(),
-			NATSURL: s.nats.URL(),
+			NATSURL: s.nats.URL(), NATSSeed: s.keys.NATS.Admin,
 		})
 	})
 	return g.Run(ctx)
@@ -191,10 +199,11 @@ func (s *stack) run(ctx context.Context) error {
 // env holds the settings of one service, as its environment would.
 func (s *stack) env(name string) service.LookupEnv {
 	values := map[string]string{
-		"CHANDLER_DATABASE_URL": s.database.RoleURL(migrate.Role(events.Writer(name))),
-		"CHANDLER_NATS_URL":     s.nats.URL(),
-		"CHANDLER_OPS_LISTEN":   s.ops[name],
-		"CHANDLER_DRAIN":        s.o.Drain.String(),
+		"CHANDLER_DATABASE_URL":   s.database.RoleURL(migrate.Role(events.Writer(name))),
+		"CHANDLER_NATS_URL":       s.nats.URL(),
+		"CHANDLER_NATS_NKEY_SEED": s.keys.NATS.Seed(name),
+		"CHANDLER_OPS_LISTEN":     s.ops[name],
+		"CHANDLER_DRAIN":          s.o.Drain.String(),
 	}
 	switch name {
 	case "gateway":

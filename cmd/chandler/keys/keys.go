@@ -21,14 +21,13 @@ type Keys struct {
 	CatalogIdentity  string `json:"catalogIdentity"`
 	CatalogRecipient string `json:"catalogRecipient"`
 	HookKey          string `json:"hookKey"` // that the gateway derives secrets of hooks from
-	// Passwords of the services' database roles, of Postgres' own account and of NATS: letters and
-	// digits, safe in a URL.
+	// Passwords of the services' database roles and of Postgres' own account: letters and digits, safe in a URL.
 	GatewayPassword   string `json:"gatewayPassword"`
 	ResolverPassword  string `json:"resolverPassword"`
 	InstallerPassword string `json:"installerPassword"`
 	IndexerPassword   string `json:"indexerPassword"`
 	PostgresPassword  string `json:"postgresPassword"`
-	NATSToken         string `json:"natsToken"`
+	NATS              NATS   `json:"nats"`
 }
 
 // Make makes new secrets from the system's randomness.
@@ -45,6 +44,10 @@ func Make() (Keys, error) {
 	if _, err := rand.Read(seed); err != nil {
 		return Keys{}, fmt.Errorf("make the key for grants: %w", err)
 	}
+	nats, err := makeNATS()
+	if err != nil {
+		return Keys{}, err
+	}
 	return Keys{
 		Token:           "cht_" + rand.Text() + rand.Text(),
 		Identity:        id.String(),
@@ -53,13 +56,13 @@ func Make() (Keys, error) {
 		CatalogIdentity: catalogs.String(), CatalogRecipient: catalogs.Recipient().String(),
 		HookKey:         rand.Text() + rand.Text(),
 		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(),
-		IndexerPassword: rand.Text(), PostgresPassword: rand.Text(), NATSToken: rand.Text(),
+		IndexerPassword: rand.Text(), PostgresPassword: rand.Text(), NATS: nats,
 	}, nil
 }
 
 // Complete returns k with what secrets that an older version made do not have yet, and whether anything was added.
 func (k Keys) Complete() (_ Keys, added bool, err error) {
-	if k.CatalogIdentity != "" && k.HookKey != "" {
+	if k.CatalogIdentity != "" && k.HookKey != "" && k.NATS != (NATS{}) {
 		return k, false, nil
 	}
 	made, err := Make()
@@ -72,6 +75,9 @@ func (k Keys) Complete() (_ Keys, added bool, err error) {
 	if k.HookKey == "" {
 		k.HookKey = made.HookKey
 	}
+	if k.NATS == (NATS{}) {
+		k.NATS = made.NATS
+	}
 	return k, true, nil
 }
 
@@ -83,7 +89,7 @@ type Variable struct {
 
 // Variables are the secrets under the names that services, compose and chart know, in a fixed order.
 func (k Keys) Variables() []Variable {
-	return []Variable{
+	return append([]Variable{
 		{"CHANDLER_ADMIN_TOKEN", k.Token},
 		{"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", k.CatalogIdentity},
 		{"CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", k.CatalogRecipient},
@@ -96,6 +102,5 @@ func (k Keys) Variables() []Variable {
 		{"CHANDLER_INSTALLER_PASSWORD", k.InstallerPassword},
 		{"CHANDLER_RESOLVER_PASSWORD", k.ResolverPassword},
 		{"CHANDLER_POSTGRES_PASSWORD", k.PostgresPassword},
-		{"CHANDLER_NATS_TOKEN", k.NATSToken},
-	}
+	}, k.NATS.variables()...)
 }

@@ -1,23 +1,41 @@
-// Package bustest gives a test a NATS server of its own, inside the process, and a connection to it.
+// Package bustest gives a test a NATS server of its own, inside the process, and connections to it. The server asks who
+// somebody is and lets each user do what libs/natsauth says, as in production.
 package bustest
 
 import (
 	"context"
 	"log/slog"
+	"net/url"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 )
 
 // startIn bounds the start on a busy machine.
 const startIn = 30 * time.Second
 
+// Test is a user that may do everything: the test itself.
+const Test = "test"
+
+// Installation is that of every database of pgtest.
+const Installation = pgtest.Installation
+
+// password is that of every user: a URL has to be enough for a test.
+const password = "bustest"
+
 // Env is a server and one connection.
 type Env struct {
 	Server *natslocal.Server
-	Bus    *bus.Bus
+	Bus    *bus.Bus // of the user Test; it shapes streams
+
+	mu    sync.Mutex
+	users []natsauth.User
 }
 
 // Start starts a server that ends with the test, and connects to it.
@@ -25,22 +43,71 @@ func Start(t testing.TB) *Env {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startIn)
 	defer cancel()
-	srv, err := natslocal.Start(ctx, natslocal.Options{Dir: t.TempDir()})
+	users := append(natsauth.ServiceUsers(), natsauth.User{Name: Test, Permissions: natsauth.Everything()})
+	for i := range users {
+		users[i].Password = password
+	}
+	srv, err := natslocal.Start(ctx, natslocal.Options{Dir: t.TempDir(), Config: natsauth.Config(users)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Stop)
-	e := &Env{Server: srv}
+	e := &Env{Server: srv, users: users}
 	e.Bus = e.Connect(t)
 	return e
 }
 
-// Connect opens one more connection, closed with the test.
-func (e *Env) Connect(t testing.TB) *bus.Bus {
+// AddAgent adds the agent of a cluster to the users, as an operator does: the server reads its configuration again.
+func (e *Env) AddAgent(t testing.TB, tenant, clusterID string) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.users = append(e.users, natsauth.User{
+		Name: natsauth.AgentName(clusterID), Permissions: natsauth.OfAgent(tenant, clusterID), Password: password,
+	})
+	if err := e.Server.Reload(natsauth.Config(e.users)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Access is what a user connects with.
+func (e *Env) Access(user string) natsconn.Settings { return natsconn.Settings{URL: e.URL(user)} }
+
+// AccessAs is what a user connects with to the server of other settings of this package.
+func AccessAs(user string, other natsconn.Settings) (natsconn.Settings, error) {
+	u, err := url.Parse(other.URL)
+	if err != nil {
+		return other, err
+	}
+	u.User = url.UserPassword(user, password)
+	other.URL = u.String()
+	return other, nil
+}
+
+// URL is where the server is, with the user in it.
+func (e *Env) URL(user string) string {
+	u, err := url.Parse(e.Server.URL())
+	if err != nil {
+		panic(err) // the server made it
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// Connect opens one more connection of the user Test, closed with the test.
+func (e *Env) Connect(t testing.TB, opts ...bus.Option) *bus.Bus {
+	t.Helper()
+	return e.As(t, Test, append([]bus.Option{bus.WithStreams(bus.StreamSettings{})}, opts...)...)
+}
+
+// As opens a connection of a user, closed with the test.
+func (e *Env) As(t testing.TB, user string, opts ...bus.Option) *bus.Bus {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startIn)
 	defer cancel()
-	b, err := bus.Connect(ctx, e.Server.URL(), bus.WithName(t.Name()), bus.WithLog(Log(t)))
+	b, err := bus.Connect(ctx, e.Access(user), append([]bus.Option{
+		bus.WithName(user), bus.WithLog(Log(t)), bus.WithInstallation(Installation),
+	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

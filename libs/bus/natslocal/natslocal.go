@@ -27,6 +27,9 @@ type Options struct {
 	Dir string
 	// Port to listen on; 0 is a free one.
 	Port int
+	// Config are accounts and users in the language of nats-server's configuration (libs/natsauth); "" lets in
+	// everybody.
+	Config string
 	// Log receives the server's warnings and errors; nil is silence.
 	Log *slog.Logger
 }
@@ -35,6 +38,7 @@ type Options struct {
 type Server struct {
 	srv  *server.Server
 	dir  string
+	auth string
 	port int
 	log  *slog.Logger
 }
@@ -47,7 +51,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Port == 0 {
 		o.Port = server.RANDOM_PORT
 	}
-	s := &Server{dir: o.Dir, port: o.Port, log: o.Log}
+	s := &Server{dir: o.Dir, auth: o.Config, port: o.Port, log: o.Log}
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
@@ -55,10 +59,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	srv, err := server.NewServer(&server.Options{
-		ServerName: "chandler", Host: loopback, Port: s.port,
-		JetStream: true, StoreDir: s.dir, NoSigs: true, NoLog: s.log == nil,
-	})
+	options, err := s.options(s.auth)
+	if err != nil {
+		return err
+	}
+	srv, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("configure the NATS server: %w", err)
 	}
@@ -80,6 +85,29 @@ func (s *Server) start(ctx context.Context) error {
 		return errors.New("the NATS server has no TCP address")
 	}
 	s.srv, s.port = srv, addr.Port
+	return nil
+}
+
+func (s *Server) options(auth string) (*server.Options, error) {
+	options := &server.Options{}
+	if err := options.ProcessConfigString(auth); err != nil {
+		return nil, fmt.Errorf("users of the NATS server: %w", err)
+	}
+	options.ServerName, options.Host, options.Port = "chandler", loopback, s.port
+	options.JetStream, options.StoreDir, options.NoSigs, options.NoLog = true, s.dir, true, s.log == nil
+	return options, nil
+}
+
+// Reload gives a running server other accounts and users, without closing the connections of those who stay.
+func (s *Server) Reload(config string) error {
+	options, err := s.options(config)
+	if err != nil {
+		return err
+	}
+	if err := s.srv.ReloadOptions(options); err != nil {
+		return fmt.Errorf("change the users of the NATS server: %w", err)
+	}
+	s.auth = config
 	return nil
 }
 

@@ -96,8 +96,23 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string) error
 	if err := migrate.Up(ctx, u.String(), o); err != nil {
 		return err
 	}
+	if err := identify(ctx, u.String()); err != nil {
+		return err
+	}
 	_, err = conn.Exec(ctx, "alter database "+name+" with is_template true allow_connections false")
 	return err
+}
+
+// Installation is the id of the installation in every database of a test, so that streams have known names.
+const Installation = "7e570000-0000-4000-8000-000000000001"
+
+func identify(ctx context.Context, database string) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "update eventlog.installation set id = $1", Installation)
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // templateName depends on everything that migrate.Up puts into a database.
@@ -113,7 +128,7 @@ func templateName() (string, error) {
 	for _, d := range events.All() {
 		err = errors.Join(err, write(h, string(d.Type), string(d.Kind), string(d.Writer)))
 	}
-	err = errors.Join(err, write(h, migrate.Bootstrap()))
+	err = errors.Join(err, write(h, migrate.Bootstrap(), Installation))
 	return "chandler_template_" + hex.EncodeToString(h.Sum(nil)[:8]), err
 }
 

@@ -31,9 +31,25 @@ type Platform struct {
 	ops net.Listener
 }
 
+// Option changes what Open opens.
+type Option func(*options)
+
+type options struct {
+	pool []pg.Option
+	bus  []bus.Option
+}
+
+// WithPool adds options of the pool.
+func WithPool(list ...pg.Option) Option { return func(o *options) { o.pool = append(o.pool, list...) } }
+
+// WithStreams lets this service make and shape the streams of NATS (bus.WithStreams): the installer's part.
+func WithStreams(s bus.StreamSettings) Option {
+	return func(o *options) { o.bus = append(o.bus, bus.WithStreams(s)) }
+}
+
 // Open connects to Postgres and NATS, waiting for either while it is away, and listens for health and metrics. It
-// refuses a schema that does not fit this program. Options are those of the pool.
-func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.Telemetry, options ...pg.Option) (
+// refuses a schema that does not fit this program.
+func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.Telemetry, list ...Option) (
 	_ *Platform, err error,
 ) {
 	p := &Platform{Name: name, Config: cfg, Telemetry: tel}
@@ -42,15 +58,23 @@ func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.
 			p.Close()
 		}
 	}()
-	options = append([]pg.Option{pg.WithLog(tel.Log), pg.WithName(name)}, options...)
-	if p.Pool, err = pg.Open(ctx, cfg.DatabaseURL, options...); err != nil {
+	o := options{pool: []pg.Option{pg.WithLog(tel.Log), pg.WithName(name)}}
+	for _, f := range list {
+		f(&o)
+	}
+	if p.Pool, err = pg.Open(ctx, cfg.DatabaseURL, o.pool...); err != nil {
 		return nil, err
 	}
 	if err := migrate.Check(ctx, p.Pool, service.Version()); err != nil {
 		return nil, err
 	}
 	p.Log = eventlog.New(p.Pool)
-	if p.Bus, err = bus.Connect(ctx, cfg.NATSURL, bus.WithLog(tel.Log), bus.WithName(name)); err != nil {
+	installation, err := p.Log.Installation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.bus = append(o.bus, bus.WithLog(tel.Log), bus.WithName(name), bus.WithInstallation(installation.ID))
+	if p.Bus, err = bus.Connect(ctx, cfg.NATS, o.bus...); err != nil {
 		return nil, err
 	}
 	if p.ops, err = httpserver.Listen(ctx, cfg.OpsListen); err != nil {

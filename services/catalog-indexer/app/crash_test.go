@@ -137,7 +137,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Config{Config: service.Config{
-		DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(),
+		DatabaseURL: d.URL("catalog-indexer"), NATS: nats.Access("catalog-indexer"),
 		OpsListen: "127.0.0.1:0", Drain: 5 * time.Second,
 	}, Cache: t.TempDir(), Poll: 20 * time.Millisecond}
 	a, err := New(t.Context(), cfg, tel)

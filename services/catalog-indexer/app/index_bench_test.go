@@ -139,7 +139,7 @@ func BenchmarkRestart(b *testing.B) {
 	x.must(x.pollOnce(stream))
 	nats := bustest.Start(b)
 	cfg := Config{Config: service.Config{
-		DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(),
+		DatabaseURL: x.db.URL("catalog-indexer"), NATS: nats.Access("catalog-indexer"),
 		OpsListen: "127.0.0.1:0", Drain: time.Second,
 	}, Cache: b.TempDir()}
 	for b.Loop() {

@@ -50,7 +50,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, pg.WithMaxConns(maxConns))
+	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, platform.WithPool(pg.WithMaxConns(maxConns)))
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	nats := bustest.Start(t)
-	url, ops := runBoth(t, config(t, db.RoleURL("chandler_gateway"), nats.Server.URL(), token, io.Discard))
+	url, ops := runBoth(t, config(t, db.RoleURL("chandler_gateway"), nats, token, io.Discard))
 	b := &bench{t: t, url: url, pools: map[string]*pg.Pool{}}
 	ready := func() (int, string) {
 		res, err := http.Get(ops + "/readyz")

@@ -17,9 +17,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/service"
@@ -71,7 +73,7 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 	}
 	cfg := app.Config{
 		Config: service.Config{
-			DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0",
+			DatabaseURL: b.db.URL("gateway"), NATS: nats.Access("gateway"), OpsListen: "127.0.0.1:0",
 			Drain: 10 * time.Second,
 		},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(),
@@ -272,4 +274,18 @@ func (b *bench) count(sql string) (n int) {
 		b.t.Fatal(err)
 	}
 	return n
+}
+
+// connectAs connects a played service to the NATS of a gateway.
+func connectAs(tb testing.TB, user string, gateway natsconn.Settings) *bus.Bus {
+	tb.Helper()
+	access, err := bustest.AccessAs(user, gateway)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	conn, err := bus.Connect(tb.Context(), access, bus.WithName(user), bus.WithLog(bustest.Log(tb)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return conn
 }

@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -28,13 +29,10 @@ const (
 )
 
 // resolver plays the resolver on a gateway's bus: it answers what is said, and notes the questions.
-func resolver(b *bench, url string) (asked <-chan map[string]string) {
+func resolver(b *bench, nats natsconn.Settings) (asked <-chan map[string]string) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
-	conn, err := bus.Connect(ctx, url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	conn := connectAs(b.t, natsauth.Resolver, nats)
 	questions := make(chan map[string]string, 100)
 	done := make(chan error, 2)
 	for subject, answer := range map[string]string{
@@ -77,8 +75,8 @@ func resolver(b *bench, url string) (asked <-chan map[string]string) {
 // is not there is not asked about.
 func TestExplanations(t *testing.T) {
 	t.Parallel()
-	var nats string
-	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	b.cluster("spoke")
 	b.catalog("fleet")
 	b.position = must[model.Subscription](b, 201, b.do("POST", subscriptions,

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -17,8 +18,8 @@ import (
 // it, and is told in full.
 func TestPlanCheck(t *testing.T) {
 	t.Parallel()
-	var nats string
-	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	b.cluster("spoke")
 	plan, over := uuid.NewString(), uuid.NewString()
 	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb",

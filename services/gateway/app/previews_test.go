@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -44,13 +45,10 @@ func (o *oracle) void(c ...previewapi.Change) {
 // setupOracle is setup with a resolver that is played.
 func setupOracle(t *testing.T) (*bench, *oracle) {
 	t.Helper()
-	var url string
-	b := setupWith(t, func(c *app.Config) { url = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	o := &oracle{}
-	conn, err := bus.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := connectAs(t, natsauth.Resolver, nats)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	serve := func(subject string, fn func(context.Context, json.RawMessage) (any, error)) {

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
@@ -32,9 +33,9 @@ func (b *bench) installed() {
 }
 
 // installer plays the installer service on a gateway's bus.
-func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
+func installer(b *bench, nats natsconn.Settings) (asked <-chan protocol.OperatorQuestion) {
 	b.t.Helper()
-	return answering(b, url, protocol.RPCInstallerRemoval, func(q protocol.OperatorQuestion) any {
+	return answering(b, nats, protocol.RPCInstallerRemoval, func(q protocol.OperatorQuestion) any {
 		crd := protocol.ObjectRef{
 			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 			Name: gaugeCRD,
@@ -57,9 +58,11 @@ func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 }
 
 // dependants plays the resolver's answer about removals on a gateway's bus.
-func dependants(b *bench, url string, of ...previewapi.Dependant) (asked <-chan previewapi.RemovalQuestion) {
+func dependants(b *bench, nats natsconn.Settings, of ...previewapi.Dependant) (
+	asked <-chan previewapi.RemovalQuestion,
+) {
 	b.t.Helper()
-	return answering(b, url, previewapi.RemovalSubject, func(q previewapi.RemovalQuestion) any {
+	return answering(b, nats, previewapi.RemovalSubject, func(q previewapi.RemovalQuestion) any {
 		out := previewapi.RemovalPreview{Dependants: of, After: previewapi.ScopePreview{
 			Cluster: q.Cluster, Namespace: q.Namespace,
 		}}
@@ -73,13 +76,14 @@ func dependants(b *bench, url string, of ...previewapi.Dependant) (asked <-chan 
 }
 
 // answering answers a question on a gateway's bus until the test ends, and tells what was asked.
-func answering[Q any](b *bench, url, subject string, answer func(Q) any) (asked <-chan Q) {
+func answering[Q any](b *bench, nats natsconn.Settings, subject string, answer func(Q) any) (asked <-chan Q) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
-	conn, err := bus.Connect(ctx, url)
-	if err != nil {
-		b.t.Fatal(err)
+	user := natsauth.Installer
+	if strings.HasPrefix(subject, "chandler.rpc.resolver.") {
+		user = natsauth.Resolver
 	}
+	conn := connectAs(b.t, user, nats)
 	questions := make(chan Q, 100)
 	done := make(chan error, 1)
 	go func() {
@@ -106,8 +110,8 @@ func answering[Q any](b *bench, url, subject string, answer func(Q) any) (asked 
 // operator back stands in the way by name, and the request says how far it is until the operator is gone.
 func TestUninstall(t *testing.T) {
 	t.Parallel()
-	var nats string
-	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	b.cluster("spoke")
 	b.catalog("fleet")
 	b.position = must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe("tides", "tidegauge"))).Position
@@ -178,8 +182,8 @@ func TestUninstall(t *testing.T) {
 // (R-UNI-7).
 func TestRemovalIsShown(t *testing.T) {
 	t.Parallel()
-	var nats string
-	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	b.cluster("spoke")
 	b.installed()
 	dependants(b, nats)
@@ -242,8 +246,8 @@ func TestRemovalIsShown(t *testing.T) {
 // what is shown.
 func TestDependantsAreInTheWay(t *testing.T) {
 	t.Parallel()
-	var nats string
-	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	var nats natsconn.Settings
+	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	b.cluster("spoke")
 	b.installed()
 	asked := installer(b, nats)

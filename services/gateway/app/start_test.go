@@ -21,6 +21,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/projection"
@@ -32,14 +34,18 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-func config(t *testing.T, url, nats, adminToken string, tokenTo io.Writer) app.Config {
+func config(t *testing.T, url string, nats *bustest.Env, adminToken string, tokenTo io.Writer) app.Config {
 	t.Helper()
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var access natsconn.Settings
+	if nats != nil {
+		access = nats.Access(natsauth.Gateway)
+	}
 	return app.Config{
-		Config: service.Config{DatabaseURL: url, NATSURL: nats, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
+		Config: service.Config{DatabaseURL: url, NATS: access, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: id.Recipient().String(), TokenTo: tokenTo,
 	}
 }
@@ -80,7 +86,7 @@ func TestFirstTokenIsToldOnce(t *testing.T) {
 	var told, again bytes.Buffer
 	b := &bench{
 		t: t, db: d, pools: map[string]*pg.Pool{},
-		url: run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &told)),
+		url: run(t, config(t, d.URL("gateway"), nats, "", &told)),
 	}
 	m := regexp.MustCompile(`^admin token \(shown once\): ([A-Z0-9]{52})\n$`).FindStringSubmatch(told.String())
 	if m == nil {
@@ -93,11 +99,11 @@ func TestFirstTokenIsToldOnce(t *testing.T) {
 		where position(convert_to('%s', 'UTF8') in hash) > 0`, m[1])); n != 0 {
 		t.Error("the token is stored in the clear")
 	}
-	run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &again))
+	run(t, config(t, d.URL("gateway"), nats, "", &again))
 	if again.Len() != 0 {
 		t.Errorf("told again: %q", again.String())
 	}
-	run(t, config(t, d.URL("gateway"), nats.Server.URL(), token, io.Discard))
+	run(t, config(t, d.URL("gateway"), nats, token, io.Discard))
 	if a := b.as(m[1], "GET", "/api/v1/clusters", nil); a.status != 401 {
 		t.Errorf("the replaced token still works: %d", a.status)
 	}
@@ -110,17 +116,17 @@ func TestStartIsRefused(t *testing.T) {
 	t.Parallel()
 	nats := bustest.Start(t)
 	d := pgtest.DB(t)
-	short := config(t, d.URL("gateway"), nats.Server.URL(), "short", io.Discard)
+	short := config(t, d.URL("gateway"), nats, "short", io.Discard)
 	if _, err := app.New(t.Context(), short, quiet()); !errs.Is(err, errs.Invalid) ||
 		!strings.Contains(err.Error(), "16") {
 		t.Errorf("a short token: %v", err)
 	}
-	noKey := config(t, d.URL("gateway"), nats.Server.URL(), token, io.Discard)
+	noKey := config(t, d.URL("gateway"), nats, token, io.Discard)
 	noKey.CredentialsRecipient = ""
 	if _, err := app.New(t.Context(), noKey, quiet()); !errs.Is(err, errs.Invalid) {
 		t.Errorf("no recipient: %v", err)
 	}
-	empty := config(t, pgtest.Empty(t).URL(pgtest.Admin), nats.Server.URL(), token, io.Discard)
+	empty := config(t, pgtest.Empty(t).URL(pgtest.Admin), nats, token, io.Discard)
 	if _, err := app.New(t.Context(), empty, quiet()); err == nil || !strings.Contains(err.Error(), "migrat") {
 		t.Errorf("a database without a schema: %v", err)
 	}
@@ -157,7 +163,9 @@ func TestStartWaitsForNATS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waits := &telemetry.Telemetry{Log: slog.New(onMessage{slog.DiscardHandler, "NATS is away at start", cancel})}
-	_, err := app.New(ctx, config(t, d.URL("gateway"), "nats://127.0.0.1:1", token, io.Discard), waits)
+	cfg := config(t, d.URL("gateway"), nil, token, io.Discard)
+	cfg.NATS.URL = "nats://127.0.0.1:1"
+	_, err := app.New(ctx, cfg, waits)
 	if !errs.Is(err, errs.Unavailable) {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
@@ -41,7 +42,11 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := platform.Open(ctx, "installer", cfg.Base(), tel)
+	streams, err := bus.ParseStreamSettings(cfg.Streams)
+	if err != nil {
+		return nil, err
+	}
+	p, err := platform.Open(ctx, "installer", cfg.Base(), tel, platform.WithStreams(streams))
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +101,8 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, holder string) error {
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
-		JetStream: a.Bus.JetStream(), GrantKey: hub, Holder: holder, Holds: a.holds, Now: time.Now,
-		Log: a.Telemetry.Log,
+		JetStream: a.Bus.JetStream(), Installation: a.Bus.Installation(), GrantKey: hub, Holder: holder, Holds: a.holds,
+		Now: time.Now, Log: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err
@@ -112,10 +117,12 @@ func (a *App) Run(ctx context.Context) error {
 	g := a.Group(
 		a.PostgresCheck(),
 		httpserver.Check{Name: "nats", Check: a.Bus.Check},
+		httpserver.Check{Name: "streams", Check: a.Bus.CheckStreams, Note: a.Bus.NoteStreams},
 		httpserver.Check{Name: "consumer", Check: a.hub.Consumer().Check},
 	)
 	g.Add("recorder", a.recorder.Run)
 	g.Add("streams", a.hub.Guard)
+	g.Add("hints", a.Bus.Publisher(a.Log, a.Pool).Keep)
 	g.Add("publisher", a.hub.Work)
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -72,7 +73,7 @@ func TestPlanFromProposalToFacts(t *testing.T) {
 // hasContent checks that every bundle that a plan names can be put together from CONTENT.
 func (e *env) hasContent(p protocol.Plan) {
 	e.t.Helper()
-	stream, err := e.nats.Bus.JetStream().Stream(e.t.Context(), protocol.StreamContent)
+	stream, err := e.nats.Bus.Stream(e.t.Context(), protocol.StreamContent)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestContentEmptied(t *testing.T) {
 	s := e.cluster("east")
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	p := e.planned(s, id)
-	stream, err := e.nats.Bus.JetStream().Stream(t.Context(), protocol.StreamContent)
+	stream, err := e.nats.Bus.Stream(t.Context(), protocol.StreamContent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,8 +190,9 @@ func TestStreamsDeletedInMidRun(t *testing.T) {
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	p := e.planned(s, id)
 	js := e.nats.Bus.JetStream()
-	for _, name := range []string{protocol.StreamPlans, protocol.StreamReports, protocol.StreamContent, "EVENTS"} {
-		if err := js.DeleteStream(t.Context(), name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	for _, kind := range bus.Streams() {
+		err := js.DeleteStream(t.Context(), e.nats.Bus.StreamName(kind))
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			t.Fatal(err)
 		}
 	}
@@ -202,7 +204,7 @@ func TestStreamsDeletedInMidRun(t *testing.T) {
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
 	e.planned(s)
 
-	stream, err := js.Stream(t.Context(), protocol.StreamPlans)
+	stream, err := e.nats.Bus.Stream(t.Context(), protocol.StreamPlans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestStreamsLostWhileTheInstallerIsAway(t *testing.T) {
 	e.stop()
 	js := e.nats.Bus.JetStream()
 	for _, name := range []string{protocol.StreamPlans, protocol.StreamContent} {
-		if err := js.DeleteStream(t.Context(), name); err != nil {
+		if err := js.DeleteStream(t.Context(), e.nats.Bus.StreamName(name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -122,7 +122,7 @@ func TestEverythingReachesItsEndOnce(t *testing.T) {
 	for i := range actors {
 		actors[i] = newActor(e, r, e.cluster(fmt.Sprint("c", i)))
 	}
-	streams := []string{"EVENTS", protocol.StreamPlans, protocol.StreamReports, protocol.StreamContent}
+	streams := []string{protocol.StreamEvents, protocol.StreamPlans, protocol.StreamReports, protocol.StreamContent}
 	proposed := 0
 	finished := func() bool {
 		for _, a := range actors {
@@ -160,7 +160,8 @@ func (e *env) disturb(r *rand.Rand, streams []string) {
 	switch r.IntN(8) {
 	case 0, 1:
 		// Missing already is as good.
-		if err := e.nats.Bus.JetStream().DeleteStream(e.t.Context(), streams[r.IntN(len(streams))]); err != nil {
+		if err := e.nats.Bus.JetStream().DeleteStream(e.t.Context(),
+			e.nats.Bus.StreamName(streams[r.IntN(len(streams))])); err != nil {
 			e.t.Log(err)
 		}
 	case 2:

@@ -14,6 +14,7 @@ type Config struct {
 	service.Config
 	Identity string // age identities that open kubeconfigs, the active one first
 	GrantKey string // Ed25519 keys that sign grants, the active one first: see keys.ParseSigning
+	Streams  string // bus.StreamSettings in JSON
 	Holder   string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
@@ -24,6 +25,7 @@ func (c *Config) Settings(s *service.Settings) {
 		"first")
 	s.Secret(&c.GrantKey, "grant-key", "Ed25519 keys that sign grants, with commas: seeds of 32 bytes in base64, the active one first; "+
 		"others are still accepted, of which public:<base64> is enough")
+	s.String(&c.Streams, "nats-streams", "", "replicas, placement and bounds of the streams, as JSON")
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
 }

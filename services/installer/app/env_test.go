@@ -73,7 +73,7 @@ func setup(t *testing.T) *env {
 	}
 	e.cfg = app.Config{
 		Config: service.Config{
-			DatabaseURL: e.db.URL(string(events.Installer)), NATSURL: e.nats.Server.URL(), OpsListen: "127.0.0.1:0",
+			DatabaseURL: e.db.URL(string(events.Installer)), NATS: e.nats.Access("installer"), OpsListen: "127.0.0.1:0",
 			Drain: patience,
 		},
 		Identity: id.String(), GrantKey: base64.StdEncoding.EncodeToString(key.Seed()),
@@ -217,7 +217,7 @@ func (e *env) plans(s protocol.Scope) (p protocol.ScopePlans, ok bool) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 5*time.Second)
 	defer cancel()
-	stream, err := e.nats.Bus.JetStream().Stream(ctx, protocol.StreamPlans)
+	stream, err := e.nats.Bus.Stream(ctx, protocol.StreamPlans)
 	if err != nil {
 		return p, false
 	}

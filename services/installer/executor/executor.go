@@ -35,7 +35,9 @@ type Config struct {
 	ClusterID string // UUID, for subjects
 	REST      *rest.Config
 	JetStream jetstream.JetStream
-	GrantKey  keys.Accepted // of the hub
+	// Installation is the id of the hub's, which names its streams.
+	Installation string
+	GrantKey     keys.Accepted // of the hub
 	// Holder names the process slot: unique among all that live at a time, and best the same after a
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string
@@ -93,11 +95,11 @@ func (t Timing) withDefaults() Timing {
 func (c Config) check() error {
 	missing := map[string]bool{
 		"Tenant": c.Tenant == "", "Cluster": c.Cluster == "", "ClusterID": c.ClusterID == "", "Holder": c.Holder == "",
-		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": c.GrantKey.Empty(),
-		"Holds": c.Holds == nil, "Now": c.Now == nil, "Log": c.Log == nil,
+		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "Installation": c.Installation == "",
+		"GrantKey": c.GrantKey.Empty(), "Holds": c.Holds == nil, "Now": c.Now == nil, "Log": c.Log == nil,
 	}
 	for _, field := range []string{
-		"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Holds",
+		"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "Installation", "GrantKey", "Holder", "Holds",
 		"Now", "Log",
 	} {
 		if missing[field] {
@@ -132,7 +134,7 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := hubclient.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey, own)
+	h := hubclient.New(cfg.JetStream, cfg.Installation, cfg.Tenant, cfg.ClusterID, cfg.GrantKey, own)
 	return &Executor{
 		cfg: cfg, points: cfg.Hook, hub: h, session: own, contents: hubclient.NewContents(h),
 		inbox:    hubclient.NewInbox(),

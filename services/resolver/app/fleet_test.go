@@ -83,7 +83,7 @@ func newFleet(t testing.TB) *fleet {
 func (f *fleet) start() (stop func()) {
 	f.t.Helper()
 	a, err := app.New(f.ctx, app.Config{Config: service.Config{
-		DatabaseURL: f.db.URL("resolver"), NATSURL: f.nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: patience,
+		DatabaseURL: f.db.URL("resolver"), NATS: f.nats.Access("resolver"), OpsListen: "127.0.0.1:0", Drain: patience,
 	}}, f.tel)
 	if err != nil {
 		f.t.Fatal(err)

@@ -74,8 +74,9 @@ func KeysCommand(a *command.Env) *cobra.Command {
 		Use:   "keys",
 		Short: "Create the secrets of a new installation",
 		Long: `Writes new secrets: the administrator's token, the key pairs that encrypt kubeconfigs and credentials of catalogs,
-the key that signs grants, the key of hooks, and the passwords of database and bus. They are written as an
-environment file, which docker compose reads as .env, or with --secret as a Kubernetes Secret for the chart.
+the key that signs grants, the key of hooks, the passwords of the database, and the keys of the users of NATS.
+They are written as an environment file, which docker compose reads as .env, or with --secret as a Kubernetes Secret
+for the chart.
 
 The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database of the migration.`,
 		Example: `  chandler keys > .env
@@ -84,7 +85,7 @@ The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database
 		RunE: func(*cobra.Command, []string) error { return makeKeys(a, secret) },
 	}
 	c.Flags().StringVar(&secret, "secret", "", "write a Kubernetes Secret of this name")
-	c.AddCommand(rotation(a)...)
+	c.AddCommand(append(rotation(a), natsCommand(a), agentCommand(a))...)
 	return c
 }
 

@@ -82,6 +82,11 @@ CHANDLER_DATABASE_URL: {{ include "chandler.databaseURL" . | quote }}
 {{- if not $v.nats.existingSecret }}
 CHANDLER_NATS_URL: {{ required "nats.url: the URL of NATS is required, or nats.existingSecret" $v.nats.url | quote }}
 {{- end }}
+CHANDLER_NATS_ALLOW_PLAINTEXT: {{ $v.nats.allowPlaintext | quote }}
+CHANDLER_NATS_ALLOW_OPEN: {{ $v.nats.allowOpen | quote }}
+{{- if eq .component "installer" }}
+CHANDLER_NATS_STREAMS: {{ include "chandler.streams" .root | trim | quote }}
+{{- end }}
 CHANDLER_OPS_LISTEN: ":9090"
 CHANDLER_LOG_LEVEL: {{ $v.log.level | quote }}
 CHANDLER_LOG_FORMAT: {{ $v.log.format | quote }}
@@ -104,6 +109,48 @@ CHANDLER_CATALOG_CACHE: /var/cache/chandler
 {{- with $v.catalogIndexer.mirrors }}
 CHANDLER_CATALOG_MIRRORS: {{ toJson . | quote }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the installation chooses for its streams, as JSON without what is left to the server. */}}
+{{- define "chandler.streams" -}}
+{{- $s := dict }}
+{{- range $key, $value := .Values.nats.streams }}
+{{- if $value }}
+{{- $_ := set $s $key $value }}
+{{- end }}
+{{- end }}
+{{- toJson $s }}
+{{- end }}
+
+{{/* Files of NATS that a service gets, as sources of a projected volume: who it is there, and certificates. */}}
+{{- define "chandler.natsFiles" -}}
+{{- $v := .root.Values }}
+{{- $user := .component | upper | replace "-" "_" }}
+{{- if eq $v.nats.auth "nkey" }}
+- secret:
+    name: {{ $v.existingSecret }}
+    items: [{key: CHANDLER_NATS_{{ $user }}_SEED, path: CHANDLER_NATS_NKEY_SEED}]
+{{- else if eq $v.nats.auth "credentials" }}
+- secret:
+    name: {{ $v.existingSecret }}
+    items: [{key: CHANDLER_NATS_{{ $user }}_CREDENTIALS, path: CHANDLER_NATS_CREDENTIALS}]
+{{- end }}
+{{- if $v.nats.ca.secret }}
+- secret:
+    name: {{ $v.nats.ca.secret }}
+    items: [{key: {{ $v.nats.ca.key | quote }}, path: CHANDLER_NATS_CA}]
+{{- else if $v.nats.ca.configMap }}
+- configMap:
+    name: {{ $v.nats.ca.configMap }}
+    items: [{key: {{ $v.nats.ca.key | quote }}, path: CHANDLER_NATS_CA}]
+{{- end }}
+{{- with $v.nats.clientCertificateSecret }}
+- secret:
+    name: {{ . }}
+    items:
+      - {key: tls.crt, path: CHANDLER_NATS_CLIENT_CERTIFICATE}
+      - {key: tls.key, path: CHANDLER_NATS_CLIENT_KEY}
 {{- end }}
 {{- end }}
 

@@ -82,6 +82,13 @@ topologySpreadConstraints:
 - name: CHANDLER_CATALOG_CREDENTIALS_RECIPIENT
   valueFrom: {secretKeyRef: {name: {{ $secret }}, key: CHANDLER_CATALOG_CREDENTIALS_RECIPIENT}}
 {{- end }}
+{{- range include "chandler.natsFiles" . | fromYamlArray }}
+{{- range (default .secret .configMap).items }}
+{{- if not (has (printf "%s_FILE" .path) $own) }}
+- {name: {{ .path }}_FILE, value: /etc/chandler/nats/{{ .path }}}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range include "chandler.secretFiles" .component | fromYamlArray }}
 {{- if not (has (printf "%s_FILE" .) $own) }}
 - {name: {{ . }}_FILE, value: /etc/chandler/keys/{{ . }}}
@@ -96,6 +103,9 @@ topologySpreadConstraints:
 - {name: tmp, mountPath: /tmp}
 {{- if include "chandler.secretFiles" .component }}
 - {name: keys, mountPath: /etc/chandler/keys, readOnly: true}
+{{- end }}
+{{- if include "chandler.natsFiles" . }}
+- {name: nats, mountPath: /etc/chandler/nats, readOnly: true}
 {{- end }}
 {{- with include "chandler.caMount" .root | trim }}
 {{ . }}
@@ -128,6 +138,13 @@ topologySpreadConstraints:
       {{- range . }}
       - {key: {{ . }}, path: {{ . }}}
       {{- end }}
+{{- end }}
+{{- with include "chandler.natsFiles" . | trim }}
+- name: nats
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- . | nindent 6 }}
 {{- end }}
 {{- with include "chandler.caVolume" .root | trim }}
 {{ . }}

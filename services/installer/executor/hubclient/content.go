@@ -85,7 +85,7 @@ func (h *Hub) pack(ctx context.Context, d digest.Digest) ([]byte, error) {
 	if _, err := digest.Parse(string(d)); err != nil {
 		return nil, errs.New(errs.Invalid, "content: %v", err)
 	}
-	stream, err := h.js.Stream(ctx, protocol.StreamContent)
+	stream, err := h.js.Stream(ctx, h.names(protocol.StreamContent))
 	if err != nil {
 		return nil, away(err, protocol.StreamContent)
 	}

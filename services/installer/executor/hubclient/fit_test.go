@@ -209,7 +209,7 @@ func TestReportsAlwaysFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := protocol.NewSession("s", key)
-	h := New(b.JetStream(), "t", "c", keys.Accepted{}, own)
+	h := New(b.JetStream(), bustest.Installation, "t", "c", keys.Accepted{}, own)
 	r := NewReporter(h, slog.New(slog.DiscardHandler), time.Hour, time.Now)
 	huge, small := large(25), large(1)
 	small.Scope.Namespace = "web"
@@ -224,7 +224,7 @@ func TestReportsAlwaysFit(t *testing.T) {
 	if !r.flush(t.Context(), false) {
 		t.Error("it is tried again")
 	}
-	stream, err := b.JetStream().Stream(t.Context(), protocol.StreamReports)
+	stream, err := b.Stream(t.Context(), protocol.StreamReports)
 	if err != nil {
 		t.Fatal(err)
 	}

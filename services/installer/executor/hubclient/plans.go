@@ -24,16 +24,20 @@ const parallelGets = 8
 // Hub speaks for one cluster of one tenant.
 type Hub struct {
 	js      jetstream.JetStream
+	names   func(kind string) string // of streams
 	tenant  string
 	cluster string // id
 	key     keys.Accepted
 	session *protocol.Session
 }
 
-// New returns the hub's adapter for a cluster. Only messages that are signed with a key that is accepted are read; what
-// is written the session signs.
-func New(js jetstream.JetStream, tenant, clusterID string, key keys.Accepted, session *protocol.Session) *Hub {
-	return &Hub{js: js, tenant: tenant, cluster: clusterID, key: key, session: session}
+// New returns the hub's adapter for a cluster of an installation. Only messages that are signed with a key that is
+// accepted are read; what is written the session signs.
+func New(js jetstream.JetStream, installation, tenant, clusterID string, key keys.Accepted,
+	session *protocol.Session,
+) *Hub {
+	names := func(kind string) string { return protocol.StreamName(installation, kind) }
+	return &Hub{js: js, names: names, tenant: tenant, cluster: clusterID, key: key, session: session}
 }
 
 // Plans reads what is wanted of every scope of the cluster now. A stream that is missing is
@@ -41,7 +45,7 @@ func New(js jetstream.JetStream, tenant, clusterID string, key keys.Accepted, se
 // and reported to refused, one at a time: it says nothing about the other scopes.
 func (h *Hub) Plans(ctx context.Context, refused func(error)) ([]protocol.ScopePlans, error) {
 	filter := protocol.PlansFilter(h.tenant, h.cluster)
-	stream, err := h.js.Stream(ctx, protocol.StreamPlans)
+	stream, err := h.js.Stream(ctx, h.names(protocol.StreamPlans))
 	if err != nil {
 		return nil, away(err, protocol.StreamPlans)
 	}

@@ -65,7 +65,7 @@ func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 		}
 	}
 	var refused []string
-	plans, err := hubclient.New(b.JetStream(), "default", id, keys.Accept(public), nil).Plans(
+	plans, err := hubclient.New(b.JetStream(), bustest.Installation, "default", id, keys.Accept(public), nil).Plans(
 		t.Context(), func(err error) { refused = append(refused, err.Error()) })
 	if err != nil {
 		t.Fatal(err)

@@ -122,15 +122,9 @@ func (c *contents) pack(ctx context.Context, tenant string, d digest.Digest) ([]
 func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	stream, err := c.bus.JetStream().Stream(ctx, protocol.StreamContent)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, err := c.bus.Ensure(ctx); err != nil {
-			return err
-		}
-		stream, err = c.bus.JetStream().Stream(ctx, protocol.StreamContent)
-	}
+	stream, err := c.bus.Ensured(ctx, protocol.StreamContent)
 	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "read stream %s", protocol.StreamContent)
+		return err
 	}
 	chunks := split(pack)
 	for n, data := range chunks {
@@ -143,7 +137,7 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 		m.Header.Set(protocol.HeaderDigest, string(d))
 		m.Data = data
 		_, err := c.bus.JetStream().PublishMsg(ctx, m)
-		if err := c.bus.Published(ctx, protocol.StreamContent, err); err != nil {
+		if err := c.bus.Published(protocol.StreamContent, err); err != nil {
 			return errs.Wrap(errs.Unavailable, err, "publish content %s", d)
 		}
 	}

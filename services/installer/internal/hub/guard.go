@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,7 +85,7 @@ func (h *Hub) guardOnce(ctx context.Context) error {
 	return errors.Join(err, streamErr)
 }
 
-// streams keeps the streams there and filled.
+// streams keeps the streams there and filled. One that cannot be used keeps nothing else from going on.
 func (h *Hub) streams(ctx context.Context) error {
 	// Read first: another replica may note more messages while this one checks, never fewer.
 	known, err := h.filled(ctx)
@@ -91,10 +93,10 @@ func (h *Hub) streams(ctx context.Context) error {
 		return err
 	}
 	infos, err := h.c.Bus.Ensure(ctx)
-	if err != nil {
+	if ctx.Err() != nil {
 		return err
 	}
-	return h.refill(ctx, known, infos)
+	return errors.Join(err, h.refill(ctx, known, infos))
 }
 
 // incarnation is what is known of a stream that was filled.
@@ -103,7 +105,7 @@ type incarnation struct {
 	messages uint64 // that it held at least
 }
 
-// filled is what is known of the streams that were filled, by name.
+// filled is what is known of the streams that were filled, by kind.
 func (h *Hub) filled(ctx context.Context) (map[string]incarnation, error) {
 	rows, err := h.c.Pool.Query(ctx, `select name, created, messages from installer.streams where tenant = $1`,
 		events.AllTenants)
@@ -111,30 +113,37 @@ func (h *Hub) filled(ctx context.Context) (map[string]incarnation, error) {
 		return nil, pg.Err(err)
 	}
 	known := map[string]incarnation{}
-	var name string
+	var kind string
 	var i incarnation
-	_, err = pgx.ForEachRow(rows, []any{&name, &i.created, &i.messages}, func() error {
-		known[name] = i
+	_, err = pgx.ForEachRow(rows, []any{&kind, &i.created, &i.messages}, func() error {
+		known[kind] = i
 		return nil
 	})
 	return known, pg.Err(err)
 }
 
 // refill marks everything dirty where PLANS or CONTENT is another stream than the one that was filled, or
-// has lost messages. PLANS holds at least what is published; from CONTENT nothing is taken on purpose.
+// has lost messages. PLANS holds at least what is published; from CONTENT nothing is taken on purpose. A stream that
+// is not in infos cannot be filled now.
 func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos map[string]*jetstream.StreamInfo) error {
-	plans, content := infos[protocol.StreamPlans], infos[protocol.StreamContent]
 	var published uint64
 	if err := h.c.Pool.QueryRow(ctx, `select count(*) from installer.published where digest <> ''`).Scan(
 		&published); err != nil {
 		return pg.Err(err)
 	}
-	lost := plans.State.Msgs < published || content.State.Msgs < known[protocol.StreamContent].messages
-	for _, info := range []*jetstream.StreamInfo{plans, content} {
-		lost = lost || !known[info.Config.Name].created.Equal(stamp(info))
+	least := map[string]uint64{
+		protocol.StreamPlans: published, protocol.StreamContent: known[protocol.StreamContent].messages,
+	}
+	lost := false
+	for kind, n := range least {
+		info := infos[kind]
+		lost = lost || info != nil && (info.State.Msgs < holdable(info, n) || !known[kind].created.Equal(stamp(info)))
 	}
 	if !lost {
-		return h.saveStreamSize(ctx, known[protocol.StreamContent], content)
+		if content := infos[protocol.StreamContent]; content != nil {
+			return h.saveStreamSize(ctx, known[protocol.StreamContent], content)
+		}
+		return nil
 	}
 	h.c.Log.InfoContext(ctx, "filling streams again", "scopes", published)
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -144,11 +153,14 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 		if err := h.markAll(ctx, tx); err != nil {
 			return err
 		}
-		for _, info := range []*jetstream.StreamInfo{plans, content} {
+		for _, kind := range slices.Sorted(maps.Keys(least)) {
+			if infos[kind] == nil {
+				continue
+			}
 			if _, err := tx.Exec(ctx, `insert into installer.streams as s (tenant, name, created, fills)
 				values ($1, $2, $3, 1)
 				on conflict (tenant, name) do update set created = excluded.created, messages = 0, fills = s.fills + 1`,
-				events.AllTenants, info.Config.Name, stamp(info)); err != nil {
+				events.AllTenants, kind, stamp(infos[kind])); err != nil {
 				return err
 			}
 		}
@@ -156,14 +168,23 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 	})
 }
 
-// saveStreamSize notes how much a stream holds, so that a loss is seen.
+// holdable is how many of n messages a stream can hold: with a bound that somebody else set, filling it again and again
+// would bring back nothing.
+func holdable(info *jetstream.StreamInfo, n uint64) uint64 {
+	if most := info.Config.MaxMsgs; most > 0 {
+		return min(n, uint64(most))
+	}
+	return n
+}
+
+// saveStreamSize notes how much CONTENT holds, so that a loss is seen.
 func (h *Hub) saveStreamSize(ctx context.Context, known incarnation, info *jetstream.StreamInfo) error {
 	if info.State.Msgs <= known.messages {
 		return nil
 	}
 	_, err := h.c.Pool.Exec(ctx, `update installer.streams set messages = greatest(messages, $4)
 		where tenant = $1 and name = $2 and created = $3`,
-		events.AllTenants, info.Config.Name, stamp(info), info.State.Msgs)
+		events.AllTenants, protocol.StreamContent, stamp(info), info.State.Msgs)
 	return pg.Err(err)
 }
 

@@ -93,15 +93,9 @@ func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, e
 func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	stream, err := h.c.Bus.JetStream().Stream(ctx, protocol.StreamPlans)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, err := h.c.Bus.Ensure(ctx); err != nil {
-			return 0, err
-		}
-		return 0, nil
-	}
+	stream, err := h.c.Bus.Ensured(ctx, protocol.StreamPlans)
 	if err != nil {
-		return 0, errs.Wrap(errs.Unavailable, err, "read stream %s", protocol.StreamPlans)
+		return 0, err
 	}
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -190,7 +184,7 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	m.Header.Set(protocol.HeaderSignature, signature)
 	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
-	return errs.Wrap(errs.Unavailable, h.c.Bus.Published(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s",
+	return errs.Wrap(errs.Unavailable, h.c.Bus.Published(protocol.StreamPlans, err), "publish the plans of %s/%s",
 		w.message.Scope.Cluster, w.message.Scope.Namespace)
 }
 
@@ -307,7 +301,7 @@ func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
 func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	st, err := h.c.Bus.JetStream().Stream(ctx, stream)
+	st, err := h.c.Bus.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}

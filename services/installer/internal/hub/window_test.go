@@ -127,7 +127,7 @@ func (d *fixture) grant() (g protocol.Grant, ok bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), publishTimeout)
 	defer cancel()
-	stream, err := d.h.c.Bus.JetStream().Stream(ctx, protocol.StreamPlans)
+	stream, err := d.h.c.Bus.Stream(ctx, protocol.StreamPlans)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func New(c Config) *Recorder {
 
 // Run records until ctx ends; what is in a transaction then is finished.
 func (r *Recorder) Run(ctx context.Context) error {
-	sub, err := r.c.Bus.Conn().QueueSubscribe(protocol.SubjectReport+".>", group, func(m *nats.Msg) {
+	sub, err := r.c.Bus.Conn().QueueSubscribe(protocol.SubjectReport+".*.*.*", group, func(m *nats.Msg) {
 		r.take(messageOfBus(m.Subject, m.Header, m.Data))
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Recorder) sweeps(ctx context.Context) {
 
 // sweep puts the last value of every subject of REPORTS into the queue.
 func (r *Recorder) sweep(ctx context.Context) error {
-	stream, err := r.c.Bus.JetStream().Stream(ctx, protocol.StreamReports)
+	stream, err := r.c.Bus.Stream(ctx, protocol.StreamReports)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,147 @@
+// Package natsauth says who may publish and who may subscribe to what on NATS: one table, from which the permissions of
+// every user, the configuration of the server, the document and the tests come.
+//
+// An installation has an account of its own. In it each service is a user, and so is the agent of each cluster whose
+// executor runs elsewhere. Every user has its own prefix for inboxes, so that nobody reads what another one is
+// answered.
+package natsauth
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// Users of an installation. Those of services have the names of the services.
+const (
+	CatalogIndexer = "catalog-indexer"
+	Resolver       = "resolver"
+	Installer      = "installer"
+	Gateway        = "gateway"
+	// Admin is a person who maintains the streams: chandler bus rebuild. No service uses it.
+	Admin = "admin"
+	// Agent stands in the table for the agent of each cluster; the name of such a user is AgentName.
+	Agent = "agent"
+)
+
+// Services are the users of the four services.
+func Services() []string { return []string{CatalogIndexer, Gateway, Installer, Resolver} }
+
+// Row is a line of the table. In Subject <tenant> and <cluster> stand for those of an agent; for everybody else they
+// are wildcards.
+type Row struct {
+	Subject   string
+	Meaning   string
+	Publish   []string
+	Subscribe []string
+}
+
+const (
+	tenant  = "<tenant>"
+	cluster = "<cluster>"
+	scope   = "." + tenant + "." + cluster
+	// deleted is what the server says when a stream is deleted; advisories are about every change of one.
+	deleted    = "$JS.EVENT.ADVISORY.STREAM.DELETED.*"
+	advisories = "$JS.EVENT.ADVISORY.STREAM.*.>"
+)
+
+// Table is who publishes and who subscribes to what. The stream in a subject of JetStream's API is a wildcard, since an
+// account holds the streams of one installation. What an agent reads there is bounded by the subject of the message:
+// the requests whose payload decides what is read (DIRECT.GET and MSG.GET without a subject, consumers) nobody may
+// send but the administrator. Only the installer and the administrator shape streams, since the configuration of a
+// stream can make the server publish elsewhere; only the administrator deletes one.
+func Table() []Row {
+	services, keepers := Services(), []string{Admin, Installer}
+	withAdmin := append(slices.Clone(services), Admin)
+	everybody := append(slices.Clone(withAdmin), Agent)
+	return []Row{
+		{
+			protocol.SubjectEvents + ".>", "hints; every service can lead the sequencer",
+			withAdmin, withAdmin,
+		},
+		{
+			protocol.SubjectPlans + scope + ".*", "what is wanted of the namespaces of a cluster",
+			[]string{Installer}, []string{Agent, Installer},
+		},
+		{
+			protocol.SubjectReport + scope + ".*", "what is known of the namespaces of a cluster",
+			[]string{Agent, Installer}, []string{Installer},
+		},
+		{protocol.SubjectChunks + ".>", "bundles by digest, in chunks; read by direct get", []string{Installer}, nil},
+		{"chandler.rpc.resolver.>", "questions to the resolver", []string{Gateway}, []string{Resolver}},
+		{"chandler.rpc.installer.>", "questions to the installer", []string{Gateway}, []string{Installer}},
+		{
+			protocol.RPCPrefix + scope + ".*", "questions to the executor of a cluster",
+			[]string{Installer}, []string{Agent, Installer},
+		},
+		{
+			protocol.RPCContent + scope, "requests to publish a bundle again",
+			[]string{Agent, Installer}, []string{Installer},
+		},
+		{"$JS.API.STREAM.INFO.*", "state of a stream, with the subjects that it holds", everybody, nil},
+		{"$JS.API.STREAM.NAMES", "which stream holds a subject", keepers, nil},
+		{"$JS.API.STREAM.CREATE.*", "a stream that is missing", keepers, nil},
+		{"$JS.API.STREAM.UPDATE.*", "a stream whose configuration differs", keepers, nil},
+		{"$JS.API.STREAM.PURGE.*", "messages that are to go", keepers, nil},
+		{"$JS.API.STREAM.DELETE.*", "a stream that is in the way: a person decides that", []string{Admin}, nil},
+		{
+			"$JS.API.DIRECT.GET.*." + protocol.SubjectEvents + ".>", "the last hint",
+			withAdmin, nil,
+		},
+		{
+			"$JS.API.DIRECT.GET.*." + protocol.SubjectPlans + scope + ".*", "what is wanted of a namespace",
+			[]string{Agent, Installer}, nil,
+		},
+		{
+			"$JS.API.DIRECT.GET.*." + protocol.SubjectReport + scope + ".*", "the last report",
+			[]string{Installer}, nil,
+		},
+		{
+			"$JS.API.DIRECT.GET.*." + protocol.SubjectChunks + "." + tenant + ".>", "a chunk of a bundle",
+			[]string{Agent, Installer}, nil,
+		},
+		{deleted, "a stream was deleted", nil, services},
+		{advisories, "a stream was made, changed or deleted", nil, []string{Installer}},
+	}
+}
+
+// Permissions are what a user may.
+type Permissions struct {
+	Publish   []string
+	Subscribe []string
+	// Responds: the user may answer the requests that it gets, each once.
+	Responds bool
+}
+
+// Of are the permissions of a user of Table but Agent.
+func Of(user string) Permissions { return permissions(user, user, "*", "*") }
+
+// OfAgent are the permissions of the agent of a cluster.
+func OfAgent(tenantID, clusterID string) Permissions {
+	return permissions(Agent, AgentName(clusterID), tenantID, clusterID)
+}
+
+// AgentName is the name of the user of a cluster's agent.
+func AgentName(clusterID string) string { return Agent + "-" + clusterID }
+
+func permissions(role, name, tenantID, clusterID string) Permissions {
+	p := Permissions{Subscribe: []string{Inbox(name) + ".>"}}
+	fill := strings.NewReplacer(tenant, tenantID, cluster, clusterID)
+	for _, r := range Table() {
+		subject := fill.Replace(r.Subject)
+		if slices.Contains(r.Publish, role) {
+			p.Publish = append(p.Publish, subject)
+		}
+		if slices.Contains(r.Subscribe, role) {
+			p.Subscribe = append(p.Subscribe, subject)
+			p.Responds = p.Responds || strings.HasPrefix(subject, "chandler.rpc.")
+		}
+	}
+	slices.Sort(p.Publish)
+	slices.Sort(p.Subscribe)
+	return p
+}
+
+// Inbox is the prefix of a user's inboxes, where it gets answers.
+func Inbox(user string) string { return "_INBOX_" + user }

@@ -1,0 +1,121 @@
+// Package natsconn connects to NATS: the settings of a connection, and what is asked of a server. It is apart from
+// package bus because agents connect, too, and must not reach PostgreSQL (DESIGN D8).
+package natsconn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// Settings say where NATS is, who this program is there, and what it asks of the server.
+type Settings struct {
+	URL string // one or more, separated by commas
+	// At most one of Credentials, NKeySeed, Token and User is set; a URL may hold a token or a password instead.
+	Credentials string // content of a creds file: a JWT and the seed of its user
+	NKeySeed    string
+	Token       string
+	User        string
+	Password    string
+	// PEM: the authorities that are trusted beside the system's, and a certificate of this client with its key.
+	CA                string
+	ClientCertificate string
+	ClientKey         string
+	// What is refused of a server elsewhere than on loopback, unless waived.
+	AllowOpen      bool // a server that lets in everybody
+	AllowPlaintext bool // a connection without TLS
+}
+
+// Options are what nats.Connect needs beside the URL.
+func (s *Settings) Options() ([]nats.Option, error) {
+	auth, err := s.authentication()
+	if err != nil {
+		return nil, err
+	}
+	secure, err := s.transport()
+	return append(auth, secure...), err
+}
+
+func (s *Settings) authentication() ([]nats.Option, error) {
+	var ways []string
+	var option nats.Option
+	if s.Credentials != "" {
+		ways, option = append(ways, "nats-credentials"), nats.UserCredentialBytes([]byte(s.Credentials))
+	}
+	if s.NKeySeed != "" {
+		o, err := nkey(s.NKeySeed)
+		if err != nil {
+			return nil, err
+		}
+		ways, option = append(ways, "nats-nkey-seed"), o
+	}
+	if s.Token != "" {
+		ways, option = append(ways, "nats-token"), nats.Token(s.Token)
+	}
+	if s.User != "" {
+		ways, option = append(ways, "nats-user"), nats.UserInfo(s.User, s.Password)
+	}
+	switch {
+	case len(ways) > 1:
+		return nil, errs.New(errs.Invalid, "settings %s: only one of them can say who this is to NATS",
+			strings.Join(ways, ", "))
+	case s.User == "" && s.Password != "":
+		return nil, errs.New(errs.Invalid, "setting nats-password is given without nats-user")
+	case option == nil:
+		return nil, nil
+	}
+	return []nats.Option{option}, nil
+}
+
+func (s *Settings) transport() ([]nats.Option, error) {
+	if s.CA == "" && s.ClientCertificate == "" && s.ClientKey == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA != "" {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "read the authorities of the system")
+		}
+		if !pool.AppendCertsFromPEM([]byte(s.CA)) {
+			return nil, errs.New(errs.Invalid, "setting nats-ca: it holds no certificate in PEM")
+		}
+		config.RootCAs = pool
+	}
+	if s.ClientCertificate != "" || s.ClientKey != "" {
+		pair, err := tls.X509KeyPair([]byte(s.ClientCertificate), []byte(s.ClientKey))
+		if err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "settings nats-client-certificate and nats-client-key")
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return []nats.Option{nats.Secure(config)}, nil
+}
+
+// Refuse says why a server must not be used: it is elsewhere and lets in everybody, or speaks without TLS.
+func (s *Settings) Refuse(c *nats.Conn) error {
+	if !c.IsConnected() || loopback(c.ConnectedAddr()) {
+		return nil
+	}
+	if !s.AllowOpen && !c.AuthRequired() {
+		return errs.New(errs.Invalid, "NATS at %s lets in everybody: give it users (chandler keys nats), or say "+
+			"CHANDLER_NATS_ALLOW_OPEN=true to go on without", c.ConnectedAddr())
+	}
+	if _, err := c.TLSConnectionState(); err != nil && !s.AllowPlaintext {
+		return errs.New(errs.Invalid, "the connection to NATS at %s is not encrypted: give the server a certificate, or say "+
+			"CHANDLER_NATS_ALLOW_PLAINTEXT=true to go on without", c.ConnectedAddr())
+	}
+	return nil
+}
+
+// loopback reports whether an address is of this machine. One that cannot be read is not.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
+}
