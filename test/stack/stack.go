@@ -269,7 +269,7 @@ func (s *Stack) env(name string) []string {
 	env := append(os.Environ(),
 		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(service))),
 		"CHANDLER_NATS_URL="+s.NATSURL(),
-		"CHANDLER_NATS_NKEY_SEED="+s.secrets.nats[name],
+		"CHANDLER_NATS_NKEY_SEED="+s.secrets.nats[service],
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",
 	)
