@@ -17,6 +17,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/side"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
@@ -261,16 +262,7 @@ func (k *Keeper) note(s Set, key object, mark uint64, want string) {
 // write applies objects side by side.
 func (k *Keeper) write(ctx context.Context, c Cluster, s Set, objects []render.Object, at func(string) error) error {
 	failures := make([]error, len(objects))
-	turns := make(chan struct{}, writes)
-	var running sync.WaitGroup
-	for i, o := range objects {
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			failures[i] = k.apply(ctx, c, s, o, at)
-		})
-	}
-	running.Wait()
+	side.Each(len(objects), writes, func(i int) { failures[i] = k.apply(ctx, c, s, objects[i], at) })
 	return errors.Join(failures...)
 }
 

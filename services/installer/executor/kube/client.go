@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -44,7 +47,18 @@ const (
 	// dialTimeout and keepAlive are those of client-go's own dialer.
 	dialTimeout = 30 * time.Second
 	keepAlive   = 30 * time.Second
+	// handshakeTimeout and idleConnections are those of client-go, too.
+	handshakeTimeout = 10 * time.Second
+	idleConnections  = 25
 )
+
+// Goroutines of client-go that panic over what a cluster answers end alone: they log it, and what they did is begun
+// anew.
+// As client-go has it by default they would end the process, and with it the executors of all other clusters.
+var _ = func() bool {
+	utilruntime.ReallyCrash = false
+	return true
+}()
 
 // Base is the client with the kubeconfig's own identity.
 type Base struct {
@@ -95,15 +109,22 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 		return nil, nil, err
 	}
 	all := &connections{dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}, open: map[*connection]bool{}}
-	shared, err := transport.New(&transport.Config{
-		TLS: how.TLS, Proxy: how.Proxy, DisableCompression: how.DisableCompression,
-		DialHolder: &transport.DialHolder{Dial: all.dial},
-	})
+	tls, err := transport.TLSConfigFor(&transport.Config{TLS: how.TLS})
 	if err != nil {
 		return nil, nil, err
 	}
+	proxy := http.ProxyFromEnvironment
+	if how.Proxy != nil {
+		proxy = how.Proxy
+	}
+	// As client-go makes its own, but that nothing is decompressed in it, and headers are bounded.
+	shared := utilnet.SetTransportDefaults(&http.Transport{
+		Proxy: proxy, TLSHandshakeTimeout: handshakeTimeout, TLSClientConfig: tls, MaxIdleConnsPerHost: idleConnections,
+		DialContext: all.dial, DisableCompression: true, MaxResponseHeaderBytes: maxAnswerHeader,
+	})
 	c := rest.CopyConfig(config)
-	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, shared
+	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, newAnswers(shared)
+	c.Proxy = nil // it is in the transport
 	return c, all, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/side"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
@@ -28,16 +28,7 @@ type Remover struct {
 // Delete deletes exactly the objects that were looked at, a few at a time.
 func (h Remover) Delete(ctx context.Context, steps []kube.Step) error {
 	found := make([]error, len(steps))
-	turns := make(chan struct{}, parallelDeletes)
-	var running sync.WaitGroup
-	for n, s := range steps {
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			found[n] = h.delete(ctx, stub(s))
-		})
-	}
-	running.Wait()
+	side.Each(len(steps), parallelDeletes, func(n int) { found[n] = h.delete(ctx, stub(steps[n])) })
 	return errors.Join(found...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/side"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
@@ -145,23 +145,16 @@ func owned(ctx context.Context, c *kube.Epoch, q Question) ([]object, error) {
 // at once.
 func chosen(ctx context.Context, c *kube.Epoch, kinds []schema.GroupVersionKind, selector string) ([]object, error) {
 	found, failed := make([][]object, len(kinds)), make([]error, len(kinds))
-	turns := make(chan struct{}, parallelLists)
-	var running sync.WaitGroup
-	for n, gvk := range kinds {
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			list, err := metadata(ctx, c, kube.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
-			if failed[n] = err; err != nil {
-				return
-			}
-			for i := range list.Items {
-				o := &list.Items[i]
-				found[n] = append(found[n], object{refOf(gvk, o), &o.ObjectMeta})
-			}
-		})
-	}
-	running.Wait()
+	side.Each(len(kinds), parallelLists, func(n int) {
+		list, err := metadata(ctx, c, kube.Resource(kinds[n]), metav1.ListOptions{LabelSelector: selector})
+		if failed[n] = err; err != nil {
+			return
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			found[n] = append(found[n], object{refOf(kinds[n], o), &o.ObjectMeta})
+		}
+	})
 	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // retry is how long a reflector waits after failures. Each wait is up to twice as long as it says, so that many do not
@@ -31,11 +33,25 @@ func follow(ctx context.Context, c metadata.Interface, s *store) {
 			if o.ResourceVersion == "0" { // any state, however old: what is missing in it may be there
 				o.ResourceVersion = ""
 			}
-			return of.List(ctx, o)
+			l, err := of.List(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return l, s.within(o.Continue != "", len(l.Items))
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = s.kind.Selector
-			return of.Watch(ctx, o)
+			w, err := of.Watch(ctx, o)
+			if err != nil || o.SendInitialEvents == nil || !*o.SendInitialEvents {
+				return w, err
+			}
+			n := 0
+			return watch.Filter(w, func(e watch.Event) (watch.Event, bool) { // a list in the form of events
+				if e.Type == watch.Added {
+					n++
+				}
+				return e, n <= s.most || e.Type != watch.Added
+			}), nil
 		},
 	}
 	cache.NewReflectorWithOptions(
@@ -43,6 +59,27 @@ func follow(ctx context.Context, c metadata.Interface, s *store) {
 		cache.ReflectorOptions{
 			Logger: &silent, Name: s.kind.Resource, Backoff: &retry, Clock: ending{ctx: ctx},
 		}).RunWithContext(ctx)
+}
+
+// within counts the objects of a list over its pages, and ends one that does not end.
+func (s *store) within(goesOn bool, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !goesOn {
+		s.paged = 0
+	}
+	if s.paged += n; s.paged > s.most {
+		return errs.New(errs.TooLarge, "more than %d %s: they are not watched", s.most, s.kind.Resource)
+	}
+	return nil
+}
+
+// room reports whether an object can be remembered beside those that are.
+func (s *store) room(k key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.entries[k]
+	return known || len(s.entries) < s.most
 }
 
 // ending is a clock on which a wait is over when ctx ends: a reflector whose API server is away would otherwise keep
@@ -69,7 +106,7 @@ type sink struct{ *store }
 // Add implements cache.ReflectorStore.
 func (s sink) Add(o any) error {
 	m, err := metadataOf(o)
-	if err == nil {
+	if err == nil && s.room(keyOf(m)) {
 		s.put(m)
 	}
 	return err

@@ -7,6 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// maxObjects bounds what is remembered of a kind, some 300 bytes of each object: the largest clusters have some ten
+// thousand of what is watched here. What comes beyond it is taken for objects that nobody watches, and is found by the
+// resync alone.
+const maxObjects = 200_000
+
 // entry is what is kept of an object.
 type entry struct {
 	uid    string
@@ -25,15 +30,19 @@ type store struct {
 	kind    Kind
 	changed func(Change)
 	listed  func(schema.GroupVersionKind) // nil where nobody wants to know
+	most    int                           // objects that are remembered
 
 	mu      sync.Mutex
 	entries map[key]entry
+	paged   int // objects of the list that is being read
 	synced  chan struct{}
 	once    sync.Once
 }
 
 func newStore(kind Kind, changed func(Change)) *store {
-	return &store{kind: kind, changed: changed, entries: map[key]entry{}, synced: make(chan struct{})}
+	return &store{
+		kind: kind, changed: changed, most: maxObjects, entries: map[key]entry{}, synced: make(chan struct{}),
+	}
 }
 
 func keyOf(m metav1.Object) key { return key{m.GetNamespace(), m.GetName()} }

@@ -14,7 +14,14 @@ import (
 // The gateway has checked it, and stores what it has written anew itself. It is checked here as well, before anything
 // acts on it: clientcmd opens the files that a kubeconfig names while it loads it, and this is the machine on which
 // that would happen. What is waived is what the event says, not what the kubeconfig asks for.
-func decrypt(ciphertext []byte, identities seal.Identities, waived []kubeconfig.Waiver) (*rest.Config, error) {
+func decrypt(
+	ciphertext []byte, identities seal.Identities, waived []kubeconfig.Waiver,
+) (cfg *rest.Config, err error) {
+	defer func() { // what is in it was written by others, and other clusters are served beside this one
+		if recover() != nil {
+			cfg, err = nil, errs.New(errs.Invalid, "the kubeconfig cannot be read")
+		}
+	}()
 	raw, err := identities.Open(ciphertext, kubeconfig.MaxBytes)
 	if errs.Is(err, errs.Unauthenticated) {
 		return nil, errs.New(errs.Unauthenticated, "the kubeconfig was not encrypted to this installer's key: %v", err)
@@ -30,7 +37,7 @@ func decrypt(ciphertext []byte, identities seal.Identities, waived []kubeconfig.
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(canonical)
+	cfg, err = clientcmd.RESTConfigFromKubeConfig(canonical)
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "the kubeconfig cannot be used: it names no server or no user")
 	}

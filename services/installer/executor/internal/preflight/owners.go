@@ -5,13 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/side"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
@@ -36,16 +36,9 @@ const (
 func Taken(ctx context.Context, c *kube.Epoch, q Question) (Owners, error) {
 	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
 	taken, failed, states := make([]string, len(objects)), make([]error, len(objects)), make([]state, len(objects))
-	turns := make(chan struct{}, parallelReads)
-	var running sync.WaitGroup
-	for n, o := range objects {
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			taken[n], states[n], failed[n] = takenBy(ctx, c, q, o)
-		})
-	}
-	running.Wait()
+	side.Each(len(objects), parallelReads, func(n int) {
+		taken[n], states[n], failed[n] = takenBy(ctx, c, q, objects[n])
+	})
 	// All of them are asked, whatever one answers: trouble with each of them is then met once, not one a try.
 	if err := errors.Join(failed...); err != nil {
 		return Owners{}, err
