@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/answers"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -125,7 +126,7 @@ func TestAnswersAreBounded(t *testing.T) {
 				if grown := peak - start; peak > start && grown > c.most {
 					t.Errorf("%d MiB were allocated", grown>>20)
 				}
-				if held := open(b).open.Load(); held != 0 {
+				if held := open(b).Held(); held != 0 {
 					t.Errorf("%d bytes are still held against the cluster", held)
 				}
 				break
@@ -143,7 +144,7 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-func open(b *Base) *answers { return b.config.Transport.(*answers) } //nolint:forcetypeassert // a test
+func open(b *Base) *answers.Transport { return b.config.Transport.(*answers.Transport) } //nolint:forcetypeassert // a test
 
 // A credential goes with every request, so no answer may lead it elsewhere.
 func TestNoAnswerSendsTheCredentialOn(t *testing.T) {
@@ -192,18 +193,18 @@ func TestGoodAnswersAreRead(t *testing.T) {
 	if err != nil || len(l.Items) != 20000 {
 		t.Fatalf("%v", err)
 	}
-	if held := open(b).open.Load(); held != 0 {
+	if held := open(b).Held(); held != 0 {
 		t.Errorf("%d bytes are still held", held)
 	}
 	for path, want := range map[string]int64{
-		"/version": smallAnswer, "/api/v1/pods": listAnswer, "/api/v1/namespaces/a/pods": listAnswer,
-		"/api/v1/namespaces/a": oneAnswer, "/api/v1/namespaces/a/pods/b": oneAnswer, "/apis": listAnswer,
-		"/apis/apps/v1/namespaces/a/deployments": listAnswer, "/apis/apps/v1/namespaces/a/deployments/b": oneAnswer,
-		"/k8s/clusters/c-1/api/v1/pods": listAnswer, "/k8s/clusters/c-1/version": smallAnswer,
+		"/version": answers.Small, "/api/v1/pods": answers.List, "/api/v1/namespaces/a/pods": answers.List,
+		"/api/v1/namespaces/a": answers.One, "/api/v1/namespaces/a/pods/b": answers.One, "/apis": answers.List,
+		"/apis/apps/v1/namespaces/a/deployments": answers.List, "/apis/apps/v1/namespaces/a/deployments/b": answers.One,
+		"/k8s/clusters/c-1/api/v1/pods": answers.List, "/k8s/clusters/c-1/version": answers.Small,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
-		if k := open(b).kindOf(r); k.most != want || k.watch {
-			t.Errorf("%s: %+v, want %d", path, k, want)
+		if most := open(b).Most(r); most != want {
+			t.Errorf("%s: %d bytes, want %d", path, most, want)
 		}
 	}
 }
@@ -251,7 +252,7 @@ func TestEventsOfWatchesAreBounded(t *testing.T) {
 				time.Sleep(300 * time.Millisecond) // silent for longer than an event may take
 				c.serve(w, r.Context().Done())
 			})
-			open(b).event = 200 * time.Millisecond
+			open(b).Event = 200 * time.Millisecond
 			e, err := b.InEpoch(1)
 			if err != nil {
 				t.Fatal(err)
@@ -298,7 +299,7 @@ func TestSlowAnswersEnd(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	open(b).answer = 300 * time.Millisecond
+	open(b).Answer = 300 * time.Millisecond
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.config.Host+"/api/v1/pods", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/answers"
 )
 
 // Names of what Chandler keeps in a target cluster.
@@ -120,10 +121,10 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 	// As client-go makes its own, but that nothing is decompressed in it, and headers are bounded.
 	shared := utilnet.SetTransportDefaults(&http.Transport{
 		Proxy: proxy, TLSHandshakeTimeout: handshakeTimeout, TLSClientConfig: tls, MaxIdleConnsPerHost: idleConnections,
-		DialContext: all.dial, DisableCompression: true, MaxResponseHeaderBytes: maxAnswerHeader,
+		DialContext: all.dial, DisableCompression: true, MaxResponseHeaderBytes: answers.MaxHeader,
 	})
 	c := rest.CopyConfig(config)
-	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, newAnswers(shared)
+	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, answers.New(shared)
 	c.Proxy = nil // it is in the transport
 	return c, all, nil
 }

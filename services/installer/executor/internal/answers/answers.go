@@ -1,4 +1,6 @@
-package kube
+// Package answers bounds what the API server of a cluster answers: in bytes before and after decompression, in time, and
+// in how much of it is read at once. It follows no redirect.
+package answers
 
 import (
 	"compress/gzip"
@@ -21,14 +23,14 @@ import (
 // endless,
 // and the process that reads it reads those of others, too.
 const (
-	// smallAnswer bounds what is a line or a short text: the version, health, a refusal, a redirect.
-	smallAnswer = 1 << 20
-	// oneAnswer bounds one object: etcd takes 1.5 MiB as it comes, and JSON with managed fields is some times that.
-	oneAnswer = 16 << 20
-	// listAnswer bounds a list, and what a server says that it serves: a thousand large definitions have 100 MiB.
-	listAnswer = 192 << 20
+	// Small bounds what is a line or a short text: the version, health, a refusal, a redirect.
+	Small = 1 << 20
+	// One bounds one object: etcd takes 1.5 MiB as it comes, and JSON with managed fields is some times that.
+	One = 16 << 20
+	// List bounds a list, and what a server says that it serves: a thousand large definitions have 100 MiB.
+	List = 192 << 20
 	// eventAnswer bounds one event of a watch, which holds one object.
-	eventAnswer = oneAnswer
+	eventAnswer = One
 	// openAnswers bounds what answers of one cluster hold together that are being read: a list of the largest, and half
 	// of another one.
 	openAnswers = 288 << 20
@@ -37,8 +39,8 @@ const (
 	maxRatio = 300
 	// parallelAnswers bounds requests of one cluster that are under way, watches aside: 32 workers with a few each.
 	parallelAnswers = 256
-	// maxAnswerHeader bounds the header of an answer; API servers send one or two KiB.
-	maxAnswerHeader = 256 << 10
+	// MaxHeader bounds the header of an answer; API servers send one or two KiB.
+	MaxHeader = 256 << 10
 	// answerTime bounds a whole answer, its last byte included, however slowly it comes. What the caller allows is
 	// shorter for all but lists of kinds that are watched.
 	answerTime = 2 * time.Minute
@@ -50,21 +52,30 @@ const (
 	eventTime = time.Minute
 )
 
-// answers bounds what one cluster answers. It is the innermost transport: what is around it is trusted.
-type answers struct {
+// Transport bounds what one cluster answers. It is the innermost transport: what is around it is trusted.
+type Transport struct {
+	Answer time.Duration // for a whole answer
+	Event  time.Duration // for an event of a watch
 	next   http.RoundTripper
 	turns  chan struct{}
 	open   atomic.Int64 // bytes of answers that are being read
-	answer time.Duration
-	event  time.Duration
 }
 
-func newAnswers(next http.RoundTripper) *answers {
-	return &answers{next: next, turns: make(chan struct{}, parallelAnswers), answer: answerTime, event: eventTime}
+// New returns a transport with the standard bounds.
+func New(next http.RoundTripper) *Transport {
+	return &Transport{
+		next: next, turns: make(chan struct{}, parallelAnswers), Answer: answerTime, Event: eventTime,
+	}
 }
+
+// Held is how many bytes of answers that are being read are in memory.
+func (a *Transport) Held() int64 { return a.open.Load() }
+
+// Most is how many bytes may come for a request, or one event of a watch.
+func (a *Transport) Most(req *http.Request) int64 { return a.kindOf(req).most }
 
 // RoundTrip implements http.RoundTripper.
-func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	kind := a.kindOf(req)
 	ctx, cancel := context.WithTimeout(req.Context(), kind.within)
 	free := func() {}
@@ -99,7 +110,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets client-go find the transport, to close connections that are idle.
-func (a *answers) WrappedRoundTripper() http.RoundTripper { return a.next }
+func (a *Transport) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // answerKind is what may come.
 type answerKind struct {
@@ -109,7 +120,7 @@ type answerKind struct {
 	what   string
 }
 
-func (a *answers) kindOf(req *http.Request) answerKind {
+func (a *Transport) kindOf(req *http.Request) answerKind {
 	q := req.URL.Query()
 	if w := q.Get("watch"); w == "true" || w == "1" {
 		within := watchTime
@@ -118,7 +129,7 @@ func (a *answers) kindOf(req *http.Request) answerKind {
 		}
 		return answerKind{watch: true, most: eventAnswer, within: within, what: "an event of a watch"}
 	}
-	k := answerKind{most: oneAnswer, within: a.answer, what: "an object"}
+	k := answerKind{most: One, within: a.Answer, what: "an object"}
 	// /api/v1/…, /apis/GROUP/VERSION/…, with namespaces/NAME in between.
 	p := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	if i := slices.IndexFunc(p, isRoot); i > 0 { // some servers have a path of their own before it
@@ -126,13 +137,13 @@ func (a *answers) kindOf(req *http.Request) answerKind {
 	}
 	switch {
 	case p[0] == "version", p[0] == "healthz", p[0] == "livez", p[0] == "readyz":
-		k.most, k.what = smallAnswer, "what a server says of itself"
+		k.most, k.what = Small, "what a server says of itself"
 	case p[0] == "openapi":
-		k.most, k.what = listAnswer, "what a server says that it serves"
+		k.most, k.what = List, "what a server says that it serves"
 	case req.Method != http.MethodGet && req.Method != http.MethodDelete:
 	default:
 		if n := pastGroup(p); len(n) == 0 || len(n) == 1 || len(n) == 3 && n[0] == "namespaces" {
-			k.most, k.what = listAnswer, "a list"
+			k.most, k.what = List, "a list"
 		}
 	}
 	return k
@@ -152,19 +163,19 @@ func pastGroup(p []string) []string {
 }
 
 // bound puts the bounds on an answer. end is called when nothing more of it is to come.
-func (a *answers) bound(ctx context.Context, resp *http.Response, k answerKind, end func()) error {
+func (a *Transport) bound(ctx context.Context, resp *http.Response, k answerKind, end func()) error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified {
 		// The credential is added to every request, wherever it is sent on to.
 		return errs.New(errs.Forbidden, "the API server sends on to another address (status %d): that is not followed",
 			resp.StatusCode)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		k = answerKind{most: smallAnswer, what: "a refusal"}
+		k = answerKind{most: Small, what: "a refusal"}
 	}
 	wire := &body{from: resp.Body, end: end, of: a, most: k.most, what: k.what, cause: ctx}
 	if k.watch {
 		wire.events = &eventBound{framed: framed(resp), most: k.most}
-		wire.stall = cutter(a.event, end)
+		wire.stall = cutter(a.Event, end)
 	}
 	resp.Body = wire
 	switch encoding := resp.Header.Get("Content-Encoding"); {
@@ -189,7 +200,7 @@ func framed(resp *http.Response) bool {
 type body struct {
 	from   io.ReadCloser
 	end    func()
-	of     *answers
+	of     *Transport
 	most   int64
 	what   string
 	cause  context.Context //nolint:containedctx // why a read ended
@@ -249,7 +260,7 @@ func (b *body) timed(n int) {
 	case b.events.within():
 		if !b.events.running {
 			b.events.running = true
-			b.stall.Reset(b.of.event)
+			b.stall.Reset(b.of.Event)
 		}
 	default:
 		b.events.running = false
@@ -298,7 +309,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	switch {
 	case u.read > u.wire.most:
 		return 0, u.wire.tooLarge()
-	case u.read > smallAnswer && u.read > maxRatio*u.wire.read:
+	case u.read > Small && u.read > maxRatio*u.wire.read:
 		return 0, errs.New(errs.TooLarge,
 			"the API server answers with %d bytes that become more than %d times as many: that is no list of objects",
 			u.wire.read, maxRatio)
