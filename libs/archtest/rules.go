@@ -31,8 +31,8 @@ var kubernetesTypes = []string{
 var vocabulary = []string{
 	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
 	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render",
-	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "github.com/google/uuid",
-	"github.com/blang/semver/v4",
+	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "libs/sealed",
+	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
 func with(list []string, more ...string) []string {
@@ -142,6 +142,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			}, Pure: true,
 			Why: "what a kubeconfig may say; gateway, installer and sources mean the same. The types of clientcmd are " +
 				"plain, its loader is not",
+		},
+		{
+			Packages: []string{"libs/sealed"}, May: []string{pureStd, "libs/errs"}, Pure: true,
+			Why: "hub and executor share it; nonces are made of what is sealed, nothing is drawn",
 		},
 		{
 			Packages: []string{"libs/doccommand"}, May: []string{pureStd}, Pure: true,

@@ -15,7 +15,8 @@ type GrantedOperator struct {
 	Content  string `json:"content"` // digest of the canonical bundle
 	Replaces string `json:"replaces,omitempty"`
 	Reason   string `json:"reason,omitempty"` // as in events.PlannedBundle
-	// Config is the digest of its subscription's configuration (ConfigDigest).
+	// Config is the digest of its subscription's configuration as it is sealed (ConfigDigest): of a value that can be
+	// guessed, a digest would tell.
 	Config string `json:"config,omitempty"`
 	// Rendering names the rules by which its objects are rendered as long as it is installed (package render).
 	Rendering string `json:"rendering,omitempty"`

@@ -136,7 +136,8 @@ type Installed struct {
 	// Content is what the plan installs under this name, "" if no plan of the event log does: reports do not prove it.
 	Content string `json:"content"`
 	Plan    string `json:"plan"`
-	// Config is the present configuration of its subscription (R-SUB-14), null for none. If it is absent, the plan's
+	// Config is the present configuration of its subscription (R-SUB-14), sealed as Plan.Configs, null for none. If it
+	// is absent, the plan's
 	// configuration holds: the operator has no subscription, or its configuration was erased.
 	Config json.RawMessage `json:"config,omitempty"`
 }
@@ -148,8 +149,8 @@ type Plan struct {
 	Digest    string          `json:"digest"`
 	Component string          `json:"component"`
 	Document  json.RawMessage `json:"document"` // installplan.Document, canonical JSON
-	// Configs are subscription configurations (R-SUB §4.2) by CSV name: opened from the erasable
-	// store by the hub, never in an event.
+	// Configs are subscription configurations (R-SUB §4.2) by CSV name, sealed to the executors of the cluster
+	// (libs/sealed): whoever carries or keeps the message reads no values. They are never in an event.
 	Configs     map[string]json.RawMessage `json:"configs,omitempty"`
 	Grant       Grant                      `json:"grant"`
 	TraceParent string                     `json:"traceparent,omitempty"`

@@ -121,7 +121,7 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 	}
 	e, err := executor.New(executor.Config{
 		Tenant: hubtest.Tenant, Cluster: "test", ClusterID: o.ClusterID, REST: config, JetStream: js,
-		Installation: bustest.Installation, GrantKey: keys.Accept(key),
+		Installation: bustest.Installation, GrantKey: keys.Accept(key), Configs: hubtest.Configs(o.ClusterID),
 		Holder: "child", Holds: &hubtest.Holds{}, Now: time.Now, Log: slog.New(
 			slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 )
 
@@ -118,9 +119,21 @@ func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 	return executor.Config{
 		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: agent.JetStream(),
 		Installation: bustest.Installation, GrantKey: keys.Accept(h.Public()), Holder: holder, Holds: h.holds,
-		Now: time.Now,
-		Log: bustest.Log(h.tb), Timing: Quick(),
+		Now: time.Now, Log: bustest.Log(h.tb), Timing: Quick(), Configs: Configs(h.ClusterID),
 	}
+}
+
+// Configs seals and opens the configurations of a cluster.
+func Configs(clusterID string) sealed.Key {
+	root, err := sealed.NewRoot([]byte("the hub of tests has no secret to keep"))
+	if err != nil {
+		panic(err)
+	}
+	key, err := root.For(Tenant, clusterID)
+	if err != nil {
+		panic(err)
+	}
+	return key
 }
 
 // Quick makes takeovers and retries fit for a test. Waits are bounded tightly: they double as long as a failure lasts,

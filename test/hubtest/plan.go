@@ -51,7 +51,8 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
 		})
 		if b.Config != nil {
-			p.Configs[csv.Name] = b.Config
+			p.Configs[csv.Name], err = Configs(h.ClusterID).Seal(csv.Name, b.Config)
+			must(h.tb, err)
 		}
 	}
 	facts := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{

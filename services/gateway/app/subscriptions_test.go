@@ -411,3 +411,30 @@ func TestMountOfAnUnknownVolume(t *testing.T) {
 		t.Errorf("a mount of its own volume is warned of: %q", s.Warnings)
 	}
 }
+
+// A viewer reads which variables a subscription sets, and not their values; an administrator reads both.
+func TestViewersReadNoValues(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role)
+		values ('default', 'token-viewer', sha256('viewer-token-0123456789'), 'viewer')`)
+	in := subscribe("etcd", "etcd")
+	in.Config = json.RawMessage(`{"env": [{"name": "PASSWORD", "value": "s3cr3t"}], "nodeSelector": {"a": "b"}}`)
+	a := b.do("POST", subscriptions, in)
+	if a.status != 201 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	at := subscriptions + "/etcd?minPosition=" + a.header.Get("Chandler-Position")
+	for bearer, wants := range map[string]bool{"viewer-token-0123456789": false, token: true} {
+		for _, get := range []string{at, subscriptions} {
+			a := b.as(bearer, "GET", get, nil)
+			if a.status != 200 || strings.Contains(string(a.body), "s3cr3t") != (wants && get == at) {
+				t.Errorf("%s: status %d, %s", get, a.status, a.body)
+			}
+			if get == at && !strings.Contains(string(a.body), "PASSWORD") {
+				t.Errorf("the name of the variable is missing: %s", a.body)
+			}
+		}
+	}
+}

@@ -13,7 +13,7 @@ type SubscriptionSpec struct {
 	CatalogNamespace string          `json:"catalogNamespace,omitempty" maxLength:"63" doc:"Of a cluster's catalog; a hub catalog has none"`
 	StartingCSV      string          `json:"startingCSV,omitempty" maxLength:"253" doc:"First version to install"`
 	Approval         string          `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Automatic without it"`
-	Config           json.RawMessage `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log."`
+	Config           json.RawMessage `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. A viewer reads (hidden) for the values of variables."`
 }
 
 // Subscription is an intent and what became of it.

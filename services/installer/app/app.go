@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -64,6 +65,10 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	if err != nil {
 		return err
 	}
+	configs, err := a.cfg.sealing()
+	if err != nil {
+		return err
+	}
 	a.holds = holds.Registry{Pool: a.Pool, Log: a.Telemetry.Log}
 	own, err := executor.NewSession()
 	if err != nil {
@@ -76,14 +81,14 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	a.host = executorhost.New(executorhost.Config{
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
-			return a.execute(ctx, t, signing.Accepted, holder)
+			return a.execute(ctx, t, signing.Accepted, configs, holder)
 		},
 		Release: func(ctx context.Context, t executorhost.Target) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
 	a.hub = hub.New(hub.Config{
-		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Key: signing.Active, Log: a.Telemetry.Log,
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Key: signing.Active, Log: a.Telemetry.Log,
 		Changed: a.host.Wake,
 	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }
@@ -98,11 +103,17 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 }
 
 // execute serves one cluster.
-func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, holder string) error {
+func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, configs sealed.Root,
+	holder string,
+) error {
+	opener, err := configs.For(t.Tenant, t.ClusterID)
+	if err != nil {
+		return err
+	}
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
-		JetStream: a.Bus.JetStream(), Installation: a.Bus.Installation(), GrantKey: hub, Holder: holder, Holds: a.holds,
-		Now: time.Now, Log: a.Telemetry.Log,
+		JetStream: a.Bus.JetStream(), Installation: a.Bus.Installation(), GrantKey: hub, Configs: opener,
+		Holder: holder, Holds: a.holds, Now: time.Now, Log: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // The whole way of an Automatic plan: PLANS, content, reports, facts; then it is out of PLANS and its CSV
@@ -117,7 +119,33 @@ func TestManualPlanWaitsForApproval(t *testing.T) {
 	e.planned(s, id)
 }
 
-// Configurations are opened for the executor, as they stood when the plan was proposed.
+// opened opens a configuration as the executor of its cluster does. On its way it holds nothing that can be read.
+func (e *env) opened(s protocol.Scope, sent json.RawMessage) string {
+	e.t.Helper()
+	if strings.Contains(string(sent), "env") {
+		e.t.Errorf("NATS carries %s", sent)
+	}
+	root, err := sealed.NewRoot([]byte(e.cfg.Identity))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for id, ok := range map[string]bool{"another": false, s.ClusterID: true} {
+		key, err := root.For(s.Tenant, id)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		plain, err := key.Open(sent)
+		if (err == nil) != ok {
+			e.t.Errorf("the key of cluster %s opens it: %v", id, err)
+		}
+		if ok {
+			return string(plain)
+		}
+	}
+	return ""
+}
+
+// Configurations are sealed to the executor, as they stood when the plan was proposed.
 func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -135,7 +163,7 @@ func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 		Spec: events.SubscriptionSpec{Config: "c1:two"},
 	})
 	p := e.planned(s, id)
-	if got := string(p.Plans[0].Configs["etcd.v1.0.0"]); got != `{"env":"one"}` {
+	if got := e.opened(s, p.Plans[0].Configs["etcd.v1.0.0"]); got != `{"env":"one"}` {
 		t.Errorf("the configuration is %s", got)
 	}
 	// Of several subscriptions to a bundle the first one counts, as where the plan was rendered; one without.
@@ -149,7 +177,7 @@ func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 	if got := p.Plans[1].Configs; len(got) != 0 {
 		t.Errorf("the configurations are %s", got)
 	}
-	if got := string(p.Plans[2].Configs["loki.v1.0.0"]); got != `{"env":"two"}` {
+	if got := e.opened(s, p.Plans[2].Configs["loki.v1.0.0"]); got != `{"env":"two"}` {
 		t.Errorf("the configuration is %s", got)
 	}
 }

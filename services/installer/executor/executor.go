@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
@@ -38,6 +39,8 @@ type Config struct {
 	// Installation is the id of the hub's, which names its streams.
 	Installation string
 	GrantKey     keys.Accepted // of the hub
+	// Configs opens what the hub sealed for this cluster.
+	Configs sealed.Key
 	// Holder names the process slot: unique among all that live at a time, and best the same after a
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string

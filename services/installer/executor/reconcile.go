@@ -57,8 +57,8 @@ func (s *session) newStages() stages {
 	var t stages
 	t.env = &scope.Env{
 		Client: s.client, Log: s.cfg.Log, Now: s.cfg.Now, Points: s.points, Pause: timing.Pause, Contents: s.contents,
-		Rendering: s.cfg.Rendering,
-		Pace:      pace.New(timing.Backoff, timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(),
+		Rendering: s.cfg.Rendering, Configs: s.cfg.Configs,
+		Pace: pace.New(timing.Backoff, timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(),
 		Rendered: scope.NewRenderedStates(), Parts: scope.NewParts(), Seen: s.positions.of, Note: s.positions.note,
 		Stop:         s.stopped,
 		NoteOperator: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },

@@ -67,7 +67,11 @@ func (s *Stage) Proxy(sc *scope.Scope) overlay.Overlay {
 		About: func(_ scope.RenderTarget, kind, _ string) bool { return kind == kube.GVKDeployment.Kind },
 		Input: func(scope.RenderTarget) any { return proxy },
 		Apply: func(t scope.RenderTarget, body *unstructured.Unstructured) error {
-			if overridden, err := config.Overridden(t.Config); overridden || err != nil {
+			opened, err := sc.Env.Configs.Open(t.Config)
+			if err != nil {
+				return err
+			}
+			if overridden, err := config.Overridden(opened); overridden || err != nil {
 				return err
 			}
 			return proxy.Apply(body)

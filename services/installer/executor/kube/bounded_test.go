@@ -144,7 +144,9 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-func open(b *Base) *answers.Transport { return b.config.Transport.(*answers.Transport) } //nolint:forcetypeassert // a test
+func open(b *Base) *answers.Transport {
+	return b.config.Transport.(*answers.Transport) //nolint:forcetypeassert // a test
+}
 
 // A credential goes with every request, so no answer may lead it elsewhere.
 func TestNoAnswerSendsTheCredentialOn(t *testing.T) {

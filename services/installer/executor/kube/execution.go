@@ -40,8 +40,8 @@ type ExecutionSpec struct {
 	Account string `json:"account,omitempty"`
 	// Operators are the ClusterServiceVersions that the plan brings, so that they are known while it cannot be read.
 	Operators []string `json:"operators,omitempty"`
-	// Configs are the subscriptions' configurations by ClusterServiceVersion, to render its Deployments
-	// again when one is lost; they show nothing that the Deployments do not.
+	// Configs are the subscriptions' configurations by ClusterServiceVersion, to render its Deployments again when one
+	// is lost. They are sealed to the executors of the cluster: whoever reads PlanExecutions reads no values.
 	Configs map[string]json.RawMessage `json:"configs,omitempty"`
 }
 

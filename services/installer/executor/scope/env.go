@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
@@ -27,6 +28,8 @@ type Env struct {
 	// Pause is how soon what waits, or failed, and has no back-off of its own is tried again if no hint comes.
 	Pause    time.Duration
 	Contents Contents
+	// Configs opens configurations. They stay sealed wherever they are kept, and are opened where they are used.
+	Configs sealed.Key
 	// Rendering are the rules by which bundles are rendered.
 	Rendering *render.Versions
 	Pace      *pace.Pace

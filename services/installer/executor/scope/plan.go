@@ -112,7 +112,7 @@ func (sc *Scope) parse(p protocol.Plan) (Plan, *failure.Failure) {
 	return r, nil
 }
 
-// Render renders a bundle by the rules of a name.
+// Render renders a bundle by the rules of a name. The configuration is sealed, and opened for the rendering alone.
 func (sc *Scope) Render(ctx context.Context, semantics string, b events.PlannedBundle, config json.RawMessage) (
 	[]render.Object, *failure.Failure,
 ) {
@@ -122,8 +122,12 @@ func (sc *Scope) Render(ctx context.Context, semantics string, b events.PlannedB
 		if err != nil {
 			return err
 		}
+		opened, err := sc.Env.Configs.Open(config)
+		if err != nil {
+			return err
+		}
 		objects, err = sc.Env.Rendering.Render(semantics,
-			render.Input{Content: content, Namespace: sc.Namespace, Config: config})
+			render.Input{Content: content, Namespace: sc.Namespace, Config: opened})
 		return err
 	})
 	if err == nil {

@@ -46,9 +46,10 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	w.message.Scope.Tenant = tenant
 	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		s := &w.message.Scope
-		err := tx.QueryRow(ctx, `select cluster, namespace from installer.plans where tenant = $1 and plan = $2
-			and phase in ('RequiresApproval', 'Installing')`,
-			tenant, plan).Scan(&s.Cluster, &s.Namespace)
+		err := tx.QueryRow(ctx, `select p.cluster, p.namespace, c.cluster_id::text from installer.plans p
+			join installer.clusters c on c.tenant = p.tenant and c.name = p.cluster and not c.removed
+			where p.tenant = $1 and p.plan = $2 and p.phase in ('RequiresApproval', 'Installing')`,
+			tenant, plan).Scan(&s.Cluster, &s.Namespace, &s.ClusterID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return errs.New(errs.NotFound, "there is no install plan %s that has not ended", plan).At("plan", "R-IP-1")
 		}
@@ -58,7 +59,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 		if err := h.fillGroup(ctx, tx, &w.message); err != nil {
 			return err
 		}
-		q.Plan, err = livePlan(ctx, tx, &w, plan)
+		q.Plan, err = h.livePlan(ctx, tx, &w, plan)
 		return err
 	})
 	if err != nil {
@@ -69,7 +70,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
-func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Plan, error) {
+func (h *Hub) livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Plan, error) {
 	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.plan = $2`, w.message.Scope.Tenant, id)
 	if err != nil {
 		return protocol.Plan{}, err
@@ -78,7 +79,7 @@ func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Pl
 	if err != nil {
 		return protocol.Plan{}, err
 	}
-	p, why, err := w.plan(ctx, tx, row)
+	p, why, err := h.planWithoutGrant(ctx, tx, w, row)
 	if why != "" {
 		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name,
 			why).At("plan", "R-IP-1")

@@ -52,7 +52,17 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 		if err != nil || !ok || len(w.message.Installed) != 1 {
 			t.Fatal(ok, err, w.message.Installed)
 		}
-		return string(w.message.Installed[0].Config)
+		sent := w.message.Installed[0].Config
+		if again, _, err := d.h.read(t.Context(), bus.Scope{
+			Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns",
+		}); err != nil || string(again.message.Installed[0].Config) != string(sent) {
+			t.Errorf("made anew, the message has another %s: %v", sent, err)
+		}
+		opened, err := d.configs.Open(sent) // by the executor of this cluster alone
+		if err != nil {
+			t.Errorf("%s: %v", sent, err)
+		}
+		return string(opened)
 	}
 	// the bodies of configurations lie in the gateway's store
 	body := func(commitment, text string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // Consumer is the name of the hub's checkpoint.
@@ -29,6 +30,7 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
+	Configs  sealed.Root      // configurations are sealed by it to the executors of their cluster
 	Key      crypto.Signer    // the active one: signs grants and messages
 	Now      func() time.Time // time.Now where nil
 	Log      *slog.Logger     // slog.Default where nil

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // clock is a time that a test sets.
@@ -26,12 +27,13 @@ type clock struct{ now time.Time }
 
 // fixture is a hub whose parts a test calls one by one.
 type fixture struct {
-	t     *testing.T
-	h     *Hub
-	clock *clock
-	n     int64
-	key   keys.Accepted
-	db    *pgtest.Database
+	configs sealed.Key // of the cluster
+	t       *testing.T
+	h       *Hub
+	clock   *clock
+	n       int64
+	key     keys.Accepted
+	db      *pgtest.Database
 }
 
 const windowedPlan = "22222222-2222-4222-8222-222222222222"
@@ -43,8 +45,15 @@ func newFixture(t *testing.T, now time.Time) *fixture {
 	d := &fixture{t: t, clock: &clock{now}, db: db}
 	d.key = keys.Accept(key.Public().(ed25519.PublicKey))
 	pool := db.Pool(t, "installer")
+	configs, err := sealed.NewRoot([]byte("thirty-two bytes, only for tests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.configs, err = configs.For(events.DefaultTenant, registration); err != nil {
+		t.Fatal(err)
+	}
 	d.h = New(Config{
-		Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t),
+		Configs: configs, Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t),
 		Now: func() time.Time { return d.clock.now },
 	})
 	if _, err := b.Ensure(t.Context()); err != nil {

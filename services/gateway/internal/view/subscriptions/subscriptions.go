@@ -122,6 +122,9 @@ func (r *Reader) Get(
 		if s.Status.CatalogHealth, err = catalogHealth(ctx, tx, who.Tenant, cluster, namespace); err != nil {
 			return err
 		}
+		if who.Role != model.RoleAdmin {
+			s.Spec.Config = subscription.HideValues(s.Spec.Config)
+		}
 		deprecations, err := r.deprecations(ctx, tx, who.Tenant, x)
 		s.Status.Conditions = append(s.Status.Conditions, deprecations...)
 		return err

@@ -1,4 +1,5 @@
-// Package answers bounds what the API server of a cluster answers: in bytes before and after decompression, in time, and in
+// Package answers bounds what the API server of a cluster answers: in bytes before and after decompression, in time,
+// and in
 // how much of it is read at once. It follows no redirect.
 package answers
 
