@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // foldWait bounds how long a question about a plan that is not known waits for the hub to read the log. Usually that
@@ -59,7 +60,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 		if err := h.fillGroup(ctx, tx, &w.message); err != nil {
 			return err
 		}
-		q.Plan, err = h.livePlan(ctx, tx, &w, plan)
+		q.Plan, err = livePlan(ctx, tx, h.c.Configs, &w, plan)
 		return err
 	})
 	if err != nil {
@@ -70,7 +71,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
-func (h *Hub) livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Plan, error) {
+func livePlan(ctx context.Context, tx pgx.Tx, configs sealed.Root, w *wanted, id string) (protocol.Plan, error) {
 	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.plan = $2`, w.message.Scope.Tenant, id)
 	if err != nil {
 		return protocol.Plan{}, err
@@ -79,7 +80,7 @@ func (h *Hub) livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (pr
 	if err != nil {
 		return protocol.Plan{}, err
 	}
-	p, why, err := h.planWithoutGrant(ctx, tx, w, row)
+	p, why, err := w.plan(ctx, tx, configs, row)
 	if why != "" {
 		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name,
 			why).At("plan", "R-IP-1")

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // wanted is what a scope's message is made of, read in one snapshot.
@@ -80,7 +81,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := h.fillGroup(ctx, tx, m); err != nil {
 		return err
 	}
-	if err := h.fillInstalled(ctx, tx, m); err != nil {
+	if err := fillInstalled(ctx, tx, h.c.Configs, m); err != nil {
 		return err
 	}
 	if err := h.fillRemovals(ctx, tx, w); err != nil {
@@ -128,7 +129,7 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 }
 
 // fillInstalled adds what is installed. That a plan brought it says a report; what it brought says the plan.
-func (h *Hub) fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+func fillInstalled(ctx context.Context, tx pgx.Tx, configs sealed.Root, m *protocol.ScopePlans) error {
 	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
 		from installer.csvs c
 		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
@@ -163,7 +164,7 @@ func (h *Hub) fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePla
 		case *c == "":
 			m.Installed[i].Config = json.RawMessage("null")
 		default:
-			if m.Installed[i].Config, err = h.readConfig(ctx, tx, m.Scope, *c); err != nil {
+			if m.Installed[i].Config, err = readConfig(ctx, tx, configs, m.Scope, *c); err != nil {
 				return err
 			}
 		}
@@ -244,15 +245,15 @@ func scanPlan(r pgx.CollectableRow) (p planRow, err error) {
 func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (
 	out protocol.Plan, why string, err error,
 ) {
-	if out, why, err = h.planWithoutGrant(ctx, tx, w, p); why != "" || err != nil {
+	if out, why, err = w.plan(ctx, tx, h.c.Configs, p); why != "" || err != nil {
 		return out, why, err
 	}
 	out.Grant, err = h.grant(w, p, out.Configs, now)
 	return out, "", err
 }
 
-// planWithoutGrant makes the message of one plan, and notes the contents that it needs.
-func (h *Hub) planWithoutGrant(ctx context.Context, tx pgx.Tx, w *wanted, p planRow) (
+// plan makes the message of one plan without a grant, and notes the contents that it needs.
+func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs sealed.Root, p planRow) (
 	out protocol.Plan, why string, err error,
 ) {
 	if len(p.document) == 0 {
@@ -263,7 +264,7 @@ func (h *Hub) planWithoutGrant(ctx context.Context, tx pgx.Tx, w *wanted, p plan
 		Document: json.RawMessage(p.document), TraceParent: p.trace,
 	}
 	for csv, commitment := range p.configs {
-		body, err := h.readConfig(ctx, tx, w.message.Scope, commitment)
+		body, err := readConfig(ctx, tx, configs, w.message.Scope, commitment)
 		if err != nil {
 			return out, "", err
 		}
@@ -282,12 +283,14 @@ func (h *Hub) planWithoutGrant(ctx context.Context, tx pgx.Tx, w *wanted, p plan
 }
 
 // readConfig returns a configuration sealed to the executors of a cluster, nil where it was erased.
-func (h *Hub) readConfig(ctx context.Context, tx pgx.Tx, s protocol.Scope, commitment string) (json.RawMessage, error) {
+func readConfig(
+	ctx context.Context, tx pgx.Tx, configs sealed.Root, s protocol.Scope, commitment string,
+) (json.RawMessage, error) {
 	body, err := readBody(ctx, tx, s.Tenant, commitment)
 	if err != nil || body == nil {
 		return nil, err
 	}
-	key, err := h.c.Configs.For(s.Tenant, s.ClusterID)
+	key, err := configs.For(s.Tenant, s.ClusterID)
 	if err != nil {
 		return nil, err
 	}
