@@ -125,7 +125,7 @@ func (e *env) opened(s protocol.Scope, sent json.RawMessage) string {
 	if strings.Contains(string(sent), "env") {
 		e.t.Errorf("NATS carries %s", sent)
 	}
-	root, err := sealed.NewRoot([]byte(e.cfg.Identity))
+	root, err := sealed.NewRoot([]byte(strings.TrimSpace(e.cfg.Identity)))
 	if err != nil {
 		e.t.Fatal(err)
 	}
