@@ -160,7 +160,7 @@ func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach
 			a.at, a.met = to, true
 		}
 		a.mu.Unlock()
-		if !a.o.Content || to <= site || a.beside(ctx, to) {
+		if !a.o.Content || to == public || a.beside(ctx, to) {
 			return nil
 		}
 		return errs.New(errs.Invalid,
@@ -176,22 +176,33 @@ func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach
 	return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", a.own, host, to)
 }
 
-// beside reports whether the source that the content came from lies there too.
+// beside reports whether the source that the content came from lies as near as an address, or nearer.
+//
+// A name is whatever who has it says at the moment: for this machine and its link, where credentials are, only an
+// address counts that an administrator has written, or the name of this machine. In a private network the name of the
+// source counts, if each of its addresses lies there: one in the world says that it is of the world.
 func (a *addresses) beside(ctx context.Context, to reach) bool {
 	if a.o.Origin == "" {
-		return to == machine // it came from a disk of this machine
+		return to <= machine // it came from a disk of this machine
 	}
 	if addr, err := netip.ParseAddr(a.o.Origin); err == nil {
-		return reachOf(addr) == to
+		from := reachOf(addr)
+		return from == to || to == site && from == machine
+	}
+	if strings.EqualFold(a.o.Origin, "localhost") {
+		return to == machine || to == site
+	}
+	if to != site {
+		return false
 	}
 	found, err := a.lookup(ctx, "ip", a.o.Origin)
-	if err != nil {
+	if err != nil || len(found) == 0 {
 		return false
 	}
 	for _, addr := range found {
-		if reachOf(addr) == to {
-			return true
+		if reachOf(addr) == public {
+			return false
 		}
 	}
-	return false
+	return true
 }

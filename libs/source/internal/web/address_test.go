@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,8 +86,9 @@ func TestNamedByContent(t *testing.T) {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}
 	for origin, allowed := range map[string]bool{
-		"": true, "127.0.0.2": true, "near.dock.test": true,
-		"203.0.113.7": false, "10.0.0.1": false, "169.254.0.1": false, "far.dock.test": false,
+		"": true, "127.0.0.2": true, "localhost": true,
+		"near.dock.test": false, // it says so itself: whoever has the name of a catalog could send the indexer anywhere
+		"203.0.113.7":    false, "10.0.0.1": false, "169.254.0.1": false, "far.dock.test": false,
 	} {
 		for _, at := range []string{s.URL, strings.Replace(s.URL, "127.0.0.1", "localhost", 1)} {
 			o := Options{
@@ -156,6 +158,37 @@ func TestLimitOfWhatWasAsked(t *testing.T) {
 		c.CloseIdleConnections()
 		if errs.Is(err, errs.TooLarge) == ok {
 			t.Errorf("%s: %d bytes, then %v; want all of it: %t", path, n, err, ok)
+		}
+	}
+}
+
+// What a catalog names may lie in a private network only where its source lies there, by all of its addresses; where
+// credentials are, and on this machine, no name of the source's own counts. It is decided by the address that is dialed.
+func TestContentStaysWhereItsSourceIs(t *testing.T) {
+	t.Parallel()
+	names := map[string][]string{
+		"world": {"203.0.113.7"}, "both": {"203.0.113.7", "10.0.0.1"}, "inside": {"10.0.0.1", "fd12::1"},
+		"link": {"169.254.169.254"}, "loop": {"127.0.0.1"},
+	}
+	lookup := func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		var out []netip.Addr
+		for _, text := range names[host] {
+			out = append(out, netip.MustParseAddr(text))
+		}
+		return out, nil
+	}
+	for origin, allowed := range map[string][]reach{
+		"world": {public}, "both": {public}, "nowhere": {public}, "203.0.113.7": {public},
+		"inside": {public, site}, "10.0.0.9": {public, site}, "link": {public, site}, "loop": {public, site},
+		"127.0.0.1": {public, site, machine}, "localhost": {public, site, machine}, "": {public, site, machine},
+		"169.254.0.1": {public, neighbor},
+	} {
+		for _, to := range []reach{public, site, machine, neighbor} {
+			a := newAddresses(Options{Host: "images.dock.test", Content: true, Origin: origin, Lookup: lookup})
+			err := a.allowed(t.Context(), "images.dock.test", true, to)
+			if (err == nil) != slices.Contains(allowed, to) {
+				t.Errorf("a catalog of %q leads to %s: %v", origin, to, err)
+			}
 		}
 	}
 }
