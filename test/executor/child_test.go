@@ -138,7 +138,7 @@ func runChild(c childConfig) error {
 		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js,
 		Installation: bustest.Installation, GrantKey: keys.Accept(c.GrantKey),
 		Configs: hubtest.Configs(c.ClusterID),
-		Holder: c.Holder, Holds: &hubtest.Holds{}, Now: time.Now, Timing: hubtest.Quick(),
+		Holder:  c.Holder, Holds: &hubtest.Holds{}, Now: time.Now, Timing: hubtest.Quick(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
