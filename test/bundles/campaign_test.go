@@ -97,7 +97,7 @@ func (c *campaign) install() {
 		must(c, err)
 		c.serve(l.Package, csv.Spec.InstallModes)
 		l.now = job{ns: l.Package, csv: csv.Name, plan: c.Plan(
-			l.Package, l.Package, hubtest.Bundle{Content: l.content})}
+			l.Package, l.Package, hubtest.Bundle{Content: l.content, Allowed: true})}
 		c.Want(l.Package, l.now.plan)
 	}
 }
@@ -155,7 +155,8 @@ func (c *campaign) upgrade() {
 		csv, err := l.content.CSV()
 		must(c, err)
 		l.now = job{ns: l.Package, csv: csv.Name, replaced: replaced}
-		l.now.plan = c.Plan(l.Package, l.Package, hubtest.Bundle{Content: l.content, Replaces: replaced})
+		l.now.plan = c.Plan(l.Package, l.Package,
+			hubtest.Bundle{Content: l.content, Replaces: replaced, Allowed: true})
 		s.Plans = []protocol.Plan{l.now.plan}
 		c.Publish(s)
 		upgraded = append(upgraded, l)

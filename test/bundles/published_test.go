@@ -255,7 +255,7 @@ func (p *publishedCampaign) life(k published, ns string) ending {
 			p.serve(ns, csv.Spec.InstallModes)
 		}
 		s := p.Scope(ns)
-		plan := p.Plan(ns, k.name, hubtest.Bundle{Content: content, Replaces: before})
+		plan := p.Plan(ns, k.name, hubtest.Bundle{Content: content, Replaces: before, Allowed: true})
 		s.Plans, s.Installed = []protocol.Plan{plan}, installed
 		p.Publish(s)
 		if r.Result, r.Reason = p.await(ns, plan.ID, csv.Name, before); r.Result != "" {

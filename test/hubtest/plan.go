@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/allowance"
 )
 
 // grantedFor is how long the grants of plans hold.
@@ -25,6 +26,7 @@ type Bundle struct {
 	Package  string // "" is the component
 	Replaces string
 	Config   json.RawMessage // of the subscription
+	Allowed  bool            // an administrator allowed what it needs a word for
 }
 
 // Plan makes an approved plan of bundles, for the operator group that the namespace has now. It fails the test where
@@ -37,12 +39,16 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	}
 	p := protocol.Plan{ID: uuid.NewString(), Component: component, Configs: map[string]json.RawMessage{}}
 	p.Name = "install-" + p.ID[:5]
+	var choices []protocol.Choice
 	for _, b := range bundles {
 		csv, err := b.Content.CSV()
 		must(h.tb, err)
 		objects, err := h.rendering.Render(doc.Rendering,
 			render.Input{Content: b.Content, Namespace: ns, Config: b.Config})
 		must(h.tb, err)
+		if b.Allowed {
+			choices = append(choices, allowed(h.tb, csv.Name, h.Store(b.Content), objects)...)
+		}
 		steps, err := stepsOf(objects)
 		must(h.tb, err)
 		doc.Steps = append(doc.Steps, steps...)
@@ -70,10 +76,25 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	must(h.tb, err)
 	p.Grant, err = protocol.Grant{
 		Plan: p.ID, Digest: p.Digest, Operators: operators, Cluster: h.ClusterID, Namespace: ns,
-		Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor),
+		Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor), Choices: choices,
 	}.Sign(h.Key)
 	must(h.tb, err)
 	return p
+}
+
+// allowed is the word of an administrator for what a bundle needs one for, none for most.
+func allowed(tb testing.TB, csv string, content digest.Digest, objects []render.Object) []protocol.Choice {
+	tb.Helper()
+	needed := allowance.Needed(objects)
+	if len(needed) == 0 {
+		return nil
+	}
+	finding, err := allowance.Finding(csv, string(content), needed)
+	must(tb, err)
+	return []protocol.Choice{{
+		Object: protocol.Allowance{CSV: csv}.Object(), Choice: events.ChoiceAllow, Finding: finding,
+		By: []string{"test"},
+	}}
 }
 
 // Removal signs a request to uninstall.
