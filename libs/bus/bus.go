@@ -95,7 +95,7 @@ func Connect(ctx context.Context, access natsconn.Settings, opts ...Option) (*Bu
 	up := make(chan struct{}, 1)
 	conn, err := nats.Connect(access.URL, append(b.natsOptions(o.name, up), identity...)...)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "connect to NATS")
+		return nil, errs.Wrap(errs.Invalid, err, "connect to NATS, which CHANDLER_NATS_URL names")
 	}
 	b.conn = conn
 	if err := errors.Join(b.waitConnected(ctx, up), access.Refuse(conn)); err != nil {
