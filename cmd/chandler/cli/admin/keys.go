@@ -170,7 +170,7 @@ var needs = map[keys.Purpose]string{ //nolint:gochecknoglobals // a table
 	keys.Credentials: "kubeconfigs are encrypted to it: the installer encrypts them to its active key within a minute",
 	keys.CatalogCredentials: "credentials of catalogs are encrypted to it: the catalog-indexer encrypts them to its active " +
 		"key within a minute",
-	keys.Hook: "hooks of catalogs have secrets that are derived from it: give each a new one with chandler catalog hook",
+	keys.Hook: "hooks of catalogs have secrets that are derived from it: give each a new one with chandler catalog hook make",
 }
 
 func unused(p keys.Purpose, id string, uses []model.KeyUse) error {
