@@ -681,6 +681,7 @@ CREATE TABLE catalog.catalogs (
     infos integer DEFAULT 0 NOT NULL,
     template text DEFAULT ''::text NOT NULL,
     template_message text DEFAULT ''::text NOT NULL,
+    signatures text DEFAULT ''::text NOT NULL,
     CONSTRAINT catalogs_connection_check CHECK ((connection = ANY (ARRAY['IDLE'::text, 'CONNECTING'::text, 'READY'::text, 'TRANSIENT_FAILURE'::text]))),
     CONSTRAINT catalogs_state_check CHECK ((state = ANY (ARRAY['Loading'::text, 'Ready'::text, 'Failed'::text]))),
     CONSTRAINT catalogs_template_check CHECK ((template = ANY (ARRAY[''::text, 'AllTemplatesResolved'::text, 'UnableToResolve'::text]))),

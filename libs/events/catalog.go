@@ -48,6 +48,8 @@ type CatalogAdded struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Templated catalogs have a revision for each Kubernetes minor version in use (R-CAT-92).
 	Templated bool `json:"templated,omitempty"`
+	// Signatures is the digest of the policy that says whose signature its images must bear; "" for none.
+	Signatures string `json:"signatures,omitempty"`
 }
 
 // EventType implements Payload.
@@ -61,6 +63,7 @@ type CatalogChanged struct {
 	Visibility CatalogVisibility `json:"visibility"`
 	Disabled   bool              `json:"disabled,omitempty"`
 	Templated  bool              `json:"templated,omitempty"`
+	Signatures string            `json:"signatures,omitempty"` // as in CatalogAdded
 }
 
 // EventType implements Payload.
@@ -133,7 +136,7 @@ func (CatalogRevisionPublished) EventType() Type { return "catalog.revision-publ
 
 // CatalogLoadFailed says that the source could not be taken; the revision before stays in service.
 type CatalogLoadFailed struct {
-	Reason   string `json:"reason"`   // SourceUnreadable, InvalidCatalog, TooLarge, TemplateUnresolved
+	Reason   string `json:"reason"`   // SourceUnreadable, Unsigned, InvalidCatalog, TooLarge, TemplateUnresolved
 	Rule     string `json:"rule"`     // of the first finding, such as R-CAT-35
 	Findings int    `json:"findings"` // how many
 	Document string `json:"document"` // digest of the findings, in the catalog schema

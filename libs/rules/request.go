@@ -145,6 +145,8 @@ var requestRules = []Rule{
 	word(Source, "image-template", "A template of images has only the variables of a Kubernetes version.",
 		"See docs/catalogs.md."),
 	word(Source, "mirror", "A mirror is written `prefix=mirror`.", "See docs/catalogs.md."),
+	word(Source, "public-key", "A signature policy names public keys in PEM, of ECDSA, RSA or Ed25519.",
+		"Write the key with `cosign public-key`."),
 	word(Source, "icon", "The icon of a catalog has data and a media type that browsers show.",
 		"Use PNG, JPEG, GIF or SVG."),
 	word(Source, "poll-interval", "A source is not polled more often than the limit.", "Choose a longer interval."),

@@ -101,6 +101,7 @@ func Check(t Type, s Settings) []Violation {
 		c.place(t, s)
 	}
 	c.common(s)
+	c.signatures(t, s.Signatures)
 	return c.list
 }
 

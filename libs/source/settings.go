@@ -57,6 +57,8 @@ type Settings struct {
 	Prefetch bool `json:"prefetch,omitempty"`
 	// Mode is Strict (the default) or Lenient.
 	Mode string `json:"mode,omitempty"`
+	// Signatures say whose signature images must bear; nil asks for none.
+	Signatures *SignaturePolicy `json:"signatures,omitempty"`
 	// Display is shown in lists and on screen (R-CAT-84).
 	Display *Display `json:"display,omitempty"`
 }

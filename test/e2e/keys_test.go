@@ -79,7 +79,7 @@ func TestRotateKeys(t *testing.T) {
 	if len(list.Items) < len(keys.Purposes()) {
 		t.Errorf("uses are %+v: nothing was rotated", list.Items)
 	}
-	// The kubeconfig is opened: the cluster cannot be reached, which is another state than one that cannot be decrypted.
+	// The kubeconfig is opened: a cluster that cannot be reached is in another state than one that cannot be decrypted.
 	r.eventually("the installer reads the kubeconfig", func() (string, bool) {
 		var c struct{ State, Message string }
 		r.must(r.Get(r.ctx, "/api/v1/clusters/"+spoke, &c))

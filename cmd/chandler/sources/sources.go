@@ -6,6 +6,7 @@ package sources
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ type Flags struct {
 	directory, archive, git, image, layout, template, grpc, configMap, sqlite string
 
 	reference, subdirectory string
-	secrets, mirrors        []string
-	insecure, prefetch      bool
-	never                   bool
+	secrets, mirrors, keys  []string
+	prefetch                bool
+	registry                struct{ insecure, never bool }
 	poll, timeout, mode     string
 	display                 model.CatalogDisplay
 }
@@ -48,8 +49,11 @@ func (f *Flags) Register(c *cobra.Command) {
 	set.StringSliceVar(&f.secrets, "secret", nil, "catalog secret that the source needs; several with commas")
 	set.StringSliceVar(&f.mirrors, "mirror", nil,
 		"prefix=mirror: use the mirror for images with this prefix; several with commas")
-	set.BoolVar(&f.never, "mirrors-only", false, "use only mirrors, never the original registry")
-	set.BoolVar(&f.insecure, "insecure", false, "allow a registry or server without TLS")
+	set.BoolVar(&f.registry.never, "mirrors-only", false, "use only mirrors, never the original registry")
+	set.BoolVar(&f.registry.insecure, "insecure", false, "allow a registry or server without TLS")
+	set.StringSliceVar(&f.keys, "signature-key", nil,
+		"file with a public key of cosign: the catalog image and its bundle images must be signed with it; several with "+
+			"commas, one of which is enough")
 	set.StringVar(&f.poll, "poll", "", "poll interval, such as 30m; 0s for never (default: the indexer's)")
 	set.StringVar(&f.timeout, "timeout", "", "timeout of one poll, such as 10m")
 	set.BoolVar(&f.prefetch, "prefetch", false, "fetch all bundle images at once instead of when they are needed")
@@ -67,7 +71,7 @@ const kinds = "--directory, --archive, --git, --image, --template, --layout, --g
 // rules that it has in common with everybody.
 func (f *Flags) Source() (model.CatalogSource, error) {
 	s := model.CatalogSource{
-		Reference: f.reference, Subdirectory: f.subdirectory, Secrets: f.secrets, Insecure: f.insecure,
+		Reference: f.reference, Subdirectory: f.subdirectory, Secrets: f.secrets, Insecure: f.registry.insecure,
 		Poll: f.poll, Timeout: f.timeout, Prefetch: f.prefetch, Mode: f.mode,
 	}
 	given := 0
@@ -84,8 +88,18 @@ func (f *Flags) Source() (model.CatalogSource, error) {
 		return s, errors.New("exactly one source is needed: " + kinds)
 	}
 	var err error
-	s.Mirrors, err = mirrors(f.mirrors, f.never)
-	return s, err
+	if s.Mirrors, err = mirrors(f.mirrors, f.registry.never); err != nil || len(f.keys) == 0 {
+		return s, err
+	}
+	s.Signatures = &model.CatalogSignatures{}
+	for _, file := range f.keys {
+		key, err := os.ReadFile(file)
+		if err != nil {
+			return s, fmt.Errorf("--signature-key: %w", err)
+		}
+		s.Signatures.Keys = append(s.Signatures.Keys, string(key))
+	}
+	return s, nil
 }
 
 // place is one way to say where a catalog is.

@@ -31,7 +31,7 @@ func (f *Fetcher) blobCache() *oci.Cache {
 func (f *Fetcher) fromRegistry(at env, image string, s source.Settings) oci.Source {
 	return oci.Source{
 		Image: image, Mirrors: [][]source.Mirror{s.Mirrors, f.Mirrors}, Credentials: at.secrets, Insecure: s.Insecure,
-		Temp: at.temp, Limits: archive.Standard(), Cache: f.blobCache(),
+		Temp: at.temp, Limits: archive.Standard(), Cache: f.blobCache(), Signatures: s.Signatures,
 	}
 }
 

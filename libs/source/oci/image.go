@@ -49,6 +49,8 @@ type Source struct {
 	Insecure bool
 	// Named says that the image was named by the content of a catalog; nil is an administrator's own word.
 	Named *Named
+	// Signatures say who must have signed the image; nil asks nobody.
+	Signatures *source.SignaturePolicy
 	// Temp is where images are unpacked.
 	Temp   string
 	Limits archive.Limits
@@ -164,6 +166,9 @@ func (s Source) open(ctx context.Context, wanted func(labels map[string]string) 
 	err := s.each(ctx, func(st store, reference string) error {
 		p, sum, err := load(ctx, st, reference)
 		if err != nil {
+			return err
+		}
+		if err := signed(ctx, st, sum, s.Signatures); err != nil {
 			return err
 		}
 		pl, err := wanted(p.labels)

@@ -38,6 +38,7 @@ const (
 	fetchUnauthorized = "Unauthorized"
 	fetchNotFound     = "NotFound"
 	fetchMismatch     = "DigestMismatch"
+	fetchUnsigned     = "Unsigned"
 	fetchInvalid      = store.FetchInvalid
 	fetchTooLarge     = store.FetchTooLarge
 )
@@ -139,7 +140,8 @@ func (f *fetcher) fetchOne(ctx context.Context, c store.Catalog, settings source
 	keep *store.ContentWriter,
 ) (store.Fetched, error) {
 	out := store.Fetched{Image: image, Mutable: !strings.Contains(image.Image, "@")}
-	if !out.Mutable {
+	// What another catalog has fetched says nothing about whose signature it bears.
+	if !out.Mutable && settings.Signatures == nil {
 		content, resolved, err := f.store.Images.Known(ctx, c.Tenant, image)
 		if err != nil || content != "" {
 			out.Content, out.Resolved = content, resolved
@@ -193,6 +195,9 @@ func (f *fetcher) readImage(ctx context.Context, c store.Catalog, settings sourc
 func fetchReason(err error) string {
 	if errors.Is(err, oci.ErrMismatch) {
 		return fetchMismatch
+	}
+	if errors.Is(err, oci.ErrUnsigned) {
+		return fetchUnsigned
 	}
 	switch errs.KindOf(err) {
 	case errs.Forbidden, errs.Unauthenticated:

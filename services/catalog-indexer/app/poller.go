@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/fetch"
+	"github.com/chandler-fleet/chandler/libs/source/oci"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
@@ -21,6 +23,7 @@ import (
 // Reasons of catalog.load-failed.v1.
 const (
 	reasonUnreadable = "SourceUnreadable"
+	reasonUnsigned   = "Unsigned"
 	reasonInvalid    = "InvalidCatalog"
 	reasonTooLarge   = "TooLarge"
 	reasonTemplate   = "TemplateUnresolved"
@@ -261,8 +264,11 @@ func (r *poller) refuse(ctx context.Context, p *polling, reason string, cause er
 	out := &p.out
 	out.Report.Connected = false
 	out.Report.Error, out.Report.ErrorReason = cause.Error(), p.statusReason(cause)
-	if errs.Is(cause, errs.TooLarge) {
+	switch {
+	case errs.Is(cause, errs.TooLarge):
 		reason = reasonTooLarge
+	case errors.Is(cause, oci.ErrUnsigned):
+		reason = reasonUnsigned
 	}
 	if out.Report.NextPoll.IsZero() && p.settings.Poll == "" {
 		// what a digest names may appear, though it never changes

@@ -62,6 +62,8 @@ type Spec struct {
 	Disabled bool
 	// Templated says that the settings hold a template of an image reference (R-CAT-92).
 	Templated bool
+	// Signatures is the digest of the signature policy, "" for none.
+	Signatures string
 }
 
 func (s Spec) check(v *rule.Violations, n Name) {
@@ -151,7 +153,7 @@ func decideAdd(s State, c Add) ([]events.Payload, error) {
 	out := []events.Payload{events.CatalogAdded{
 		Name: c.Name.Name, SourceType: c.Spec.SourceType, Spec: c.Spec.Settings,
 		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled,
-		Templated: c.Spec.Templated,
+		Templated: c.Spec.Templated, Signatures: c.Spec.Signatures,
 	}}
 	return noted(out, s.Metadata, c.Metadata), nil
 }
@@ -175,6 +177,7 @@ func decideChange(s State, c Change) ([]events.Payload, error) {
 		out = append(out, events.CatalogChanged{
 			SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority,
 			Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
+			Signatures: c.Spec.Signatures,
 		})
 	}
 	return noted(out, s.Metadata, c.Metadata), nil
@@ -186,9 +189,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.CatalogAdded:
 		s.Added = true
-		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
+		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated, e.Signatures}
 	case events.CatalogChanged:
-		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
+		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated, e.Signatures}
 	case events.CatalogMetadataChanged:
 		s.Metadata = e.Metadata
 	case events.CatalogRemoved:

@@ -257,3 +257,11 @@ func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
 		f.Pause, f.Image.Package, f.Image.Bundle)
 	return err
 }
+
+// fetchAgain has every bundle image of a catalog fetched again: what was fetched under another signature policy may not
+// bear the signatures that this one wants. What is installed already stays installed.
+func fetchAgain(ctx context.Context, tx pgx.Tx, tenant, catalog string) error {
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = '', resolved = '', reason = '', message = '',
+		attempts = 0, next_try = now() where tenant = $1 and catalog = $2`, tenant, catalog)
+	return pg.Err(err)
+}

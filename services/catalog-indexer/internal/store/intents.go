@@ -46,27 +46,32 @@ func on[P events.Payload](h bus.Handlers, poll Poll,
 func added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
 	stream := e.StreamID.String()
 	_, err := tx.Exec(ctx, `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority,
-		visibility_cluster, visibility_namespace, templated, disabled)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (tenant, stream) do nothing`,
+		visibility_cluster, visibility_namespace, templated, disabled, signatures)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (tenant, stream) do nothing`,
 		e.Tenant, stream, e.Subject, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace,
-		p.Templated, p.Disabled)
+		p.Templated, p.Disabled, p.Signatures)
 	return []Key{{Tenant: e.Tenant, Stream: stream}}, pg.Err(err)
 }
 
 // sourceChanged asks for another poll where the source is another one; variants that are not wanted any more go.
 func sourceChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogChanged) ([]Key, error) {
 	stream := e.StreamID.String()
-	var another bool
+	var another, policy bool
 	err := tx.QueryRow(ctx, `update catalog.catalogs c set wanted = c.wanted + ((o.source_type, o.spec) is distinct
 		from ($3, $4))::int, source_type = $3, spec = $4,
 		  priority = $5, visibility_cluster = $6, visibility_namespace = $7, templated = $8, disabled = $9,
-		  updated = now()
+		  signatures = $10, updated = now()
 		from catalog.catalogs o where c.tenant = $1 and c.stream = $2 and o.tenant = c.tenant and o.stream = c.stream
-		returning (o.source_type, o.spec) is distinct from ($3, $4)`,
+		returning (o.source_type, o.spec) is distinct from ($3, $4), o.signatures <> $10 and $10 <> ''`,
 		e.Tenant, stream, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated,
-		p.Disabled).Scan(&another)
+		p.Disabled, p.Signatures).Scan(&another, &policy)
 	if err != nil {
 		return nil, fmt.Errorf("change catalog %s: %w", e.Subject, pg.Err(err))
+	}
+	if policy {
+		if err := fetchAgain(ctx, tx, e.Tenant, stream); err != nil {
+			return nil, err
+		}
 	}
 	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
 		return nil, err

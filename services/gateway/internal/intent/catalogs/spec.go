@@ -32,6 +32,11 @@ func (s *Service) spec(
 	if err := checkSource(in.Source.Type, settings); err != nil {
 		return spec, err
 	}
+	signatures, err := settings.Signatures.Digest()
+	if err != nil {
+		return spec, errs.Wrap(errs.Internal, err, "digest of the signature policy of catalog %s", name.Subject())
+	}
+	spec.Signatures = string(signatures)
 	if settings.Path != "" { // two ways to write one path are no change
 		settings.Path = path.Clean(settings.Path)
 	}

@@ -1,0 +1,1 @@
+alter table catalog.catalogs drop column signatures;
