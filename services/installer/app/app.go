@@ -133,6 +133,7 @@ func (a *App) Run(ctx context.Context) error {
 	)
 	g.Add("recorder", a.recorder.Run)
 	g.Add("streams", a.hub.Guard)
+	g.Add("requests for bundles", func(ctx context.Context) error { return hub.ServeContents(ctx, a.hub) })
 	g.Add("hints", a.Bus.Publisher(a.Log, a.Pool).Keep)
 	g.Add("publisher", a.hub.Work)
 	g.Add("consumer", a.hub.Consumer().Run)

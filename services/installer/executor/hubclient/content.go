@@ -3,8 +3,10 @@ package hubclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 const (
@@ -19,7 +22,16 @@ const (
 	maxChunks = bundle.MaxBytes/protocol.ContentChunkBytes + 1
 	// cachedBundles are kept in memory: steps of one plan and retries ask for the same few.
 	cachedBundles = 8
+	// askEvery is how often the hub is asked at most to publish the same bundle again; the plan waits meanwhile.
+	askEvery = 5 * time.Second
+	// askTimeout bounds the question; publishing a bundle takes the hub a fraction of it.
+	askTimeout = 10 * time.Second
+	// maxAsked bounds what is remembered of questions; beyond it all is forgotten, which costs a question each.
+	maxAsked = 1000
 )
+
+// errDamaged marks content of which a chunk is missing or wrong: the hub believes that it is published.
+var errDamaged = errors.New("content is not as it was published")
 
 // Contents fetches bundles by digest and keeps the last few.
 type Contents struct {
@@ -27,15 +39,16 @@ type Contents struct {
 	mu    sync.Mutex
 	order []digest.Digest
 	have  map[digest.Digest]bundle.Content
+	asked map[digest.Digest]time.Time // when the hub was asked for it
 }
 
 // NewContents returns an empty store.
 func NewContents(h *Hub) *Contents {
-	return &Contents{hub: h, have: map[digest.Digest]bundle.Content{}}
+	return &Contents{hub: h, have: map[digest.Digest]bundle.Content{}, asked: map[digest.Digest]time.Time{}}
 }
 
-// Get returns the bundle with exactly this digest. A chunk that is not there (yet) is
-// errs.Unavailable; content that does not have the digest that it is stored under is errs.Invalid.
+// Get returns the bundle with exactly this digest. Where a chunk is missing or wrong, the hub is asked to publish the
+// bundle again; until it did, that is errs.Unavailable.
 func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, error) {
 	c.mu.Lock()
 	found, ok := c.have[d]
@@ -43,19 +56,54 @@ func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, er
 	if ok {
 		return found, nil
 	}
-	pack, err := c.hub.pack(ctx, d)
+	content, err := c.hub.fetch(ctx, d)
+	if errors.Is(err, errDamaged) && c.ask(ctx, d) {
+		content, err = c.hub.fetch(ctx, d)
+	}
+	if errors.Is(err, errDamaged) {
+		err = errs.Wrap(errs.Unavailable, err, "the hub is asked to publish a bundle again")
+	}
+	if err != nil {
+		return bundle.Content{}, err
+	}
+	c.keep(d, content)
+	return content, nil
+}
+
+// ask asks the hub to publish a bundle again, and reports whether it did. Its answer is not believed: what counts is
+// the digest of what is read then.
+func (c *Contents) ask(ctx context.Context, d digest.Digest) bool {
+	now := time.Now()
+	c.mu.Lock()
+	last, before := c.asked[d]
+	if before && now.Sub(last) < askEvery {
+		c.mu.Unlock()
+		return false
+	}
+	if len(c.asked) >= maxAsked {
+		clear(c.asked)
+	}
+	c.asked[d] = now
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	subject := protocol.RPCContentSubject(c.hub.tenant, c.hub.cluster)
+	return rpc.Call(ctx, c.hub.js.Conn(), subject, protocol.ContentRequest{Digest: d}, nil) == nil
+}
+
+// fetch reads a bundle. One that is not as it was published is errDamaged.
+func (h *Hub) fetch(ctx context.Context, d digest.Digest) (bundle.Content, error) {
+	pack, err := h.pack(ctx, d)
 	if err != nil {
 		return bundle.Content{}, err
 	}
 	content, got, err := bundle.Unpack(pack)
 	if err != nil {
-		return bundle.Content{}, errs.Wrap(errs.KindOf(err), err, "content %s", d.Short())
+		return bundle.Content{}, fmt.Errorf("%w: content %s: %w", errDamaged, d.Short(), err)
 	}
 	if got != d {
-		return bundle.Content{}, errs.New(errs.Invalid, "content under %s has digest %s", d, got).At(
-			"", "ContentDigest")
+		return bundle.Content{}, fmt.Errorf("%w: what is under %s has digest %s", errDamaged, d, got)
 	}
-	c.keep(d, content)
 	return content, nil
 }
 
@@ -95,9 +143,8 @@ func (h *Hub) pack(ctx context.Context, d digest.Digest) ([]byte, error) {
 	}
 	chunks, err := strconv.Atoi(first.Header.Get(protocol.HeaderChunks))
 	if err != nil || chunks < 1 || chunks > maxChunks {
-		return nil, errs.New(errs.Invalid, "content %s: header %s is %q, want 1 to %d", d.Short(),
-			protocol.HeaderChunks,
-			first.Header.Get(protocol.HeaderChunks), maxChunks)
+		return nil, fmt.Errorf("%w: content %s: header %s is %q, want 1 to %d", errDamaged, d.Short(),
+			protocol.HeaderChunks, first.Header.Get(protocol.HeaderChunks), maxChunks)
 	}
 	pack := first.Data
 	for n := 1; n < chunks; n++ {
@@ -115,7 +162,7 @@ func (h *Hub) chunk(ctx context.Context, stream jetstream.Stream, d digest.Diges
 ) {
 	m, err := stream.GetLastMsgForSubject(ctx, protocol.ContentSubject(h.tenant, d, n))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, errs.New(errs.Unavailable, "content %s: chunk %d is not there yet", d.Short(), n)
+		return nil, fmt.Errorf("%w: content %s: chunk %d is not there", errDamaged, d.Short(), n)
 	}
 	return m, away(err, protocol.StreamContent)
 }

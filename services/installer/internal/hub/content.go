@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
@@ -35,13 +36,15 @@ type contents struct {
 	mu    sync.Mutex
 	fill  int64 // of CONTENT, for which known holds
 	known map[string]bool
+	// healed is when a bundle was compared last because an executor asked, by tenant and digest.
+	healed map[string]time.Time
 	// deprecated is what package documents deprecate, by tenant and digest.
 	deprecated map[string][]catalog.Deprecation
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
 	return &contents{
-		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{},
+		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, healed: map[string]time.Time{},
 		deprecated: map[string][]catalog.Deprecation{},
 	}
 }
@@ -129,7 +132,7 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 	chunks := split(pack)
 	for n, data := range chunks {
 		subject := protocol.ContentSubject(tenant, d, n)
-		if holds(ctx, stream, subject, data) {
+		if holds(ctx, stream, subject, data, len(chunks)) {
 			continue
 		}
 		m := nats.NewMsg(subject)
@@ -145,9 +148,9 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 }
 
 // holds compares what the stream holds; any doubt is settled by publishing.
-func holds(ctx context.Context, s jetstream.Stream, subject string, data []byte) bool {
+func holds(ctx context.Context, s jetstream.Stream, subject string, data []byte, chunks int) bool {
 	m, err := s.GetLastMsgForSubject(ctx, subject)
-	return err == nil && bytes.Equal(m.Data, data)
+	return err == nil && bytes.Equal(m.Data, data) && m.Header.Get(protocol.HeaderChunks) == strconv.Itoa(chunks)
 }
 
 // split cuts a pack into chunks; an empty pack is one empty chunk.

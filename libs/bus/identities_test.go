@@ -1,0 +1,267 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+const (
+	mine   = "11111111-1111-5111-8111-111111111111"
+	theirs = "22222222-2222-5222-8222-222222222222"
+)
+
+// user is a connection that notes what the server refuses it.
+type user struct {
+	t       *testing.T
+	conn    *nats.Conn
+	refused chan string
+}
+
+func connect(t *testing.T, e *bustest.Env, name string) *user {
+	t.Helper()
+	u := &user{t: t, refused: make(chan string, 100)}
+	conn, err := nats.Connect(e.URL(name), nats.CustomInboxPrefix(natsauth.Inbox(name)),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { u.refused <- err.Error() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	u.conn = conn
+	return u
+}
+
+// may does something and reports whether the server took it.
+func (u *user) may(do func(*nats.Conn) error) bool {
+	u.t.Helper()
+	for len(u.refused) > 0 {
+		<-u.refused
+	}
+	if err := do(u.conn); err != nil {
+		u.t.Fatal(err)
+	}
+	// The server answers in order: a refusal comes before the answer to the flush.
+	if err := u.conn.FlushTimeout(patience); err != nil {
+		u.t.Fatal(err)
+	}
+	select {
+	case said := <-u.refused:
+		if !strings.Contains(said, "ermissions") && !strings.Contains(said, "ermissions") {
+			u.t.Fatalf("the server says %s", said)
+		}
+		return false
+	case <-time.After(20 * time.Millisecond): // the handler runs beside
+		return len(u.refused) == 0
+	}
+}
+
+func (u *user) mayPublish(subject string) bool {
+	return u.may(func(c *nats.Conn) error { return c.Publish(subject, []byte("x")) })
+}
+
+func (u *user) maySubscribe(subject string) bool {
+	return u.may(func(c *nats.Conn) error {
+		s, err := c.SubscribeSync(subject)
+		if err == nil {
+			u.t.Cleanup(func() { _ = s.Unsubscribe() }) // the connection is closed by then
+		}
+		return err
+	})
+}
+
+// A compromised service or agent stays what it is: on a real server each user may do what the table says and nothing
+// else (DESIGN D10). The attacks of the first list are those that a flat domain allowed.
+func TestEachUserMayDoItsOwnOnly(t *testing.T) {
+	t.Parallel()
+	e := bustest.Start(t)
+	e.AddAgent(t, "default", mine)
+	e.AddAgent(t, "default", theirs)
+	agent := natsauth.AgentName(mine)
+	scope := protocol.ScopeID(mine, "ns")
+	plans := e.Bus.StreamName(protocol.StreamPlans)
+	attacks := map[string]map[string][]string{ // by user: subjects to publish to, and to subscribe to
+		natsauth.Gateway: {
+			"publish": {
+				"chandler.reports.default." + mine + "." + scope, "chandler.plans.default." + mine + "." + scope,
+				"chandler.content.default.aa.0", "chandler.rpc.executor.default." + mine + ".check",
+				"$JS.API.STREAM.DELETE." + plans, "$JS.API.STREAM.PURGE." + plans, "$JS.API.STREAM.CREATE.X",
+				"$JS.API.STREAM.UPDATE." + plans, "$JS.API.DIRECT.GET." + plans,
+				"$JS.API.DIRECT.GET." + plans + ".chandler.plans.default." + mine + "." + scope,
+				"$JS.API.STREAM.MSG.GET." + plans, "$JS.API.CONSUMER.CREATE." + plans, "_INBOX_resolver.a", "_INBOX.a",
+			},
+			"subscribe": {
+				">", "chandler.>", "chandler.plans.>", "chandler.reports.>", "_INBOX.>", "_INBOX_resolver.>", "$JS.>",
+				"chandler.rpc.resolver.>", "_INBOX_" + agent + ".>",
+			},
+		},
+		natsauth.Resolver: {
+			"publish": {
+				"chandler.plans.default." + mine + "." + scope, "chandler.rpc.installer.check", "_INBOX_gateway.a",
+			},
+			"subscribe": {"chandler.rpc.installer.>", "chandler.reports.>", "_INBOX_gateway.>"},
+		},
+		natsauth.CatalogIndexer: {
+			"publish":   {"chandler.content.default.aa.0", "chandler.rpc.resolver.explain", "chandler.reports.a.b.c"},
+			"subscribe": {"chandler.rpc.>", "chandler.plans.>"},
+		},
+		natsauth.Installer: {
+			"publish":   {"$JS.API.STREAM.DELETE." + plans, "chandler.rpc.resolver.explain", "_INBOX_gateway.a"},
+			"subscribe": {"chandler.rpc.resolver.>", "_INBOX_gateway.>", ">"},
+		},
+		agent: {
+			"publish": {
+				"chandler.reports.default." + theirs + "." + scope, "chandler.reports.other." + mine + "." + scope,
+				"chandler.plans.default." + mine + "." + scope, "chandler.evt.default.cluster.x",
+				"chandler.content.default.a.0",
+				"$JS.API.DIRECT.GET." + plans,
+				"$JS.API.DIRECT.GET." + plans + ".chandler.plans.default." + theirs + "." + scope,
+				"$JS.API.DIRECT.GET." + plans + ".chandler.plans.default.*.*", "$JS.API.DIRECT.GET." + plans + ".>",
+				"$JS.API.STREAM.MSG.GET." + plans, "$JS.API.CONSUMER.CREATE." + plans,
+				"$JS.API.CONSUMER.CREATE." + plans + ".c.chandler.plans.>", "$JS.API.STREAM.PURGE." + plans,
+				"chandler.rpc.content.default." + theirs, "chandler.rpc.executor.default." + theirs + ".check",
+				"chandler.rpc.resolver.explain", "_INBOX_installer.a",
+			},
+			"subscribe": {
+				"chandler.plans.default." + theirs + ".*", "chandler.plans.>", "chandler.plans.*." + mine + ".*",
+				"chandler.evt.>", "chandler.reports.default." + mine + ".*", "_INBOX.>", "_INBOX_installer.>",
+				"_INBOX_" + natsauth.AgentName(theirs) + ".>", "chandler.rpc.executor.default." + theirs + ".*",
+			},
+		},
+	}
+	for name, lists := range attacks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := connect(t, e, name)
+			for _, s := range lists["publish"] {
+				if u.mayPublish(s) {
+					t.Errorf("may publish to %s", s)
+				}
+			}
+			for _, s := range lists["subscribe"] {
+				if u.maySubscribe(s) {
+					t.Errorf("may subscribe to %s", s)
+				}
+			}
+			p := natsauth.Of(name)
+			if name == agent {
+				p = natsauth.OfAgent("default", mine)
+			}
+			for _, s := range p.Publish {
+				if s = literal(s); !u.mayPublish(s) {
+					t.Errorf("may not publish to %s", s)
+				}
+			}
+			for _, s := range p.Subscribe {
+				if !u.maySubscribe(s) {
+					t.Errorf("may not subscribe to %s", s)
+				}
+			}
+		})
+	}
+}
+
+// literal is a subject that a pattern matches.
+func literal(pattern string) string {
+	return strings.NewReplacer("*", "nothing", ">", "nothing").Replace(pattern)
+}
+
+// The answer to a question reaches who asked, once; who answers may say nothing else there.
+func TestAnswersReachWhoAsked(t *testing.T) {
+	t.Parallel()
+	e := bustest.Start(t)
+	resolver, gateway := connect(t, e, natsauth.Resolver), connect(t, e, natsauth.Gateway)
+	again := make(chan *nats.Msg, 1)
+	_, err := resolver.conn.Subscribe("chandler.rpc.resolver.why", func(m *nats.Msg) {
+		if err := m.Respond([]byte("because")); err == nil {
+			again <- m
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolver.conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := gateway.conn.Request("chandler.rpc.resolver.why", nil, patience)
+	if err != nil || string(reply.Data) != "because" {
+		t.Fatalf("answered %v, %v", reply, err)
+	}
+	if m := <-again; resolver.mayPublish(m.Reply) {
+		t.Error("a second answer was taken")
+	}
+}
+
+// Every line of the table is for somebody, and an agent gets nothing with a wildcard in the place of its cluster.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	known := append(natsauth.Services(), natsauth.Admin, natsauth.Agent)
+	for _, r := range natsauth.Table() {
+		if len(r.Publish)+len(r.Subscribe) == 0 || r.Meaning == "" {
+			t.Errorf("%s is for nobody, or means nothing", r.Subject)
+		}
+		for _, name := range append(slices.Clone(r.Publish), r.Subscribe...) {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s names %s, which is no user", r.Subject, name)
+			}
+		}
+	}
+	p := natsauth.OfAgent("t", mine)
+	for _, s := range append(p.Publish, p.Subscribe...) {
+		private := strings.Contains(s, mine) || strings.Contains(s, "chandler.content.t.") ||
+			s == "$JS.API.STREAM.INFO.*"
+		if !private {
+			t.Errorf("an agent may %s, which names neither its cluster nor its tenant", s)
+		}
+	}
+}
+
+// Servers and settings that do not go together are one clear sentence, and no waiting.
+func TestConnectionIsRefused(t *testing.T) {
+	t.Parallel()
+	e := bustest.Start(t)
+	stranger, err := natsconn.NewSeed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := e.Server.URL()
+	for name, c := range map[string]struct {
+		access natsconn.Settings
+		want   string
+	}{
+		"nobody":           {natsconn.Settings{URL: url}, "Authorization Violation"},
+		"a wrong password": {natsconn.Settings{URL: url, User: "gateway", Password: "x"}, "Authorization Violation"},
+		"a strange key":    {natsconn.Settings{URL: url, NKeySeed: stranger}, "refused"},
+		"a broken seed":    {natsconn.Settings{URL: url, NKeySeed: "SUA"}, "nats-nkey-seed"},
+		"two ways":         {natsconn.Settings{URL: url, Token: "x", NKeySeed: stranger}, "only one"},
+		"no certificate":   {natsconn.Settings{URL: url, CA: "x"}, "nats-ca"},
+		"half a pair":      {natsconn.Settings{URL: url, ClientKey: "x"}, "nats-client-key"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := tryConnect(ctx, t, c.access)
+		cancel()
+		if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(c.want)) ||
+			errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func tryConnect(ctx context.Context, t *testing.T, access natsconn.Settings) error {
+	t.Helper()
+	b, err := bus.Connect(ctx, access, bus.WithLog(bustest.Log(t)))
+	if err == nil {
+		b.Close()
+	}
+	return err
+}
