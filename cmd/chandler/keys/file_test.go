@@ -61,7 +61,7 @@ func TestRotateInAFile(t *testing.T) {
 			t.Error("a key that was retired is still in the file")
 		}
 	}
-	for _, stays := range []string{"# secrets of this installation\n", k.Token, k.NATSToken} {
+	for _, stays := range []string{"# secrets of this installation\n", k.Token, k.PostgresPassword} {
 		if !strings.Contains(out, stays) {
 			t.Errorf("%q is gone", stays)
 		}
