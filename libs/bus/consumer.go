@@ -98,7 +98,7 @@ func (c *Consumer) Status() Status {
 
 // Check is nil while the consumer makes progress; otherwise the error says what it cannot pass, or what it has been
 // waiting for. Parked streams do not make a service unready: everything else continues. Note tells them.
-func (c *Consumer) Check(context.Context) error {
+func (c *Consumer) Check(ctx context.Context) error {
 	s := c.Status()
 	switch {
 	case s.Stopped != "":
@@ -106,6 +106,11 @@ func (c *Consumer) Check(context.Context) error {
 	case s.Failing != "" && time.Since(s.FailingSince) > unreadyAfter:
 		return errs.New(errs.Unavailable, "consumer %s has been failing since %s: %s", c.Name,
 			s.FailingSince.UTC().Format(time.RFC3339), s.Failing)
+	}
+	// Where the table cannot be read, the check of Postgres says so.
+	if m, err := c.Measure(ctx); err == nil && m.ReplayTo > 0 {
+		return errs.New(errs.Unavailable, "consumer %s reads the log again: it is at %d of %d", c.Name, m.Position,
+			m.ReplayTo)
 	}
 	return nil
 }

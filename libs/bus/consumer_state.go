@@ -64,17 +64,20 @@ func (c *Consumer) report(ctx context.Context, err error) {
 
 // Measured is where a consumer stands by what is stored, whichever replica works.
 type Measured struct {
-	Lag    int64 // positions that the log's head is ahead
-	Parked int64 // streams
+	Position int64
+	Lag      int64 // positions that the log's head is ahead
+	Parked   int64 // streams
+	// ReplayTo is the position up to which the consumer reads the log again; 0 where it does not.
+	ReplayTo int64
 }
 
 // Measure reads where the consumer stands. What this process remembers says nothing where another replica works, or
 // where none does.
 func (c *Consumer) Measure(ctx context.Context) (m Measured, err error) {
-	err = c.Pool.QueryRow(ctx, `select greatest(0, s.position - coalesce((select position from eventlog.checkpoints
-		    where consumer = $1 and tenant = $2), 0)),
-		  (select count(distinct stream) from eventlog.parked where consumer = $1)
-		from eventlog.sequencer s`, c.Name, events.AllTenants).Scan(&m.Lag, &m.Parked)
+	err = c.Pool.QueryRow(ctx, `select coalesce(c.position, 0), greatest(0, s.position - coalesce(c.position, 0)),
+		  (select count(distinct stream) from eventlog.parked where consumer = $1), coalesce(c.replay_to, 0)
+		from eventlog.sequencer s left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`,
+		c.Name, events.AllTenants).Scan(&m.Position, &m.Lag, &m.Parked, &m.ReplayTo)
 	if err != nil {
 		return m, fmt.Errorf("measure consumer %s: %w", c.Name, pg.Err(err))
 	}

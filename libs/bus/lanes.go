@@ -53,6 +53,8 @@ type Lanes struct {
 	// together are answered by one work: a catalog's author publishes twice, several catalogs are read at once. Further
 	// marks do not prolong it, and an interactive one ends it.
 	Settle time.Duration
+	// Follows is the consumer whose tables the work goes by; no work begins while that reads the log again.
+	Follows string
 
 	mu    sync.Mutex
 	mine  map[Scope]*claim // by key: claimed and not yet to be given back

@@ -109,16 +109,23 @@ func (l *Lanes) claimIn(ctx context.Context, lane Lane, n int) ([]Scope, error) 
 	return scopes, err
 }
 
-// free is the condition under which a row may be claimed.
-const free = ` not_before <= now() and (owner is null or until < now()) `
+// free is the condition under which a row may be claimed. Where the lanes follow a consumer, nothing may be claimed
+// while it reads the log again: the tables that the work goes by are behind it.
+func (l *Lanes) free() string {
+	const free = ` not_before <= now() and (owner is null or until < now()) `
+	if l.Follows == "" {
+		return free
+	}
+	return free + `and (select eventlog.at_work('` + strings.ReplaceAll(l.Follows, "'", "''") + `')) `
+}
 
 // turn begins a round: it steps from cluster to cluster in the index, whatever number of scopes each has.
 func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
 	pairs, err := l.pairs(ctx, `with recursive step as (
-		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
+		  (select tenant, cluster from `+l.table+` where lane = $1 and`+l.free()+`order by tenant, cluster limit 1)
 		  union all
 		  select x.tenant, x.cluster from step, lateral (
-		    select tenant, cluster from `+l.table+` d where lane = $1 and (d.tenant, d.cluster) > (step.tenant, step.cluster) and`+free+`
+		    select tenant, cluster from `+l.table+` d where lane = $1 and (d.tenant, d.cluster) > (step.tenant, step.cluster) and`+l.free()+`
 		    order by d.tenant, d.cluster limit 1) x)
 		select tenant, cluster from step`, int16(lane))
 	if err != nil {
@@ -136,10 +143,10 @@ func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
 // again and again.
 func (l *Lanes) newcomers(ctx context.Context, lane Lane, r *ring) error {
 	first, err := l.pairs(ctx, `with recursive step as (
-		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
+		  (select tenant, cluster from `+l.table+` where lane = $1 and`+l.free()+`order by tenant, cluster limit 1)
 		  union all
 		  select x.tenant, x.cluster from step, lateral (
-		    select tenant, cluster from `+l.table+` d where lane = $1 and d.tenant > step.tenant and`+free+`
+		    select tenant, cluster from `+l.table+` d where lane = $1 and d.tenant > step.tenant and`+l.free()+`
 		    order by d.tenant, d.cluster limit 1) x)
 		select tenant, cluster from step`, int16(lane))
 	if err != nil {
@@ -181,7 +188,7 @@ func (l *Lanes) claimPairs(ctx context.Context, lane Lane, pairs []pair) ([]Scop
 	rows, err := l.pool.Query(ctx, `with pick as materialized (
 		  select u.turn, d.* from unnest($2::text[], $3::text[]) with ordinality as u(t, c, turn), lateral (
 		    select tenant, cluster, namespace from `+l.table+`
-		    where lane = $1 and tenant = u.t and cluster = u.c and`+free+`
+		    where lane = $1 and tenant = u.t and cluster = u.c and`+l.free()+`
 		    order by marked limit 1 for update skip locked) d)
 		update `+l.table+` d set owner = $4, until = now() + $5::interval
 		from pick where d.tenant = pick.tenant and d.cluster = pick.cluster and d.namespace = pick.namespace and (d.owner is null or d.until < now())

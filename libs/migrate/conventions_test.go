@@ -25,6 +25,8 @@ var withoutTenant = map[string]string{
 	"eventlog.partitions":   "which positions stand where",
 	"eventlog.sequencer":    "the one row that gives positions to all",
 	"eventlog.installation": "who the installation is, the same for all",
+	"eventlog.coming_types": "the registry, the same for all",
+	"eventlog.readers":      "which processes read the log",
 	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",
 }
 

@@ -2,3 +2,14 @@ package migrate
 
 // UpFolder migrates one schema from any folder.
 var UpFolder = upFolder
+
+// OldestServed and ReachesBack are how far migrations reach back.
+var (
+	OldestServed = oldestServed
+	ReachesBack  = reachesBack
+)
+
+// Serves says whether a schema at a version, which serves binaries made for from, serves one made for need.
+func Serves(version, from, need int64) error {
+	return info{version: version, oldest: OldestBinary, from: from}.serves("gateway", need, "")
+}

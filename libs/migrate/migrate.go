@@ -98,17 +98,17 @@ func finish(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // syncTypes makes the registry of the database that of the code. A type that the code does not know
-// stays: a newer release may have brought it.
+// stays: a newer release may have brought it. A new type may be written once every live reader knows it.
 func syncTypes(ctx context.Context, tx pgx.Tx) error {
 	for _, d := range events.All() {
-		_, err := tx.Exec(ctx, `insert into eventlog.event_types as t (type, kind, writer, closes)
-			values ($1, $2, $3, $4)
-			on conflict (type) do update set kind = excluded.kind, writer = excluded.writer, closes = excluded.closes
-			where (t.kind, t.writer, t.closes) is distinct from (excluded.kind, excluded.writer, excluded.closes)`,
-			d.Type, d.Kind, d.Writer, closes(d.Type))
+		_, err := tx.Exec(ctx, `select eventlog.announce_type($1, $2, $3, $4)`, d.Type, d.Kind, d.Writer,
+			closes(d.Type))
 		if err != nil {
 			return fmt.Errorf("register event type %s: %w", d.Type, err)
 		}
+	}
+	if _, err := tx.Exec(ctx, `select eventlog.release_types()`); err != nil {
+		return fmt.Errorf("let new event types be written: %w", err)
 	}
 	return nil
 }
@@ -120,12 +120,17 @@ func writeInfo(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into eventlog.schema_info as i values ($1, $2, $3, clock_timestamp())
+		from, err := compatibleFrom(schema)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into eventlog.schema_info as i
+			  (schema, version, oldest_binary, compatible_from, migrated) values ($1, $2, $3, $4, clock_timestamp())
 			on conflict (schema) do update set version = excluded.version, oldest_binary = excluded.oldest_binary,
-			migrated = excluded.migrated
-			where i.version < excluded.version or (i.version = excluded.version
-			and i.oldest_binary <> excluded.oldest_binary)`,
-			schema, latest, OldestBinary)
+			compatible_from = excluded.compatible_from, migrated = excluded.migrated
+			where i.version < excluded.version or (i.version = excluded.version and (i.oldest_binary, i.compatible_from)
+			  is distinct from (excluded.oldest_binary, excluded.compatible_from))`,
+			schema, latest, OldestBinary, from)
 		if err != nil {
 			return err
 		}
@@ -134,10 +139,13 @@ func writeInfo(ctx context.Context, tx pgx.Tx) error {
 }
 
 // Check refuses a database whose schema does not fit this program: one that was never migrated, one
-// that is older than this program needs, one that has left binaryVersion ("1.2.3"; what is no release is a
+// that is older than this program needs, one that a later release has changed in a way that older programs do not
+// survive, one that has left binaryVersion ("1.2.3"; what is no release is a
 // build from source and counts as the newest) behind. The text says what to do.
 func Check(ctx context.Context, pool *pg.Pool, binaryVersion string) error {
-	rows, err := pool.Query(ctx, `select schema, version, oldest_binary from eventlog.schema_info`)
+	// The column compatible_from may be missing in a database that is too old.
+	rows, err := pool.Query(ctx, `select schema, version, oldest_binary,
+		coalesce((to_jsonb(i) ->> 'compatible_from')::bigint, version) from eventlog.schema_info i`)
 	if err != nil {
 		return checkError(pg.Err(err))
 	}
@@ -145,7 +153,7 @@ func Check(ctx context.Context, pool *pg.Pool, binaryVersion string) error {
 	for rows.Next() {
 		var s string
 		var i info
-		if err := rows.Scan(&s, &i.version, &i.oldest); err != nil {
+		if err := rows.Scan(&s, &i.version, &i.oldest, &i.from); err != nil {
 			return checkError(err)
 		}
 		have[s] = i
@@ -164,6 +172,7 @@ func Check(ctx context.Context, pool *pg.Pool, binaryVersion string) error {
 type info struct {
 	version int64
 	oldest  string
+	from    int64 // binaries made for this version of the schema, or a later one, work with it
 }
 
 // fits compares one schema with what this program carries.
@@ -172,10 +181,20 @@ func fits(schema string, i info, binary string) error {
 	if err != nil {
 		return err
 	}
+	return i.serves(schema, need, binary)
+}
+
+// serves says whether a schema serves a binary of a release that was made for version need of it.
+func (i info) serves(schema string, need int64, binary string) error {
 	if i.version < need {
 		return errs.New(errs.Unavailable,
 			"the schema %q of the database is at version %d, this program needs version %d: run the migration "+
 				"command of this release first", schema, i.version, need)
+	}
+	if need < i.from {
+		return errs.New(errs.Unavailable,
+			"the schema %q of the database is at version %d, which serves programs made for version %d and later; this "+
+				"program (%s) was made for version %d: upgrade it", schema, i.version, i.from, binary, need)
 	}
 	older, err := olderThan(binary, i.oldest)
 	if err != nil {

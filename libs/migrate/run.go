@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"strconv"
+	"time"
 
 	gomigrate "github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -16,6 +18,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -52,9 +55,42 @@ func upFolder(ctx context.Context, adminURL, schema string, folder fs.FS, log *s
 	}
 	cfg.RuntimeParams["role"] = Owner // what is made belongs to it
 	cfg.RuntimeParams["search_path"] = schema
+	cfg.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWait.Milliseconds(), 10)
+	for attempt := 1; ; attempt++ {
+		err := runOn(ctx, cfg, schema, folder, log)
+		if attempt == lockTries || !waitedForLock(err) {
+			return err
+		}
+		log.WarnContext(ctx, "a migration waits for a table that is in use; trying again", "schema", schema,
+			"error", err)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockPause):
+		}
+	}
+}
+
+func runOn(ctx context.Context, cfg *pgx.ConnConfig, schema string, folder fs.FS, log *slog.Logger) error {
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }() // nothing is under way any more
 	return runner{schema, folder, db, log}.run(ctx)
+}
+
+// How a migration waits for a table that is in use. Whoever comes behind a statement that waits for an exclusive lock
+// waits as well: so it waits briefly, gives way, and is tried again. A file is one transaction, so that nothing is half
+// done.
+const (
+	lockWait  = 3 * time.Second
+	lockPause = 2 * time.Second
+	// lockTries make five minutes: a dump or a report may hold a table for that long.
+	lockTries = 60
+)
+
+// waitedForLock reports whether a migration failed since it did not get a lock in time.
+func waitedForLock(err error) bool {
+	var p *pgconn.PgError
+	return errors.As(err, &p) && p.Code == "55P03"
 }
 
 // run carries out what is missing. A run that failed before is repaired first.

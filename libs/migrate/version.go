@@ -94,3 +94,60 @@ func checkError(err error) error {
 	}
 	return fmt.Errorf("read the version of the schema: %w", err)
 }
+
+// statement is the line by which a migration says until which version of its schema it reaches back: binaries made for
+// that version, and later ones, work with the schema behind it.
+var statement = regexp.MustCompile(`(?m)^-- compatible: (\d+)$`)
+
+// compatibleFrom is the oldest version of a schema whose binaries work with the latest one that this program carries.
+func compatibleFrom(schema string) (int64, error) {
+	names, err := fs.Glob(migrations.FS, schema+"/*.up.sql")
+	if err != nil {
+		return 0, fmt.Errorf("list migrations of %s: %w", schema, err)
+	}
+	back := map[int64]int64{}
+	for _, n := range names {
+		body, err := fs.ReadFile(migrations.FS, n)
+		if err != nil {
+			return 0, fmt.Errorf("read migration %s: %w", n, err)
+		}
+		number, _, _ := strings.Cut(strings.TrimPrefix(n, schema+"/"), "_")
+		v, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("migration %s: %w", n, err)
+		}
+		if back[v], err = reachesBack(v, body); err != nil {
+			return 0, fmt.Errorf("migration %s: %w", n, err)
+		}
+	}
+	latest, err := Latest(schema)
+	if err != nil {
+		return 0, err
+	}
+	return oldestServed(latest, back), nil
+}
+
+// reachesBack reads the statement of migration v. One that says nothing reaches back to itself: what is not known to
+// be harmless is taken for harmful, and an older program is refused rather than let write what is wrong.
+func reachesBack(v int64, body []byte) (int64, error) {
+	m := statement.FindSubmatch(body)
+	if m == nil {
+		return v, nil
+	}
+	from, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil || from > v {
+		return 0, errs.New(errs.Internal, `"-- compatible: %s": want a version of the schema from 0 to %d`, m[1], v)
+	}
+	return from, nil
+}
+
+// oldestServed is the smallest version that all later migrations reach back to.
+func oldestServed(latest int64, back map[int64]int64) int64 {
+	reach := int64(0) // how far those behind v reach back, at least
+	for v := latest; ; v-- {
+		reach = max(reach, back[v])
+		if v == 0 || reach >= v {
+			return v
+		}
+	}
+}

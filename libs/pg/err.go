@@ -28,6 +28,8 @@ const (
 	CodeDeposed = "CH005"
 	// CodeUnknownType: an event type that is not in the registry.
 	CodeUnknownType = "CH006"
+	// CodeComingType: an event type that a live reader does not know yet; the same append succeeds later.
+	CodeComingType = "CH007"
 )
 
 // codeCancelled is query_canceled: by statement_timeout, or by a person.
@@ -91,7 +93,7 @@ func kindOfCode(code string) errs.Kind {
 		return errs.Forbidden
 	case CodeUnknownType, "23514", "23502": // check violation, null where none may be
 		return errs.Invalid
-	case "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
+	case CodeComingType, "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
 		return errs.Unavailable
 	case codeCancelled: // its statement takes too long, or a person ended it: the database is there
 		return errs.Internal

@@ -28,7 +28,8 @@ type Platform struct {
 	Log       *eventlog.Log
 	Bus       *bus.Bus // nil in tests without NATS
 
-	ops net.Listener
+	ops    net.Listener
+	reader *eventlog.Reader // nil where a test filled in less
 }
 
 // Option changes what Open opens.
@@ -69,6 +70,10 @@ func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.
 		return nil, err
 	}
 	p.Log = eventlog.New(p.Pool)
+	p.reader = &eventlog.Reader{Pool: p.Pool, Service: name, Version: service.Version(), Log: tel.Log}
+	if err := p.reader.Begin(ctx); err != nil {
+		return nil, err
+	}
 	installation, err := p.Log.Installation(ctx)
 	if err != nil {
 		return nil, err
@@ -93,6 +98,9 @@ func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
 	g.Add("ops", func(ctx context.Context) error {
 		return httpserver.Serve(ctx, p.ops, httpserver.Ops(p.Telemetry.Metrics, checks...), 0)
 	})
+	if p.reader != nil { // first, so that it ends last: who reads the log is known until then
+		g.Add("reader", p.reader.Run)
+	}
 	g.Add("log", p.Log.Listen)
 	g.Add("sequencer", p.sequencer().Run)
 	return g

@@ -90,6 +90,7 @@ func assemble(cfg Config, p *platform.Platform) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.lanes.Follows, a.images.Follows = store.IntentsConsumer, store.IntentsConsumer
 	a.scheduler = &scheduler{
 		pool: p.Pool, store: tables, lanes: a.lanes, images: a.images, every: min(cfg.Poll, scheduleTick), log: log,
 	}
@@ -129,14 +130,14 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) checks(intents, clusters *bus.Consumer) []httpserver.Check {
 	return []httpserver.Check{
 		a.PostgresCheck(),
-		{Name: "intents", Check: intents.Check},
-		{Name: "clusters", Check: clusters.Check},
+		{Name: "intents", Check: intents.Check, Note: intents.Note},
+		{Name: "clusters", Check: clusters.Check, Note: clusters.Note},
 	}
 }
 
 // intents folds catalog intents and marks what is to be polled.
 func (a *App) intents() *bus.Consumer {
-	return a.consumer("catalog-indexer.intents", store.Intents(a.poll))
+	return a.consumer(store.IntentsConsumer, store.Intents(a.poll))
 }
 
 // clusters follows which Kubernetes versions are in use. It is a consumer of its own, so that one that is new

@@ -129,7 +129,7 @@ func (a *App) Run(ctx context.Context) error {
 		a.PostgresCheck(),
 		httpserver.Check{Name: "nats", Check: a.Bus.Check},
 		httpserver.Check{Name: "streams", Check: a.Bus.CheckStreams, Note: a.Bus.NoteStreams},
-		httpserver.Check{Name: "consumer", Check: a.hub.Consumer().Check},
+		httpserver.Check{Name: "consumer", Check: a.hub.Consumer().Check, Note: a.hub.Consumer().Note},
 	)
 	g.Add("recorder", a.recorder.Run)
 	g.Add("streams", a.hub.Guard)

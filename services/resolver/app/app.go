@@ -29,7 +29,7 @@ const defaultWorkers = 4
 const settle = 300 * time.Millisecond
 
 // consumerName is the key of the checkpoint.
-const consumerName = "resolver.scopes"
+const consumerName = store.Consumer
 
 // Config is the resolver's configuration.
 type Config struct {
@@ -75,7 +75,7 @@ func (a *App) wire() error {
 		return err
 	}
 	a.lanes = bus.NewLanes(a.Pool, store.DirtyTable, a.Telemetry.Log)
-	a.lanes.Settle = settle
+	a.lanes.Settle, a.lanes.Follows = settle, consumerName
 	views := catalogview.New(a.Pool)
 	tables := store.New(a.Pool, a.Log, a.lanes, views, time.Now)
 	read := func(ctx context.Context) ([]telemetry.Sample, error) {

@@ -99,6 +99,11 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(`+collectLock+`)`); err != nil {
 				return err
 			}
+			// A catalog that is not read again yet looks as if it had been removed.
+			var atWork bool
+			if err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, IntentsConsumer).Scan(&atWork); err != nil || !atWork {
+				return err
+			}
 			args := pgx.NamedArgs{"retention": retention, "grace": Grace, "unused": decodedFor, "limit": collectRows}
 			return tx.QueryRow(ctx, step.sql, args).Scan(&rows, &bytes)
 		})

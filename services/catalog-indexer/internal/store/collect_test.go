@@ -421,3 +421,22 @@ func TestRevisionIsWhole(t *testing.T) {
 		t.Error("a revision was published without one of its bundles")
 	}
 }
+
+// While intents are read again, catalogs that were not read yet look as if they had been removed: nothing is collected
+// behind the head.
+func TestNothingIsCollectedBehindTheHead(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created)
+		values ($1, 'a stream', 1, 'r', '', 0, 0, '2000-01-01')`, tenant)
+	w.exec(`update eventlog.checkpoints set position = 5`)
+	w.exec(`update eventlog.checkpoints set position = 0`)
+	if c, err := w.Collector.Collect(t.Context(), MinRetention); err != nil || c.Total() != 0 || w.count(
+		`select count(*) from catalog.revisions`) != 1 {
+		t.Errorf("collected %+v, %v", c, err)
+	}
+	w.exec(`update eventlog.checkpoints set position = 5`)
+	if c, err := w.Collector.Collect(t.Context(), MinRetention); err != nil || c.Rows["revisions"] != 1 {
+		t.Errorf("at the head: %+v, %v", c, err)
+	}
+}

@@ -35,7 +35,10 @@ func setup(t testing.TB) *bench {
 	t.Helper()
 	db := pgtest.DB(t)
 	pool := db.Pool(t, "catalog-indexer")
-	return &bench{New(pool, eventlog.New(pool)), t, db, pool}
+	b := &bench{New(pool, eventlog.New(pool)), t, db, pool}
+	// No consumer runs here: its tables are what the tests put there.
+	b.exec(`insert into eventlog.checkpoints (consumer, epoch, position) values ($1, 1, 0)`, IntentsConsumer)
+	return b
 }
 
 func (w *bench) must(err error) {

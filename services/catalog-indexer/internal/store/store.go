@@ -12,6 +12,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
+// IntentsConsumer is the key of the checkpoint of the tables of catalogs.
+const IntentsConsumer = "catalog-indexer.intents"
+
 // Tables of lanes. The column "cluster" holds the stream; in DirtyTable "namespace" holds the variant.
 const (
 	DirtyTable = "catalog.dirty"   // catalogs to be polled

@@ -63,6 +63,7 @@ func New(c Config) *Hub {
 		c.Changed = func() {}
 	}
 	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
+	lanes.Follows = Consumer // half-built tables would tell executors that nothing is wanted
 	h := &Hub{
 		c: c, lanes: lanes, handlers: folder{lanes}.handlers(), content: newContents(c.Pool, c.Bus),
 		withheldWhy: map[string]string{}, keyID: keys.SignerID(c.Key),

@@ -97,8 +97,10 @@ func (c *Collector) sweep(ctx context.Context, now time.Time, st step) (alone bo
 	return alone, nil
 }
 
-// collectLock lets one replica sweep at a time, until its transaction ends.
-const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect'))`
+// collectLock lets one replica sweep at a time, until its transaction ends. Nobody sweeps while the log is read again:
+// what half-built tables do not refer to may be what a decision rested on (DESIGN D5).
+const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect'))
+	and eventlog.hold_work('` + Consumer + `')`
 
 // sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that nothing
 // follows from it.

@@ -110,6 +110,17 @@ func (d *Decisions) writer(l Loaded, c Cause) writer {
 // were until the transaction ends: it goes before all else.
 func (w writer) guard() {
 	l := w.l
+	w.b.Queue(`select eventlog.hold_work($1)`, Consumer).QueryRow(func(row pgx.Row) error {
+		var atWork bool
+		if err := row.Scan(&atWork); err != nil {
+			return err
+		}
+		if !atWork {
+			return errs.New(errs.Conflict, "the log is being read again: what %s/%s was decided by is behind it",
+				l.Scope.Cluster, l.Scope.Namespace)
+		}
+		return nil
+	})
 	w.b.Queue(`insert into resolver.scopes as s (tenant, cluster, namespace, decisions) values ($1, $2, $3, 1)
 		on conflict (tenant, cluster, namespace) do update set decisions = s.decisions + 1 where s.decisions = $4`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, l.Decisions).Exec(func(tag pgconn.CommandTag) error {

@@ -39,7 +39,8 @@ func (n *NightlySamples) Choose(ctx context.Context, night time.Time, size int) 
 	return n.pool.Tx(ctx, func(tx pgx.Tx) error {
 		err := exec(ctx, tx, `insert into resolver.samples (tenant, night, cluster, namespace)
 			select s.tenant, $1::date, s.cluster, s.namespace from resolver.scopes s
-			where not exists (select from resolver.samples where night = $1::date)
+			where (select eventlog.at_work('`+Consumer+`'))
+			  and not exists (select from resolver.samples where night = $1::date)
 			  and not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster
 			  and c.removed)
 			order by sha256(convert_to(to_char($1::date, 'YYYY-MM-DD') || '/' || s.tenant || '/' || s.cluster || '/' ||
@@ -57,7 +58,7 @@ func (n *NightlySamples) Take(ctx context.Context, night, now time.Time) (m Samp
 	m.Night = night
 	err = n.pool.QueryRow(ctx, `update resolver.samples m set begun = $2 from (
 		  select tenant, cluster, namespace from resolver.samples
-		  where night = $1::date and looked is null and (begun is null or begun < $3)
+		  where (select eventlog.at_work('`+Consumer+`')) and night = $1::date and looked is null and (begun is null or begun < $3)
 		  order by tenant, cluster, namespace limit 1 for update skip locked) next
 		where m.night = $1::date and m.tenant = next.tenant and m.cluster = next.cluster
 		and m.namespace = next.namespace

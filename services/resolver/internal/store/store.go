@@ -19,6 +19,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
+// Consumer is the key of the checkpoint of these tables.
+const Consumer = "resolver.scopes"
+
 // DirtyTable holds the scopes to be resolved.
 const DirtyTable = "resolver.dirty"
 
