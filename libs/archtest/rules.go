@@ -345,6 +345,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "phases and health; kstatus is the field's word for the state of an object",
 		},
 		{
+			Packages: []string{"services/installer/placement"}, May: []string{pureStd}, Pure: true,
+			Why: "which replica runs the executor of which cluster, from names and weights alone",
+		},
+		{
 			Packages: []string{"services/installer/permissions"},
 			May:      with(with(vocabulary, kubernetesTypes...), "k8s.io/component-helpers/auth/rbac/validation"),
 			Pure:     true, Why: "rules of RBAC as the API server covers them",

@@ -79,6 +79,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		Log: a.Telemetry.Log,
 	}
 	a.host = executorhost.New(executorhost.Config{
+		Name: holder, Capacity: a.cfg.Capacity,
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
 			return a.execute(ctx, t, signing.Accepted, configs, holder)

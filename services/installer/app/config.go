@@ -11,12 +11,18 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
+// defaultCapacity is what a replica with 1 GB is sized for: some 90 clusters with 10 operators each
+// (docs/benchmarks.md).
+const defaultCapacity = 1000
+
 // Config is the installer's configuration.
 type Config struct {
 	service.Config
 	Identity string // age identities that open kubeconfigs, the active one first
 	GrantKey string // Ed25519 keys that sign grants, the active one first: see keys.ParseSigning
 	Streams  string // bus.StreamSettings in JSON
+	// Capacity is the weight of clusters whose executors this replica runs.
+	Capacity int
 	Holder   string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
@@ -28,6 +34,8 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Secret(&c.GrantKey, "grant-key", "Ed25519 keys that sign grants, with commas: seeds of 32 bytes in base64, the active one first; "+
 		"others are still accepted, of which public:<base64> is enough")
 	s.String(&c.Streams, "nats-streams", "", "replicas, placement and bounds of the streams, as JSON")
+	s.Int(&c.Capacity, "executor-capacity", defaultCapacity,
+		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
 }

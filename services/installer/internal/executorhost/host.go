@@ -3,6 +3,7 @@ package executorhost
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/placement"
 )
 
 const (
@@ -53,8 +55,12 @@ type Config struct {
 	Register func(ctx context.Context, h protocol.Hold) (epoch int64, err error)
 	// Session signs these reports.
 	Session *protocol.Session
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Name is this replica's, unique among all that live; as in the leases of clusters.
+	Name string
+	// Capacity is the weight of clusters that this replica takes, 0 any. A cluster weighs 1 and 1 for each operator.
+	Capacity int
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Host keeps executors running.
@@ -66,6 +72,8 @@ type Host struct {
 	mu       sync.Mutex
 	running  map[string]*hosted // by cluster id
 	unusable map[string]unusable
+	load     int // weight of the clusters that are this replica's
+	unplaced int // clusters of the fleet without room
 }
 
 // hosted is one executor.
@@ -105,15 +113,17 @@ func (h *Host) Wake() {
 func (h *Host) Run(ctx context.Context) error {
 	defer h.releasing.Wait()
 	defer h.stopAll()
+	defer h.leave(ctx) // first: others take over as soon as the leases are given back
 	t := time.NewTicker(reconcileEvery)
 	defer t.Stop()
+	away := false
 	for {
-		// While the database is away, executors go on.
-		if wanted, err := h.registered(ctx); err == nil {
-			h.reconcile(ctx, wanted)
-		} else if ctx.Err() == nil {
+		// While the database is away, executors go on. When it is back, the others get a round to say that they live.
+		err := h.round(ctx, !away)
+		if err != nil && ctx.Err() == nil {
 			h.c.Log.DebugContext(ctx, "cannot read the clusters; executors go on", "error", err)
 		}
+		away = err != nil
 		select {
 		case <-ctx.Done():
 			return nil
@@ -123,6 +133,19 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
+// round says that this replica lives, and with act runs what is its own.
+func (h *Host) round(ctx context.Context, act bool) error {
+	live, err := h.beat(ctx)
+	if err != nil || !act {
+		return err
+	}
+	wanted, err := h.registered(ctx)
+	if err == nil {
+		h.reconcile(ctx, wanted, live)
+	}
+	return err
+}
+
 // stored is a registered cluster with its kubeconfig as it is stored. ciphertext is nil where what is
 // stored belongs to another registration, or to a replacement, that the hub has not seen yet.
 type stored struct {
@@ -130,27 +153,43 @@ type stored struct {
 	commitment       string
 	ciphertext       []byte
 	waived           []kubeconfig.Waiver // what an administrator allows this kubeconfig
+	weight           int                 // 1, and 1 for each operator
 }
 
 func (h *Host) registered(ctx context.Context) ([]stored, error) {
 	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case
-		when k.commitment = c.credential then k.ciphertext end, k.commitment, c.waived
+		when k.commitment = c.credential then k.ciphertext end, k.commitment, c.waived,
+		1 + (select count(*) from installer.csvs v where v.tenant = c.tenant and v.cluster = c.name)
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (s stored, err error) {
-		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.commitment, &s.waived)
+		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.commitment, &s.waived, &s.weight)
 	})
 	return list, pg.Err(err)
 }
 
-// reconcile stops what should not run as it does, and starts what should.
-func (h *Host) reconcile(ctx context.Context, wanted []stored) {
+// reconcile stops what should not run as it does, and starts what should. A cluster that another replica is placed for
+// is given up; that one waits for its Lease.
+func (h *Host) reconcile(ctx context.Context, wanted []stored, live []placement.Replica) {
+	mine, without := h.place(live, wanted)
 	keep := map[string]bool{}
+	var moved sync.WaitGroup
 	for _, s := range wanted {
 		keep[s.id] = true
+		if !mine[s.id] {
+			moved.Go(func() {
+				if h.stop(s.id) != nil {
+					h.c.Log.InfoContext(ctx, "the executor of a cluster moves to another replica", "cluster", s.name)
+				}
+			})
+			if without[s.id] {
+				h.reportNoRoom(ctx, s, len(live))
+			}
+			continue
+		}
 		if s.ciphertext == nil {
 			continue
 		}
@@ -166,6 +205,7 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored) {
 		}
 		h.start(ctx, s)
 	}
+	moved.Wait()
 	h.mu.Lock()
 	var gone []string
 	for id := range h.running {
@@ -261,23 +301,39 @@ func (h *Host) execute(ctx context.Context, t Target) (err error) {
 	return h.c.Execute(ctx, t)
 }
 
+// noRoom stands for the kubeconfig of a cluster that no replica has room for.
+const noRoom = "no room"
+
+// reportNoRoom reports that no replica can take a cluster.
+func (h *Host) reportNoRoom(ctx context.Context, s stored, replicas int) {
+	h.reportState(ctx, s, noRoom, "NoRoom", "NoCapacity", fmt.Sprintf("no replica of the installer has room for an "+
+		"executor of weight %d: %d replicas are up; add one, or raise CHANDLER_EXECUTOR_CAPACITY", s.weight, replicas))
+}
+
 // reportUnusable reports a kubeconfig that cannot be used, as an executor would report what it meets.
 func (h *Host) reportUnusable(ctx context.Context, s stored, err error) {
+	h.reportState(ctx, s, s.commitment, "Unauthorized", "CredentialUnusable", err.Error())
+}
+
+// reportState reports why no executor runs for a cluster, again every so often; at once where that is another
+// kubeconfig or another reason.
+func (h *Host) reportState(ctx context.Context, s stored, key, state, reason, message string) {
 	h.mu.Lock()
 	last, again := h.unusable[s.id]
-	again = again && last.key == s.commitment
+	again = again && last.key == key
 	if again && h.c.Now().Sub(last.reported) < reportEvery {
 		h.mu.Unlock()
 		return
 	}
-	h.unusable[s.id] = unusable{key: s.commitment, reported: h.c.Now()}
+	h.unusable[s.id] = unusable{key: key, reported: h.c.Now()}
 	h.mu.Unlock()
 	if !again {
-		h.c.Log.ErrorContext(ctx, "a kubeconfig cannot be used", "cluster", s.name, "error", err)
+		h.c.Log.ErrorContext(ctx, "no executor runs for a cluster", "cluster", s.name, "reason", reason, "message",
+			message)
 	}
 	if err := h.report(ctx, protocol.ClusterReport{
-		Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, State: "Unauthorized", Reason: "CredentialUnusable",
-		Message: err.Error(), Reported: h.c.Now().UTC(), Session: h.c.Session.ID(), Sequence: h.c.Session.Next(),
+		Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, State: state, Reason: reason,
+		Message: message, Reported: h.c.Now().UTC(), Session: h.c.Session.ID(), Sequence: h.c.Session.Next(),
 	}); err != nil {
 		h.c.Log.DebugContext(ctx, "cannot report; it will be repeated", "cluster", s.name, "error", err)
 	}

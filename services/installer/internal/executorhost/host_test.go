@@ -60,6 +60,7 @@ func setup(t *testing.T) *env {
 	}
 	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: set, Log: bustest.Log(t),
+		Name:     "only",
 		Session:  protocol.NewSession(uuid.NewString(), key),
 		Register: holds.Registry{Pool: e.own, Log: bustest.Log(t)}.Register,
 		Execute: func(ctx context.Context, tg executorhost.Target) error {
