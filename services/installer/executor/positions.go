@@ -19,8 +19,8 @@ type positions struct {
 
 // seenClient keeps positions in the cluster.
 type seenClient interface {
-	SetSeen(ctx context.Context, namespace string, p kube.Seen) error
-	ForgetSeen(ctx context.Context, namespace string) error
+	Set(ctx context.Context, namespace string, p kube.Seen) error
+	Forget(ctx context.Context, namespace string) error
 }
 
 func (p *positions) of(namespace string) kube.Seen {
@@ -49,7 +49,7 @@ func (p *positions) note(ctx context.Context, plans protocol.ScopePlans) error {
 		return nil
 	}
 	next := kube.Seen{Position: plans.Position, Proof: plans.Proof}
-	if err := p.client.SetSeen(ctx, ns, next); err != nil {
+	if err := p.client.Set(ctx, ns, next); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -66,7 +66,7 @@ func (p *positions) forget(ctx context.Context, namespace string) error {
 	if !there {
 		return nil
 	}
-	if err := p.client.ForgetSeen(ctx, namespace); err != nil {
+	if err := p.client.Forget(ctx, namespace); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -82,7 +82,8 @@ func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Le
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 		edited: make(chan struct{}, 1), tokens: make(chan struct{}, 1),
 		renders: renderlimit.New(maxRenders), idle: idle.New(restAfter, e.contents.Forget),
-		positions: &positions{stored: seen, client: client}, waiting: newWaiting(), failing: map[string]time.Time{},
+		positions: &positions{stored: seen, client: kube.Positions{Epoch: client}}, waiting: newWaiting(),
+		failing: map[string]time.Time{},
 	}
 	s.caches = caches{
 		facts: facts.New(client, e.cfg.Now), configCache: clusterconfig.New(client), certificates: certs.NewStore(),

@@ -109,9 +109,12 @@ func readSeen(cm *corev1.ConfigMap, into map[string]Seen) error {
 	return nil
 }
 
-// SetSeen notes a position before anything is done because of it.
-func (e *Epoch) SetSeen(ctx context.Context, namespace string, p Seen) error {
-	err := e.patchSeen(ctx, namespace, p.String())
+// Positions writes what Seen reads, in an epoch.
+type Positions struct{ *Epoch }
+
+// Set notes a position before anything is done because of it.
+func (e Positions) Set(ctx context.Context, namespace string, p Seen) error {
+	err := e.patch(ctx, namespace, p.String())
 	if apierrors.IsNotFound(err) {
 		cm := &unstructured.Unstructured{}
 		cm.SetGroupVersionKind(gvkConfigMap)
@@ -119,7 +122,7 @@ func (e *Epoch) SetSeen(ctx context.Context, namespace string, p Seen) error {
 		cm.SetLabels(ownLabels())
 		_, err = e.objects(gvkConfigMap, SystemNamespace).Create(ctx, cm, metav1.CreateOptions{FieldManager: userAgent})
 		if err = existing(err); err == nil {
-			err = e.patchSeen(ctx, namespace, p.String())
+			err = e.patch(ctx, namespace, p.String())
 		}
 	}
 	if err != nil {
@@ -128,16 +131,16 @@ func (e *Epoch) SetSeen(ctx context.Context, namespace string, p Seen) error {
 	return nil
 }
 
-// ForgetSeen drops the entry of a namespace in which nothing is left to be acted on.
-func (e *Epoch) ForgetSeen(ctx context.Context, namespace string) error {
-	err := e.patchSeen(ctx, namespace, nil)
+// Forget drops the entry of a namespace in which nothing is left to be acted on.
+func (e Positions) Forget(ctx context.Context, namespace string) error {
+	err := e.patch(ctx, namespace, nil)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("forget the position of %s: %w", namespace, err)
 	}
 	return nil
 }
 
-func (e *Epoch) patchSeen(ctx context.Context, namespace string, value any) error {
+func (e Positions) patch(ctx context.Context, namespace string, value any) error {
 	patch, err := json.Marshal(map[string]any{"data": map[string]any{namespace: value}})
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode position")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/steplog"
 )
@@ -79,7 +80,11 @@ func (s *Stage) SendBegun(ctx context.Context, sc *scope.Scope) {
 
 // empty is a report that says nothing yet.
 func (s *Stage) empty(sc *scope.Scope) protocol.ScopeReport {
-	seen := sc.Env.Seen(sc.Namespace)
+	// What was looked at says as much as what was acted on; of a record that has gone back only the latter counts.
+	seen, wanted := sc.Env.Seen(sc.Namespace), sc.Snapshot.Wanted
+	if !sc.Snapshot.RecordBehind && seen.Less(wanted.Position) {
+		seen = kube.Seen{Position: wanted.Position, Proof: wanted.Proof}
+	}
 	return protocol.ScopeReport{
 		Scope: sc.Snapshot.Wanted.Scope,
 		Epoch: sc.Env.Client.Number,
