@@ -47,7 +47,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* The image of a program. Takes a dict of root and program. */}}
 {{- define "chandler.image" -}}
+{{- $digest := get .root.Values.image.digests .program }}
+{{- if $digest }}
+{{- printf "%s/%s@%s" .root.Values.image.repository .program $digest }}
+{{- else }}
 {{- printf "%s/%s:%s" .root.Values.image.repository .program (default .root.Chart.AppVersion .root.Values.image.tag) }}
+{{- end }}
 {{- end }}
 
 {{- define "chandler.serviceAccountName" -}}
