@@ -10,32 +10,17 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
-const (
-	// DefaultRetention is how long a revision can be browsed after another took its place: a year that an
-	// audit looks back on, and a month to do it in. A revision costs what no other one has, some
-	// kilobytes for each package that changed.
-	DefaultRetention = 400 * 24 * time.Hour
-	// collectEvery is how often the collector runs; garbage is no hurry.
-	collectEvery = time.Hour
-)
-
-// checkRetention refuses a retention that plans could not be made under.
-func checkRetention(d time.Duration) error {
-	if d < 0 || d > 0 && d < store.MinRetention {
-		return errs.New(errs.Invalid, "the catalog retention is %s; give at least %s, or 0 to keep everything", d,
-			store.MinRetention).
-			At("catalog-retention", "")
-	}
-	return nil
-}
+// collectEvery is how often the collector runs; garbage is no hurry.
+const collectEvery = time.Hour
 
 // collector removes content that nobody refers to.
 type collector struct {
 	store     *store.Store
-	retention time.Duration // of revisions that are not served any more; 0 keeps everything
+	retention service.Retention // of what is not served any more
 	log       *slog.Logger
 	now       func() time.Time
 }
@@ -43,10 +28,11 @@ type collector struct {
 // run removes content that nobody refers to, at the start and then every hour (DESIGN D3). Every
 // replica may do it: a turn that finds nothing costs a few queries.
 func (g *collector) run(ctx context.Context) error {
-	if err := checkRetention(g.retention); err != nil {
+	if err := g.retention.Check(); err != nil {
 		return err
 	}
-	if g.retention == 0 {
+	if g.retention.LegalHold {
+		g.log.InfoContext(ctx, "a legal hold is set: nothing of catalogs is removed")
 		<-ctx.Done()
 		return nil
 	}
@@ -72,7 +58,7 @@ func (g *collector) run(ctx context.Context) error {
 // collectOnce is one turn. What it removed before an error is counted, too.
 func (g *collector) collectOnce(ctx context.Context, count *collected) error {
 	began := g.now()
-	c, err := g.store.Collector.Collect(ctx, g.retention)
+	c, err := g.store.Collector.Collect(ctx, g.retention.Period())
 	count.add(ctx, c)
 	for _, over := range c.PassedOver {
 		g.log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may",

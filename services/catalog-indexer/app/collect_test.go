@@ -1,12 +1,10 @@
 package app
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
@@ -24,7 +22,7 @@ func TestCollectTurn(t *testing.T) {
 	b.must(b.pollOnce(stream))
 	facts := b.facts(stream)
 	served := facts[len(facts)-1].(events.CatalogRevisionPublished).Revision
-	b.collector.retention = store.MinRetention
+	b.collector.retention = service.Retention{Keep: store.MinRetention}
 	count, err := newCollected()
 	b.must(err)
 	both := b.rows()
@@ -47,28 +45,4 @@ func TestCollectTurn(t *testing.T) {
 		t.Errorf("a turn a year later: %+v, want %d packages", now, before.packages)
 	}
 	b.must(b.pollOnce(stream))
-}
-
-// TestRetentionIsChecked proves that a retention under which plans would lose their content is refused,
-// and that none keeps everything.
-func TestRetentionIsChecked(t *testing.T) {
-	t.Parallel()
-	for d, ok := range map[time.Duration]bool{
-		0: true, DefaultRetention: true, store.MinRetention: true,
-		store.MinRetention - 1: false, -1: false,
-	} {
-		if err := checkRetention(d); (err == nil) != ok || err != nil && !errs.Is(err, errs.Invalid) {
-			t.Errorf("%s: %v", d, err)
-		}
-	}
-	g := &collector{retention: time.Minute}
-	if err := g.run(t.Context()); !errs.Is(err, errs.Invalid) {
-		t.Errorf("collect with a minute's retention: %v", err)
-	}
-	g.retention = 0
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := g.run(ctx); err != nil {
-		t.Errorf("collect that keeps everything: %v", err)
-	}
 }

@@ -32,7 +32,7 @@ type Config struct {
 	Workers     int           // documents decoded in parallel; 0 is one per processor
 	Identity    string        // age identities that open credentials of catalog sources, the active one first
 	Mirrors     string        // JSON list of mirrors for all catalogs
-	Retention   time.Duration // of revisions that are not served any more; 0 keeps everything
+	Retention   service.Retention
 }
 
 // Settings declares the settings of the service.
@@ -46,8 +46,7 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll,
 		"how often other catalog sources are asked for changes, where a catalog says nothing")
 	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
-	s.Duration(&c.Retention, "catalog-retention", DefaultRetention,
-		"how long revisions are kept that no catalog serves any more; 0 keeps them for good")
+	c.Retention.Settings(s)
 	s.Secret(&c.Identity, "catalog-credentials-identity",
 		"age identities (AGE-SECRET-KEY-1…) that open credentials of catalog sources, with commas; what is stored is "+
 			"encrypted to the first")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
@@ -302,7 +303,7 @@ func TestLastRevisionOfAVariant(t *testing.T) {
 		_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1)
 			where variant = '1.33' and ended is not null`, c.age)
 		b.must(err)
-		_, err = b.store.Collector.Collect(t.Context(), DefaultRetention)
+		_, err = b.store.Collector.Collect(t.Context(), service.LeastRetention)
 		b.must(err)
 		if n := b.count("catalog.revisions"); n != c.left {
 			t.Errorf("%d days after the variant went there are %d revisions, want %d", c.age, n, c.left)

@@ -34,12 +34,14 @@ const consumerName = store.Consumer
 // Config is the resolver's configuration.
 type Config struct {
 	service.Config
-	Workers int // scopes that are resolved at once
+	Workers   int // scopes that are resolved at once
+	Retention service.Retention
 }
 
 // Settings declares the settings.
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
+	c.Retention.Settings(s)
 	s.Int(&c.Workers, "resolve-workers", defaultWorkers, "scopes that are resolved at once")
 }
 
@@ -112,7 +114,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("renderings", (&renderings{worker: a.worker}).run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })
-	g.Add("collector", (&collector{worker: a.worker, now: time.Now}).run)
+	g.Add("collector", (&collector{worker: a.worker, retention: a.cfg.Retention, now: time.Now}).run)
 	g.Add("nightly sample", (&sampler{worker: a.worker, now: time.Now}).run)
 	previews := &previewer{worker: a.worker, now: time.Now}
 	g.Add("preview", func(ctx context.Context) error {

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/service"
 )
 
 // collectEvery is how often ended plans, and inputs that nothing needs, are collected (R-IP-4).
@@ -11,11 +13,15 @@ const collectEvery = 10 * time.Minute
 // collector removes what is not needed any more.
 type collector struct {
 	*worker
-	now func() time.Time
+	retention service.Retention
+	now       func() time.Time
 }
 
 // run sweeps until ctx ends. Trouble is logged and tried again.
 func (c *collector) run(ctx context.Context) error {
+	if err := c.retention.Check(); err != nil {
+		return err
+	}
 	t := time.NewTicker(collectEvery)
 	defer t.Stop()
 	for {
@@ -32,7 +38,11 @@ func (c *collector) run(ctx context.Context) error {
 
 // sweep removes all that is not needed.
 func (c *collector) sweep(ctx context.Context) error {
-	done, err := c.store.Collector.Sweep(ctx, c.now())
+	var keep time.Duration
+	if c.retention.Bounded() {
+		keep = c.retention.Keep
+	}
+	done, err := c.store.Collector.Sweep(ctx, c.now(), keep)
 	if done.Any() {
 		c.log.InfoContext(ctx, "collected old plans and inputs", "plans", done.Plans, "documents", done.Documents,
 			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)

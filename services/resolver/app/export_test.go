@@ -9,15 +9,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// KeptPlans and Retention are the store's, for tests of the whole.
+// KeptPlans is the store's, Retention the least that may be set, for tests of the whole.
 const (
 	KeptPlans = store.KeptPlans
-	Retention = store.Retention
+	Retention = service.LeastRetention
 )
 
 // Settle sets how long what a catalog's change touches waits for further changes.
@@ -31,9 +32,14 @@ func (a *App) Sample(ctx context.Context, night time.Time) error {
 	return (&sampler{worker: a.worker, now: func() time.Time { return night }}).turn(ctx, sampleSize)
 }
 
-// Sweep collects as of now.
+// Sweep collects as of now, with the shortest retention that may be set.
 func (a *App) Sweep(ctx context.Context, now time.Time) error {
-	return (&collector{worker: a.worker, now: func() time.Time { return now }}).sweep(ctx)
+	return a.SweepBy(ctx, service.Retention{Keep: Retention}, now)
+}
+
+// SweepBy collects as of now by a retention.
+func (a *App) SweepBy(ctx context.Context, r service.Retention, now time.Time) error {
+	return (&collector{worker: a.worker, retention: r, now: func() time.Time { return now }}).sweep(ctx)
 }
 
 // Recompute makes a recorded decision again from its stored input and says in what it differs; decided is false for

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
 )
 
@@ -104,6 +105,19 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 	if diff := cmp.Diff(before, f.references()); diff != "" {
 		t.Errorf("references within the retention (-want +got):\n%s", diff)
 	}
+	// By default what events refer to is kept as long as they are, and so it is under a legal hold: the record of a
+	// decision can be replayed at any later time.
+	later := time.Now().Add(50 * 365 * 24 * time.Hour)
+	for _, r := range []service.Retention{{}, {Keep: app.Retention, LegalHold: true}} {
+		f.must(f.app.SweepBy(f.ctx, r, later))
+		if diff := cmp.Diff(before, f.references()); diff != "" {
+			t.Errorf("references after 50 years by %+v (-want +got):\n%s", r, diff)
+		}
+		for _, p := range all {
+			f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject,
+				app.ExplainQuestion{Tenant: tenant, Plan: p.Proposed.Plan}, &app.ExplainAnswer{}))
+		}
+	}
 	f.sweepInterrupted(time.Now().Add(app.Retention + time.Hour))
 	f.must(f.app.Sweep(f.ctx, time.Now().Add(app.Retention+time.Hour)))
 
@@ -134,7 +148,7 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 	err = f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[0].Proposed.Plan},
 		&app.ExplainAnswer{})
 	if err == nil || !strings.Contains(err.Error(), "is not kept any more") ||
-		!strings.Contains(err.Error(), "90 days") {
+		!strings.Contains(err.Error(), "setting retention") {
 		t.Errorf("the first plan is explained with %v", err)
 	}
 }

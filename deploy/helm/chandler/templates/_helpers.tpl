@@ -105,11 +105,14 @@ CHANDLER_DEFAULT_CATALOGS: /etc/chandler/default-catalogs/catalogs.yaml
 CHANDLER_GLOBAL_NAMESPACES: {{ join "," $v.gateway.globalNamespaces | default "-" | quote }}
 CHANDLER_GLOBAL_CATALOG_NAMESPACES: {{ join "," $v.gateway.globalCatalogNamespaces | default "-" | quote }}
 {{- end }}
+{{- if or (eq .component "catalog-indexer") (eq .component "resolver") }}
+CHANDLER_RETENTION: {{ $v.retention.period | quote }}
+CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}
+{{- end }}
 {{- if eq .component "catalog-indexer" }}
 CHANDLER_CATALOG_ROOT: /catalogs
 CHANDLER_POLL: {{ $v.catalogIndexer.poll | quote }}
 CHANDLER_REMOTE_POLL: {{ $v.catalogIndexer.remotePoll | quote }}
-CHANDLER_CATALOG_RETENTION: {{ $v.catalogIndexer.retention | quote }}
 CHANDLER_CATALOG_CACHE: /var/cache/chandler
 {{- with $v.catalogIndexer.mirrors }}
 CHANDLER_CATALOG_MIRRORS: {{ toJson . | quote }}

@@ -101,7 +101,8 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 			}
 			// A catalog that is not read again yet looks as if it had been removed.
 			var atWork bool
-			if err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, IntentsConsumer).Scan(&atWork); err != nil || !atWork {
+			err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, IntentsConsumer).Scan(&atWork)
+			if err != nil || !atWork {
 				return err
 			}
 			args := pgx.NamedArgs{"retention": retention, "grace": Grace, "unused": decodedFor, "limit": collectRows}

@@ -19,10 +19,6 @@ const (
 	// plan of each package, since what failed or was rejected is not tried again because it was forgotten, and the
 	// plans of what is installed.
 	KeptPlans = 5
-	// Retention is how long documents, inputs and explanations of decisions are kept after they were last needed: long
-	// enough for a quarter's audit to review a decision with all that it rested on. What is installed, planned or
-	// subscribed needs them for as long as it is.
-	Retention = 90 * 24 * time.Hour
 	// keptAnew is how old a kept document may be that a decision names again without its retention beginning anew:
 	// to write it down each time would be a write for each decision.
 	keptAnew = 24 * time.Hour
@@ -43,6 +39,8 @@ func (s Swept) Any() bool { return s != Swept{} }
 // page is one transaction of a step: it takes up at most sweepRows, of which it removes what is not needed.
 type page struct {
 	now time.Time
+	// before is when something must have been needed last to go.
+	before time.Time
 	// behind is the namespace that the page before ended with, for steps that go through the namespaces.
 	behind [3]string
 	// taken is how many the page took up, removed how many of them are gone.
@@ -59,18 +57,26 @@ type step struct {
 // Sweep removes what nothing needs any more. Each page of each step is a transaction that leaves nothing half done:
 // what is removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with
 // by the next. One replica sweeps at a time: where another one does, this one leaves it to that.
-func (c *Collector) Sweep(ctx context.Context, now time.Time) (Swept, error) {
+//
+// Documents, inputs and explanations go when nothing has needed them for keep; where that is 0 they stay.
+func (c *Collector) Sweep(ctx context.Context, now time.Time, keep time.Duration) (Swept, error) {
 	var done Swept
 	var referred int64
-	for _, st := range []step{
+	steps := []step{
 		{"references of inputs", &referred, referInputs},
 		{"ended plans", &done.Plans, sweepPlans},
-		{"plan documents", &done.Documents, sweepOld(oldDocuments)},
-		{"inputs", &done.Inputs, sweepOld(oldInputs)},
-		{"explanations", &done.Explanations, sweepOld(oldExplanations)},
-		{"references without a holder", &done.References, sweepUnheld},
-	} {
-		alone, err := c.sweep(ctx, now, st)
+	}
+	if keep > 0 {
+		steps = append(
+			steps,
+			step{"plan documents", &done.Documents, sweepOld(oldDocuments)},
+			step{"inputs", &done.Inputs, sweepOld(oldInputs)},
+			step{"explanations", &done.Explanations, sweepOld(oldExplanations)},
+			step{"references without a holder", &done.References, sweepUnheld},
+		)
+	}
+	for _, st := range steps {
+		alone, err := c.sweep(ctx, page{now: now, before: now.Add(-keep)}, st)
 		if err != nil || !alone {
 			return done, err
 		}
@@ -79,8 +85,9 @@ func (c *Collector) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 }
 
 // sweep carries a step out; alone is false where another replica sweeps.
-func (c *Collector) sweep(ctx context.Context, now time.Time, st step) (alone bool, err error) {
-	p := &page{now: now, taken: sweepRows}
+func (c *Collector) sweep(ctx context.Context, first page, st step) (alone bool, err error) {
+	p := &first
+	p.taken = sweepRows
 	for alone = true; alone && p.taken == sweepRows; {
 		p.taken, p.removed = 0, 0
 		err := c.pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -140,7 +147,7 @@ const endedPlans = `with scopes as (
 // sweepOld takes up the documents of a table whose retention is over.
 func sweepOld(sql string) func(context.Context, pgx.Tx, *page) error {
 	return func(ctx context.Context, tx pgx.Tx, p *page) error {
-		args := pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.now.Add(-Retention)}
+		args := pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.before}
 		return pg.Err(tx.QueryRow(ctx, sql, args).Scan(&p.taken, &p.removed))
 	}
 }
@@ -178,7 +185,7 @@ func sweepUnheld(ctx context.Context, tx pgx.Tx, p *page) error {
 		  order by created limit @rows for update skip locked),
 		removed as (delete from resolver.content_references r using gone g
 		  where r.holder = '' and r.tenant = g.tenant and r.kind = g.kind and r.digest = g.digest returning 1)
-		select count(*) from removed`, pgx.NamedArgs{"rows": sweepRows, "before": p.now.Add(-Retention)}).Scan(&p.removed)
+		select count(*) from removed`, pgx.NamedArgs{"rows": sweepRows, "before": p.before}).Scan(&p.removed)
 	p.taken = p.removed
 	return pg.Err(err)
 }

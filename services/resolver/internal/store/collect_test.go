@@ -12,6 +12,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 )
 
+// retention is how long tests keep what nothing needs.
+const retention = 400 * 24 * time.Hour
+
 // exec changes tables behind the store's back.
 func (b *bench) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
@@ -26,7 +29,7 @@ func (b *bench) exec(t *testing.T, sql string, args ...any) {
 
 func (b *bench) collect(t *testing.T, now time.Time) store.Swept {
 	t.Helper()
-	done, err := b.store.Collector.Sweep(t.Context(), now)
+	done, err := b.store.Collector.Sweep(t.Context(), now, retention)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,7 @@ func TestSweepGoesOnBehindWhatIsNeeded(t *testing.T) {
 	b := setup(t)
 	const needed = 2*store.SweepRows + 1
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	old := now.Add(-2 * store.Retention)
+	old := now.Add(-2 * retention)
 	b.exec(t, `insert into resolver.subscriptions (tenant, cluster, namespace, name, incarnation, version, spec,
 		created, outcome)
 		select $1, 'harbour', 'n' || i, 'x', 1, 1, '{}', 1, jsonb_build_object('input', 'i' || i, 'explanation',
@@ -59,11 +62,11 @@ func TestSweepGoesOnBehindWhatIsNeeded(t *testing.T) {
 	if done := b.collect(t, now); done != (store.Swept{Plans: 1, Inputs: 1, Explanations: 1}) {
 		t.Errorf("one sweep removed %+v", done)
 	}
-	if done := b.collect(t, now.Add(store.Retention-time.Hour)); done.Any() {
+	if done := b.collect(t, now.Add(retention-time.Hour)); done.Any() {
 		t.Errorf("a sweep within another retention removed %+v", done)
 	}
 	b.exec(t, `update resolver.subscriptions set outcome = '{}' where namespace = 'n1'`)
-	if done := b.collect(t, now.Add(store.Retention+time.Hour)); done != (store.Swept{Inputs: 1, Explanations: 1}) {
+	if done := b.collect(t, now.Add(retention+time.Hour)); done != (store.Swept{Inputs: 1, Explanations: 1}) {
 		t.Errorf("a sweep after another retention removed %+v", done)
 	}
 }
@@ -74,7 +77,7 @@ func TestOneReplicaSweepsAtATime(t *testing.T) {
 	b := setup(t)
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	b.exec(t, `insert into resolver.explanations (tenant, digest, document, created) values ($1, 'e', '{}', $2)`,
-		tenant, now.Add(-2*store.Retention))
+		tenant, now.Add(-2*retention))
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtext('resolver.collect'))`); err != nil {
 			return err

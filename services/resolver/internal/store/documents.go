@@ -28,8 +28,8 @@ func (d *Documents) Record(ctx context.Context, tenant, digest string) (resoluti
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, errs.New(errs.NotFound,
 			"the input of this decision (%s) is not kept any more: inputs are kept while they concern what is "+
-				"installed, planned or subscribed, and for %d days after; the decision itself stays in the log", digest,
-			int(Retention.Hours()/24))
+				"installed, planned or subscribed, and for the retention of this installation (setting retention) after; "+
+				"the decision itself stays in the log", digest)
 	}
 	if err != nil {
 		return r, pg.Err(err)

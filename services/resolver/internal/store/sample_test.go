@@ -121,7 +121,7 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 	b.apply(t, "harbour/ops/x", 1, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
 	tell(0) // the stream itself is empty here
 	if _, err := b.pool.Exec(t.Context(), `update resolver.inputs set created = $1`,
-		now.Add(-2*store.Retention)); err != nil {
+		now.Add(-2*retention)); err != nil {
 		t.Fatal(err)
 	}
 	tell(1)
@@ -129,7 +129,7 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 	if n := b.inputs(t); n != 1 {
 		t.Fatalf("%d inputs are kept after it was named again", n)
 	}
-	b.sweep(t, now.Add(store.Retention+time.Hour)) // nothing refers to it: the outcome here names no input
+	b.sweep(t, now.Add(retention+time.Hour)) // nothing refers to it: the outcome here names no input
 	if n := b.inputs(t); n != 0 {
 		t.Errorf("%d inputs are kept that nothing needs", n)
 	}
@@ -137,7 +137,7 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 
 func (b *bench) sweep(t *testing.T, now time.Time) {
 	t.Helper()
-	if _, err := b.store.Collector.Sweep(context.WithoutCancel(t.Context()), now); err != nil {
+	if _, err := b.store.Collector.Sweep(context.WithoutCancel(t.Context()), now, retention); err != nil {
 		t.Fatal(err)
 	}
 }

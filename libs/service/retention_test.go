@@ -1,0 +1,37 @@
+package service_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/service"
+)
+
+// What events refer to is kept by one policy: as long as the events by default, 400 days at least (DESIGN D3).
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	const year = 365 * 24 * time.Hour
+	for keep, ok := range map[time.Duration]bool{
+		0: true, service.LeastRetention: true, 2 * year: true,
+		service.LeastRetention - 1: false, -1: false, year: false, 24 * time.Hour: false,
+	} {
+		err := service.Retention{Keep: keep}.Check()
+		if (err == nil) != ok || err != nil && !errs.Is(err, errs.Invalid) {
+			t.Errorf("a retention of %s: %v", keep, err)
+		}
+	}
+	for _, c := range []struct {
+		r       service.Retention
+		bounded bool
+		least   time.Duration
+	}{
+		{service.Retention{}, false, 100 * year},
+		{service.Retention{Keep: 2 * year}, true, 2 * year},
+		{service.Retention{Keep: 2 * year, LegalHold: true}, false, 100 * year},
+	} {
+		if got := c.r.Period(); c.r.Bounded() != c.bounded || got < c.least || c.bounded && got != c.least {
+			t.Errorf("%+v: %s, bounded %t", c.r, got, c.r.Bounded())
+		}
+	}
+}
