@@ -76,7 +76,8 @@ func TestNoWorkWhileTheLogIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	goBack := func(sql string) {
-		if _, err := back.Exec(t.Context(), `update eventlog.checkpoints set `+sql+` where consumer = 'c'`); err != nil {
+		_, err := back.Exec(t.Context(), `update eventlog.checkpoints set `+sql+` where consumer = 'c'`)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

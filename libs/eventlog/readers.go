@@ -15,7 +15,7 @@ import (
 
 const (
 	// attendEvery is how often a process says that it reads the log. The database takes it for dead a minute after the
-	// last time: longer than a fail-over, short enough that a crashed process does not hold up new event types for long.
+	// last time: longer than a fail-over, and short enough that a crashed process does not hold up new types for long.
 	attendEvery = 10 * time.Second
 	// leaveWithin bounds saying good-bye: without it, others wait for the minute.
 	leaveWithin = 2 * time.Second

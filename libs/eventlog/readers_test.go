@@ -93,7 +93,8 @@ func TestNewTypesWaitForAllReaders(t *testing.T) {
 	}
 	// An old one that comes late is told what it may meet.
 	leave(reader("0.1.0", old))
-	if text := said.String(); strings.Count(text, "types of a later release") != 1 || !strings.Contains(text, string(fresh)) {
+	text := said.String()
+	if strings.Count(text, "types of a later release") != 1 || !strings.Contains(text, string(fresh)) {
 		t.Errorf("it said %q", text)
 	}
 }
