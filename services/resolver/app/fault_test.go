@@ -160,7 +160,7 @@ func TestRebuildKeepsEvidence(t *testing.T) {
 	before, decided := f.scalar(documents), f.decided()
 	f.forget()
 	beside, err := app.New(f.ctx, app.Config{Config: service.Config{
-		DatabaseURL: f.db.URL("resolver"), NATSURL: f.nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: patience,
+		DatabaseURL: f.db.URL("resolver"), NATS: f.nats.Access("resolver"), OpsListen: "127.0.0.1:0", Drain: patience,
 	}}, f.tel)
 	f.must(err)
 	defer beside.Close()
