@@ -3,7 +3,10 @@ package httpserver
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -94,8 +97,18 @@ func located(err error) []*errs.Error {
 }
 
 // Problem answers with the problem document of err.
-func Problem(w http.ResponseWriter, r *http.Request, err error) {
+func Problem(w http.ResponseWriter, r *http.Request, err error) { write(w, r, err, Details(err)) }
+
+// TooMany answers a request that is one too many with status 429, and says after how long to come again.
+func TooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, text string) {
+	err := errs.New(errs.Unavailable, "%s", text)
 	p := Details(err)
+	p.Status, p.Title, p.Detail = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests), text
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))))
+	write(w, r, err, p)
+}
+
+func write(w http.ResponseWriter, r *http.Request, err error, p ProblemDetails) {
 	p.Request = RequestID(r.Context())
 	noteError(r.Context(), err)
 	if p.Status == http.StatusUnauthorized {

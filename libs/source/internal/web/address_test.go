@@ -163,7 +163,8 @@ func TestLimitOfWhatWasAsked(t *testing.T) {
 }
 
 // What a catalog names may lie in a private network only where its source lies there, by all of its addresses; where
-// credentials are, and on this machine, no name of the source's own counts. It is decided by the address that is dialed.
+// credentials are, and on this machine, no name of the source's own counts. It is decided by the address that is
+// dialed.
 func TestContentStaysWhereItsSourceIs(t *testing.T) {
 	t.Parallel()
 	names := map[string][]string{

@@ -66,6 +66,7 @@ type API struct {
 	huma   huma.API
 	router *chi.Mux
 	tokens Tokens
+	limits limits
 	// declared is what each operation takes, by method and pattern of its route.
 	declared map[string]declared
 }
@@ -74,7 +75,7 @@ type API struct {
 func New(d Deps) *API {
 	strictCasing()
 	router := httpserver.Router(httpserver.Options{Log: d.Log})
-	a := &API{router: router, tokens: d.Tokens}
+	a := &API{router: router, tokens: d.Tokens, limits: newLimits(time.Now)}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
 	router.Route(prefix, func(r chi.Router) {

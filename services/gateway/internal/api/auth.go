@@ -2,8 +2,12 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
@@ -23,10 +27,23 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			httpserver.Problem(w, r, err)
 			return
 		}
+		// A token that was good a while ago is not kept out by what others try from its address, such as a proxy's.
+		if wait, is := a.limits.refused.empty(address(r)); is && !a.limits.known.has(token) {
+			tooMany(w, r, wait)
+			return
+		}
 		who, err := a.tokens.Caller(r.Context(), token)
 		if err != nil {
+			if errs.Is(err, errs.Unauthenticated) {
+				a.limits.refused.take(address(r))
+			}
 			httpserver.Problem(w, r, public(err))
 			httpserver.NoteError(r.Context(), err)
+			return
+		}
+		a.limits.known.add(token)
+		if wait, ok := a.limits.identities.take(identity(who)); !ok {
+			tooMany(w, r, wait)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
@@ -122,4 +139,167 @@ func (h keyHandlers) listKeyUses(
 ) (*listOutput[model.KeyUse], error) {
 	uses, err := h.Reads.Keys.List(ctx)
 	return listed(uses, nil, err)
+}
+
+const (
+	// requestRate is how many requests one identity makes a second, over a time: many times what a portal with all its
+	// pages open asks for, and less than what a gateway answers, so that the others are answered, too.
+	requestRate = 1000
+	// requestBurst is how many it makes at once: a program that reads every object of a fleet.
+	requestBurst = 4 * requestRate
+	// refusedRate and refusedBurst bound requests of one address that bring no good token, each of which costs a look
+	// at the database. Those that bring one are not counted by address: many people share that of a proxy.
+	refusedRate  = 5
+	refusedBurst = 50
+	// maxIdentities bounds the identities and addresses that are counted. The fullest are forgotten first: a bucket
+	// that is full says nothing.
+	maxIdentities = 20_000
+	// maxOwnStreams bounds open streams of one identity, so that one does not take the places of all.
+	maxOwnStreams = 32
+)
+
+// limiter counts by token buckets.
+type limiter struct {
+	rate, burst float64
+	now         func() time.Time
+	mu          sync.Mutex
+	buckets     map[string]bucket
+}
+
+// bucket has so many requests left as of a time.
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+func newLimiter(rate, burst float64, now func() time.Time) *limiter {
+	return &limiter{rate: rate, burst: burst, now: now, buckets: map[string]bucket{}}
+}
+
+// take takes one request; where none is left it says how long until there is one.
+func (l *limiter) take(key string) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.fill(key)
+	if b.left < 1 {
+		l.buckets[key] = b
+		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), false
+	}
+	b.left--
+	l.buckets[key] = b
+	return 0, true
+}
+
+// empty reports whether nothing is left, and takes nothing.
+func (l *limiter) empty(key string) (wait time.Duration, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.fill(key); b.left < 1 {
+		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), true
+	}
+	return 0, false
+}
+
+func (l *limiter) fill(key string) bucket {
+	now := l.now()
+	b, known := l.buckets[key]
+	if !known {
+		if len(l.buckets) >= maxIdentities {
+			l.forget(now)
+		}
+		return bucket{left: l.burst, at: now}
+	}
+	b.left = min(l.burst, b.left+now.Sub(b.at).Seconds()*l.rate)
+	b.at = now
+	return b
+}
+
+// forget drops the buckets that are full again, and all where that makes no room.
+func (l *limiter) forget(now time.Time) {
+	for key, b := range l.buckets {
+		if b.left+now.Sub(b.at).Seconds()*l.rate >= l.burst {
+			delete(l.buckets, key)
+		}
+	}
+	if len(l.buckets) >= maxIdentities {
+		clear(l.buckets)
+	}
+}
+
+// limits are those of the whole interface.
+type limits struct {
+	identities, refused *limiter
+	known               *known
+}
+
+// known are tokens that were good, as hashes, for as long as the process remembers them. It lets nobody in.
+type known struct {
+	mu     sync.Mutex
+	hashes map[[sha256.Size]byte]struct{}
+}
+
+func (k *known) add(token string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.hashes) >= maxIdentities {
+		clear(k.hashes)
+	}
+	k.hashes[sha256.Sum256([]byte(token))] = struct{}{}
+}
+
+func (k *known) has(token string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, is := k.hashes[sha256.Sum256([]byte(token))]
+	return is
+}
+
+func newLimits(now func() time.Time) limits {
+	return limits{
+		identities: newLimiter(requestRate, requestBurst, now), refused: newLimiter(refusedRate, refusedBurst, now),
+		known: &known{hashes: map[[sha256.Size]byte]struct{}{}},
+	}
+}
+
+// identity is whose requests are counted together: all tokens of one person or program.
+func identity(who model.Caller) string { return who.Tenant + "\x00" + who.Actor }
+
+// address is that of a request's connection, without the port.
+func address(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// tooMany answers a request that is one too many.
+func tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	httpserver.TooMany(w, r, wait, "too many requests: wait as Retry-After says")
+}
+
+// places counts open streams by identity.
+type places struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (p *places) enter(who model.Caller) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		p.open = map[string]int{}
+	}
+	if p.open[identity(who)] >= maxOwnStreams {
+		return false
+	}
+	p.open[identity(who)]++
+	return true
+}
+
+func (p *places) leave(who model.Caller) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[identity(who)]--; p.open[identity(who)] <= 0 {
+		delete(p.open, identity(who))
+	}
 }

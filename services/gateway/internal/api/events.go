@@ -38,9 +38,12 @@ type eventHandlers struct {
 	Deps
 
 	streams chan struct{} // one place for each open stream
+	own     *places       // of each identity
 }
 
-func newEventHandlers(d Deps) eventHandlers { return eventHandlers{d, make(chan struct{}, maxStreams)} }
+func newEventHandlers(d Deps) eventHandlers {
+	return eventHandlers{d, make(chan struct{}, maxStreams), &places{}}
+}
 
 func (h eventHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),

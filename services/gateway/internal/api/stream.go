@@ -52,12 +52,18 @@ func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamI
 	if _, _, _, err := h.Reads.Events.List(ctx, who, probe); err != nil {
 		return nil, err
 	}
+	if !h.own.enter(who) {
+		return nil, errs.New(errs.Unavailable, "%d streams of this identity are open, which is the limit: end one",
+			maxOwnStreams)
+	}
 	select {
 	case h.streams <- struct{}{}:
 	default:
+		h.own.leave(who)
 		return nil, errs.New(errs.Unavailable, "%d streams are open, which is the limit: try again later", maxStreams)
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
+		defer h.own.leave(who)
 		defer func() { <-h.streams }()
 		r, w := humachi.Unwrap(hctx)
 		token, err := bearer(r)

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+type callers struct{ asked int }
+
+func (c *callers) Caller(_ context.Context, token string) (model.Caller, error) {
+	if c.asked++; token == "wrong" {
+		return model.Caller{}, errs.New(errs.Unauthenticated, "no such token")
+	}
+	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, nil
+}
+
+// One identity that asks without pause is told to wait, by a problem with Retry-After; others are answered. Guessing
+// tokens from one address ends before each guess costs a look at the database, and keeps nobody out who has one.
+func TestRequestsAreLimitedByIdentity(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	tokens := &callers{}
+	a := &API{tokens: tokens, limits: newLimits(func() time.Time { return now })}
+	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))
+	ask := func(token, from string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/clusters", http.NoBody)
+		r.RemoteAddr = from + ":1234"
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		served.ServeHTTP(w, r)
+		return w
+	}
+	for range requestBurst {
+		if w := ask("busy", "10.0.0.1"); w.Code != 200 {
+			t.Fatalf("within the burst: %d", w.Code)
+		}
+	}
+	w := ask("busy", "10.0.0.2")
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
+		w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("past it: %d, %v", w.Code, w.Header())
+	}
+	if w := ask("other", "10.0.0.1"); w.Code != 200 {
+		t.Errorf("another identity at the same address: %d", w.Code)
+	}
+	now = now.Add(time.Second)
+	if w := ask("busy", "10.0.0.1"); w.Code != 200 {
+		t.Errorf("after the wait: %d", w.Code)
+	}
+	codes := map[int]int{}
+	before := tokens.asked
+	for range 10 * refusedBurst {
+		codes[ask("wrong", "10.0.0.3").Code]++
+	}
+	if codes[401] != refusedBurst || codes[429] != 9*refusedBurst || tokens.asked-before != refusedBurst {
+		t.Errorf("guesses were answered %v, with %d looks at the database", codes, tokens.asked-before)
+	}
+	if w := ask("busy", "10.0.0.3"); w.Code != 200 {
+		t.Errorf("who has a good token at the address of the guesses: %d", w.Code)
+	}
+	if w := ask("wrong", "10.0.0.4"); w.Code != 401 {
+		t.Errorf("another address: %d", w.Code)
+	}
+	l := newLimiter(1, 1, func() time.Time { return now })
+	for i := range 3 * maxIdentities {
+		l.take(fmt.Sprint(i))
+	}
+	if len(l.buckets) > maxIdentities {
+		t.Errorf("%d identities are remembered", len(l.buckets))
+	}
+}
+
+// One identity does not take the streams of all.
+func TestPlacesOfStreams(t *testing.T) {
+	t.Parallel()
+	var p places
+	one, other := model.Caller{Tenant: "default", Actor: "a"}, model.Caller{Tenant: "default", Actor: "b"}
+	for range maxOwnStreams {
+		if !p.enter(one) {
+			t.Fatal("refused within the bound")
+		}
+	}
+	if p.enter(one) || !p.enter(other) {
+		t.Error("the bound is not that of each identity")
+	}
+	p.leave(one)
+	if !p.enter(one) {
+		t.Error("a place that was left is not given again")
+	}
+}
