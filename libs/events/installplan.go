@@ -18,6 +18,8 @@ func installPlanEvents() []Definition {
 		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{},
 			"The plan has other labels or annotations from now on."),
 		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
+		define(KindInstallPlan, Installer, InstallPlanStartUnauthorised{},
+			"An executor says that it began a plan that it had no authority to begin: nothing follows from it."),
 		define(KindInstallPlan, Installer, InstallPlanBlocked{},
 			"The plan waits for something outside and goes on by itself."),
 		define(KindInstallPlan, Installer, InstallPlanFinished{}, "Every step is done."),
@@ -186,6 +188,25 @@ type InstallPlanStarted struct {
 
 // EventType implements Payload.
 func (InstallPlanStarted) EventType() Type { return "installplan.started.v1" }
+
+// InstallPlanStartUnauthorised says that the holder of a cluster reports to have begun a plan that it could not begin. The
+// plan stays as it is. It is appended once for each hold.
+type InstallPlanStartUnauthorised struct {
+	Epoch  int64  `json:"epoch"`  // of the hold that reports it
+	Reason string `json:"reason"` // a code, one of those below
+}
+
+// Why a start was not authorised.
+const (
+	StartSuperseded   = "Superseded"
+	StartRejected     = "Rejected"
+	StartNotApproved  = "NotApproved"
+	StartNoGrant      = "NoGrant"      // the hub has not signed a grant for it
+	StartGrantExpired = "GrantExpired" // the approval, the window or the grant had ended
+)
+
+// EventType implements Payload.
+func (InstallPlanStartUnauthorised) EventType() Type { return "installplan.start-unauthorised.v1" }
 
 // InstallPlanBlocked says that a plan waits for something outside; it goes on by itself. It is
 // appended when the reason changes.

@@ -49,20 +49,32 @@ type Reject struct {
 // Note gives a plan all labels and annotations that it has from then on. The gateway gives it.
 type Note struct{ Metadata events.Metadata }
 
-// Start says that the executor took the first step. The recorder gives this and the following.
-type Start struct{}
+// Start says that the executor took the first step, as it reports. The recorder gives this and the following.
+type Start struct {
+	Epoch int64     // of the hold that reports it
+	Now   time.Time // when the recorder heard of it; required
+	// Grant is until when the last grant that the hub signed for the plan lets it begin; zero where it signed none.
+	Grant time.Time
+	// Begun is when it was by the executor's clock; zero where it does not say. It never makes a start authorised.
+	Begun time.Time
+}
 
 // Block says that the plan waits for something outside.
 type Block struct{ Class, Reason string }
 
-// Finish says that every step is done; StepLog is the digest of the step log.
-type Finish struct{ StepLog string }
+// Finish says that every step is done; StepLog is the digest of the step log. Start is for a plan of which no start is
+// recorded.
+type Finish struct {
+	StepLog string
+	Start   Start
+}
 
 // Fail says that a step (1-based) failed for good.
 type Fail struct {
 	Step    int
 	Reason  string
 	StepLog string
+	Start   Start // as in Finish
 }
 
 // Decide gives the events that a command leads to, none where the command repeats what is recorded, or
@@ -74,10 +86,10 @@ type Fail struct {
 //	Approve      | nf   | ev**             | Manual: - or, expired, ev**; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict | conflict
 //	Reject       | nf   | ev               | ev                     | conflict          | conflict | conflict | conflict          | -
 //	Note         | nf   | same: -, other: ev, in every phase
-//	Start        | nf   | conflict         | started                | -                 | -        | -      | started           | started
+//	Start        | nf   | unauthorised     | started, or unauth.*** | -                 | -        | -      | unauthorised      | unauthorised
 //	Block        | nf   | ev*              | ev*                    | ev*               | -        | -      | -                 | -
-//	Finish       | nf   | conflict         | started, finished      | finished          | -        | conflict | started, finished | started, finished
-//	Fail         | nf   | conflict         | started, failed        | failed            | conflict | -      | started, failed   | started, failed
+//	Finish       | nf   | unauthorised     | started, finished***   | finished          | -        | conflict | unauthorised    | unauthorised
+//	Fail         | nf   | unauthorised     | started, failed***     | failed            | conflict | -      | unauthorised      | unauthorised
 //
 // ev = the event, - = no event, nf = not found, * = only if class or reason differ from those recorded.
 // Approve and Reject with another digest are conflicts before anything else is checked.
@@ -94,9 +106,11 @@ type Fail struct {
 // Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are
 // wanted again.
 //
-// Facts win over decisions: an executor that took the first step while a supersede or a reject was on its
-// way has begun, and what has begun is brought to its end (DESIGN D6). Facts that were lost are made
-// up for: a report of the end of a plan that never reported its start gives both events.
+// *** A report never creates authority (DESIGN D7). A start counts while the plan may be executed, under a grant that
+// the hub signed; else it is recorded once for each hold as unauthorised, the plan stays what it is, and no grant is
+// signed for it. What was recorded as begun is brought to its end, whatever is decided later (DESIGN D6): begun is what
+// was heard while authority held, not what is claimed afterwards. Facts that were lost are made up for: a report of the
+// end of a plan that never reported its start gives both events.
 func Decide(s State, c Command) ([]events.Payload, error) { return c.decide(s) }
 
 func one(p events.Payload) []events.Payload { return []events.Payload{p} }
@@ -179,14 +193,51 @@ func (c Reject) decide(s State) ([]events.Payload, error) {
 	return nil, s.refuse("rejected")
 }
 
-func (Start) decide(s State) ([]events.Payload, error) {
+func (c Start) decide(s State) ([]events.Payload, error) {
 	if err := mustExist(s); err != nil {
 		return nil, err
 	}
 	if s.Begun {
 		return nil, nil
 	}
-	return start(s)
+	if why := c.unauthorised(s); why != "" {
+		return c.note(s, why), nil
+	}
+	return one(events.InstallPlanStarted{Steps: s.Proposed.Steps}), nil
+}
+
+const (
+	// StartReportDelay is for how long after the end of a grant a start is still taken for one under it: its report is
+	// on the way. Executors report at once and again every 15 seconds, the recorder tries again within 10.
+	StartReportDelay = 2 * time.Minute
+	// StartClockSkew is how far the clock of an executor may be ahead when it says when it began.
+	StartClockSkew = time.Minute
+)
+
+// unauthorised is why a start is not authorised, "" where it is.
+func (c Start) unauthorised(s State) string {
+	switch {
+	case s.Phase == Superseded:
+		return events.StartSuperseded
+	case s.Phase == Rejected:
+		return events.StartRejected
+	case s.Phase != Installing:
+		return events.StartNotApproved
+	case c.Grant.IsZero():
+		return events.StartNoGrant
+	case !s.Executable(c.Now) && c.Now.After(c.Grant.Add(StartReportDelay)),
+		c.Begun.After(c.Grant.Add(StartClockSkew)):
+		return events.StartGrantExpired
+	}
+	return ""
+}
+
+// note records an unauthorised start, once for each hold.
+func (c Start) note(s State, why string) []events.Payload {
+	if s.Unauthorised.Reason != "" && s.Unauthorised.Epoch == c.Epoch {
+		return nil
+	}
+	return one(events.InstallPlanStartUnauthorised{Epoch: c.Epoch, Reason: why})
 }
 
 func (c Block) decide(s State) ([]events.Payload, error) {
@@ -206,38 +257,32 @@ func (c Finish) decide(s State) ([]events.Payload, error) {
 	if s.Phase == Complete {
 		return nil, nil
 	}
-	return end(s, "finished", events.InstallPlanFinished{Steps: s.Proposed.Steps, StepLog: c.StepLog})
+	return c.Start.end(s, "finished", events.InstallPlanFinished{Steps: s.Proposed.Steps, StepLog: c.StepLog})
 }
 
 func (c Fail) decide(s State) ([]events.Payload, error) {
 	if s.Phase == Failed {
 		return nil, nil
 	}
-	return end(s, "failed", events.InstallPlanFailed(c))
+	return c.Start.end(s, "failed", events.InstallPlanFailed{Step: c.Step, Reason: c.Reason, StepLog: c.StepLog})
 }
 
-// end appends the last event of a plan, and the start where its report was lost.
-func end(s State, word string, last events.Payload) ([]events.Payload, error) {
+// end appends the last event of a plan, and the start where its report was lost. Without authority nothing has ended.
+func (c Start) end(s State, word string, last events.Payload) ([]events.Payload, error) {
 	if err := mustExist(s); err != nil {
 		return nil, err
 	}
-	if s.Phase == Complete || s.Phase == Failed {
+	switch {
+	case s.Phase == Complete || s.Phase == Failed:
 		return nil, s.refuse(word)
-	}
-	if s.Begun {
+	case s.Begun:
 		return one(last), nil
 	}
-	first, err := start(s)
-	return append(first, last), err
-}
-
-// start refuses what no person approved: there the executor acted without a grant, which must be seen.
-func start(s State) ([]events.Payload, error) {
-	if s.Proposed.Approval == Manual && s.Approval.Digest == "" {
-		return nil, errs.New(errs.Conflict, "install plan %s was begun without approval", s.Proposed.Name).At(
-			"", "R-IP-11")
+	first, err := c.decide(s)
+	if err != nil || c.unauthorised(s) != "" {
+		return first, err
 	}
-	return one(events.InstallPlanStarted{Steps: s.Proposed.Steps}), nil
+	return append(first, last), nil
 }
 
 func mustExist(s State) error {

@@ -27,8 +27,15 @@ var (
 	noted    = events.InstallPlanMetadataChanged{Metadata: note.Metadata}
 	note     = installplan.Note{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}
 	approved = events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(installplan.DefaultApprovalTTL)}
-	down     = events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"}
+	// start is heard of while its grant is good, noon is long before any window.
+	start = installplan.Start{Epoch: 7, Now: noon, Grant: noon.Add(30 * time.Minute)}
+	down  = events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"}
 )
+
+// unauthorised is what is recorded of a start of the hold of epoch 7.
+func unauthorised(reason string) list {
+	return list{events.InstallPlanStartUnauthorised{Epoch: 7, Reason: reason}}
+}
 
 func proposed(approval string) events.InstallPlanProposed {
 	return events.InstallPlanProposed{
@@ -95,7 +102,8 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	manual, automatic := proposed(installplan.Manual), proposed(installplan.Automatic)
 	approve := installplan.Approve{Digest: ours, Actor: "a1", Now: noon}
-	finish, fail := installplan.Finish{StepLog: stepLog}, installplan.Fail{Step: 2, Reason: "Invalid", StepLog: stepLog}
+	finish, fail := installplan.Finish{StepLog: stepLog, Start: start},
+		installplan.Fail{Step: 2, Reason: "Invalid", StepLog: stepLog, Start: start}
 	block := installplan.Block{Class: "transient", Reason: "ClusterUnreachable"}
 	cases := []struct {
 		name  string
@@ -280,8 +288,8 @@ func TestDecide(t *testing.T) {
 			kind: errs.Invalid, says: []string{"at most 1h0m0s"},
 		},
 		{
-			name: "started by one of two", given: list{two(), given("a1")}, when: installplan.Start{},
-			kind: errs.Conflict, says: []string{"without approval"},
+			name: "started by one of two", given: list{two(), given("a1")}, when: start,
+			then: unauthorised("NotApproved"),
 		},
 		{
 			name: "supersede with one of two", given: list{two(), given("a1")}, when: installplan.Supersede{By: "next"},
@@ -371,25 +379,71 @@ func TestDecide(t *testing.T) {
 		{name: "note after the end", given: list{automatic, started, finished}, when: note, then: list{noted}},
 		{name: "note superseded", given: list{automatic, replaced}, when: note, then: list{noted}},
 		{name: "note unknown", when: note, kind: errs.NotFound},
-		{name: "start noted", given: list{automatic, noted}, when: installplan.Start{}, then: list{started}},
+		{name: "start noted", given: list{automatic, noted}, when: start, then: list{started}},
 
-		{name: "start automatic", given: list{automatic}, when: installplan.Start{}, then: list{started}},
-		{name: "start approved", given: list{manual, approved}, when: installplan.Start{}, then: list{started}},
-		{name: "start again", given: list{automatic, started}, when: installplan.Start{}},
-		{name: "start after the end", given: list{automatic, started, finished}, when: installplan.Start{}},
+		{name: "start automatic", given: list{automatic}, when: start, then: list{started}},
+		{name: "start approved", given: list{manual, approved}, when: start, then: list{started}},
+		{name: "start again", given: list{automatic, started}, when: start},
+		{name: "start after the end", given: list{automatic, started, finished}, when: start},
+		{name: "start unknown", when: start, kind: errs.NotFound},
+
+		{name: "start unapproved", given: list{manual}, when: start, then: unauthorised("NotApproved")},
+		{name: "start superseded", given: list{automatic, replaced}, when: start, then: unauthorised("Superseded")},
 		{
-			name: "start unapproved", given: list{manual}, when: installplan.Start{}, kind: errs.Conflict,
-			says: []string{"without approval"},
+			name: "start superseded after approval", given: list{manual, approved, replaced}, when: start,
+			then: unauthorised("Superseded"),
+		},
+		{name: "start rejected", given: list{automatic, rejected}, when: start, then: unauthorised("Rejected")},
+		{
+			name: "start without a grant", given: list{automatic}, when: installplan.Start{Epoch: 7, Now: noon},
+			then: unauthorised("NoGrant"),
 		},
 		{
-			name: "start crosses supersede", given: list{automatic, replaced}, when: installplan.Start{},
+			name: "start after the approval", given: list{manual, approved}, when: installplan.Start{
+				Epoch: 7, Now: approved.Expires.Add(installplan.StartReportDelay + 1), Grant: approved.Expires,
+			}, then: unauthorised("GrantExpired"),
+		},
+		{
+			name: "start that was on its way when the approval ended", given: list{manual, approved},
+			when: installplan.Start{
+				Epoch: 7, Now: approved.Expires.Add(installplan.StartReportDelay), Grant: approved.Expires,
+			}, then: list{started},
+		},
+		{
+			name: "start outside the window", given: list{saturdays(installplan.Automatic)},
+			when: installplan.Start{Epoch: 7, Now: saturday.Add(3 * time.Hour), Grant: saturday.Add(2 * time.Hour)},
+			then: unauthorised("GrantExpired"),
+		},
+		{
+			name: "start in the window", given: list{saturdays(installplan.Automatic)},
+			when: installplan.Start{Epoch: 7, Now: saturday.Add(time.Hour), Grant: saturday.Add(2 * time.Hour)},
 			then: list{started},
 		},
 		{
-			name: "start crosses reject", given: list{automatic, rejected}, when: installplan.Start{},
-			then: list{started},
+			name: "start with a grant that had ended, as it says itself", given: list{automatic},
+			when: installplan.Start{
+				Epoch: 7, Now: noon.Add(time.Hour), Grant: noon,
+				Begun: noon.Add(installplan.StartClockSkew + 1),
+			}, then: unauthorised("GrantExpired"),
 		},
-		{name: "start unknown", when: installplan.Start{}, kind: errs.NotFound},
+		{
+			name: "start that says it was in time", given: list{manual, approved},
+			when: installplan.Start{Epoch: 7, Now: noon.AddDate(0, 0, 9), Grant: approved.Expires, Begun: noon},
+			then: unauthorised("GrantExpired"),
+		},
+		{
+			name: "start unauthorised again", given: append(list{automatic, replaced}, unauthorised("Superseded")...),
+			when: start,
+		},
+		{
+			name: "start unauthorised of another hold", given: append(list{automatic, replaced},
+				unauthorised("Superseded")...), when: installplan.Start{Epoch: 8, Now: noon},
+			then: list{events.InstallPlanStartUnauthorised{Epoch: 8, Reason: "Superseded"}},
+		},
+		{
+			name: "start once it is approved", given: append(append(list{manual}, unauthorised("NotApproved")...), approved),
+			when: start, then: list{started},
+		},
 
 		{name: "block", given: list{automatic}, when: block, then: list{down}},
 		{name: "block again", given: list{automatic, down}, when: block},
@@ -407,11 +461,17 @@ func TestDecide(t *testing.T) {
 		{name: "finish", given: list{automatic, started}, when: finish, then: list{finished}},
 		{name: "finish again", given: list{automatic, started, finished}, when: finish},
 		{name: "finish, start lost", given: list{automatic}, when: finish, then: list{started, finished}},
-		{name: "finish superseded", given: list{automatic, replaced}, when: finish, then: list{started, finished}},
+		{name: "finish superseded", given: list{automatic, replaced}, when: finish, then: unauthorised("Superseded")},
+		{name: "finish rejected", given: list{automatic, rejected}, when: finish, then: unauthorised("Rejected")},
+		{name: "fail superseded", given: list{automatic, replaced}, when: fail, then: unauthorised("Superseded")},
+		{
+			name: "finish begun, superseded by nobody", given: list{manual, approved, started},
+			when: installplan.Finish{StepLog: stepLog, Start: installplan.Start{Now: noon.AddDate(0, 0, 9)}},
+			then: list{finished},
+		},
 		{name: "finish failed", given: list{automatic, started, failed}, when: finish, kind: errs.Conflict},
 		{
-			name: "finish unapproved", given: list{manual}, when: finish, kind: errs.Conflict,
-			says: []string{"without approval"},
+			name: "finish unapproved", given: list{manual}, when: finish, then: unauthorised("NotApproved"),
 		},
 		{name: "fail", given: list{automatic, started}, when: fail, then: list{failed}},
 		{name: "fail again", given: list{automatic, started, failed}, when: fail},
@@ -698,5 +758,45 @@ func TestBaseLeavesOutWhatBindsNothing(t *testing.T) {
 	}
 	if was.Windows[0].Windows[0].Days[0] != "Sat" || was.Windows[0].Policy != "a" {
 		t.Error("the facts were changed by asking")
+	}
+}
+
+// TestReportsCreateNoAuthority: DESIGN D7: whatever an executor reports of a plan that has not begun, in whatever phase:
+// nothing is executable afterwards that was not before.
+func TestReportsCreateNoAuthority(t *testing.T) {
+	t.Parallel()
+	late := approved.Expires.Add(time.Hour)
+	for name, given := range map[string]list{
+		"waits":      {proposed(installplan.Manual)},
+		"one of two": {two(), given("a1")},
+		"expired":    {proposed(installplan.Manual), approved},
+		"superseded": {proposed(installplan.Automatic), replaced},
+		"rejected":   {proposed(installplan.Manual), rejected},
+		"closed":     {saturdays(installplan.Automatic)},
+	} {
+		claim := installplan.Start{Epoch: 1, Now: late, Grant: approved.Expires, Begun: noon}
+		for _, c := range []installplan.Command{
+			claim, installplan.Finish{Start: claim}, installplan.Fail{Start: claim, Reason: "x"},
+		} {
+			s, err := installplan.Fold(given...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := s
+			got, err := installplan.Decide(s, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range got {
+				if s, err = installplan.Evolve(s, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before.Unauthorised = s.Unauthorised
+			if s.Executable(late) || s.Unauthorised.Reason == "" || s.Phase != before.Phase || s.Begun {
+				t.Errorf("%s: after %T the plan is %s, begun %v, executable %v", name, c, s.Phase, s.Begun,
+					s.Executable(late))
+			}
+		}
 	}
 }

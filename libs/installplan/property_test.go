@@ -19,13 +19,16 @@ func TestAnyCommandsKeepTheStream(t *testing.T) {
 		now := noon
 		for range rapid.IntRange(1, 20).Draw(t, "length") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "hours")) * time.Hour)
-			c := anyCommand(t, now)
+			c := anyCommand(t, s, now)
 			decided, err := installplan.Decide(s, c)
 			if err != nil {
 				continue
 			}
-			begun := s.Begun
+			begun, executable := s.Begun, s.Executable(now)
 			s = evolveAll(t, s, decided)
+			if _, reported := c.(installplan.Start); reported && !executable && s.Executable(now) {
+				t.Fatalf("a report has made the plan executable: %#v", c)
+			}
 			if again, err := installplan.Decide(s, c); err != nil || len(again) > 0 {
 				t.Fatalf("%#v repeated gives %v, %v", c, again, err)
 			}
@@ -48,7 +51,11 @@ func evolveAll(t *rapid.T, s installplan.State, decided []events.Payload) instal
 	return s
 }
 
-func anyCommand(t *rapid.T, now time.Time) installplan.Command {
+func anyCommand(t *rapid.T, s installplan.State, now time.Time) installplan.Command {
+	var grant time.Time // the hub signs none for what may not be executed
+	if s.Executable(now) {
+		grant = s.Until(now, now.Add(30*time.Minute))
+	}
 	return rapid.SampledFrom([]installplan.Command{
 		installplan.Propose{Plan: proposed(installplan.Manual)},
 		installplan.Propose{Plan: proposed(installplan.Automatic)},
@@ -61,10 +68,13 @@ func anyCommand(t *rapid.T, now time.Time) installplan.Command {
 		installplan.Approve{Digest: theirs, Actor: "a1", Now: now},
 		installplan.Reject{},
 		installplan.Note{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}},
-		installplan.Start{},
+		installplan.Start{Epoch: 1, Now: now, Grant: grant},
+		installplan.Start{Epoch: 1, Now: now},
 		installplan.Block{Class: "transient", Reason: "ClusterUnreachable"},
 		installplan.Block{Class: "conflict", Reason: "Forbidden"},
-		installplan.Finish{StepLog: stepLog},
-		installplan.Fail{Step: 1, Reason: "Invalid", StepLog: stepLog},
+		installplan.Finish{StepLog: stepLog, Start: installplan.Start{Epoch: 2, Now: now, Grant: grant}},
+		installplan.Fail{
+			Step: 1, Reason: "Invalid", StepLog: stepLog, Start: installplan.Start{Epoch: 1, Now: now, Grant: grant},
+		},
 	}).Draw(t, "command")
 }

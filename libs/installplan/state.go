@@ -50,6 +50,9 @@ type State struct {
 	// Choices are what approvers said of obstacles, one for each person and object, the newest last.
 	Choices []Choice `json:",omitempty"`
 	Blocked Blocked
+	// Unauthorised is the last start that was reported without authority; nothing is decided by it but whether it was
+	// recorded already.
+	Unauthorised Unauthorised `json:",omitzero"`
 	// SupersededBy is the id of the plan that took this one's place; "" where none did.
 	SupersededBy string
 	// SupersededReason is a code for why (events.InstallPlanSuperseded); "" where there is none.
@@ -79,6 +82,12 @@ type Consent struct {
 // Blocked is why a plan waits for something outside. Its zero value is "not blocked".
 type Blocked struct {
 	Class  string // transient, conflict, expired, stopped
+	Reason string // a code
+}
+
+// Unauthorised is a start that nothing allowed. Its zero value is none.
+type Unauthorised struct {
+	Epoch  int64  // of the hold that reported it
 	Reason string // a code
 }
 
@@ -179,8 +188,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Phase = Rejected
 	case events.InstallPlanMetadataChanged:
 		s.Metadata = e.Metadata
+	case events.InstallPlanStartUnauthorised:
+		s.Unauthorised = Unauthorised(e)
 	case events.InstallPlanStarted:
-		// A start after superseded or rejected is true all the same: it crossed that decision on its way here.
 		s.Phase, s.Begun, s.Blocked, s.SupersededBy, s.SupersededReason = Installing, true, Blocked{}, "", ""
 	case events.InstallPlanBlocked:
 		s.Blocked = Blocked(e)

@@ -204,14 +204,16 @@ const (
 
 // PlanReport is how far a plan is.
 type PlanReport struct {
-	ID      string `json:"id"`
-	Phase   string `json:"phase"`
-	Begun   bool   `json:"begun"` // the first step was taken, whatever the phase now
-	Steps   int    `json:"steps"`
-	Done    int    `json:"done"`
-	Class   string `json:"class,omitempty"`   // of a block or failure: transient, conflict, permanent, expired, stopped
-	Reason  string `json:"reason,omitempty"`  // a code
-	Message string `json:"message,omitempty"` // for people; stays out of the log
+	ID    string `json:"id"`
+	Phase string `json:"phase"`
+	Begun bool   `json:"begun"` // the first step was taken, whatever the phase now
+	// Started is when that was by the executor's clock.
+	Started time.Time `json:"started,omitzero"`
+	Steps   int       `json:"steps"`
+	Done    int       `json:"done"`
+	Class   string    `json:"class,omitempty"`   // of a block or failure: transient, conflict, permanent, expired, stopped
+	Reason  string    `json:"reason,omitempty"`  // a code
+	Message string    `json:"message,omitempty"` // for people; stays out of the log
 	// Warnings counts those of the API server, and fields that it would not keep (R-IP-25).
 	Warnings int `json:"warnings,omitempty"`
 	// StepLog is the step log's canonical JSON, once the plan is Finished or Failed.

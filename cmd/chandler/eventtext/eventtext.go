@@ -106,7 +106,8 @@ func sentence(p events.Payload) string {
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
 		events.InstallPlanApprovalGiven, events.InstallPlanRejected,
 		events.InstallPlanObstaclesSettled,
-		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
+		events.InstallPlanStarted, events.InstallPlanStartUnauthorised, events.InstallPlanBlocked,
+		events.InstallPlanFinished, events.InstallPlanFailed:
 		return planSentence(v)
 	case events.OperatorGroupCreated:
 		return "operator group created for " + targets(v.Spec)
@@ -302,6 +303,9 @@ func planSentence(p events.Payload) string {
 		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
 	case events.InstallPlanStarted:
 		return "started, with " + plural(v.Steps, "step")
+	case events.InstallPlanStartUnauthorised:
+		return fmt.Sprintf("NOT started: the executor of epoch %d says that it began without authority (%s)", v.Epoch,
+			v.Reason)
 	case events.InstallPlanBlocked:
 		return "waits: " + v.Reason + " (" + v.Class + ")"
 	case events.InstallPlanFinished:

@@ -351,6 +351,25 @@ func TestStaleReportsAreRefused(t *testing.T) {
 	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.started.v1", "installplan.finished.v1")
 }
 
+// TestReportDoesNotReviveAPlan: DESIGN D7: the holder of the cluster itself says that it has begun a plan that was
+// superseded: that is recorded as it is, and the hub never signs a grant for the plan again.
+func TestReportDoesNotReviveAPlan(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	s := e.cluster("east")
+	id := e.propose(s, "etcd.v1.0.0", "Automatic")
+	e.planned(s, id)
+	e.append(events.KindInstallPlan, id, s.Cluster+"/"+s.Namespace+"/install-"+id[:5], events.InstallPlanSuperseded{})
+	e.planned(s)
+	e.report(s, protocol.ScopeReport{Plans: []protocol.PlanReport{
+		{ID: id, Phase: protocol.PlanStarted, Begun: true, Steps: 2},
+	}})
+	e.recorded(events.KindInstallPlan, "installplan.proposed.v1", "installplan.superseded.v1",
+		"installplan.start-unauthorised.v1")
+	next := e.propose(s, "etcd.v1.1.0", "Automatic")
+	e.planned(s, next) // a message that was made after the report names the other plan alone
+}
+
 // A cluster may not speak of another's plans.
 func TestReportOfAnothersPlanIsNotRecorded(t *testing.T) {
 	t.Parallel()

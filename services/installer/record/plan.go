@@ -23,11 +23,14 @@ func StepLog(r protocol.PlanReport) (digest.Digest, []byte, error) {
 	return d, body, err
 }
 
-// DecidePlan gives the events that a report adds to a plan's stream, and an error for a report that is
-// impossible: an executor that acted without a grant must not go unnoticed.
-func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Digest) ([]events.Payload, error) {
+// DecidePlan gives the events that a report adds to a plan's stream, and an error for a report that is impossible. start
+// is under what a start that the report claims counts: an executor that acted without a grant does not go unnoticed.
+func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Digest, start installplan.Start) (
+	[]events.Payload, error,
+) {
+	start.Begun = r.Started
 	var all []events.Payload
-	for _, c := range commands(r, stepLog) {
+	for _, c := range commands(r, stepLog, start) {
 		added, err := installplan.Decide(s, c)
 		if err != nil {
 			return all, err
@@ -42,21 +45,28 @@ func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Diges
 	return all, nil
 }
 
+// ClaimsStart reports whether a report says of a plan that it has begun.
+func ClaimsStart(r protocol.PlanReport) bool {
+	return r.Begun || r.Phase == protocol.PlanStarted || r.Phase == protocol.PlanFinished || r.Phase == protocol.PlanFailed
+}
+
 // commands translates a report into commands of the plan, in the order in which things happened.
-func commands(r protocol.PlanReport, stepLog digest.Digest) []installplan.Command {
+func commands(r protocol.PlanReport, stepLog digest.Digest, start installplan.Start) []installplan.Command {
 	var all []installplan.Command
 	if r.Begun {
-		all = append(all, installplan.Start{})
+		all = append(all, start)
 	}
 	switch r.Phase {
 	case protocol.PlanBlocked:
 		return append(all, installplan.Block{Class: r.Class, Reason: r.Reason})
 	case protocol.PlanFinished:
-		return append(all, installplan.Finish{StepLog: string(stepLog)})
+		return append(all, installplan.Finish{StepLog: string(stepLog), Start: start})
 	case protocol.PlanFailed:
-		return append(all, installplan.Fail{Step: r.Done + 1, Reason: r.Reason, StepLog: string(stepLog)})
+		return append(all, installplan.Fail{
+			Step: r.Done + 1, Reason: r.Reason, StepLog: string(stepLog), Start: start,
+		})
 	case protocol.PlanStarted:
-		return []installplan.Command{installplan.Start{}}
+		return []installplan.Command{start}
 	}
 	return all
 }

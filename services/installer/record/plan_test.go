@@ -57,7 +57,7 @@ func TestPlanReports(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := proposed(installplan.Automatic)
-			got, err := record.DecidePlan(s, c.report, "log")
+			got, err := record.DecidePlan(s, c.report, "log", granted)
 			if err != nil || types(got) != c.want {
 				t.Fatalf("recorded %q (%v), want %q", types(got), err, c.want)
 			}
@@ -66,7 +66,7 @@ func TestPlanReports(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if again, err := record.DecidePlan(s, c.report, "log"); err != nil || len(again) != 0 {
+			if again, err := record.DecidePlan(s, c.report, "log", granted); err != nil || len(again) != 0 {
 				t.Errorf("the same report again records %q (%v)", types(again), err)
 			}
 		})
@@ -76,7 +76,7 @@ func TestPlanReports(t *testing.T) {
 func TestFailedPlanNamesItsStep(t *testing.T) {
 	t.Parallel()
 	got, err := record.DecidePlan(proposed(installplan.Automatic),
-		protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"}, "log")
+		protocol.PlanReport{Phase: protocol.PlanFailed, Begun: true, Done: 1, Reason: "Invalid"}, "log", granted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +86,35 @@ func TestFailedPlanNamesItsStep(t *testing.T) {
 	}
 }
 
-// R-IP-11: what was begun without approval must be seen, not recorded as if it were in order.
-func TestStartWithoutApprovalIsRefused(t *testing.T) {
+// granted is a start while the grant of the plan is good.
+var granted = installplan.Start{Epoch: 1, Now: start, Grant: start.Add(time.Minute)}
+
+// TestStartWithoutAuthority: R-IP-11, DESIGN D7: what was begun without approval, or without a grant, is recorded as just
+// that, and the plan stays as it was.
+func TestStartWithoutAuthority(t *testing.T) {
 	t.Parallel()
-	if _, err := record.DecidePlan(proposed(installplan.Manual),
-		protocol.PlanReport{Phase: protocol.PlanStarted, Begun: true}, ""); err == nil {
-		t.Error("recorded")
+	for _, r := range []protocol.PlanReport{
+		{Phase: protocol.PlanStarted, Begun: true},
+		{Phase: protocol.PlanFinished, Begun: true},
+		{Phase: protocol.PlanFailed, Begun: true},
+	} {
+		for name, c := range map[string]struct {
+			plan  installplan.State
+			start installplan.Start
+		}{
+			"not approved": {proposed(installplan.Manual), granted},
+			"no grant":     {proposed(installplan.Automatic), installplan.Start{Epoch: 1, Now: start}},
+		} {
+			got, err := record.DecidePlan(c.plan, r, "", c.start)
+			if err != nil || types(got) != "start-unauthorised" {
+				t.Errorf("%s, %s: recorded %s, %v", name, r.Phase, types(got), err)
+			}
+		}
+	}
+	late := protocol.PlanReport{Phase: protocol.PlanStarted, Begun: true, Started: start.Add(time.Hour)}
+	if got, err := record.DecidePlan(proposed(installplan.Automatic), late, "", granted); err != nil ||
+		types(got) != "start-unauthorised" {
+		t.Errorf("begun after the grant as it says itself: recorded %s, %v", types(got), err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (w Writer) fill(r *protocol.PlanReport, x *kube.Execution, f *failure.Failu
 	r.Phase = protocol.PlanBlocked
 	if x != nil {
 		s := x.Status
-		r.Warnings = s.Warnings()
+		r.Warnings, r.Started = s.Warnings(), s.Started
 		r.Begun, r.Done, r.Class, r.Reason, r.Message = s.Begun, s.Done(), s.Class, s.Reason, s.Message
 		if s.Phase != "" {
 			r.Phase = s.Phase

@@ -276,9 +276,11 @@ func savePlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, plan string, 
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `update installer.plans set phase = $3, state = $4,
-		traceparent = case when $5 = '' then traceparent else $5 end where tenant = $1 and plan = $2`,
-		e.Tenant, plan, string(s.Phase), state, e.TraceParent)
+	// Of a plan that has begun, or will not, nobody asks any more until when it might have begun.
+	_, err = tx.Exec(ctx, `with g as (delete from installer.grants where tenant = $1 and plan = $2::uuid and $6)
+		update installer.plans set phase = $3, state = $4,
+		traceparent = case when $5 = '' then traceparent else $5 end where tenant = $1 and plan = $2::uuid`,
+		e.Tenant, plan, string(s.Phase), state, e.TraceParent, s.Begun || !s.Live())
 	return err
 }
 

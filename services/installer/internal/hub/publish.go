@@ -69,6 +69,9 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if err != nil || current {
 		return err
 	}
+	if err := h.saveGrants(ctx, w); err != nil {
+		return err
+	}
 	if err := h.send(ctx, &w, last); err != nil {
 		return err
 	}
@@ -78,6 +81,26 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 // signedSum is what a message says, and the key that it is signed with: a message that another key signed is not the
 // same, so that every message is published again after a new key has become active.
 func (h *Hub) signedSum(sum digest.Digest) string { return h.keyID + "/" + string(sum) }
+
+// saveGrants writes down until when the plans of a message may begin, before anybody can see it: a start is believed by
+// what is written here alone. Killed behind this, a grant is written down that nobody has; the next message has one.
+func (h *Hub) saveGrants(ctx context.Context, w wanted) error {
+	var plans []string
+	var until []time.Time
+	for _, p := range w.message.Plans {
+		if !w.begun[p.ID] {
+			plans, until = append(plans, p.ID), append(until, p.Grant.Expires)
+		}
+	}
+	if len(plans) == 0 {
+		return nil
+	}
+	_, err := h.c.Pool.Exec(ctx, `insert into installer.grants as g (tenant, plan, cluster_id, until)
+		select $1, p, $2, u from unnest($3::uuid[], $4::timestamptz[]) as x (p, u)
+		on conflict (tenant, plan) do update set until = greatest(g.until, excluded.until)`,
+		w.message.Scope.Tenant, w.cluster, plans, until)
+	return pg.Err(err)
+}
 
 // clusterID is the id under which a cluster is registered now.
 func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, err error) {
@@ -315,7 +338,7 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 func (h *Hub) deleteRegistration(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		for _, table := range []string{
-			"published", "reports", "holders", "holds", "csv_lives", "observations",
+			"published", "reports", "holders", "holds", "grants", "csv_lives", "observations",
 			"group_observations", "leftovers", "operator_details", "clusters",
 		} {
 			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant,

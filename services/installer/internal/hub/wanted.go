@@ -28,6 +28,7 @@ type wanted struct {
 	withheld []withheld
 	contents []digest.Digest // that must be in CONTENT first
 	renew    time.Time       // when the message must be made again; zero for never
+	begun    map[string]bool // the plans of the message that have begun
 }
 
 // withheld is a plan that cannot be published as it is.
@@ -193,6 +194,12 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 			continue
 		}
 		w.message.Plans = append(w.message.Plans, out)
+		if p.state.Begun {
+			if w.begun == nil {
+				w.begun = map[string]bool{}
+			}
+			w.begun[p.id] = true
+		}
 	}
 	for _, i := range w.message.Installed {
 		if i.Content != "" {

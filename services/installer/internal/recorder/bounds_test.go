@@ -65,6 +65,7 @@ func TestFloodIsBounded(t *testing.T) {
 	e.fact("resolver", events.Resolver, events.KindInstallPlan, plan, "east/ns/install-x", events.InstallPlanProposed{
 		Plan: plan, Name: "install-x", Cluster: "east", Namespace: "ns", Approval: "Automatic", Steps: 1,
 	})
+	e.granted(plan, time.Now().Add(time.Minute))
 	report := func(p protocol.PlanReport) {
 		p.ID, p.Begun = plan, true
 		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{

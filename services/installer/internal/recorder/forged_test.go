@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -152,6 +153,62 @@ func TestReplayedReports(t *testing.T) {
 	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
 	if n := e.count(`select count(*) from installer.csv_lives where not removed and uid = 'u2'`); n != 1 {
 		t.Error("an older report that came again has ended an operator")
+	}
+}
+
+// granted notes a grant of a plan as the hub does before it publishes one.
+func (e *env) granted(plan string, until time.Time) {
+	e.t.Helper()
+	e.exec(`insert into installer.grants (tenant, plan, cluster_id, until) values ($1, $2, $3, $4)
+		on conflict (tenant, plan) do update set until = excluded.until`, e.scope.Tenant, plan, e.scope.ClusterID, until)
+}
+
+// TestStartWithoutAuthorityIsNoStart: DESIGN D7: the holder itself, with its own key, says that it began a plan, or has
+// finished it: after it was rejected or superseded, without a grant, or when the grant had long ended. That is recorded
+// once, the plan stays as it was, and one that is approved afterwards may begin.
+func TestStartWithoutAuthorityIsNoStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		approval string
+		ends     events.Payload
+		grant    time.Duration // from now, 0 for none
+		reason   string
+	}{
+		"superseded":   {"Automatic", events.InstallPlanSuperseded{By: "next"}, time.Minute, "Superseded"},
+		"rejected":     {"Manual", events.InstallPlanRejected{Digest: "d"}, time.Minute, "Rejected"},
+		"not approved": {"Manual", nil, time.Minute, "NotApproved"},
+		"no grant":     {"Automatic", nil, 0, "NoGrant"},
+		"expired": {"Manual", events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(-time.Hour)}, -time.Hour,
+			"GrantExpired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := setup(t)
+			plan := uuid.NewString()
+			e.fact("resolver", events.Resolver, events.KindInstallPlan, plan, "east/ns/install-x",
+				events.InstallPlanProposed{
+					Plan: plan, Name: "install-x", Cluster: "east", Namespace: "ns", Approval: c.approval, Steps: 1,
+				})
+			want := []string{"installplan.proposed.v1"}
+			if c.ends != nil {
+				d, _ := events.Lookup(c.ends.EventType())
+				e.follows(d.Writer, events.KindInstallPlan, plan, "east/ns/install-x", c.ends)
+				want = append(want, string(c.ends.EventType()))
+			}
+			if c.grant != 0 {
+				e.granted(plan, time.Now().Add(c.grant))
+			}
+			for _, phase := range []string{protocol.PlanStarted, protocol.PlanFinished, protocol.PlanFailed} {
+				e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 3,
+					Plans: []protocol.PlanReport{{ID: plan, Phase: phase, Begun: true, Steps: 1, Done: 1}}})
+			}
+			want = append(want, "installplan.start-unauthorised.v1")
+			e.facts(events.KindInstallPlan, plan, want...)
+			if got := e.text(`select convert_from(body, 'UTF8')::jsonb -> 'data' ->> 'reason' from eventlog.appended
+				where type = 'installplan.start-unauthorised.v1'`); got != c.reason {
+				t.Errorf("the reason is %s, want %s", got, c.reason)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,12 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -23,7 +26,8 @@ const (
 
 // recordPlan records what a report says of one plan. An impossible part is logged and left out: the rest of
 // the report is still valid.
-func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport) error {
+func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, report protocol.ScopeReport, p protocol.PlanReport) error {
+	scope := report.Scope
 	id, err := uuid.Parse(p.ID)
 	if err != nil {
 		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
@@ -50,17 +54,33 @@ func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, scope protocol.
 			state.Proposed.Namespace))
 		return nil
 	}
-	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state)
+	start := installplan.Start{Epoch: report.Epoch, Now: r.c.Now()}
+	if !state.Begun && record.ClaimsStart(p) {
+		if start.Grant, err = grantedUntil(ctx, tx, scope.Tenant, id); err != nil {
+			return err
+		}
+	}
+	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state, start)
+}
+
+// grantedUntil is until when the last grant of a plan lets it begin, as the hub wrote down before it published it; zero
+// where it signed none.
+func grantedUntil(ctx context.Context, tx pgx.Tx, tenant string, plan uuid.UUID) (until time.Time, err error) {
+	err = tx.QueryRow(ctx, `select until from installer.grants where tenant = $1 and plan = $2`, tenant, plan).Scan(&until)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	return until, err
 }
 
 func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport,
-	last eventlog.Recorded, state installplan.State,
+	last eventlog.Recorded, state installplan.State, start installplan.Start,
 ) error {
 	sum, body, err := record.StepLog(p)
 	if err != nil { // how the plan ended is true all the same
 		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
 	}
-	payloads, refusal := record.DecidePlan(state, p, sum)
+	payloads, refusal := record.DecidePlan(state, p, sum, start)
 	if refusal != nil {
 		r.logRefused(scope, p.ID, refusal)
 	}

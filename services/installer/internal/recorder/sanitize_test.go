@@ -19,11 +19,24 @@ func (e *env) fact(role string, source events.Writer, kind events.Kind, key, sub
 	p events.Payload,
 ) events.StreamID {
 	e.t.Helper()
+	return e.factAt(role, source, kind, key, subject, 0, p)
+}
+
+// follows appends the second event of a stream.
+func (e *env) follows(source events.Writer, kind events.Kind, key, subject string, p events.Payload) {
+	e.t.Helper()
+	e.factAt(string(source), source, kind, key, subject, 1, p)
+}
+
+func (e *env) factAt(role string, source events.Writer, kind events.Kind, key, subject string, version int64,
+	p events.Payload,
+) events.StreamID {
+	e.t.Helper()
 	pool := e.db.Pool(e.t, role)
 	stream := events.StreamID{Kind: kind, Key: events.Key(events.DefaultTenant, kind, key), Incarnation: 1}
 	m := events.Meta{Tenant: events.DefaultTenant, Source: source, Command: uuid.New(), Time: time.Now()}
 	if err := pool.Tx(e.t.Context(), func(tx pgx.Tx) error {
-		_, err := eventlog.New(pool).Append(e.t.Context(), tx, m, stream, subject, 0, p)
+		_, err := eventlog.New(pool).Append(e.t.Context(), tx, m, stream, subject, version, p)
 		return err
 	}); err != nil {
 		e.t.Fatal(err)
@@ -43,6 +56,7 @@ func TestNothingHoldsUpAReport(t *testing.T) {
 	e.fact("resolver", events.Resolver, events.KindInstallPlan, plan, "east/ns/install-x", events.InstallPlanProposed{
 		Plan: plan, Name: "install-x", Cluster: "east", Namespace: "ns", Approval: "Automatic", Steps: 1,
 	})
+	e.granted(plan, time.Now().Add(time.Minute))
 	group := e.fact("gateway", events.Gateway, events.KindOperatorGroup, "east/ns/coast", "east/ns/coast",
 		events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "coast"})
 	e.csvs(1, pending("u1", ""))
@@ -156,6 +170,7 @@ func TestAStepLogThatCannotBeKept(t *testing.T) {
 	e.fact("resolver", events.Resolver, events.KindInstallPlan, plan, "east/ns/install-x", events.InstallPlanProposed{
 		Plan: plan, Name: "install-x", Cluster: "east", Namespace: "ns", Approval: "Automatic", Steps: 1,
 	})
+	e.granted(plan, time.Now().Add(time.Minute))
 	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
 		Scope: e.scope, Epoch: 1, Reported: time.Now(), Cut: protocol.Cut{StepLogs: 1},
 		Plans: []protocol.PlanReport{{ID: plan, Phase: protocol.PlanFinished, Begun: true}},

@@ -55,7 +55,7 @@ func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protoco
 	settled bool, err error,
 ) {
 	for _, p := range report.Plans {
-		if err := r.recordPlan(ctx, tx, report.Scope, p); err != nil {
+		if err := r.recordPlan(ctx, tx, report, p); err != nil {
 			return false, err
 		}
 	}
