@@ -2184,6 +2184,17 @@ ALTER TABLE installer.drifts OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.drifts IS 'differences of managed objects, by digest';
 
+CREATE TABLE installer.grants (
+    tenant text NOT NULL,
+    plan uuid NOT NULL,
+    cluster_id uuid NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+ALTER TABLE installer.grants OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.grants IS 'until when plans that have not begun may begin';
+
 CREATE TABLE installer.group_observations (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
@@ -3211,6 +3222,9 @@ ALTER TABLE ONLY installer.dirty
 ALTER TABLE ONLY installer.drifts
     ADD CONSTRAINT drifts_pkey PRIMARY KEY (tenant, digest);
 
+ALTER TABLE ONLY installer.grants
+    ADD CONSTRAINT grants_pkey PRIMARY KEY (tenant, plan);
+
 ALTER TABLE ONLY installer.group_observations
     ADD CONSTRAINT group_observations_pkey PRIMARY KEY (tenant, cluster_id, namespace);
 
@@ -3404,6 +3418,8 @@ CREATE UNIQUE INDEX clusters_name ON installer.clusters USING btree (tenant, nam
 CREATE INDEX dirty_turn ON installer.dirty USING btree (lane, tenant, cluster, marked);
 
 CREATE INDEX drifts_created ON installer.drifts USING btree (created);
+
+CREATE INDEX grants_cluster ON installer.grants USING btree (tenant, cluster_id);
 
 CREATE INDEX plans_live ON installer.plans USING btree (tenant, cluster, namespace, epoch, "position") WHERE (phase = ANY (ARRAY['RequiresApproval'::text, 'Installing'::text]));
 
@@ -3646,6 +3662,8 @@ ALTER TABLE installer.dirty ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.drifts ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.grants ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.group_observations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.holders ENABLE ROW LEVEL SECURITY;
@@ -3691,6 +3709,8 @@ CREATE POLICY tenant ON installer.csvs USING (((current_setting('chandler.tenant
 CREATE POLICY tenant ON installer.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.drifts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.grants USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.group_observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -4208,6 +4228,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.csvs TO chandler_i
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.dirty TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.drifts TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.grants TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.group_observations TO chandler_installer;
 

@@ -189,8 +189,8 @@ type InstallPlanStarted struct {
 // EventType implements Payload.
 func (InstallPlanStarted) EventType() Type { return "installplan.started.v1" }
 
-// InstallPlanStartUnauthorised says that the holder of a cluster reports to have begun a plan that it could not begin. The
-// plan stays as it is. It is appended once for each hold.
+// InstallPlanStartUnauthorised says that the holder of a cluster reports to have begun a plan that it could not begin.
+// The plan stays as it is. It is appended once for each hold.
 type InstallPlanStartUnauthorised struct {
 	Epoch  int64  `json:"epoch"`  // of the hold that reports it
 	Reason string `json:"reason"` // a code, one of those below

@@ -441,8 +441,9 @@ func TestDecide(t *testing.T) {
 			then: list{events.InstallPlanStartUnauthorised{Epoch: 8, Reason: "Superseded"}},
 		},
 		{
-			name: "start once it is approved", given: append(append(list{manual}, unauthorised("NotApproved")...), approved),
-			when: start, then: list{started},
+			name:  "start once it is approved",
+			given: append(append(list{manual}, unauthorised("NotApproved")...), approved),
+			when:  start, then: list{started},
 		},
 
 		{name: "block", given: list{automatic}, when: block, then: list{down}},
@@ -761,8 +762,8 @@ func TestBaseLeavesOutWhatBindsNothing(t *testing.T) {
 	}
 }
 
-// TestReportsCreateNoAuthority: DESIGN D7: whatever an executor reports of a plan that has not begun, in whatever phase:
-// nothing is executable afterwards that was not before.
+// TestReportsCreateNoAuthority: DESIGN D7: whatever an executor reports of a plan that has not begun, in whatever
+// phase: nothing is executable afterwards that was not before.
 func TestReportsCreateNoAuthority(t *testing.T) {
 	t.Parallel()
 	late := approved.Expires.Add(time.Hour)

@@ -108,3 +108,16 @@ const reportMessageType = "chandler.report-message.v1"
 func signedReport(subject string, body []byte) []byte {
 	return append([]byte(reportMessageType+"\n"+subject+"\n"+strconv.Itoa(len(body))+"\n"), body...)
 }
+
+// SignAnswer signs an answer of the executor that holds the cluster (libs/rpc).
+func (s *Session) SignAnswer(text []byte) (string, error) {
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, text)), nil
+}
+
+// SessionSigned reports whether the session with this key signed an answer.
+func SessionSigned(key ed25519.PublicKey) func(text []byte, signature string) bool {
+	return func(text []byte, signature string) bool {
+		raw, err := base64.StdEncoding.DecodeString(signature)
+		return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, text, raw)
+	}
+}

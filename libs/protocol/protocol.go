@@ -211,9 +211,10 @@ type PlanReport struct {
 	Started time.Time `json:"started,omitzero"`
 	Steps   int       `json:"steps"`
 	Done    int       `json:"done"`
-	Class   string    `json:"class,omitempty"`   // of a block or failure: transient, conflict, permanent, expired, stopped
-	Reason  string    `json:"reason,omitempty"`  // a code
-	Message string    `json:"message,omitempty"` // for people; stays out of the log
+	// Class is of a block or failure: transient, conflict, permanent, expired, stopped.
+	Class   string `json:"class,omitempty"`
+	Reason  string `json:"reason,omitempty"`  // a code
+	Message string `json:"message,omitempty"` // for people; stays out of the log
 	// Warnings counts those of the API server, and fields that it would not keep (R-IP-25).
 	Warnings int `json:"warnings,omitempty"`
 	// StepLog is the step log's canonical JSON, once the plan is Finished or Failed.

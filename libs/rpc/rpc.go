@@ -59,12 +59,18 @@ func Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject strin
 func ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
 	choose func(subject string) (Handler, bool),
 ) error {
+	return serve(ctx, conn, subject, func(ctx context.Context, m *nats.Msg) {
+		handle(ctx, conn, log, m, choose, func(*nats.Msg) error { return nil })
+	})
+}
+
+func serve(ctx context.Context, conn *nats.Conn, subject string, fn func(context.Context, *nats.Msg)) error {
 	slots := make(chan struct{}, parallel)
 	sub, err := conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) {
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots }()
-			handle(context.WithoutCancel(ctx), conn, log, m, choose)
+			fn(context.WithoutCancel(ctx), m)
 		}()
 	})
 	if err != nil {
@@ -80,12 +86,18 @@ func ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject st
 	return nil
 }
 
-func handle(ctx context.Context, conn *nats.Conn, log *slog.Logger, m *nats.Msg, choose func(string) (Handler, bool)) {
+func handle(ctx context.Context, conn *nats.Conn, log *slog.Logger, m *nats.Msg, choose func(string) (Handler, bool),
+	sign func(reply *nats.Msg) error,
+) {
 	ctx, cancel := context.WithTimeout(telemetry.WithTraceParent(ctx, m.Header.Get(headerTrace)), timeout)
 	defer cancel()
 	reply, err := replyTo(ctx, conn, m, choose)
 	if err != nil {
 		reply = errorReply(err)
+	}
+	if err := sign(reply); err != nil {
+		log.WarnContext(ctx, "could not sign the reply to a request", "subject", m.Subject, "error", err)
+		return
 	}
 	if err := m.RespondMsg(reply); err != nil {
 		log.WarnContext(ctx, "could not reply to a request", "subject", m.Subject, "error", err)

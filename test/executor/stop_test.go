@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -182,4 +183,28 @@ func (b *bed) surround(t *testing.T) {
 		},
 	}, metav1.CreateOptions{})
 	must(t, err)
+}
+
+// TestNoStepWithoutGoAhead: the stop switch fails closed (DESIGN D7): when the hub no longer says that effects are
+// allowed, no step is taken after protocol.GoAheadValid, though no message of it says stop; when it says so again, work
+// goes on by itself. A stop that only its answer names holds as well.
+func TestNoStepWithoutGoAhead(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(b.config("one"))
+	o, content := simple(t, "still")
+	first := b.plan("still", "still", content)
+	b.want("still", first)
+	b.finishes(t, "still", first, o.csv())
+
+	b.Silence()
+	time.Sleep(protocol.GoAheadValid + protocol.GoAheadEvery) //nolint:forbidigo // what is tried is that time passes
+	late, content := simple(t, "late")
+	p := b.plan("late", "late", content)
+	b.want("late", p)
+	b.awaitPlan("late", p.ID, blocked("NoGoAhead"))
+	b.GoAhead(protocol.GoAhead{Stopped: []string{b.ClusterID}})
+	b.awaitPlan("late", p.ID, blocked("EffectsStopped"))
+	b.GoAhead(protocol.GoAhead{})
+	b.finishes(t, "late", p, late.csv())
 }

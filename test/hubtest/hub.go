@@ -44,6 +44,8 @@ type Hub struct {
 	// rendering is what plans are rendered by from now on.
 	rendering *render.Versions
 	holds     *Holds
+	// answers are what executors are told that ask whether effects are allowed.
+	answers *answers
 }
 
 // record is what the hub has said.
@@ -66,8 +68,11 @@ func New(tb testing.TB) *Hub {
 	ensure(tb)
 	_, key, err := ed25519.GenerateKey(nil)
 	must(tb, err)
+	answers := &answers{}
+	answers.serve(tb, b.Conn(), key)
 	h := &Hub{
 		JetStream: b.JetStream(), Key: key, tb: tb, nats: env, ensure: ensure, rendering: render.Known,
+		answers: answers,
 	}
 	return h.Another()
 }
@@ -79,7 +84,7 @@ func (h *Hub) Another() *Hub {
 	return &Hub{
 		JetStream: h.JetStream, Key: h.Key, ClusterID: id, tb: h.tb, nats: h.nats, ensure: h.ensure,
 		record: &record{scopes: map[string]protocol.ScopePlans{}}, rendering: h.rendering,
-		holds: &Holds{},
+		holds: &Holds{}, answers: h.answers,
 	}
 }
 

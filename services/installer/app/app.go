@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
@@ -34,6 +35,7 @@ type App struct {
 	reseal   *reseal.Runner
 	host     *executorhost.Host
 	holds    holds.Registry
+	goAheads *hubclient.GoAheads // of all hosted executors
 }
 
 // New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
@@ -70,6 +72,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		return err
 	}
 	a.holds = holds.Registry{Pool: a.Pool, Log: a.Telemetry.Log}
+	a.goAheads = hubclient.NewGoAheads(a.Bus.Conn(), signing.Accepted, a.Telemetry.Log, time.Now)
 	own, err := executor.NewSession()
 	if err != nil {
 		return err
@@ -114,7 +117,8 @@ func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accep
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
 		JetStream: a.Bus.JetStream(), Installation: a.Bus.Installation(), GrantKey: hub, Configs: opener,
-		Holder: holder, Holds: a.holds, Now: time.Now, Log: a.Telemetry.Log,
+		Holder: holder, Holds: a.holds, GoAheads: a.goAheads, Now: time.Now,
+		Log: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err
@@ -137,6 +141,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("requests for bundles", func(ctx context.Context) error { return hub.ServeContents(ctx, a.hub) })
 	g.Add("hints", a.Bus.Publisher(a.Log, a.Pool).Keep)
 	g.Add("publisher", a.hub.Work)
+	g.Add("stop switches", a.hub.GoAheads)
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)

@@ -45,8 +45,10 @@ type Config struct {
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string
 	Holds  Holds
-	Now    func() time.Time
-	Log    *slog.Logger
+	// GoAheads may be left out, and is then the executor's own: whether steps may be taken now.
+	GoAheads *hubclient.GoAheads
+	Now      func() time.Time
+	Log      *slog.Logger
 
 	Timing Timing
 	// Rendering are the rules by which bundles are rendered; nil is those of this release.
@@ -133,6 +135,9 @@ func New(cfg Config) (*Executor, error) {
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Rendering = cmp.Or(cfg.Rendering, render.Known)
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
+	if cfg.GoAheads == nil {
+		cfg.GoAheads = hubclient.NewGoAheads(cfg.JetStream.Conn(), cfg.GrantKey, cfg.Log, time.Now)
+	}
 	own, err := NewSession()
 	if err != nil {
 		return nil, err
@@ -152,6 +157,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
+	e.cfg.GoAheads.Follow(ctx, e.cfg.Tenant)
 	running.Go(func() { e.keep(ctx, "listener", e.listen) })
 	running.Go(func() { e.keep(ctx, "reporter", e.reporter.Run) })
 	running.Go(func() { e.keep(ctx, "registration", e.keepRegistered) })

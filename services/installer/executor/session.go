@@ -112,6 +112,7 @@ func (s *session) run(ctx context.Context) error {
 	select {
 	case <-inner.Done():
 	case <-s.inbox.First():
+		s.awaitGoAhead(inner)
 		for _, ns := range s.inbox.ListenWith(s.queue.Add) {
 			s.queue.Add(ns)
 		}
@@ -121,6 +122,15 @@ func (s *session) run(ctx context.Context) error {
 	s.queue.ShutDown()
 	running.Wait()
 	return s.ended(ctx, context.Cause(inner))
+}
+
+// awaitGoAhead waits until the hub was asked once whether effects are allowed: else plans would be reported as blocked
+// at every start.
+func (s *session) awaitGoAhead(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.cfg.GoAheads.First(s.cfg.Tenant):
+	}
 }
 
 // task is what goes on side by side while the cluster is held; it returns when its context ends.
@@ -134,6 +144,7 @@ func (s *session) tasks() []task {
 		{"renewal of the lease", s.renew},
 		{"watch", s.watcher.Run},
 		{"answers", s.answer},
+		{"go-ahead", s.followGoAhead},
 		{"definitions of mirrors", s.prepareMirrors},
 		{"admission policies", s.restore},
 		{"cloud tokens", s.watchTokens},

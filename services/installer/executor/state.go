@@ -2,10 +2,12 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
@@ -106,12 +108,41 @@ func (s *session) stopped(namespace string) *failure.Failure {
 		return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonOLM, Quick: true, Message: message}
 	}
 	p, _, _ := s.inbox.Get(namespace)
-	if !p.Stopped {
-		return nil
+	allowed := s.cfg.GoAheads.Check(s.cfg.Tenant, s.cfg.ClusterID)
+	switch {
+	case p.Stopped, allowed == hubclient.Stopped:
+		return &failure.Failure{
+			Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true,
+			Message: "effects are stopped",
+		}
+	case allowed == hubclient.Unknown:
+		return &failure.Failure{
+			Class: failure.Stopped, Reason: failure.ReasonNoGoAhead, Quick: true,
+			Message: fmt.Sprintf("the hub has not said within %s that effects are allowed; the next step waits for that",
+				protocol.GoAheadValid),
+		}
 	}
-	return &failure.Failure{
-		Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true,
-		Message: "effects are stopped",
+	return nil
+}
+
+// goAheadLook is how often it is looked whether the hub allows what it did not: looking costs nothing.
+const goAheadLook = 250 * time.Millisecond
+
+// followGoAhead has all namespaces worked on again when effects are allowed that were not.
+func (s *session) followGoAhead(ctx context.Context) {
+	last := s.cfg.GoAheads.Check(s.cfg.Tenant, s.cfg.ClusterID)
+	for ctx.Err() == nil {
+		pace.Sleep(ctx, goAheadLook)
+		now := s.cfg.GoAheads.Check(s.cfg.Tenant, s.cfg.ClusterID)
+		if now == last {
+			continue
+		}
+		s.cfg.Log.InfoContext(ctx, "whether effects are allowed has changed", "allowed", now == hubclient.Going,
+			"known", now != hubclient.Unknown)
+		last = now
+		for _, p := range s.inbox.All() {
+			s.queue.Add(p.Scope.Namespace)
+		}
 	}
 }
 

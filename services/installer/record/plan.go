@@ -23,8 +23,9 @@ func StepLog(r protocol.PlanReport) (digest.Digest, []byte, error) {
 	return d, body, err
 }
 
-// DecidePlan gives the events that a report adds to a plan's stream, and an error for a report that is impossible. start
-// is under what a start that the report claims counts: an executor that acted without a grant does not go unnoticed.
+// DecidePlan gives the events that a report adds to a plan's stream, and an error for a report that is impossible.
+// start is under what a start that the report claims counts: an executor that acted without a grant does not go
+// unnoticed.
 func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Digest, start installplan.Start) (
 	[]events.Payload, error,
 ) {
@@ -47,7 +48,11 @@ func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Diges
 
 // ClaimsStart reports whether a report says of a plan that it has begun.
 func ClaimsStart(r protocol.PlanReport) bool {
-	return r.Begun || r.Phase == protocol.PlanStarted || r.Phase == protocol.PlanFinished || r.Phase == protocol.PlanFailed
+	switch r.Phase {
+	case protocol.PlanStarted, protocol.PlanFinished, protocol.PlanFailed:
+		return true
+	}
+	return r.Begun
 }
 
 // commands translates a report into commands of the plan, in the order in which things happened.

@@ -89,8 +89,8 @@ func TestFailedPlanNamesItsStep(t *testing.T) {
 // granted is a start while the grant of the plan is good.
 var granted = installplan.Start{Epoch: 1, Now: start, Grant: start.Add(time.Minute)}
 
-// TestStartWithoutAuthority: R-IP-11, DESIGN D7: what was begun without approval, or without a grant, is recorded as just
-// that, and the plan stays as it was.
+// TestStartWithoutAuthority: R-IP-11, DESIGN D7: what was begun without approval, or without a grant, is recorded as
+// just that, and the plan stays as it was.
 func TestStartWithoutAuthority(t *testing.T) {
 	t.Parallel()
 	for _, r := range []protocol.PlanReport{

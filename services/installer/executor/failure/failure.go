@@ -50,6 +50,7 @@ const (
 	ReasonGrant            = "GrantInvalid"
 	ReasonExpired          = "GrantExpired"
 	ReasonStopped          = "EffectsStopped"
+	ReasonNoGoAhead        = "NoGoAhead" // the hub has not said for a while that effects are allowed
 	ReasonOLM              = "OLMRunning"
 	ReasonBehind           = "RecordBehind"
 	ReasonNoGroup          = "NoOperatorGroup"

@@ -46,6 +46,7 @@ type Hub struct {
 	consumer *bus.Consumer
 	content  *contents
 	keyID    string // of the active key
+	switches switches
 
 	mu          sync.Mutex
 	withheldWhy map[string]string // why plans are withheld, so that each reason is reported once

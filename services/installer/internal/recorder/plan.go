@@ -26,7 +26,9 @@ const (
 
 // recordPlan records what a report says of one plan. An impossible part is logged and left out: the rest of
 // the report is still valid.
-func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, report protocol.ScopeReport, p protocol.PlanReport) error {
+func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
+	p protocol.PlanReport,
+) error {
 	scope := report.Scope
 	id, err := uuid.Parse(p.ID)
 	if err != nil {

@@ -1,0 +1,136 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+)
+
+// Headers of signed questions and answers.
+const (
+	headerNonce     = "Chandler-Nonce"     // of the question: an answer is to that question and to no other
+	headerSignature = "Chandler-Signature" // over the text that questionText and answerText make
+)
+
+// The first line of a signed text names its type, so that none may be used as another.
+const (
+	questionType = "chandler.question.v1"
+	answerType   = "chandler.answer.v1"
+)
+
+// Sign signs a text; Verify reports whether who is believed signed it.
+type (
+	Sign   func(text []byte) (signature string, err error)
+	Verify func(text []byte, signature string) bool
+)
+
+// Asker asks signed questions and believes signed answers alone.
+type Asker struct {
+	Sign   Sign // may be nil: anybody may ask
+	Verify Verify
+}
+
+// Ask is Call for a question to which only one can answer. An answer whose signature Verify refuses is ignored, however
+// soon it comes: the next one is waited for. So who else can write to the bus decides nothing; without an answer that
+// is believed the error is errs.Unavailable.
+func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out any) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	m, err := encodeBody(conn, subject, in)
+	if err != nil {
+		return err
+	}
+	nonce := rand.Text()
+	m.Reply = conn.NewInbox()
+	m.Header.Set(headerNonce, nonce)
+	if tp := telemetry.TraceParent(ctx); tp != "" {
+		m.Header.Set(headerTrace, tp)
+	}
+	if a.Sign != nil {
+		signature, err := a.Sign(questionText(m))
+		if err != nil {
+			return err
+		}
+		m.Header.Set(headerSignature, signature)
+	}
+	reply, err := a.exchange(ctx, conn, m, nonce)
+	if err != nil {
+		return err
+	}
+	return decodeReply(subject, reply, out)
+}
+
+func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg, nonce string) (*nats.Msg, error) {
+	sub, err := conn.SubscribeSync(m.Reply)
+	if err != nil {
+		return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // a connection that is closed has no subscription any more
+	if err := conn.PublishMsg(m); err != nil {
+		return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
+	}
+	for {
+		reply, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, errs.New(errs.Unavailable, "nobody serves %s at the moment", m.Subject)
+		case err != nil:
+			return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
+		case a.Verify(answerText(m.Subject, nonce, reply), reply.Header.Get(headerSignature)):
+			return reply, nil
+		}
+	}
+}
+
+// Answerer answers questions that it believes, and signs what it answers.
+type Answerer struct {
+	Verify Verify // may be nil: anybody may ask
+	Sign   Sign
+}
+
+// ServeAll is ServeAll of the package with signatures: a question that Verify refuses gets no answer.
+func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
+	choose func(subject string) (Handler, bool),
+) error {
+	return serve(ctx, conn, subject, func(ctx context.Context, m *nats.Msg) {
+		if a.Verify != nil && !a.Verify(questionText(m), m.Header.Get(headerSignature)) {
+			log.DebugContext(ctx, "a question that is not signed gets no answer", "subject", m.Subject)
+			return
+		}
+		handle(ctx, conn, log, m, choose, func(reply *nats.Msg) error {
+			signature, err := a.Sign(answerText(m.Subject, m.Header.Get(headerNonce), reply))
+			reply.Header.Set(headerSignature, signature)
+			return err
+		})
+	})
+}
+
+// Serve is ServeAll for one handler.
+func (a Answerer) Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string, fn Handler) error {
+	return a.ServeAll(ctx, conn, log, subject, func(string) (Handler, bool) { return fn, true })
+}
+
+// questionText is what is signed of a question. The subject for the answer is in it: who repeats a question that he has
+// heard gets no answer himself.
+func questionText(m *nats.Msg) []byte {
+	head := []string{questionType, m.Subject, m.Reply, m.Header.Get(headerNonce), m.Header.Get(headerEncoding), ""}
+	return append([]byte(strings.Join(head, "\n")), m.Data...)
+}
+
+// answerText is what is signed of an answer: to which question it is, and whether it is an error.
+func answerText(subject, nonce string, m *nats.Msg) []byte {
+	head := []string{
+		answerType, subject, nonce, m.Header.Get(headerError), m.Header.Get(headerEncoding), "",
+	}
+	return append([]byte(strings.Join(head, "\n")), m.Data...)
+}
