@@ -92,21 +92,6 @@ ALTER FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], 
 
 COMMENT ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) IS 'packages of some revisions that hold all words, with a rank';
 
-CREATE FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-  update eventlog.event_types t set kind = p_kind, writer = p_writer, closes = p_closes
-    where t.type = p_type and (t.kind, t.writer, t.closes) is distinct from (p_kind, p_writer, p_closes);
-  if exists (select from eventlog.event_types t where t.type = p_type) then
-    return;
-  end if;
-  insert into eventlog.coming_types (type, kind, writer, closes) values (p_type, p_kind, p_writer, p_closes)
-    on conflict (type) do update set kind = p_kind, writer = p_writer, closes = p_closes;
-end $$;
-
-ALTER FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) OWNER TO chandler_owner;
-
 CREATE FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -164,32 +149,6 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) OWNER TO chandler_owner;
-
-CREATE FUNCTION eventlog.at_work(p_consumer text) RETURNS boolean
-    LANGUAGE sql STABLE
-    AS $$
-  select exists (select from eventlog.checkpoints c
-    where c.consumer = p_consumer and c.tenant = '*' and c.replay_to is null)
-$$;
-
-ALTER FUNCTION eventlog.at_work(p_consumer text) OWNER TO chandler_owner;
-
-CREATE FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) RETURNS text[]
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-declare
-  now timestamptz := clock_timestamp();
-begin
-  perform eventlog.release_types();
-  insert into eventlog.readers (instance, service, version, types, started, seen)
-    values (p_instance, p_service, p_version, p_types, now, now)
-    on conflict (instance) do update set seen = excluded.seen, types = excluded.types;
-  delete from eventlog.readers r where r.seen < now - interval '1 day';
-  return array(select t.type from eventlog.event_types t where not t.type = any (p_types) order by 1);
-end $$;
-
-ALTER FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -308,16 +267,6 @@ end $$;
 
 ALTER FUNCTION eventlog.for_persons(p_tenant text) OWNER TO chandler_owner;
 
-CREATE FUNCTION eventlog.hold_work(p_consumer text) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-begin
-  perform pg_advisory_xact_lock_shared(hashtext('replay/' || p_consumer));
-  return eventlog.at_work(p_consumer); -- a statement of its own: it sees what was committed before the lock
-end $$;
-
-ALTER FUNCTION eventlog.hold_work(p_consumer text) OWNER TO chandler_owner;
-
 CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -340,17 +289,6 @@ end $$;
 
 ALTER FUNCTION eventlog.lead(p_id text, p_lease interval) OWNER TO chandler_owner;
 
-CREATE FUNCTION eventlog.leave(p_instance text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-begin
-  delete from eventlog.readers where instance = p_instance;
-  perform eventlog.release_types();
-end $$;
-
-ALTER FUNCTION eventlog.leave(p_instance text) OWNER TO chandler_owner;
-
 CREATE FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
@@ -370,15 +308,11 @@ declare
   r record;
 begin
   for r in
-    select u.type, t.kind, t.writer, t.role, c.type is not null as coming
+    select u.type, t.kind, t.writer, t.role
     from unnest(p_types) with ordinality as u (type, i) left join eventlog.event_types t on t.type = u.type
-      left join eventlog.coming_types c on c.type = u.type
     order by u.i
   loop
-    if r.kind is null and r.coming then
-      raise exception 'event type % is not written yet: a reader does not know it (%)', r.type, coalesce(eventlog.unaware(r.type), 'until a moment ago')
-        using errcode = 'CH007', hint = 'it is written once all readers are of the new release';
-    elsif r.kind is null then
+    if r.kind is null then
       raise exception 'event type % is not registered in this database', r.type
         using errcode = 'CH006', hint = 'run the migration command of the version that writes it';
     elsif r.kind <> p_kind then
@@ -391,25 +325,6 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
-
-CREATE FUNCTION eventlog.note_replay() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-begin
-  if tg_op = 'INSERT' then
-    select greatest(s.position, new.replay_to) into new.replay_to from eventlog.sequencer s;
-  elsif new.position < old.position then
-    perform pg_advisory_xact_lock(hashtext('replay/' || new.consumer));
-    new.replay_to := greatest(old.position, old.replay_to);
-  end if;
-  if new.position >= new.replay_to then
-    new.replay_to := null;
-  end if;
-  return new;
-end $$;
-
-ALTER FUNCTION eventlog.note_replay() OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) RETURNS record
     LANGUAGE plpgsql STABLE
@@ -494,19 +409,6 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) OWNER TO chandler_owner;
-
-CREATE FUNCTION eventlog.release_types() RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-  if not exists (select from eventlog.coming_types) then return; end if;
-  lock table eventlog.readers in share row exclusive mode;
-  with known as (delete from eventlog.coming_types c where eventlog.unaware(c.type) is null returning c.*)
-  insert into eventlog.event_types (type, kind, writer, closes) select type, kind, writer, closes from known
-    on conflict do nothing;
-end $$;
-
-ALTER FUNCTION eventlog.release_types() OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.resign(p_term bigint) RETURNS void
     LANGUAGE sql SECURITY DEFINER
@@ -689,15 +591,6 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) OWNER TO chandler_owner;
-
-CREATE FUNCTION eventlog.unaware(p_type text) RETURNS text
-    LANGUAGE sql STABLE
-    AS $$
-  select string_agg(r.service || ' ' || r.version, ', ' order by r.service, r.version) from eventlog.readers r
-  where r.seen > clock_timestamp() - interval '1 minute' and not p_type = any (r.types)
-$$;
-
-ALTER FUNCTION eventlog.unaware(p_type text) OWNER TO chandler_owner;
 
 CREATE FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1431,28 +1324,13 @@ CREATE TABLE eventlog.checkpoints (
     tenant text DEFAULT '*'::text NOT NULL,
     epoch bigint NOT NULL,
     "position" bigint NOT NULL,
-    updated timestamp with time zone DEFAULT now() NOT NULL,
-    replay_to bigint
+    updated timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (fillfactor='50');
 
 ALTER TABLE eventlog.checkpoints OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.checkpoints IS 'the last position whose effects a consumer has committed';
-
-COMMENT ON COLUMN eventlog.checkpoints.replay_to IS 'the position up to which the consumer reads the log again; null where it does not';
-
-CREATE TABLE eventlog.coming_types (
-    type text NOT NULL,
-    kind text NOT NULL,
-    writer text NOT NULL,
-    closes boolean NOT NULL,
-    announced timestamp with time zone DEFAULT now() NOT NULL
-);
-
-ALTER TABLE eventlog.coming_types OWNER TO chandler_owner;
-
-COMMENT ON TABLE eventlog.coming_types IS 'event types that nobody may write yet, because a live reader does not know them';
 
 CREATE TABLE eventlog.epochs (
     epoch bigint NOT NULL,
@@ -1587,32 +1465,16 @@ ALTER TABLE eventlog.partitions OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.partitions IS 'the positions of each partition of the log';
 
-CREATE TABLE eventlog.readers (
-    instance text NOT NULL,
-    service text NOT NULL,
-    version text NOT NULL,
-    types text[] NOT NULL,
-    started timestamp with time zone NOT NULL,
-    seen timestamp with time zone NOT NULL
-);
-
-ALTER TABLE eventlog.readers OWNER TO chandler_owner;
-
-COMMENT ON TABLE eventlog.readers IS 'which event types each process that reads the log knows; it is alive for a minute after seen';
-
 CREATE TABLE eventlog.schema_info (
     schema text NOT NULL,
     version bigint NOT NULL,
     oldest_binary text NOT NULL,
-    migrated timestamp with time zone NOT NULL,
-    compatible_from bigint
+    migrated timestamp with time zone NOT NULL
 );
 
 ALTER TABLE eventlog.schema_info OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.schema_info IS 'version of each schema, and the oldest binary that it serves';
-
-COMMENT ON COLUMN eventlog.schema_info.compatible_from IS 'the oldest version of the schema whose binaries work with this one';
 
 CREATE TABLE eventlog.schema_migrations (
     version bigint NOT NULL,
@@ -2378,21 +2240,6 @@ COMMENT ON TABLE installer.removals IS 'operators to be uninstalled, as the log 
 
 COMMENT ON COLUMN installer.removals.dependants IS 'namespace/csv';
 
-CREATE TABLE installer.replicas (
-    tenant text DEFAULT '*'::text NOT NULL,
-    name text NOT NULL,
-    capacity integer NOT NULL,
-    draining boolean DEFAULT false NOT NULL,
-    heard timestamp with time zone NOT NULL,
-    clusters integer DEFAULT 0 NOT NULL,
-    load integer DEFAULT 0 NOT NULL,
-    unplaced integer DEFAULT 0 NOT NULL
-);
-
-ALTER TABLE installer.replicas OWNER TO chandler_owner;
-
-COMMENT ON TABLE installer.replicas IS 'replicas of the installer that host executors';
-
 CREATE TABLE installer.reports (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
@@ -3090,9 +2937,6 @@ ALTER TABLE ONLY eventlog.appended
 ALTER TABLE ONLY eventlog.checkpoints
     ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (consumer, tenant);
 
-ALTER TABLE ONLY eventlog.coming_types
-    ADD CONSTRAINT coming_types_pkey PRIMARY KEY (type);
-
 ALTER TABLE ONLY eventlog.epochs
     ADD CONSTRAINT epochs_pkey PRIMARY KEY (epoch);
 
@@ -3119,9 +2963,6 @@ ALTER TABLE ONLY eventlog.parked
 
 ALTER TABLE ONLY eventlog.partitions
     ADD CONSTRAINT partitions_pkey PRIMARY KEY (first_position);
-
-ALTER TABLE ONLY eventlog.readers
-    ADD CONSTRAINT readers_pkey PRIMARY KEY (instance);
 
 ALTER TABLE ONLY eventlog.schema_info
     ADD CONSTRAINT schema_info_pkey PRIMARY KEY (schema);
@@ -3263,9 +3104,6 @@ ALTER TABLE ONLY installer.published
 
 ALTER TABLE ONLY installer.removals
     ADD CONSTRAINT removals_pkey PRIMARY KEY (tenant, cluster, namespace, csv);
-
-ALTER TABLE ONLY installer.replicas
-    ADD CONSTRAINT replicas_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY installer.reports
     ADD CONSTRAINT reports_pkey PRIMARY KEY (tenant, cluster_id, namespace);
@@ -3466,10 +3304,6 @@ ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000001000001_pkey;
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000001000001_stream_key_incarnation_version_idx;
-
-CREATE TRIGGER note_begin BEFORE INSERT ON eventlog.checkpoints FOR EACH ROW EXECUTE FUNCTION eventlog.note_replay();
-
-CREATE TRIGGER note_replay BEFORE UPDATE ON eventlog.checkpoints FOR EACH ROW WHEN (((new."position" < old."position") OR (old.replay_to IS NOT NULL))) EXECUTE FUNCTION eventlog.note_replay();
 
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
@@ -3688,8 +3522,6 @@ ALTER TABLE installer.published ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.removals ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE installer.replicas ENABLE ROW LEVEL SECURITY;
-
 ALTER TABLE installer.reports ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.step_logs ENABLE ROW LEVEL SECURITY;
@@ -3735,8 +3567,6 @@ CREATE POLICY tenant ON installer.plans USING (((current_setting('chandler.tenan
 CREATE POLICY tenant ON installer.published USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.removals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
-
-CREATE POLICY tenant ON installer.replicas USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.reports USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3885,19 +3715,11 @@ GRANT USAGE ON SCHEMA resolver_api TO chandler_catalog_indexer;
 REVOKE ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) TO chandler_gateway;
 
-REVOKE ALL ON FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_catalog_indexer;
-
-REVOKE ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_gateway;
-GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_resolver;
-GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_installer;
-GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_gateway;
@@ -3927,17 +3749,9 @@ GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_res
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_catalog_indexer;
 
-REVOKE ALL ON FUNCTION eventlog.leave(p_instance text) FROM PUBLIC;
-GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_gateway;
-GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_resolver;
-GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_installer;
-GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_catalog_indexer;
-
 REVOKE ALL ON FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION eventlog.note_replay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_gateway;
@@ -3954,8 +3768,6 @@ GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnat
 GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION eventlog.release_types() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.resign(p_term bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_gateway;
@@ -3987,8 +3799,6 @@ REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) TO chandler_gateway;
-
-REVOKE ALL ON FUNCTION eventlog.unaware(p_type text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_catalog_indexer;
@@ -4109,11 +3919,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_reso
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_installer;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
 
-GRANT SELECT ON TABLE eventlog.coming_types TO chandler_gateway;
-GRANT SELECT ON TABLE eventlog.coming_types TO chandler_resolver;
-GRANT SELECT ON TABLE eventlog.coming_types TO chandler_installer;
-GRANT SELECT ON TABLE eventlog.coming_types TO chandler_catalog_indexer;
-
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_installer;
@@ -4143,11 +3948,6 @@ GRANT SELECT ON TABLE eventlog.partitions TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_catalog_indexer;
-
-GRANT SELECT ON TABLE eventlog.readers TO chandler_gateway;
-GRANT SELECT ON TABLE eventlog.readers TO chandler_resolver;
-GRANT SELECT ON TABLE eventlog.readers TO chandler_installer;
-GRANT SELECT ON TABLE eventlog.readers TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;
@@ -4254,8 +4054,6 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.plans TO chandler_
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.published TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.removals TO chandler_installer;
-
-GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.replicas TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.reports TO chandler_installer;
 
