@@ -79,6 +79,7 @@ func Table() []Row {
 			protocol.RPCContent + scope, "requests to publish a bundle again",
 			[]string{Agent, Installer}, []string{Installer},
 		},
+		{protocol.RPCGoAhead, "whether effects are allowed", []string{Agent, Installer}, []string{Installer}},
 		{"$JS.API.STREAM.INFO.*", "state of a stream, with the subjects that it holds", everybody, nil},
 		{"$JS.API.STREAM.NAMES", "which stream holds a subject", keepers, nil},
 		{"$JS.API.STREAM.CREATE.*", "a stream that is missing", keepers, nil},

@@ -14,7 +14,7 @@ import (
 const (
 	// RPCGoAhead is where the installer is asked: GoAheadQuestion → GoAhead. A process asks once for all clusters of a
 	// tenant that it works on.
-	RPCGoAhead = "chandler.rpc.installer.go-ahead"
+	RPCGoAhead = "chandler.rpc.go-ahead"
 	// GoAheadEvery is how often it is asked: so soon a stop is known where the messages of PLANS do not arrive.
 	GoAheadEvery = 5 * time.Second
 	// GoAheadValid is for how long after the question an answer allows steps. Three answers may be lost, and the
