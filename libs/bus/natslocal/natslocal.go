@@ -90,8 +90,10 @@ func (s *Server) start(ctx context.Context) error {
 
 func (s *Server) options(auth string) (*server.Options, error) {
 	options := &server.Options{}
-	if err := options.ProcessConfigString(auth); err != nil {
-		return nil, fmt.Errorf("users of the NATS server: %w", err)
+	if auth != "" {
+		if err := options.ProcessConfigString(auth); err != nil {
+			return nil, fmt.Errorf("users of the NATS server: %w", err)
+		}
 	}
 	options.ServerName, options.Host, options.Port = "chandler", loopback, s.port
 	options.JetStream, options.StoreDir, options.NoSigs, options.NoLog = true, s.dir, true, s.log == nil
