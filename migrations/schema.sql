@@ -2240,6 +2240,21 @@ COMMENT ON TABLE installer.removals IS 'operators to be uninstalled, as the log 
 
 COMMENT ON COLUMN installer.removals.dependants IS 'namespace/csv';
 
+CREATE TABLE installer.replicas (
+    tenant text DEFAULT '*'::text NOT NULL,
+    name text NOT NULL,
+    capacity integer NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    heard timestamp with time zone NOT NULL,
+    clusters integer DEFAULT 0 NOT NULL,
+    load integer DEFAULT 0 NOT NULL,
+    unplaced integer DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE installer.replicas OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.replicas IS 'replicas of the installer that host executors';
+
 CREATE TABLE installer.reports (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
@@ -3105,6 +3120,9 @@ ALTER TABLE ONLY installer.published
 ALTER TABLE ONLY installer.removals
     ADD CONSTRAINT removals_pkey PRIMARY KEY (tenant, cluster, namespace, csv);
 
+ALTER TABLE ONLY installer.replicas
+    ADD CONSTRAINT replicas_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY installer.reports
     ADD CONSTRAINT reports_pkey PRIMARY KEY (tenant, cluster_id, namespace);
 
@@ -3522,6 +3540,8 @@ ALTER TABLE installer.published ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.removals ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.replicas ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.reports ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.step_logs ENABLE ROW LEVEL SECURITY;
@@ -3567,6 +3587,8 @@ CREATE POLICY tenant ON installer.plans USING (((current_setting('chandler.tenan
 CREATE POLICY tenant ON installer.published USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.removals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.replicas USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.reports USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -4054,6 +4076,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.plans TO chandler_
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.published TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.removals TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.replicas TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.reports TO chandler_installer;
 
