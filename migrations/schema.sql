@@ -92,6 +92,21 @@ ALTER FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], 
 
 COMMENT ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) IS 'packages of some revisions that hold all words, with a rank';
 
+CREATE FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+  update eventlog.event_types t set kind = p_kind, writer = p_writer, closes = p_closes
+    where t.type = p_type and (t.kind, t.writer, t.closes) is distinct from (p_kind, p_writer, p_closes);
+  if exists (select from eventlog.event_types t where t.type = p_type) then
+    return;
+  end if;
+  insert into eventlog.coming_types (type, kind, writer, closes) values (p_type, p_kind, p_writer, p_closes)
+    on conflict (type) do update set kind = p_kind, writer = p_writer, closes = p_closes;
+end $$;
+
+ALTER FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -150,28 +165,54 @@ end $$;
 
 ALTER FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.at_work(p_consumer text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+  select exists (select from eventlog.checkpoints c
+    where c.consumer = p_consumer and c.tenant = '*' and c.replay_to is null)
+$$;
+
+ALTER FUNCTION eventlog.at_work(p_consumer text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  now timestamptz := clock_timestamp();
+begin
+  perform eventlog.release_types();
+  insert into eventlog.readers (instance, service, version, types, started, seen)
+    values (p_instance, p_service, p_version, p_types, now, now)
+    on conflict (instance) do update set seen = excluded.seen, types = excluded.types;
+  delete from eventlog.readers r where r.seen < now - interval '1 day';
+  return array(select t.type from eventlog.event_types t where not t.type = any (p_types) order by 1);
+end $$;
+
+ALTER FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.bounded_lease(p_lease interval) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    AS $$ select least(greatest(p_lease, interval '0'), interval '10 s') $$;
+
+ALTER FUNCTION eventlog.bounded_lease(p_lease interval) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
   s eventlog.sequencer;
-  e bigint;
 begin
-  select * into s from eventlog.sequencer;
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1;
   if (p_epoch, p_position) <= (s.epoch, s.position) then
     return null;
   end if;
-  select * into s from eventlog.sequencer for update;
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1 for update;
   if (p_epoch, p_position) <= (s.epoch, s.position) then
     return null;
   end if;
-  e := greatest(s.epoch, p_epoch) + 1;
-  insert into eventlog.epochs values (e, s.position + 1, clock_timestamp(), p_source, p_epoch, p_position);
-  insert into eventlog.stops (epoch, reason, source, since, seen_epoch, seen_position, head_epoch, head_position)
-    values (e, 'RecordLostCommits', p_source, clock_timestamp(), p_epoch, p_position, s.epoch, s.position);
-  update eventlog.sequencer set epoch = e;
-  return e;
+  return eventlog.raise_epoch(s, p_epoch, p_position, p_source);
 end $$;
 
 ALTER FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) OWNER TO chandler_owner;
@@ -182,25 +223,56 @@ CREATE FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash b
     AS $$
 declare
   s eventlog.sequencer;
-  e bigint;
 begin
   if exists (select from eventlog.events v where v.position = p_position and v.epoch = p_epoch and v.hash = p_hash) then
     return null; -- the usual answer takes no lock
   end if;
-  select * into s from eventlog.sequencer for update;
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1 for update;
   if p_epoch < s.epoch
       or exists (select from eventlog.events v where v.position = p_position and v.epoch = p_epoch and v.hash = p_hash) then
     return null;
   end if;
-  e := greatest(s.epoch, p_epoch) + 1;
-  insert into eventlog.epochs values (e, s.position + 1, clock_timestamp(), p_source, p_epoch, p_position);
-  insert into eventlog.stops (epoch, reason, source, since, seen_epoch, seen_position, head_epoch, head_position)
-    values (e, 'RecordLostCommits', p_source, clock_timestamp(), p_epoch, p_position, s.epoch, s.position);
-  update eventlog.sequencer set epoch = e;
-  return e;
+  return eventlog.raise_epoch(s, p_epoch, p_position, p_source);
 end $$;
 
 ALTER FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.sequencer (
+    one boolean DEFAULT true NOT NULL,
+    term bigint DEFAULT 0 NOT NULL,
+    leader text DEFAULT ''::text NOT NULL,
+    until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    epoch bigint DEFAULT 1 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    recorded timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    partitioned bigint DEFAULT 0 NOT NULL,
+    partition_rows bigint DEFAULT 20000000 NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL,
+    candidate bigint DEFAULT 0 NOT NULL,
+    holders text[] DEFAULT '{}'::text[] NOT NULL,
+    settling timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    role text DEFAULT ''::text NOT NULL,
+    clock timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    mono interval,
+    ahead interval DEFAULT '00:00:00'::interval NOT NULL,
+    CONSTRAINT sequencer_one_check CHECK (one),
+    CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
+)
+WITH (fillfactor='10');
+
+ALTER TABLE eventlog.sequencer OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.sequencer IS 'who gives positions, and the last one given';
+
+CREATE FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp with time zone, p_mono interval) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select j from (select p_now - (s.clock + greatest(p_mono - s.mono, interval '0')) as j) x
+    where s.mono is not null and (j > interval '1 minute' or j < interval '-1 minute')
+$$;
+
+ALTER FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp with time zone, p_mono interval) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) RETURNS bigint
     LANGUAGE plpgsql STABLE
@@ -267,27 +339,90 @@ end $$;
 
 ALTER FUNCTION eventlog.for_persons(p_tenant text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  return query select p.version from eventlog.parked p where p.consumer = p_consumer and p.stream = p_stream
+    order by p.version for update;
+end $$;
+
+ALTER FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.hold_work(p_consumer text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtext('replay/' || p_consumer));
+  return eventlog.at_work(p_consumer); -- a statement of its own: it sees what was committed before the lock
+end $$;
+
+ALTER FUNCTION eventlog.hold_work(p_consumer text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-  now timestamptz := clock_timestamp();
-  far timestamptz := now + 10 * p_lease;
-  t   bigint;
+  now   timestamptz := clock_timestamp();
+  lease interval := eventlog.bounded_lease(p_lease);
+  far   timestamptz := now + 10 * lease;
+  s     eventlog.sequencer;
+  t     bigint;
 begin
-  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > now and s.until < far) then
+  select * into s from eventlog.sequencer q order by q.revision desc limit 1;
+  if (s.leader, s.role) <> (p_id, session_user::text) and s.until > now and s.until < far then
     return null; -- the usual answer to a candidate takes no lock
   end if;
-  update eventlog.sequencer s set
-      term = case when s.leader = p_id and s.until > now then s.term else s.term + 1 end,
-      leader = p_id, until = now + p_lease
-    where s.leader = p_id or s.until <= now or s.until >= far
-    returning s.term into t;
+  update eventlog.sequencer q set
+      term = case when q.leader = p_id and q.role = session_user and q.until > now then q.term else q.term + 1 end,
+      leader = p_id, role = session_user, until = now + lease, mono = null, revision = q.revision + 1
+    where q.leader = p_id and q.role = session_user or q.until <= now or q.until >= far
+    returning q.term into t;
   return t;
 end $$;
 
 ALTER FUNCTION eventlog.lead(p_id text, p_lease interval) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.leave(p_instance text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  delete from eventlog.readers where instance = p_instance;
+  perform eventlog.release_types();
+end $$;
+
+ALTER FUNCTION eventlog.leave(p_instance text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  perform eventlog.own(p_prefix);
+  insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (p_consumer, '*', 1, 0) on conflict do nothing;
+  perform from eventlog.checkpoints c where c.consumer = p_consumer or starts_with(c.consumer, p_prefix)
+    order by c.consumer for update;
+end $$;
+
+ALTER FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.log_time(s eventlog.sequencer, p_mono interval, p_jumped interval) RETURNS interval
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if p_jumped is not null then
+    insert into eventlog.incidents (kind, detail) values ('ClockJumped',
+      format('the clock of the database jumped by %s at position %s', p_jumped, s.position));
+  end if;
+  return greatest(s.ahead - greatest(p_mono - s.mono, interval '0') + coalesce(p_jumped, interval '0'), interval '0');
+end $$;
+
+ALTER FUNCTION eventlog.log_time(s eventlog.sequencer, p_mono interval, p_jumped interval) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -308,11 +443,15 @@ declare
   r record;
 begin
   for r in
-    select u.type, t.kind, t.writer, t.role
+    select u.type, t.kind, t.writer, t.role, c.type is not null as coming
     from unnest(p_types) with ordinality as u (type, i) left join eventlog.event_types t on t.type = u.type
+      left join eventlog.coming_types c on c.type = u.type
     order by u.i
   loop
-    if r.kind is null then
+    if r.kind is null and r.coming then
+      raise exception 'event type % is not written yet: a reader does not know it (%)', r.type, coalesce(eventlog.unaware(r.type), 'until a moment ago')
+        using errcode = 'CH007', hint = 'it is written once all readers are of the new release';
+    elsif r.kind is null then
       raise exception 'event type % is not registered in this database', r.type
         using errcode = 'CH006', hint = 'run the migration command of the version that writes it';
     elsif r.kind <> p_kind then
@@ -326,9 +465,88 @@ end $$;
 
 ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
 
-CREATE FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) RETURNS record
+CREATE FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  perform eventlog.within_log(p_epoch, p_position);
+  update eventlog.checkpoints c set epoch = p_epoch, position = p_position, updated = now()
+    where c.consumer = p_consumer and c.tenant = '*' and (c.epoch, c.position) <= (p_epoch, p_position);
+  if not found then
+    raise exception 'the checkpoint of % moves forward only, not to %-%', p_consumer, p_epoch, p_position using errcode = 'CH003';
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.note_replay() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  if tg_op = 'INSERT' then
+    select greatest(s.position, new.replay_to) into new.replay_to from eventlog.sequencer s;
+  elsif new.position < old.position then
+    perform pg_advisory_xact_lock(hashtext('replay/' || new.consumer));
+    new.replay_to := greatest(old.position, old.replay_to);
+  end if;
+  if new.position >= new.replay_to then
+    new.replay_to := null;
+  end if;
+  return new;
+end $$;
+
+ALTER FUNCTION eventlog.note_replay() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.own(p_consumer text) RETURNS void
     LANGUAGE plpgsql STABLE
+    AS $$
+declare
+  service text := substring(p_consumer from '^(?:projection/)?(gateway|resolver|installer|catalog-indexer)\.');
+begin
+  if service is not null and not pg_has_role(session_user, 'chandler_' || replace(service, '-', '_'), 'MEMBER') then
+    raise exception 'role % may not touch the consumer %: it belongs to the service %', session_user, p_consumer, service
+      using errcode = 'CH003';
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.own(p_consumer text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  insert into eventlog.parked (tenant, consumer, stream, version, epoch, position, type, reason, attempts, next_retry, body)
+    values (p_tenant, p_consumer, p_stream, p_version, p_epoch, p_position, p_type, p_reason, p_attempts, now() + p_wait, p_body)
+    on conflict do nothing;
+end $$;
+
+ALTER FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  update eventlog.parked p set
+      attempts = case when p.version = p_version then p_attempts else p.attempts end,
+      reason = case when p.version = p_version then p_reason else p.reason end,
+      body = case when p.version = p_version then p_body else p.body end,
+      next_retry = now() + p_wait
+    where p.consumer = p_consumer and p.stream = p_stream;
+end $$;
+
+ALTER FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) RETURNS record
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET plan_cache_mode TO 'force_custom_plan'
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
   part eventlog.stream_parts;
@@ -350,12 +568,38 @@ CREATE FUNCTION eventlog.protect(target regclass) RETURNS void
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 begin
-  execute format('alter table %s enable row level security', target);
+  execute format('alter table %s enable row level security, force row level security', target);
   execute format($policy$create policy tenant on %s
-    using (current_setting('chandler.tenant', true) in ('*', tenant))$policy$, target);
+    using (current_setting('chandler.tenant', true) in ('*', tenant) or current_user = 'chandler_owner')$policy$, target);
 end $_$;
 
 ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.raise_epoch(s eventlog.sequencer, p_epoch bigint, p_position bigint, p_source text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+  most_epochs    constant bigint := 1000;          -- a person resumes after each: nobody has lost as many
+  most_positions constant bigint := 1000000000000; -- a million times what is lost in a day
+  most_raises    constant int := 10;
+  e bigint := greatest(s.epoch, p_epoch) + 1;
+begin
+  if p_epoch > s.epoch + most_epochs or p_position > s.position + most_positions or p_epoch < 0 or p_position < 0 then
+    raise exception 'nobody can have seen %-%: the log is at %-%', p_epoch, p_position, s.epoch, s.position using errcode = 'CH003';
+  elsif not pg_has_role(session_user, 'chandler_gateway', 'MEMBER') and not pg_has_role(session_user, 'chandler_installer', 'MEMBER')
+      and (s.role <> session_user or s.until < clock_timestamp()) then
+    raise exception 'role % does not lead the sequencing, and may not raise the epoch', session_user using errcode = 'CH003';
+  elsif (select count(*) from eventlog.epochs o where o.role = session_user and o.raised > clock_timestamp() - interval '1 hour') >= most_raises then
+    raise exception 'role % has raised the epoch % times within an hour', session_user, most_raises using errcode = 'CH003';
+  end if;
+  insert into eventlog.epochs values (e, s.position + 1, clock_timestamp(), p_source, p_epoch, p_position);
+  insert into eventlog.stops (epoch, reason, source, since, seen_epoch, seen_position, head_epoch, head_position)
+    values (e, 'RecordLostCommits', p_source, clock_timestamp(), p_epoch, p_position, s.epoch, s.position);
+  update eventlog.sequencer set epoch = e, revision = revision + 1;
+  return e;
+end $$;
+
+ALTER FUNCTION eventlog.raise_epoch(s eventlog.sequencer, p_epoch bigint, p_position bigint, p_source text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) RETURNS TABLE(at bigint, in_epoch bigint, recorded timestamp with time zone, tenant text, kind text, stream_key uuid, incarnation integer, version bigint, type text, body bytea, hash bytea)
     LANGUAGE plpgsql STABLE
@@ -392,6 +636,20 @@ end $$;
 
 ALTER FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  perform eventlog.within_log(p_epoch, p_position);
+  delete from eventlog.parked p where p.consumer = p_consumer;
+  update eventlog.checkpoints c set epoch = p_epoch, position = p_position, updated = now()
+    where c.consumer = p_consumer and c.tenant = '*';
+end $$;
+
+ALTER FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -410,11 +668,25 @@ end $$;
 
 ALTER FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.release_types() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if not exists (select from eventlog.coming_types) then return; end if;
+  lock table eventlog.readers in share row exclusive mode;
+  with known as (delete from eventlog.coming_types c where eventlog.unaware(c.type) is null returning c.*)
+  insert into eventlog.event_types (type, kind, writer, closes) select type, kind, writer, closes from known
+    on conflict do nothing;
+end $$;
+
+ALTER FUNCTION eventlog.release_types() OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.resign(p_term bigint) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-  update eventlog.sequencer set until = clock_timestamp(), term = term + 1, leader = '' where term = p_term
+  update eventlog.sequencer set until = clock_timestamp(), term = term + 1, leader = '', role = '', revision = revision + 1
+    where term = p_term and role = session_user
 $$;
 
 ALTER FUNCTION eventlog.resign(p_term bigint) OWNER TO chandler_owner;
@@ -457,18 +729,20 @@ end $$;
 
 ALTER FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) OWNER TO chandler_owner;
 
-CREATE FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) RETURNS record
+CREATE FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS $$
 declare
-  s    eventlog.sequencer;
-  part eventlog.partitions;
-  now  timestamptz;
+  s     eventlog.sequencer;
+  part  eventlog.partitions;
+  now   timestamptz;
+  lease interval := eventlog.bounded_lease(p_lease);
+  t     timestamptz;
 begin
   select * into s from eventlog.sequencer q order by q.revision desc limit 1;
-  if s.term = p_term and s.until > clock_timestamp() + p_lease / 2
+  if s.term = p_term and s.role = session_user and s.until > clock_timestamp() + lease / 2
       and not exists (select from eventlog.appended a where a.id > s.settled order by a.id limit 1) then
     moved := 0; epoch := s.epoch; head := s.position; narrow := s.partitioned - head < s.partition_rows;
     return; -- nothing to do: no lock, no write
@@ -477,8 +751,15 @@ begin
   select * into s from eventlog.sequencer q order by q.revision desc limit 1 for update;
   if s.term <> p_term then
     raise exception 'term % has passed to % under term %', p_term, coalesce(nullif(s.leader, ''), 'nobody'), s.term using errcode = 'CH005';
+  elsif s.role <> session_user then
+    raise exception 'term % was given to role %, not to %', p_term, s.role, session_user using errcode = 'CH003';
   end if;
-  now := greatest(s.recorded, clock_timestamp());
+  t := clock_timestamp();
+  jumped := eventlog.clock_jump(s, t, p_mono);
+  s.ahead := eventlog.log_time(s, p_mono, jumped);
+  s.clock := t;
+  s.mono := p_mono;
+  now := greatest(s.recorded, t - s.ahead);
   select * into part from eventlog.partitions p where p.first_position <= s.position + 1 order by p.first_position desc limit 1;
   with taken as (
     delete from eventlog.appended a
@@ -499,40 +780,17 @@ begin
   head := s.position + moved;
   narrow := s.partitioned - head < s.partition_rows;
   s := eventlog.settle(s);
-  update eventlog.sequencer q set position = sequence.head, until = clock_timestamp() + p_lease,
+  update eventlog.sequencer q set position = sequence.head, until = clock_timestamp() + lease,
       recorded = case when moved > 0 then now else s.recorded end, revision = s.revision + 1,
-      settled = s.settled, candidate = s.candidate, holders = s.holders, settling = s.settling
+      settled = s.settled, candidate = s.candidate, holders = s.holders, settling = s.settling,
+      clock = s.clock, mono = s.mono, ahead = s.ahead
     where q.revision = s.revision;
   if moved > 0 then
     perform pg_notify('eventlog_sequenced', epoch || '-' || head);
   end if;
 end $$;
 
-ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) OWNER TO chandler_owner;
-
-CREATE TABLE eventlog.sequencer (
-    one boolean DEFAULT true NOT NULL,
-    term bigint DEFAULT 0 NOT NULL,
-    leader text DEFAULT ''::text NOT NULL,
-    until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    epoch bigint DEFAULT 1 NOT NULL,
-    "position" bigint DEFAULT 0 NOT NULL,
-    recorded timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    partitioned bigint DEFAULT 0 NOT NULL,
-    partition_rows bigint DEFAULT 20000000 NOT NULL,
-    revision bigint DEFAULT 0 NOT NULL,
-    settled bigint DEFAULT 0 NOT NULL,
-    candidate bigint DEFAULT 0 NOT NULL,
-    holders text[] DEFAULT '{}'::text[] NOT NULL,
-    settling timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    CONSTRAINT sequencer_one_check CHECK (one),
-    CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
-)
-WITH (fillfactor='10');
-
-ALTER TABLE eventlog.sequencer OWNER TO chandler_owner;
-
-COMMENT ON TABLE eventlog.sequencer IS 'who gives positions, and the last one given';
+ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.settle(s eventlog.sequencer) RETURNS eventlog.sequencer
     LANGUAGE plpgsql
@@ -592,6 +850,95 @@ end $$;
 
 ALTER FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  held := false;
+  skips := false;
+  for i in 1..2 loop
+    select c.epoch, c.position, exists (select from eventlog.skipped s where s.consumer = p_consumer and s.position > c.position)
+      into take_checkpoint.epoch, take_checkpoint.position, skips from eventlog.checkpoints c
+      where c.consumer = p_consumer and c.tenant = '*' for update skip locked;
+    if found then return; end if;
+    insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (p_consumer, '*', 1, 0) on conflict do nothing;
+    exit when not found;
+  end loop;
+  held := true;
+end $$;
+
+ALTER FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.unaware(p_type text) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+  select string_agg(r.service || ' ' || r.version, ', ' order by r.service, r.version) from eventlog.readers r
+  where r.seen > clock_timestamp() - interval '1 minute' and not p_type = any (r.types)
+$$;
+
+ALTER FUNCTION eventlog.unaware(p_type text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  delete from eventlog.parked p where p.consumer = p_consumer and p.stream = p_stream and p.version = p_version;
+end $$;
+
+ALTER FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.watch_server() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  now_system   bigint := (select c.system_identifier from pg_control_system() c);
+  now_timeline int    := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int;
+  was          eventlog.server;
+  what         text;
+  said         text;
+begin
+  select * into was from eventlog.server;
+  if not found then
+    insert into eventlog.server (system, timeline) values (now_system, now_timeline) on conflict do nothing;
+    return null;
+  end if;
+  if (was.system, was.timeline) is not distinct from (now_system, now_timeline) then
+    return null;
+  end if;
+  select * into was from eventlog.server for update;
+  if was.system <> now_system then
+    what := 'SystemChanged';
+    said := format('the system identifier was %s and is %s: the record was restored into another instance', was.system, now_system);
+  elsif was.timeline <> now_timeline then
+    what := 'TimelineChanged';
+    said := format('the timeline was %s and is %s: a standby was promoted, or the record recovered to a point in time', was.timeline, now_timeline);
+  else
+    return null; -- somebody else noticed in this moment
+  end if;
+  insert into eventlog.incidents (kind, detail) values (what, said);
+  update eventlog.server set system = now_system, timeline = now_timeline;
+  return what || ': ' || said;
+end $$;
+
+ALTER FUNCTION eventlog.watch_server() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+  if exists (select from (select q.epoch, q.position from eventlog.sequencer q order by q.revision desc limit 1) s
+      where (p_epoch, p_position) > (s.epoch, s.position)) or p_position < 0 then
+    raise exception 'the log has not come to %-%', p_epoch, p_position using errcode = 'CH003';
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
+
 CREATE FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -640,6 +987,8 @@ CREATE TABLE catalog.bundle_images (
     next_try timestamp with time zone DEFAULT now(),
     fetched timestamp with time zone
 );
+
+ALTER TABLE ONLY catalog.bundle_images FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.bundle_images OWNER TO chandler_owner;
 
@@ -690,6 +1039,8 @@ CREATE TABLE catalog.catalogs (
     CONSTRAINT catalogs_variant_check CHECK ((variant = ''::text))
 );
 
+ALTER TABLE ONLY catalog.catalogs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.catalogs IS 'catalogs, where they come from, what is served and the state of the last look';
@@ -700,6 +1051,8 @@ CREATE TABLE catalog.clusters (
     version text DEFAULT ''::text NOT NULL,
     minor text DEFAULT ''::text NOT NULL
 );
+
+ALTER TABLE ONLY catalog.clusters FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.clusters OWNER TO chandler_owner;
 
@@ -712,6 +1065,8 @@ CREATE TABLE catalog.compared (
     semantics text NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY catalog.compared FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.compared OWNER TO chandler_owner;
 
@@ -730,6 +1085,8 @@ CREATE TABLE catalog.contents (
 );
 ALTER TABLE ONLY catalog.contents ALTER COLUMN pack SET STORAGE EXTERNAL;
 
+ALTER TABLE ONLY catalog.contents FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.contents OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.contents IS 'canonical bundles by digest';
@@ -746,6 +1103,8 @@ CREATE TABLE catalog.decoded (
     CONSTRAINT decoded_form CHECK ((((value IS NULL) = (recipe IS NOT NULL)) AND ((recipe IS NULL) = (packs IS NULL))))
 );
 ALTER TABLE ONLY catalog.decoded ALTER COLUMN value SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY catalog.decoded FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.decoded OWNER TO chandler_owner;
 
@@ -767,6 +1126,8 @@ CREATE TABLE catalog.dirty (
     reason text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY catalog.dirty FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.dirty OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.dirty IS 'catalogs to be looked at, with their claims';
@@ -778,6 +1139,8 @@ CREATE TABLE catalog.documents (
     created timestamp with time zone DEFAULT now() NOT NULL,
     touched timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY catalog.documents FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.documents OWNER TO chandler_owner;
 
@@ -799,6 +1162,8 @@ CREATE TABLE catalog.fetches (
     reason text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY catalog.fetches FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.fetches OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.fetches IS 'catalogs with bundle images to be fetched, with their claims';
@@ -810,6 +1175,8 @@ CREATE TABLE catalog.findings (
     findings jsonb NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY catalog.findings FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.findings OWNER TO chandler_owner;
 
@@ -838,6 +1205,8 @@ CREATE TABLE catalog.packages (
 );
 ALTER TABLE ONLY catalog.packages ALTER COLUMN document SET STORAGE EXTERNAL;
 
+ALTER TABLE ONLY catalog.packages FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.packages OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.packages IS 'package documents by digest';
@@ -853,6 +1222,8 @@ CREATE TABLE catalog.packs (
     created timestamp with time zone DEFAULT now() NOT NULL
 );
 ALTER TABLE ONLY catalog.packs ALTER COLUMN data SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY catalog.packs FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.packs OWNER TO chandler_owner;
 
@@ -876,6 +1247,8 @@ CREATE TABLE catalog.revision_blobs (
     digest text NOT NULL
 );
 
+ALTER TABLE ONLY catalog.revision_blobs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.revision_blobs OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.revision_blobs IS 'blobs of unknown schemas of a revision, by schema, package and name';
@@ -886,6 +1259,8 @@ CREATE TABLE catalog.revision_packages (
     package text NOT NULL,
     digest text NOT NULL
 );
+
+ALTER TABLE ONLY catalog.revision_packages FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.revision_packages OWNER TO chandler_owner;
 
@@ -903,6 +1278,8 @@ CREATE TABLE catalog.revisions (
     variant text DEFAULT ''::text NOT NULL,
     ended timestamp with time zone
 );
+
+ALTER TABLE ONLY catalog.revisions FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.revisions OWNER TO chandler_owner;
 
@@ -927,6 +1304,8 @@ CREATE TABLE catalog.search (
     created timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY catalog.search FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.search OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.search IS 'search rows and tiles of packages, by digest of the package document';
@@ -942,6 +1321,8 @@ CREATE TABLE catalog.upgrades (
     created timestamp with time zone DEFAULT now() NOT NULL
 );
 ALTER TABLE ONLY catalog.upgrades ALTER COLUMN difference SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY catalog.upgrades FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.upgrades OWNER TO chandler_owner;
 
@@ -983,6 +1364,8 @@ CREATE TABLE catalog.variants (
     CONSTRAINT variants_template_check CHECK ((template = ANY (ARRAY[''::text, 'AllTemplatesResolved'::text, 'UnableToResolve'::text]))),
     CONSTRAINT variants_variant_check CHECK ((variant <> ''::text))
 );
+
+ALTER TABLE ONLY catalog.variants FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.variants OWNER TO chandler_owner;
 
@@ -1306,6 +1689,8 @@ CREATE TABLE eventlog.appended (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', vacuum_truncate='false');
 
+ALTER TABLE ONLY eventlog.appended FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE eventlog.appended OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.appended IS 'committed events that have no position yet';
@@ -1324,13 +1709,30 @@ CREATE TABLE eventlog.checkpoints (
     tenant text DEFAULT '*'::text NOT NULL,
     epoch bigint NOT NULL,
     "position" bigint NOT NULL,
-    updated timestamp with time zone DEFAULT now() NOT NULL
+    updated timestamp with time zone DEFAULT now() NOT NULL,
+    replay_to bigint
 )
 WITH (fillfactor='50');
+
+ALTER TABLE ONLY eventlog.checkpoints FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.checkpoints OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.checkpoints IS 'the last position whose effects a consumer has committed';
+
+COMMENT ON COLUMN eventlog.checkpoints.replay_to IS 'the position up to which the consumer reads the log again; null where it does not';
+
+CREATE TABLE eventlog.coming_types (
+    type text NOT NULL,
+    kind text NOT NULL,
+    writer text NOT NULL,
+    closes boolean NOT NULL,
+    announced timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE eventlog.coming_types OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.coming_types IS 'event types that nobody may write yet, because a live reader does not know them';
 
 CREATE TABLE eventlog.epochs (
     epoch bigint NOT NULL,
@@ -1338,7 +1740,8 @@ CREATE TABLE eventlog.epochs (
     raised timestamp with time zone NOT NULL,
     source text NOT NULL,
     seen_epoch bigint,
-    seen_position bigint
+    seen_position bigint,
+    role text DEFAULT SESSION_USER NOT NULL
 );
 
 ALTER TABLE eventlog.epochs OWNER TO chandler_owner;
@@ -1373,6 +1776,8 @@ CREATE TABLE eventlog.events (
     hash bytea NOT NULL
 )
 PARTITION BY RANGE ("position");
+
+ALTER TABLE ONLY eventlog.events FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.events OWNER TO chandler_owner;
 
@@ -1414,6 +1819,28 @@ CREATE TABLE eventlog.events_000001000001 (
 
 ALTER TABLE eventlog.events_000001000001 OWNER TO chandler_owner;
 
+CREATE TABLE eventlog.incidents (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    role text DEFAULT SESSION_USER NOT NULL,
+    kind text NOT NULL,
+    detail text NOT NULL,
+    CONSTRAINT incidents_kind_check CHECK ((kind = ANY (ARRAY['ClockJumped'::text, 'TimelineChanged'::text, 'SystemChanged'::text])))
+);
+
+ALTER TABLE eventlog.incidents OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.incidents IS 'jumps of the clock, fail-overs and restores that the record has noticed';
+
+ALTER TABLE eventlog.incidents ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME eventlog.incidents_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE eventlog.installation (
     one boolean DEFAULT true NOT NULL,
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -1450,6 +1877,8 @@ CREATE TABLE eventlog.parked (
     body bytea
 );
 
+ALTER TABLE ONLY eventlog.parked FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE eventlog.parked OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.parked IS 'events that a consumer could not take; retried, and skipped only by a person who gives a reason';
@@ -1465,16 +1894,32 @@ ALTER TABLE eventlog.partitions OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.partitions IS 'the positions of each partition of the log';
 
+CREATE TABLE eventlog.readers (
+    instance text NOT NULL,
+    service text NOT NULL,
+    version text NOT NULL,
+    types text[] NOT NULL,
+    started timestamp with time zone NOT NULL,
+    seen timestamp with time zone NOT NULL
+);
+
+ALTER TABLE eventlog.readers OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.readers IS 'which event types each process that reads the log knows; it is alive for a minute after seen';
+
 CREATE TABLE eventlog.schema_info (
     schema text NOT NULL,
     version bigint NOT NULL,
     oldest_binary text NOT NULL,
-    migrated timestamp with time zone NOT NULL
+    migrated timestamp with time zone NOT NULL,
+    compatible_from bigint
 );
 
 ALTER TABLE eventlog.schema_info OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.schema_info IS 'version of each schema, and the oldest binary that it serves';
+
+COMMENT ON COLUMN eventlog.schema_info.compatible_from IS 'the oldest version of the schema whose binaries work with this one';
 
 CREATE TABLE eventlog.schema_migrations (
     version bigint NOT NULL,
@@ -1482,6 +1927,17 @@ CREATE TABLE eventlog.schema_migrations (
 );
 
 ALTER TABLE eventlog.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.server (
+    one boolean DEFAULT true NOT NULL,
+    system bigint NOT NULL,
+    timeline integer NOT NULL,
+    CONSTRAINT server_one_check CHECK (one)
+);
+
+ALTER TABLE eventlog.server OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.server IS 'system identifier and timeline of the server that the record stood on';
 
 CREATE TABLE eventlog.skipped (
     tenant text NOT NULL,
@@ -1500,6 +1956,8 @@ CREATE TABLE eventlog.skipped (
     reason text NOT NULL,
     CONSTRAINT skipped_reason_check CHECK ((reason <> ''::text))
 );
+
+ALTER TABLE ONLY eventlog.skipped FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.skipped OWNER TO chandler_owner;
 
@@ -1532,6 +1990,8 @@ CREATE TABLE eventlog.stream_parts (
     first_version bigint NOT NULL
 );
 
+ALTER TABLE ONLY eventlog.stream_parts FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE eventlog.stream_parts OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.stream_parts IS 'the partitions of the log that hold events of a stream';
@@ -1546,6 +2006,8 @@ CREATE TABLE eventlog.streams (
     closed boolean NOT NULL
 )
 WITH (fillfactor='70');
+
+ALTER TABLE ONLY eventlog.streams FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.streams OWNER TO chandler_owner;
 
@@ -1563,6 +2025,8 @@ CREATE TABLE gateway.approval_policies (
     annotations text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY gateway.approval_policies FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.approval_policies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.approval_policies IS 'read model: approval policies';
@@ -1577,6 +2041,8 @@ CREATE TABLE gateway.bodies (
     CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text, 'plan-reason'::text, 'annotations'::text])))
 );
 
+ALTER TABLE ONLY gateway.bodies FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.bodies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.bodies IS 'erasable bodies that events hold commitments to';
@@ -1590,6 +2056,8 @@ CREATE TABLE gateway.catalog_hooks (
     due timestamp with time zone,
     key_id text DEFAULT ''::text NOT NULL
 );
+
+ALTER TABLE ONLY gateway.catalog_hooks FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.catalog_hooks OWNER TO chandler_owner;
 
@@ -1606,6 +2074,8 @@ CREATE TABLE gateway.catalog_secrets (
     key_id text DEFAULT ''::text NOT NULL,
     CONSTRAINT catalog_secrets_kind_check CHECK ((kind = ANY (ARRAY['dockerconfigjson'::text, 'basic'::text, 'token'::text, 'ssh'::text, 'ca'::text, 'kubeconfig'::text])))
 );
+
+ALTER TABLE ONLY gateway.catalog_secrets FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.catalog_secrets OWNER TO chandler_owner;
 
@@ -1641,6 +2111,8 @@ CREATE TABLE gateway.catalogs (
     annotations text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY gateway.catalogs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.catalogs IS 'read model: catalogs and the revision in service';
@@ -1664,6 +2136,8 @@ CREATE TABLE gateway.clusters (
     waived text[] DEFAULT '{}'::text[] NOT NULL
 );
 
+ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.clusters OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.clusters IS 'read model: registered clusters';
@@ -1678,6 +2152,8 @@ CREATE TABLE gateway.credentials (
     updated timestamp with time zone DEFAULT now() NOT NULL,
     key_id text DEFAULT ''::text NOT NULL
 );
+
+ALTER TABLE ONLY gateway.credentials FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.credentials OWNER TO chandler_owner;
 
@@ -1705,6 +2181,8 @@ CREATE TABLE gateway.installplans (
     annotations text DEFAULT ''::text NOT NULL,
     state jsonb NOT NULL
 );
+
+ALTER TABLE ONLY gateway.installplans FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.installplans OWNER TO chandler_owner;
 
@@ -1739,6 +2217,8 @@ CREATE TABLE gateway.operatorgroups (
     annotations text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY gateway.operatorgroups FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.operatorgroups OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.operatorgroups IS 'read model: operator groups';
@@ -1749,6 +2229,8 @@ CREATE TABLE gateway.operatorhub (
     sources jsonb NOT NULL,
     updated timestamp with time zone NOT NULL
 );
+
+ALTER TABLE ONLY gateway.operatorhub FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.operatorhub OWNER TO chandler_owner;
 
@@ -1774,6 +2256,8 @@ CREATE TABLE gateway.operators (
     removal jsonb
 );
 
+ALTER TABLE ONLY gateway.operators FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.operators OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.operators IS 'read model: installed operators, one for each CSV';
@@ -1794,6 +2278,8 @@ CREATE TABLE gateway.previews (
     done jsonb DEFAULT '[]'::jsonb NOT NULL
 );
 
+ALTER TABLE ONLY gateway.previews FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.previews OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.previews IS 'previewed changes until they expire';
@@ -1808,6 +2294,8 @@ CREATE TABLE gateway.read_audit (
     preview uuid,
     CONSTRAINT read_audit_action_check CHECK ((action ~ '^[a-z]+([.][a-z]+)*$'::text))
 );
+
+ALTER TABLE ONLY gateway.read_audit FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.read_audit OWNER TO chandler_owner;
 
@@ -1832,6 +2320,8 @@ CREATE TABLE gateway.subscription_catalogs (
     revision_since timestamp with time zone
 );
 
+ALTER TABLE ONLY gateway.subscription_catalogs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscription_catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.subscription_catalogs IS 'read model: health of catalogs, for the conditions of subscriptions';
@@ -1843,6 +2333,8 @@ CREATE TABLE gateway.subscription_csvs (
     name text NOT NULL,
     phase text NOT NULL
 );
+
+ALTER TABLE ONLY gateway.subscription_csvs FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscription_csvs OWNER TO chandler_owner;
 
@@ -1857,6 +2349,8 @@ CREATE TABLE gateway.subscription_deprecations (
     event_id text NOT NULL,
     since timestamp with time zone NOT NULL
 );
+
+ALTER TABLE ONLY gateway.subscription_deprecations FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscription_deprecations OWNER TO chandler_owner;
 
@@ -1904,6 +2398,8 @@ CREATE TABLE gateway.subscriptions (
     plan_state jsonb
 );
 
+ALTER TABLE ONLY gateway.subscriptions FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.subscriptions IS 'read model: subscriptions and what became of them';
@@ -1924,17 +2420,25 @@ CREATE TABLE gateway.tokens (
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text])))
 );
 
+ALTER TABLE ONLY gateway.tokens FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.tokens OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.tokens IS 'who may call the API; what acts in events is the actor, where there is none the id';
 
 CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
- SELECT bodies.tenant,
-    bodies.commitment,
-    bodies.kind,
-    bodies.body
-   FROM gateway.bodies
-  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = bodies.tenant));
+ SELECT b.tenant,
+    b.commitment,
+    b.kind,
+    b.body
+   FROM gateway.bodies b
+  WHERE (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = b.tenant)) AND
+        CASE b.kind
+            WHEN 'subscription-config'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_resolver'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_installer'::name, 'MEMBER'::text))
+            WHEN 'catalog-source'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_catalog_indexer'::name, 'MEMBER'::text))
+            WHEN 'annotations'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_installer'::name, 'MEMBER'::text))
+            ELSE pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text)
+        END);
 
 ALTER TABLE gateway_api.bodies OWNER TO chandler_owner;
 
@@ -1979,6 +2483,8 @@ CREATE TABLE installer.clusters (
     waived text[] DEFAULT '{}'::text[] NOT NULL
 );
 
+ALTER TABLE ONLY installer.clusters FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.clusters OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.clusters IS 'registered clusters, and those removed whose subjects are still to be cleared';
@@ -1992,6 +2498,8 @@ CREATE TABLE installer.csv_lives (
     state jsonb NOT NULL,
     removed boolean NOT NULL
 );
+
+ALTER TABLE ONLY installer.csv_lives FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.csv_lives OWNER TO chandler_owner;
 
@@ -2010,6 +2518,8 @@ CREATE TABLE installer.csvs (
     content text NOT NULL,
     plan text NOT NULL
 );
+
+ALTER TABLE ONLY installer.csvs FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.csvs OWNER TO chandler_owner;
 
@@ -2031,6 +2541,8 @@ CREATE TABLE installer.dirty (
     reason text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY installer.dirty FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.dirty OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.dirty IS 'scopes to be published, with their claims';
@@ -2042,6 +2554,8 @@ CREATE TABLE installer.drifts (
     created timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY installer.drifts FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.drifts OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.drifts IS 'differences of managed objects, by digest';
@@ -2052,6 +2566,8 @@ CREATE TABLE installer.grants (
     cluster_id uuid NOT NULL,
     until timestamp with time zone NOT NULL
 );
+
+ALTER TABLE ONLY installer.grants FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.grants OWNER TO chandler_owner;
 
@@ -2065,6 +2581,8 @@ CREATE TABLE installer.group_observations (
     state jsonb NOT NULL
 );
 
+ALTER TABLE ONLY installer.group_observations FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.group_observations OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.group_observations IS 'what was recorded last of each operator group';
@@ -2077,6 +2595,8 @@ CREATE TABLE installer.holders (
     budget jsonb DEFAULT '{}'::jsonb NOT NULL,
     session uuid
 );
+
+ALTER TABLE ONLY installer.holders FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.holders OWNER TO chandler_owner;
 
@@ -2092,6 +2612,8 @@ CREATE TABLE installer.holds (
     sequence bigint DEFAULT 0 NOT NULL,
     registered timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY installer.holds FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.holds OWNER TO chandler_owner;
 
@@ -2109,6 +2631,8 @@ CREATE TABLE installer.leftovers (
     more integer DEFAULT 0 NOT NULL
 );
 
+ALTER TABLE ONLY installer.leftovers FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.leftovers OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.leftovers IS 'objects that stayed when operators were uninstalled';
@@ -2121,6 +2645,8 @@ CREATE TABLE installer.messages (
     updated timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY installer.messages FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.messages OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.messages IS 'the latest message for people about a plan, CSV or cluster';
@@ -2131,6 +2657,8 @@ CREATE TABLE installer.metadata (
     subject text NOT NULL,
     metadata jsonb NOT NULL
 );
+
+ALTER TABLE ONLY installer.metadata FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.metadata OWNER TO chandler_owner;
 
@@ -2151,6 +2679,8 @@ CREATE TABLE installer.observations (
     state jsonb NOT NULL
 );
 
+ALTER TABLE ONLY installer.observations FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.observations OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.observations IS 'what was recorded last of each cluster';
@@ -2170,6 +2700,8 @@ CREATE TABLE installer.operator_details (
     conditions json DEFAULT '[]'::json NOT NULL
 );
 
+ALTER TABLE ONLY installer.operator_details FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.operator_details OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.operator_details IS 'requirements, condition, drift and components of installed operators';
@@ -2181,6 +2713,8 @@ CREATE TABLE installer.operatorgroups (
     name text NOT NULL,
     spec jsonb NOT NULL
 );
+
+ALTER TABLE ONLY installer.operatorgroups FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.operatorgroups OWNER TO chandler_owner;
 
@@ -2201,6 +2735,8 @@ CREATE TABLE installer.plans (
     traceparent text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY installer.plans FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.plans OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.plans IS 'install plans as the log tells them';
@@ -2216,6 +2752,8 @@ CREATE TABLE installer.published (
     renew timestamp with time zone,
     keys text[] DEFAULT '{}'::text[] NOT NULL
 );
+
+ALTER TABLE ONLY installer.published FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.published OWNER TO chandler_owner;
 
@@ -2234,6 +2772,8 @@ CREATE TABLE installer.removals (
     dependants text[] DEFAULT '{}'::text[] NOT NULL
 );
 
+ALTER TABLE ONLY installer.removals FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.removals OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.removals IS 'operators to be uninstalled, as the log tells them';
@@ -2251,6 +2791,8 @@ CREATE TABLE installer.replicas (
     unplaced integer DEFAULT 0 NOT NULL
 );
 
+ALTER TABLE ONLY installer.replicas FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.replicas OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.replicas IS 'replicas of the installer that host executors';
@@ -2266,6 +2808,8 @@ CREATE TABLE installer.reports (
     session uuid,
     sequence bigint DEFAULT 0 NOT NULL
 );
+
+ALTER TABLE ONLY installer.reports FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.reports OWNER TO chandler_owner;
 
@@ -2285,6 +2829,8 @@ CREATE TABLE installer.step_logs (
     created timestamp with time zone DEFAULT now() NOT NULL
 );
 
+ALTER TABLE ONLY installer.step_logs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.step_logs OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.step_logs IS 'step logs of ended plans, by digest';
@@ -2294,6 +2840,8 @@ CREATE TABLE installer.stops (
     subject text NOT NULL,
     reason text NOT NULL
 );
+
+ALTER TABLE ONLY installer.stops FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.stops OWNER TO chandler_owner;
 
@@ -2306,6 +2854,8 @@ CREATE TABLE installer.streams (
     messages bigint DEFAULT 0 NOT NULL,
     fills bigint DEFAULT 0 NOT NULL
 );
+
+ALTER TABLE ONLY installer.streams FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.streams OWNER TO chandler_owner;
 
@@ -2322,6 +2872,8 @@ CREATE TABLE installer.subscriptions (
     failed_since timestamp with time zone
 );
 
+ALTER TABLE ONLY installer.subscriptions FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.subscriptions IS 'which configuration each subscription carries';
@@ -2331,6 +2883,8 @@ CREATE TABLE installer.totals (
     upgrades bigint DEFAULT 0 NOT NULL,
     warnings bigint DEFAULT 0 NOT NULL
 );
+
+ALTER TABLE ONLY installer.totals FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.totals OWNER TO chandler_owner;
 
@@ -2440,6 +2994,8 @@ CREATE TABLE resolver.approval_policies (
     spec jsonb NOT NULL
 );
 
+ALTER TABLE ONLY resolver.approval_policies FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.approval_policies OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.approval_policies IS 'live approval policies: which upgrades may happen, when, and who has to agree';
@@ -2454,6 +3010,8 @@ CREATE TABLE resolver.bundle_images (
     bundle text NOT NULL
 );
 
+ALTER TABLE ONLY resolver.bundle_images FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.bundle_images OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.bundle_images IS 'bundle images that were fetched, or why not, as the log tells them';
@@ -2462,6 +3020,8 @@ CREATE TABLE resolver.catalog_clock (
     tenant text NOT NULL,
     changes bigint NOT NULL
 );
+
+ALTER TABLE ONLY resolver.catalog_clock FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.catalog_clock OWNER TO chandler_owner;
 
@@ -2473,6 +3033,8 @@ CREATE TABLE resolver.catalog_health (
     namespace text NOT NULL,
     strict boolean NOT NULL
 );
+
+ALTER TABLE ONLY resolver.catalog_health FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.catalog_health OWNER TO chandler_owner;
 
@@ -2486,6 +3048,8 @@ CREATE TABLE resolver.catalog_revisions (
     failed boolean DEFAULT false NOT NULL,
     reason text DEFAULT ''::text NOT NULL
 );
+
+ALTER TABLE ONLY resolver.catalog_revisions FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.catalog_revisions OWNER TO chandler_owner;
 
@@ -2501,6 +3065,8 @@ CREATE TABLE resolver.catalogs (
     disabled boolean DEFAULT false NOT NULL
 );
 
+ALTER TABLE ONLY resolver.catalogs FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.catalogs IS 'live catalogs and the revision in service';
@@ -2514,6 +3080,8 @@ CREATE TABLE resolver.clusters (
     kubernetes text DEFAULT ''::text NOT NULL,
     changes bigint DEFAULT 0 NOT NULL
 );
+
+ALTER TABLE ONLY resolver.clusters FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.clusters OWNER TO chandler_owner;
 
@@ -2531,6 +3099,8 @@ CREATE TABLE resolver.content_references (
     holder text DEFAULT ''::text NOT NULL,
     CONSTRAINT content_references_kind_check CHECK ((kind = ANY (ARRAY['content'::text, 'package'::text])))
 );
+
+ALTER TABLE ONLY resolver.content_references FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.content_references OWNER TO chandler_owner;
 
@@ -2552,6 +3122,8 @@ CREATE TABLE resolver.dirty (
     reason text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY resolver.dirty FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.dirty OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.dirty IS 'scopes to be resolved, with their claims';
@@ -2562,6 +3134,8 @@ CREATE TABLE resolver.explanations (
     document jsonb NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY resolver.explanations FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.explanations OWNER TO chandler_owner;
 
@@ -2576,6 +3150,8 @@ CREATE TABLE resolver.inputs (
     created timestamp with time zone DEFAULT now() NOT NULL,
     referred boolean DEFAULT false NOT NULL
 );
+
+ALTER TABLE ONLY resolver.inputs FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.inputs OWNER TO chandler_owner;
 
@@ -2596,6 +3172,8 @@ CREATE TABLE resolver.installed (
     replaces text DEFAULT ''::text NOT NULL,
     properties jsonb DEFAULT '[]'::jsonb NOT NULL
 );
+
+ALTER TABLE ONLY resolver.installed FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.installed OWNER TO chandler_owner;
 
@@ -2621,6 +3199,8 @@ CREATE TABLE resolver.operator_groups (
     provided text[] DEFAULT '{}'::text[] NOT NULL
 );
 
+ALTER TABLE ONLY resolver.operator_groups FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.operator_groups OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.operator_groups IS 'live operator groups';
@@ -2635,6 +3215,8 @@ CREATE TABLE resolver.package_apis (
     apis text[] NOT NULL,
     offer bytea
 );
+
+ALTER TABLE ONLY resolver.package_apis FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.package_apis OWNER TO chandler_owner;
 
@@ -2651,6 +3233,8 @@ CREATE TABLE resolver.plan_documents (
     properties jsonb NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY resolver.plan_documents FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.plan_documents OWNER TO chandler_owner;
 
@@ -2674,6 +3258,8 @@ CREATE TABLE resolver.plans (
     input text GENERATED ALWAYS AS (((state -> 'Proposed'::text) ->> 'input'::text)) STORED
 );
 
+ALTER TABLE ONLY resolver.plans FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.plans OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.plans IS 'install plans, folded from their streams';
@@ -2691,6 +3277,8 @@ CREATE TABLE resolver.preview_scopes (
     outlook jsonb
 );
 
+ALTER TABLE ONLY resolver.preview_scopes FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.preview_scopes OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.preview_scopes IS 'what a preview came to in each namespace, and what that rests on';
@@ -2707,6 +3295,8 @@ CREATE TABLE resolver.previews (
     reached_namespace text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY resolver.previews FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.previews OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.previews IS 'hypothetical events and what they would lead to, until they expire';
@@ -2719,6 +3309,8 @@ CREATE TABLE resolver.reads (
     catalog text NOT NULL,
     name text NOT NULL
 );
+
+ALTER TABLE ONLY resolver.reads FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.reads OWNER TO chandler_owner;
 
@@ -2733,6 +3325,8 @@ CREATE TABLE resolver.samples (
     looked timestamp with time zone,
     found text[] DEFAULT '{}'::text[] NOT NULL
 );
+
+ALTER TABLE ONLY resolver.samples FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.samples OWNER TO chandler_owner;
 
@@ -2751,6 +3345,8 @@ CREATE TABLE resolver.scopes (
     namespace text NOT NULL,
     decisions bigint DEFAULT 0 NOT NULL
 );
+
+ALTER TABLE ONLY resolver.scopes FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.scopes OWNER TO chandler_owner;
 
@@ -2775,6 +3371,8 @@ CREATE TABLE resolver.subscriptions (
     rollback_to text DEFAULT ''::text NOT NULL
 );
 
+ALTER TABLE ONLY resolver.subscriptions FORCE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.subscriptions IS 'live subscriptions and what was last said of their resolution';
@@ -2795,6 +3393,8 @@ CREATE TABLE resolver.wanted_images (
     bundle text NOT NULL,
     since timestamp with time zone DEFAULT now() NOT NULL
 );
+
+ALTER TABLE ONLY resolver.wanted_images FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.wanted_images OWNER TO chandler_owner;
 
@@ -2952,6 +3552,9 @@ ALTER TABLE ONLY eventlog.appended
 ALTER TABLE ONLY eventlog.checkpoints
     ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (consumer, tenant);
 
+ALTER TABLE ONLY eventlog.coming_types
+    ADD CONSTRAINT coming_types_pkey PRIMARY KEY (type);
+
 ALTER TABLE ONLY eventlog.epochs
     ADD CONSTRAINT epochs_pkey PRIMARY KEY (epoch);
 
@@ -2967,6 +3570,9 @@ ALTER TABLE ONLY eventlog.events_000000000001
 ALTER TABLE ONLY eventlog.events_000001000001
     ADD CONSTRAINT events_000001000001_pkey PRIMARY KEY ("position");
 
+ALTER TABLE ONLY eventlog.incidents
+    ADD CONSTRAINT incidents_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY eventlog.installation
     ADD CONSTRAINT installation_pkey PRIMARY KEY (one);
 
@@ -2979,6 +3585,9 @@ ALTER TABLE ONLY eventlog.parked
 ALTER TABLE ONLY eventlog.partitions
     ADD CONSTRAINT partitions_pkey PRIMARY KEY (first_position);
 
+ALTER TABLE ONLY eventlog.readers
+    ADD CONSTRAINT readers_pkey PRIMARY KEY (instance);
+
 ALTER TABLE ONLY eventlog.schema_info
     ADD CONSTRAINT schema_info_pkey PRIMARY KEY (schema);
 
@@ -2987,6 +3596,9 @@ ALTER TABLE ONLY eventlog.schema_migrations
 
 ALTER TABLE ONLY eventlog.sequencer
     ADD CONSTRAINT sequencer_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY eventlog.server
+    ADD CONSTRAINT server_pkey PRIMARY KEY (one);
 
 ALTER TABLE ONLY eventlog.skipped
     ADD CONSTRAINT skipped_pkey PRIMARY KEY (consumer, stream, version);
@@ -3323,6 +3935,10 @@ ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000001000001_p
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000001000001_stream_key_incarnation_version_idx;
 
+CREATE TRIGGER note_begin BEFORE INSERT ON eventlog.checkpoints FOR EACH ROW EXECUTE FUNCTION eventlog.note_replay();
+
+CREATE TRIGGER note_replay BEFORE UPDATE ON eventlog.checkpoints FOR EACH ROW WHEN (((new."position" < old."position") OR (old.replay_to IS NOT NULL))) EXECUTE FUNCTION eventlog.note_replay();
+
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
 
@@ -3364,41 +3980,41 @@ ALTER TABLE catalog.revisions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.search ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON catalog.bundle_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.bundle_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.compared USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.compared USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.contents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.contents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.decoded USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.decoded USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.documents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.documents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.fetches USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.fetches USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.findings USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.findings USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.packages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.packs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.packs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revision_blobs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.revision_blobs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revision_packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.revision_packages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revisions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.revisions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.search USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.search USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.upgrades USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.upgrades USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.variants USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON catalog.variants USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE catalog.upgrades ENABLE ROW LEVEL SECURITY;
 
@@ -3418,19 +4034,19 @@ ALTER TABLE eventlog.stream_parts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON eventlog.appended USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.appended USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.checkpoints USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.checkpoints USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.events USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.events USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.parked USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.parked USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.skipped USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.skipped USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.stream_parts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.stream_parts USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON eventlog.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE gateway.approval_policies ENABLE ROW LEVEL SECURITY;
 
@@ -3466,41 +4082,41 @@ ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON gateway.approval_policies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.bodies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.bodies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalog_hooks USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.catalog_hooks USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalog_secrets USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.catalog_secrets USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.credentials USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.credentials USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.installplans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.installplans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.operatorgroups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operatorhub USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.operatorhub USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operators USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.operators USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.previews USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.previews USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.read_audit USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.read_audit USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.subscription_catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_csvs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.subscription_csvs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_deprecations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.subscription_deprecations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.tokens USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON gateway.tokens USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
 
@@ -3552,55 +4168,55 @@ ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON installer.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.csv_lives USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.csv_lives USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.csvs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.csvs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.drifts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.drifts USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.grants USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.grants USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.group_observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.group_observations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.holders USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.holders USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.holds USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.holds USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.leftovers USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.leftovers USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.messages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.messages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.metadata USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.metadata USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.observations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.operator_details USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.operator_details USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.operatorgroups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.plans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.published USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.published USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.removals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.removals USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.replicas USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.replicas USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.reports USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.reports USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.step_logs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.step_logs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.stops USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.stops USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.totals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON installer.totals USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE installer.totals ENABLE ROW LEVEL SECURITY;
 
@@ -3648,51 +4264,51 @@ ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON resolver.approval_policies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.bundle_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.bundle_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_clock USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.catalog_clock USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_health USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.catalog_health USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_revisions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.catalog_revisions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.content_references USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.content_references USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.explanations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.explanations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.inputs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.inputs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.installed USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.installed USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.operator_groups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.operator_groups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.package_apis USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.package_apis USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.plan_documents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.plan_documents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.plans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.preview_scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.preview_scopes USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.previews USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.previews USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.reads USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.reads USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.samples USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.samples USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.scopes USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.wanted_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+CREATE POLICY tenant ON resolver.wanted_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE resolver.wanted_images ENABLE ROW LEVEL SECURITY;
 
@@ -3737,11 +4353,23 @@ GRANT USAGE ON SCHEMA resolver_api TO chandler_catalog_indexer;
 REVOKE ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) TO chandler_gateway;
 
+REVOKE ALL ON FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.at_work(p_consumer text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.bounded_lease(p_lease interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_gateway;
@@ -3755,6 +4383,13 @@ GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_
 GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp with time zone, p_mono interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.extend() FROM PUBLIC;
@@ -3765,15 +4400,59 @@ GRANT ALL ON FUNCTION eventlog.extend() TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.for_persons(p_tenant text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.hold_work(p_consumer text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.leave(p_instance text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.log_time(s eventlog.sequencer, p_mono interval, p_jumped interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.note_replay() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.own(p_consumer text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.park(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_epoch bigint, p_position bigint, p_type text, p_reason text, p_attempts integer, p_wait interval, p_body bytea) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.park_again(p_consumer text, p_stream text, p_version bigint, p_attempts integer, p_reason text, p_wait interval, p_body bytea) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnation integer, p_version bigint, OUT epoch bigint, OUT "position" bigint) TO chandler_gateway;
@@ -3783,13 +4462,23 @@ GRANT ALL ON FUNCTION eventlog.position_of(p_tenant text, p_key uuid, p_incarnat
 
 REVOKE ALL ON FUNCTION eventlog.protect(target regclass) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.raise_epoch(s eventlog.sequencer, p_epoch bigint, p_position bigint, p_source text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.read_stream(p_tenant text, p_key uuid, p_incarnation integer, p_after bigint) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.release_types() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.resign(p_term bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_gateway;
@@ -3806,21 +4495,38 @@ GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_
 REVOKE ALL ON FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.retry_parked(p_tenant text, p_consumer text, p_stream text) TO chandler_gateway;
 
-REVOKE ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_gateway;
-GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_resolver;
-GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_installer;
-GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_catalog_indexer;
-
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
-GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
+REVOKE ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) TO chandler_gateway;
+
+REVOKE ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.unaware(p_type text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.unpark(p_consumer text, p_stream text, p_version bigint) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.watch_server() FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_catalog_indexer;
@@ -3936,10 +4642,15 @@ GRANT SELECT ON TABLE eventlog.appended TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.appended TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.appended TO chandler_catalog_indexer;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_gateway;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_resolver;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_installer;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.coming_types TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.coming_types TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.coming_types TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.coming_types TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_resolver;
@@ -3956,25 +4667,40 @@ GRANT SELECT ON TABLE eventlog.events TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.events TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.events TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE eventlog.incidents TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.incidents TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.incidents TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.incidents TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE eventlog.installation TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_catalog_indexer;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_gateway;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_resolver;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_installer;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_catalog_indexer;
+GRANT SELECT ON TABLE eventlog.parked TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.parked TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.parked TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.parked TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.partitions TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE eventlog.readers TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.readers TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.readers TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.readers TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.server TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.server TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.server TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.server TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.skipped TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.skipped TO chandler_resolver;

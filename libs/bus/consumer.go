@@ -364,31 +364,22 @@ type locked struct {
 
 // lock makes the checkpoint where it is missing and locks it.
 func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (l locked, err error) {
-	const query = `select epoch, position,
-		  exists (select from eventlog.skipped s where s.consumer = $1 and s.position > c.position)
-		from eventlog.checkpoints c where consumer = $1 and tenant = $2 for update skip locked`
-	for range 2 {
-		err = tx.QueryRow(ctx, query, c.Name, events.AllTenants).Scan(&l.at.Epoch, &l.at.N, &l.skips)
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return l, pg.Err(err)
-		}
-		tag, err := tx.Exec(ctx, `insert into eventlog.checkpoints (consumer, tenant, epoch, position)
-			values ($1, $2, 1, 0) on conflict do nothing`, c.Name, events.AllTenants)
-		if err != nil {
-			return l, fmt.Errorf("make checkpoint of %s: %w", c.Name, pg.Err(err))
-		}
-		if tag.RowsAffected() == 0 {
-			break
-		}
+	var epoch, position *int64
+	err = tx.QueryRow(ctx, `select epoch, position, held, skips from eventlog.take_checkpoint($1)`, c.Name).
+		Scan(&epoch, &position, &l.held, &l.skips)
+	if err != nil {
+		return l, fmt.Errorf("take the checkpoint of %s: %w", c.Name, pg.Err(err))
 	}
-	l.held = true
+	if l.held || epoch == nil || position == nil {
+		l.held = true
+		return l, nil
+	}
+	l.at = events.Position{Epoch: *epoch, N: *position}
 	return l, nil
 }
 
 func (c *Consumer) save(ctx context.Context, tx pgx.Tx, at events.Position) error {
-	_, err := tx.Exec(ctx, `update eventlog.checkpoints set epoch = $3, position = $4, updated = now()
-		where consumer = $1 and tenant = $2`, c.Name, events.AllTenants, at.Epoch, at.N)
-	if err != nil {
+	if _, err := tx.Exec(ctx, `select eventlog.move_checkpoint($1, $2, $3)`, c.Name, at.Epoch, at.N); err != nil {
 		return fmt.Errorf("move checkpoint of %s: %w", c.Name, pg.Err(err))
 	}
 	return nil

@@ -227,10 +227,7 @@ func (c *Consumer) park(ctx context.Context, tx pgx.Tx, e *eventlog.Recorded, re
 	if attempts > 0 {
 		body = e.Bytes
 	}
-	_, err := tx.Exec(ctx, `insert into eventlog.parked
-		(tenant, consumer, stream, version, epoch, position, type, reason, attempts, next_retry, body)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::interval, $11)
-		on conflict do nothing`,
+	_, err := tx.Exec(ctx, `select eventlog.park($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		e.Tenant, c.Name, e.StreamID.String(), e.Version, e.Position.Epoch, e.Position.N, string(e.Type),
 		Storable(reason, maxReason), attempts, parkedFirst, body)
 	if err != nil {
@@ -301,7 +298,7 @@ func (c *Consumer) retry(ctx context.Context, tx pgx.Tx, w waiting) (done bool, 
 		if failure != nil {
 			return false, c.parkAgain(ctx, tx, w, e, failure)
 		}
-		if _, err := tx.Exec(ctx, `delete from eventlog.parked where consumer = $1 and stream = $2 and version = $3`,
+		if _, err := tx.Exec(ctx, `select eventlog.unpark($1, $2, $3)`,
 			c.Name, w.stream, e.Version); err != nil {
 			return false, pg.Err(err)
 		}
@@ -313,8 +310,7 @@ func (c *Consumer) retry(ctx context.Context, tx pgx.Tx, w waiting) (done bool, 
 // holdParked locks the parked events of a stream, so that nobody skips one that is being taken, and returns their
 // versions as they are now.
 func (c *Consumer) holdParked(ctx context.Context, tx pgx.Tx, stream string) ([]int64, error) {
-	rows, err := tx.Query(ctx, `select version from eventlog.parked where consumer = $1 and stream = $2
-		order by version for update`, c.Name, stream)
+	rows, err := tx.Query(ctx, `select eventlog.hold_parked($1, $2)`, c.Name, stream)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -326,12 +322,7 @@ func (c *Consumer) holdParked(ctx context.Context, tx pgx.Tx, stream string) ([]
 func (c *Consumer) parkAgain(ctx context.Context, tx pgx.Tx, w waiting, e *eventlog.Recorded, failure error) error {
 	c.logger().WarnContext(ctx, "a parked event failed again", "consumer", c.Name, "stream", w.stream,
 		"version", e.Version, "attempts", w.attempts+1, "error", failure)
-	_, err := tx.Exec(ctx, `update eventlog.parked
-		set attempts = case when version = $3 then $4 else attempts end,
-		    reason = case when version = $3 then $5 else reason end,
-		    body = case when version = $3 then $7 else body end,
-		    next_retry = now() + $6::interval
-		where consumer = $1 and stream = $2`,
+	_, err := tx.Exec(ctx, `select eventlog.park_again($1, $2, $3, $4, $5, $6, $7)`,
 		c.Name, w.stream, e.Version, w.attempts+1, Storable(failure.Error(), maxReason),
 		backoff(w.attempts, parkedFirst, parkedMax), e.Bytes)
 	return pg.Err(err)

@@ -198,12 +198,19 @@ func TestRecordThatWentOnAfterALoss(t *testing.T) {
 	}
 }
 
-// Every service may notice a loss.
+// Every service may notice a loss while it leads, gateway and installer also otherwise.
 func TestEveryRoleMayCheck(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for i, role := range []string{"gateway", "resolver", "installer", "catalog-indexer"} {
-		l := eventlog.New(b.db.Pool(t, role))
+		pool := b.db.Pool(t, role)
+		l := eventlog.New(pool)
+		if _, err := b.admin.Exec(t.Context(), "update eventlog.sequencer set until = '-infinity'"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(t.Context(), "select eventlog.lead($1, interval '5 s')", role); err != nil {
+			t.Fatal(err)
+		}
 		if err := l.CheckEpoch(t.Context(), events.Position{Epoch: int64(i) + 1, N: 9}, role); !errs.Is(
 			err, errs.Unavailable) {
 			t.Errorf("%s: %v", role, err)

@@ -4,7 +4,7 @@ import "context"
 
 // Sequence lets tests move one batch by hand; it returns how many events moved.
 func (l *Log) Sequence(ctx context.Context, term int64, limit int) (int, error) {
-	m, err := sequence(ctx, l.pool, term, limit)
+	m, err := sequence(ctx, l.pool, term, limit, nil)
 	return m.moved, err
 }
 

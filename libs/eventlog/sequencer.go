@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -135,10 +136,14 @@ func (s *Sequencer) resign(ctx context.Context, term int64) {
 
 // sequence moves batch after batch until ctx ends (nil) or the term has passed (an error).
 func (s *Sequencer) sequence(ctx context.Context, term int64) error {
+	began := time.Now() // its monotone part is what the clock of the database is compared with
 	for ctx.Err() == nil {
-		err := s.onOneConnection(ctx, term)
+		err := s.onOneConnection(ctx, term, began)
 		switch {
 		case ctx.Err() != nil:
+		case errors.Is(err, errOtherServer):
+			s.resign(ctx, term)
+			return err
 		case errs.Is(err, errs.Conflict):
 			return err
 		default:
@@ -151,17 +156,25 @@ func (s *Sequencer) sequence(ctx context.Context, term int64) error {
 
 // onOneConnection moves batches on a connection that it keeps, so that positions are given also while
 // everybody else of the pool waits for one. It returns at the first error.
-func (s *Sequencer) onOneConnection(ctx context.Context, term int64) error {
+func (s *Sequencer) onOneConnection(ctx context.Context, term int64, began time.Time) error {
 	conn, err := s.log.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("give positions: %w", pg.Err(err))
 	}
 	defer conn.Release()
+	if err := s.watchServer(ctx, conn); err != nil {
+		return err
+	}
 	wait := busyPause
 	for ctx.Err() == nil {
-		m, err := sequence(ctx, conn, term, batch)
+		led := time.Since(began)
+		m, err := sequence(ctx, conn, term, batch, &led)
 		if err != nil {
 			return err
+		}
+		if m.jumped != nil {
+			s.o.Log.WarnContext(ctx, "the clock of the database has jumped; a jump ahead is followed slowly",
+				"by", m.jumped.String(), "head", m.head.String())
 		}
 		if m.moved > 0 {
 			wait = busyPause
@@ -172,6 +185,25 @@ func (s *Sequencer) onOneConnection(ctx context.Context, term int64) error {
 		}
 	}
 	return nil
+}
+
+// errOtherServer ends a term: the next one begins with what a leader compares at its beginning, so that commits which
+// the record lost on its way to another server are noticed at once.
+var errOtherServer = errors.New("the record stands on another server or timeline")
+
+// watchServer compares the server of a new connection with the one on which the record stood before. A fail-over or a
+// restore cannot be reached on an old connection.
+func (s *Sequencer) watchServer(ctx context.Context, q pg.Querier) error {
+	var changed *string
+	if err := q.QueryRow(ctx, `select eventlog.watch_server()`).Scan(&changed); err != nil {
+		return fmt.Errorf("look at which server the record stands on: %w", pg.Err(err))
+	}
+	if changed == nil {
+		return nil
+	}
+	s.o.Log.WarnContext(ctx, "the record stands on another server or timeline; it is compared with what was seen of it",
+		"change", *changed)
+	return errOtherServer
 }
 
 func (s *Sequencer) warn(ctx context.Context, err error) {
@@ -185,13 +217,15 @@ type move struct {
 	moved  int
 	head   events.Position
 	narrow bool
+	jumped *time.Duration // of the clock of the database
 }
 
-// sequence moves one batch under a term, and sees to it that there are partitions ahead.
-func sequence(ctx context.Context, q pg.Querier, term int64, limit int) (move, error) {
+// sequence moves one batch under a term, and sees to it that there are partitions ahead. led is how long the term has
+// lasted by a monotone clock, nil where that is not known.
+func sequence(ctx context.Context, q pg.Querier, term int64, limit int, led *time.Duration) (move, error) {
 	var m move
-	err := q.QueryRow(ctx, `select moved, epoch, head, narrow from eventlog.sequence($1, $2, $3)`, term, limit, lease).
-		Scan(&m.moved, &m.head.Epoch, &m.head.N, &m.narrow)
+	err := q.QueryRow(ctx, `select moved, epoch, head, narrow, jumped from eventlog.sequence($1, $2, $3, $4)`,
+		term, limit, lease, led).Scan(&m.moved, &m.head.Epoch, &m.head.N, &m.narrow, &m.jumped)
 	if err != nil {
 		return m, fmt.Errorf("give positions: %w", pg.Err(err))
 	}

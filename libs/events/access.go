@@ -1,10 +1,14 @@
 package events
 
-// accessEvents are the events of the stop switch, in the order of docs/events.md.
+// accessEvents are the events of the stop switch and of who may call the API, in the order of docs/events.md.
 func accessEvents() []Definition {
 	return []Definition{
 		define(KindAccess, Gateway, EffectsStopped{}, "No plan may begin or take another step."),
 		define(KindAccess, Gateway, EffectsResumed{}, "A person lets plans go on."),
+		define(KindAccess, Gateway, TokenCreated{}, "A token for the API was made, or got another secret."),
+		define(KindAccess, Gateway, TokenRevoked{}, "A token for the API is refused from now on."),
+		define(KindAccess, Gateway, HookCreated{}, "A catalog got a hook, or its hook another secret."),
+		define(KindAccess, Gateway, HookRevoked{}, "The hook of a catalog is refused from now on."),
 	}
 }
 
@@ -23,3 +27,38 @@ type EffectsResumed struct {
 
 // EventType implements Payload.
 func (EffectsResumed) EventType() Type { return "access.effects-resumed.v1" }
+
+// TokenCreated says that a token was made, or that one got another secret. Subject: token/<id>. Neither the secret nor
+// the name of a person is in it.
+type TokenCreated struct {
+	Token  string `json:"token"`  // id
+	Role   string `json:"role"`   // admin, viewer
+	Holder string `json:"holder"` // the actor who acts with it
+}
+
+// EventType implements Payload.
+func (TokenCreated) EventType() Type { return "access.token-created.v1" }
+
+// TokenRevoked says that a token is refused from now on.
+type TokenRevoked struct {
+	Token string `json:"token"` // id
+}
+
+// EventType implements Payload.
+func (TokenRevoked) EventType() Type { return "access.token-revoked.v1" }
+
+// HookCreated says that a catalog got a hook, or its hook another secret. Subject: hook/<catalog>.
+type HookCreated struct {
+	Catalog string `json:"catalog"`
+}
+
+// EventType implements Payload.
+func (HookCreated) EventType() Type { return "access.hook-created.v1" }
+
+// HookRevoked says that the hook of a catalog is refused from now on.
+type HookRevoked struct {
+	Catalog string `json:"catalog"`
+}
+
+// EventType implements Payload.
+func (HookRevoked) EventType() Type { return "access.hook-revoked.v1" }

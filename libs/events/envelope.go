@@ -8,6 +8,7 @@
 package events
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -169,6 +170,23 @@ func Seal(m Meta, stream StreamID, subject string, version int64, index int, p P
 		Actor:       m.Actor,
 		Data:        data,
 	}, nil
+}
+
+// FactCommand derives the command of facts that nobody asked for, from what they say and where they stand: a repeated
+// attempt has the same ids, and another fact has others, also where a record that lost commits comes to the same
+// version of the same stream again.
+func FactCommand(space uuid.UUID, place string, payloads ...Payload) (uuid.UUID, error) {
+	h := sha256.New()
+	h.Write([]byte(place))
+	for _, p := range payloads {
+		data, err := json.Marshal(p)
+		if err != nil {
+			return uuid.Nil, fmt.Errorf("encode a payload of type %s: %w", p.EventType(), err)
+		}
+		h.Write([]byte("\x00" + string(p.EventType()) + "\x00"))
+		h.Write(data)
+	}
+	return uuid.NewSHA1(space, h.Sum(nil)), nil
 }
 
 // EventID derives an event's id from its command, so that a retry of the command has the same id.

@@ -152,3 +152,32 @@ func TestDecodeNamesTheEventThatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+// A fact has the same command again when it is recorded again, and another fact at the same place has another one:
+// after a restored backup a stream comes to the same version again with something else.
+func TestFactCommand(t *testing.T) {
+	t.Parallel()
+	space := uuid.MustParse("5f0c64c1-36a8-5d6e-8f55-0a2b7c1de903")
+	command := func(place string, payloads ...events.Payload) uuid.UUID {
+		t.Helper()
+		id, err := events.FactCommand(space, place, payloads...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	first := command("a 1", events.HookCreated{Catalog: "x"})
+	if again := command("a 1", events.HookCreated{Catalog: "x"}); again != first {
+		t.Errorf("the same fact has %s and %s", first, again)
+	}
+	for name, other := range map[string]uuid.UUID{
+		"another content": command("a 1", events.HookCreated{Catalog: "y"}),
+		"another type":    command("a 1", events.HookRevoked{Catalog: "x"}),
+		"another place":   command("a 2", events.HookCreated{Catalog: "x"}),
+		"one more":        command("a 1", events.HookCreated{Catalog: "x"}, events.HookCreated{Catalog: "x"}),
+	} {
+		if other == first {
+			t.Errorf("%s has the same command", name)
+		}
+	}
+}

@@ -23,6 +23,16 @@ const Owner = "chandler_owner"
 // database, so that a minute is far beyond any of them.
 const idleLimit = "60s"
 
+const (
+	// statementLimit ends a statement that nobody waits for any more: pools give up after the same time (libs/pg).
+	statementLimit = "60s"
+	// lockLimit ends waiting for a lock, so that one transaction that hangs does not take all sessions along.
+	lockLimit = "30s"
+	// silence is after how long the server lets go of a client that does not acknowledge, with the locks that it holds.
+	// The settings of keep-alives find one that is gone while nothing is sent.
+	silence = "15s"
+)
+
 // service is a role that a service logs in with.
 type service struct {
 	role   string
@@ -141,6 +151,12 @@ func settings(s service) [][2]string {
 		{"chandler.tenant", events.AllTenants}, // a service works for all tenants; TenantTx narrows that
 		{"idle_in_transaction_session_timeout", idleLimit},
 		{"search_path", s.schema},
+		{"statement_timeout", statementLimit},
+		{"lock_timeout", lockLimit},
+		{"tcp_user_timeout", silence},
+		{"tcp_keepalives_idle", "5"},
+		{"tcp_keepalives_interval", "5"},
+		{"tcp_keepalives_count", "3"},
 	}
 }
 

@@ -42,13 +42,15 @@ func Cancelled(err error) bool {
 	return ok && p.Code == codeCancelled
 }
 
-// Err gives an error of the driver its kind. Errors that have a kind already, that come from ctx, or
-// that are not the driver's stay as they are. nil stays nil.
+// Err gives an error of the driver its kind. Errors that have a kind already, that come from ctx before
+// the driver asked, or that are not the driver's stay as they are. nil stays nil.
 func Err(err error) error {
 	var kinded *errs.Error
 	switch {
 	case err == nil, errors.As(err, &kinded):
 		return err
+	case errors.Is(err, context.DeadlineExceeded) && pgconn.Timeout(err):
+		return errs.Wrap(errs.Unavailable, err, "database: no answer in time")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, pgx.ErrNoRows):

@@ -2,13 +2,18 @@ package pg
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// maxConns is how many connections a pool opens at most. Four services with two replicas each stay
-// below PostgreSQL's default of 100 in sum.
-const maxConns = 10
+// MaxConns is how many connections a pool opens at most. Four services with two replicas each, of which the gateway has
+// more, stay below PostgreSQL's default of 100 in sum, with room for an upgrade and for people.
+const MaxConns = 8
+
+// RequestConns is MaxConns for the gateway: one for each projection, two for the log, and some requests at a time, each
+// for some milliseconds.
+const RequestConns = 16
 
 // Option changes how a pool is opened.
 type Option func(*options)
@@ -17,19 +22,24 @@ type options struct {
 	log  *slog.Logger
 	max  int32
 	name string
+	// answer is how long a statement may take.
+	answer time.Duration
 }
 
 // WithLog says where waiting for the database is mentioned; the default is slog.Default().
 func WithLog(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
-// WithMaxConns bounds the connections of the pool; the default is 10.
+// WithMaxConns bounds the connections of the pool; the default is MaxConns.
 func WithMaxConns(n int) Option { return func(o *options) { o.max = int32(n) } }
+
+// WithAnswerLimit bounds how long a statement may take until its answer is there; the default is a minute.
+func WithAnswerLimit(d time.Duration) Option { return func(o *options) { o.answer = d } }
 
 // WithName sets application_name, by which an operator recognises the sessions in pg_stat_activity.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 func collect(opts []Option) options {
-	o := options{log: slog.Default(), max: maxConns}
+	o := options{log: slog.Default(), max: MaxConns, answer: answerLimit}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -38,6 +48,10 @@ func collect(opts []Option) options {
 
 func (o options) apply(cfg *pgxpool.Config) {
 	cfg.MaxConns = o.max
+	cfg.PingTimeout = pingTimeout
+	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	cfg.ConnConfig.DialFunc = dialer().DialContext
+	cfg.ConnConfig.Tracer = deadline{o.answer}
 	if o.name != "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.name
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
@@ -108,11 +107,6 @@ func (r *Runner) swap(ctx context.Context, tx pgx.Tx, replay *bus.Replay) error 
 // lockLive waits for the transaction that the live projection has open, of this version and of older
 // ones, and keeps the next from beginning.
 func (r *Runner) lockLive(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `insert into eventlog.checkpoints (consumer, tenant, epoch, position)
-		values ($1, $2, 1, 0) on conflict do nothing`, r.p.consumer(), events.AllTenants); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `select from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)
-		order by consumer for update`, r.p.consumer(), prefix+r.p.Name+"/v")
+	_, err := tx.Exec(ctx, `select eventlog.lock_checkpoints($1, $2)`, r.p.consumer(), prefix+r.p.Name+"/v")
 	return err
 }

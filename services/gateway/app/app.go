@@ -29,10 +29,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 )
 
-// maxConns bounds the database sessions of one gateway: one for each projection, two for the log,
-// and a dozen requests at a time, each for some milliseconds.
-const maxConns = 20
-
 // App is the service.
 type App struct {
 	*platform.Platform
@@ -50,7 +46,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, platform.WithPool(pg.WithMaxConns(maxConns)))
+	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, platform.WithPool(pg.WithMaxConns(pg.RequestConns)))
 	if err != nil {
 		return nil, err
 	}

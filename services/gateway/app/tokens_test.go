@@ -65,7 +65,7 @@ func TestPeopleNotTokensApprove(t *testing.T) {
 		both.Approvals[1].By != mate.Actor {
 		t.Errorf("got %s, %+v", both.Phase, both.PlanTerms)
 	}
-	b.until(func() bool { return b.eventsWith(mate.Actor) == 1 })
+	b.until(func() bool { return b.eventsWith(mate.Actor) == 2 }) // the token was made, and the plan approved
 	for _, name := range []string{"Ingrid", "Ole"} {
 		if n := b.eventsWith(name); n != 0 {
 			t.Errorf("%d events hold the name %s (D2)", n, name)

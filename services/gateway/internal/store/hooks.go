@@ -26,13 +26,16 @@ func (Hooks) Put(ctx context.Context, tx pgx.Tx, h cataloghook.Hook) error {
 	return nil
 }
 
-// Delete ends a hook; one that is not there is no error.
-func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) error {
-	if _, err := tx.Exec(ctx, `delete from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant,
-		subject); err != nil {
-		return fmt.Errorf("end the hook of catalog %s: %w", subject, err)
+// HookStream is the key of the events about the hook of a catalog.
+func HookStream(catalog string) string { return "hook/" + catalog }
+
+// Delete ends the hook of a catalog; false where it has none.
+func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) (bool, error) {
+	tag, err := tx.Exec(ctx, `delete from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant, subject)
+	if err != nil {
+		return false, fmt.Errorf("end the hook of catalog %s: %w", subject, err)
 	}
-	return nil
+	return tag.RowsAffected() > 0, nil
 }
 
 // Of returns the hook of a tenant's catalog; none where it has none.

@@ -164,20 +164,24 @@ func causedBy(e eventlog.Recorded) origin {
 	return o
 }
 
-// append appends facts, as a span of the trace that they belong to. Their ids derive from the stream and
-// the version behind which they stand.
+// append appends facts, as a span of the trace that they belong to. Their ids derive from the stream, the version
+// behind which they stand and what they say.
 func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,
 	version int64, o origin, payloads []events.Payload,
 ) error {
 	if len(payloads) == 0 {
 		return nil
 	}
+	command, err := events.FactCommand(namespaceCommand, fmt.Sprintf("%s\x00%s\x00%d", tenant, s, version), payloads...)
+	if err != nil {
+		return err
+	}
 	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind),
 		attribute.String("subject", subject))
 	tx.spent += len(payloads)
-	_, err := r.c.EventLog.Append(ctx, tx, events.Meta{
+	_, err = r.c.EventLog.Append(ctx, tx, events.Meta{
 		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
-		Command:     uuid.NewSHA1(namespaceCommand, fmt.Appendf(nil, "%s\x00%s\x00%d", tenant, s, version)),
+		Command:     command,
 		Correlation: o.correlation, Causation: o.causation, TraceParent: telemetry.TraceParent(ctx),
 	}, s, subject, version, payloads...)
 	end(err)

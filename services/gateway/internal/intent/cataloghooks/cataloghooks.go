@@ -71,7 +71,10 @@ func (s *Service) Make(ctx context.Context, who model.Caller, name catalog.Name)
 		if err != nil {
 			return err
 		}
-		return s.Hooks.Put(ctx, u.Tx, h)
+		if err := s.Hooks.Put(ctx, u.Tx, h); err != nil {
+			return err
+		}
+		return u.Append(ctx, store.HookStream(h.Subject), events.HookCreated{Catalog: h.Subject})
 	})
 	out := answer(name, h)
 	out.Secret = s.Keys.Secrets(h)[0]
@@ -96,8 +99,11 @@ func (s *Service) Get(ctx context.Context, who model.Caller, name catalog.Name) 
 // Delete deletes a catalog's hook: its secret is worth nothing from then on.
 func (s *Service) Delete(ctx context.Context, who model.Caller, name catalog.Name) error {
 	return s.Units.Once(ctx, who, func(u *unit.Work) error {
-		return s.Hooks.Delete(
-			ctx, u.Tx, who.Tenant, name.Subject())
+		gone, err := s.Hooks.Delete(ctx, u.Tx, who.Tenant, name.Subject())
+		if err != nil || !gone {
+			return err
+		}
+		return u.Append(ctx, store.HookStream(name.Subject()), events.HookRevoked{Catalog: name.Subject()})
 	})
 }
 

@@ -116,6 +116,10 @@ func TestFind(t *testing.T) {
 	if _, err := s.Get(t.Context(), intenttest.Ann, fleet); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a deleted hook is read: %v", err)
 	}
+	got := e.Events(intenttest.Ann, events.KindAccess, store.HookStream("fleet"))
+	if len(got) != 3 || got[0] != (events.HookCreated{}).EventType() || got[2] != (events.HookRevoked{}).EventType() {
+		t.Errorf("events about the hook: %v, want that it was created twice and revoked once", got)
+	}
 	if n := len(e.Events(intenttest.Ann, events.KindCatalog, "fleet")); n != 1 {
 		t.Errorf("%d events of the catalog: hooks stand outside the log", n)
 	}

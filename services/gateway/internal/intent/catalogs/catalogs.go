@@ -189,7 +189,11 @@ func (s *Service) RemoveIn(ctx context.Context, u *unit.Work, name catalog.Name)
 		if now.Added && s.isDefault(now) {
 			return nil, refuseDefault(name, "removed")
 		}
-		return catalog.Remove{}, s.Hooks.Delete(ctx, u.Tx, u.Caller.Tenant, name.Subject())
+		gone, err := s.Hooks.Delete(ctx, u.Tx, u.Caller.Tenant, name.Subject())
+		if err == nil && gone {
+			err = u.Append(ctx, store.HookStream(name.Subject()), events.HookRevoked{Catalog: name.Subject()})
+		}
+		return catalog.Remove{}, err
 	})
 	return err
 }

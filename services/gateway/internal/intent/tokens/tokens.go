@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -49,6 +50,9 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) 
 			return err
 		}
 		if err := s.Tokens.Add(ctx, u.Tx, who.Tenant, made.Token, made.Secret); err != nil {
+			return err
+		}
+		if err := u.Append(ctx, stream(made.ID), created(made.Token)); err != nil {
 			return err
 		}
 		return audit.Record(ctx, u, preview.ActionTokenAdd, aboutToken(made.Token), uuid.Nil)
@@ -116,8 +120,18 @@ func (s *Service) Revoke(ctx context.Context, who model.Caller, id string) error
 		if err := s.Tokens.End(ctx, u.Tx, who.Tenant, id); err != nil {
 			return err
 		}
+		if err := u.Append(ctx, stream(id), events.TokenRevoked{Token: id}); err != nil {
+			return err
+		}
 		return audit.Record(ctx, u, preview.ActionTokenRevoke, aboutToken(ended), uuid.Nil)
 	})
+}
+
+// stream is the key of a token's events.
+func stream(id string) string { return "token/" + id }
+
+func created(t model.Token) events.Payload {
+	return events.TokenCreated{Token: t.ID, Role: string(t.Role), Holder: t.Actor}
 }
 
 // aboutToken describes a token in the audit, without names.

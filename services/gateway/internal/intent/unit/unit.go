@@ -87,6 +87,21 @@ func (u *Work) AnyOpen(ctx context.Context, kind events.Kind, prefix string) (bo
 	return u.runner.Log.AnyOpen(ctx, u.Tx, u.Caller.Tenant, kind, prefix)
 }
 
+// Append appends an event to the access stream of a key in this unit: what was done to a thing that is kept outside of
+// the log, such as a token, and has no aggregate to decide. It stands or falls with the rest of the unit.
+func (u *Work) Append(ctx context.Context, key string, p events.Payload) error {
+	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, events.KindAccess, key)
+	if err != nil {
+		return err
+	}
+	stream, version := head.Create(), int64(0)
+	if head.Exists() {
+		version = head.Version
+	}
+	_, err = u.runner.Log.Append(ctx, u.Tx, u.meta(ctx, u.Now()), stream, key, version, p)
+	return err
+}
+
 // Run runs do in a transaction of the caller's tenant, and again where it lost a race.
 func (r *Runner) Run(
 	ctx context.Context, who model.Caller, span string, do func(ctx context.Context, u *Work) error,
