@@ -60,8 +60,6 @@ func TestDatabaseURL(t *testing.T) {
 	}{
 		{[]string{"migrate"}, "nonsense", command.ExitRefused, "read the database URL"},
 		{[]string{"migrate"}, "postgres://db:port/chandler", command.ExitRefused, "read the database URL"},
-		{[]string{"bus", "parked"}, "nonsense", command.ExitRefused, "read the database URL"},
-		{[]string{"bus", "retry", "gateway-clusters"}, "nonsense", command.ExitRefused, "read the database URL"},
 		{
 			[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"},
 			"nonsense", command.ExitRefused,
