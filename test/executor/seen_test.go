@@ -99,9 +99,12 @@ func TestSeen(t *testing.T) {
 	s := b.scope("fresh")
 	s.Plans, s.Removals = nil, []protocol.Removal{b.Removal("fresh", protocol.Removal{ID: "gone", CSV: o.csv()})}
 	b.publish(s)
-	await(t, "the operator to be gone", func(ctx context.Context) error {
-		_, err = b.kube.AppsV1().Deployments("fresh").Get(ctx, o.name, metav1.GetOptions{})
-		return wantNotFound(err)
+	await(t, "the end of the removal", func(ctx context.Context) error {
+		r, ok, err := b.report(ctx, "fresh")
+		if err != nil || !ok || len(r.Removals) != 1 || r.Removals[0].Phase != protocol.PlanFinished {
+			return fmt.Errorf("reported of removals: %+v, %w", r.Removals, err)
+		}
+		return nil
 	})
 	s.Removals, s.OperatorGroups = nil, 0
 	b.publish(s)
