@@ -41,7 +41,7 @@ func instead(f kubeconfig.Fault) string {
 	case f.Waiver != "":
 		return fmt.Sprintf("; an administrator may waive this for the cluster with waive %q", f.Waiver)
 	case f.Rule == kubeconfig.RuleNoExec || f.Rule == kubeconfig.RuleNoAuthPlugin:
-		return "; chandler cluster add --bootstrap makes a token by it, on your machine"
+		return "; give the token of a service account of the cluster instead"
 	}
 	return ""
 }

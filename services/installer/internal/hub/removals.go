@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"crypto"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -49,7 +51,8 @@ func (f folder) removalRefused(
 	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
-func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
+// fillRemovals adds removals with their grants, signed by the key.
+func fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted, now time.Time, key crypto.Signer) error {
 	m := &w.message
 	rows, err := tx.Query(ctx, `select removal, csv, crds, plan, nullif(dependants, '{}') from installer.removals
 		where tenant = $1 and cluster = $2 and namespace = $3
@@ -63,10 +66,9 @@ func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err != nil {
 		return err
 	}
-	now := h.c.Now()
 	for i, r := range m.Removals {
 		if m.Removals[i], err = r.Granted(m.Scope.ClusterID, m.Scope.Namespace, now.Add(GrantTTL),
-			h.c.Key); err != nil {
+			key); err != nil {
 			return errs.Wrap(errs.Internal, err, "sign the grant of removal %s", r.ID)
 		}
 		w.wakeAt(now.Add(GrantTTL / 2))

@@ -76,7 +76,7 @@ const shownCatalog = `select c.name, c.priority, c.state, c.reason, c.spec from 
 	order by c.name = s.spec ->> 'catalog' limit 1`
 
 // fillSubscriptions adds subscriptions where the cluster mirrors them.
-func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+func (c *contents) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.Scop
 		if err := display(ctx, tx, m.Scope.Tenant, catalogs[i].settings, s.Catalog); err != nil {
 			return err
 		}
-		if s.Deprecations, err = h.deprecations(ctx, tx, m, catalogs[i].name, s.Spec); err != nil {
+		if s.Deprecations, err = c.ofSubscription(ctx, tx, m, catalogs[i].name, s.Spec); err != nil {
 			return err
 		}
 	}
@@ -140,9 +140,9 @@ func display(ctx context.Context, tx pgx.Tx, tenant, commitment string, c *proto
 	return nil
 }
 
-// deprecations are what a catalog, as its cluster is served it, deprecates of a package: the package, the channel that
+// ofSubscription is what a catalog, as its cluster is served it, deprecates of a package: the package, the channel that
 // is followed, and what is installed (R-SUB-41).
-func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, catalog string,
+func (c *contents) ofSubscription(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, catalog string,
 	spec events.SubscriptionSpec,
 ) ([]protocol.Deprecation, error) {
 	var pkg string
@@ -155,7 +155,7 @@ func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlan
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.content.deprecations(ctx, tx, m.Scope.Tenant, digest.Digest(pkg))
+	all, err := c.deprecations(ctx, tx, m.Scope.Tenant, digest.Digest(pkg))
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

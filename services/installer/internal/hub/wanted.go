@@ -85,10 +85,10 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := fillInstalled(ctx, tx, h.c.Configs, m); err != nil {
 		return err
 	}
-	if err := h.fillRemovals(ctx, tx, w); err != nil {
+	if err := fillRemovals(ctx, tx, w, h.c.Now(), h.c.Key); err != nil {
 		return err
 	}
-	if err := h.fillSubscriptions(ctx, tx, m); err != nil {
+	if err := h.content.fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
 	if err := fillMetadata(ctx, tx, m); err != nil {
