@@ -100,7 +100,7 @@ func (f *fleet) forget() {
 		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health,
 		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads`)
 	f.must(err)
-	_, err = f.pools[events.Resolver].Exec(f.ctx,
+	_, err = f.admin.Exec(f.ctx,
 		`update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)
 	f.must(err)
 }
