@@ -141,7 +141,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("requests for bundles", func(ctx context.Context) error { return hub.ServeContents(ctx, a.hub) })
 	g.Add("hints", a.Bus.Publisher(a.Log, a.Pool).Keep)
 	g.Add("publisher", a.hub.Work)
-	g.Add("stop switches", a.hub.GoAheads)
+	g.Add("stop switches", func(ctx context.Context) error { return hub.ServeGoAheads(ctx, a.hub) })
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)

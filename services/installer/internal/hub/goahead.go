@@ -55,13 +55,13 @@ func (f *freshness) read(head, folded events.Position, at time.Time) {
 	}
 }
 
-// GoAheads answers executors that ask whether effects are allowed, until ctx ends.
-func (h *Hub) GoAheads(ctx context.Context) error {
+// ServeGoAheads answers executors that ask whether effects are allowed, until ctx ends.
+func ServeGoAheads(ctx context.Context, h *Hub) error {
 	reading, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(func() { h.readSwitches(reading) })
+	running.Go(func() { readSwitches(reading, h) })
 	a := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key)}
 	return a.Serve(ctx, h.c.Bus.Conn(), h.c.Log, protocol.RPCGoAhead, func(_ context.Context, raw json.RawMessage) (
 		any, error,
@@ -74,7 +74,7 @@ func (h *Hub) GoAheads(ctx context.Context) error {
 	})
 }
 
-func (h *Hub) readSwitches(ctx context.Context) {
+func readSwitches(ctx context.Context, h *Hub) {
 	t := time.NewTicker(switchesEvery)
 	defer t.Stop()
 	failing := false

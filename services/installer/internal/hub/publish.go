@@ -69,7 +69,7 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if err != nil || current {
 		return err
 	}
-	if err := h.saveGrants(ctx, w); err != nil {
+	if err := saveGrants(ctx, h.c.Pool, w); err != nil {
 		return err
 	}
 	if err := h.send(ctx, &w, last); err != nil {
@@ -84,7 +84,7 @@ func (h *Hub) signedSum(sum digest.Digest) string { return h.keyID + "/" + strin
 
 // saveGrants writes down until when the plans of a message may begin, before anybody can see it: a start is believed by
 // what is written here alone. Killed behind this, a grant is written down that nobody has; the next message has one.
-func (h *Hub) saveGrants(ctx context.Context, w wanted) error {
+func saveGrants(ctx context.Context, pool *pg.Pool, w wanted) error {
 	var plans []string
 	var until []time.Time
 	for _, p := range w.message.Plans {
@@ -95,7 +95,7 @@ func (h *Hub) saveGrants(ctx context.Context, w wanted) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	_, err := h.c.Pool.Exec(ctx, `insert into installer.grants as g (tenant, plan, cluster_id, until)
+	_, err := pool.Exec(ctx, `insert into installer.grants as g (tenant, plan, cluster_id, until)
 		select $1, p, $2, u from unnest($3::uuid[], $4::timestamptz[]) as x (p, u)
 		on conflict (tenant, plan) do update set until = greatest(g.until, excluded.until)`,
 		w.message.Scope.Tenant, w.cluster, plans, until)
