@@ -4362,6 +4362,10 @@ GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.at_work(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.attend(p_instance text, p_service text, p_version text, p_types text[]) TO chandler_gateway;
@@ -4407,6 +4411,10 @@ GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO ch
 GRANT ALL ON FUNCTION eventlog.hold_parked(p_consumer text, p_stream text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.hold_work(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;
