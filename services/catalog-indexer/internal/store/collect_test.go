@@ -429,13 +429,17 @@ func TestNothingIsCollectedBehindTheHead(t *testing.T) {
 	w := setup(t)
 	w.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created)
 		values ($1, 'a stream', 1, 'r', '', 0, 0, '2000-01-01')`, tenant)
-	w.exec(`update eventlog.checkpoints set position = 5`)
-	w.exec(`update eventlog.checkpoints set position = 0`)
+	move := func(position int) {
+		_, err := w.db.Pool(t, "admin").Exec(t.Context(), `update eventlog.checkpoints set position = $1`, position)
+		w.must(err)
+	}
+	move(5)
+	move(0)
 	if c, err := w.Collector.Collect(t.Context(), MinRetention); err != nil || c.Total() != 0 || w.count(
 		`select count(*) from catalog.revisions`) != 1 {
 		t.Errorf("collected %+v, %v", c, err)
 	}
-	w.exec(`update eventlog.checkpoints set position = 5`)
+	move(5)
 	if c, err := w.Collector.Collect(t.Context(), MinRetention); err != nil || c.Rows["revisions"] != 1 {
 		t.Errorf("at the head: %+v, %v", c, err)
 	}

@@ -37,7 +37,7 @@ func setup(t testing.TB) *bench {
 	pool := db.Pool(t, "catalog-indexer")
 	b := &bench{New(pool, eventlog.New(pool)), t, db, pool}
 	// No consumer runs here: its tables are what the tests put there.
-	b.exec(`insert into eventlog.checkpoints (consumer, epoch, position) values ($1, 1, 0)`, IntentsConsumer)
+	b.exec(`select eventlog.take_checkpoint($1)`, IntentsConsumer)
 	return b
 }
 

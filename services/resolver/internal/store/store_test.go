@@ -67,8 +67,7 @@ func setup(t *testing.T) *bench {
 	b.store = store.New(pool, b.log, b.marks, apis{},
 		func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
 	// No consumer runs here: its tables are what the tests put there.
-	if _, err := pool.Exec(t.Context(), `insert into eventlog.checkpoints (consumer, epoch, position)
-		values ($1, 1, 0)`, store.Consumer); err != nil {
+	if _, err := pool.Exec(t.Context(), `select eventlog.take_checkpoint($1)`, store.Consumer); err != nil {
 		t.Fatal(err)
 	}
 	return b
