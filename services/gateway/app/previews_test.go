@@ -75,11 +75,13 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 		return previewapi.ShadowPage{Same: 3, Differences: []previewapi.ShadowDifference{}, Next: "1-9"}, nil
 	})
 	t.Cleanup(func() { cancel(); done.Wait(); conn.Close() })
+	gateway := connectAs(t, natsauth.Gateway, nats)
+	t.Cleanup(gateway.Close)
 	b.until(func() bool { // until the subjects are known to the server
-		return conn.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
-			conn.Call(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
-			conn.Call(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
-			conn.Call(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
+		return gateway.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
 	})
 	return b, o
 }
