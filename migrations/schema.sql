@@ -2435,7 +2435,7 @@ CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
   WHERE (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = b.tenant)) AND
         CASE b.kind
             WHEN 'subscription-config'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_resolver'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_installer'::name, 'MEMBER'::text))
-            WHEN 'catalog-source'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_catalog_indexer'::name, 'MEMBER'::text))
+            WHEN 'catalog-source'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_catalog_indexer'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_installer'::name, 'MEMBER'::text))
             WHEN 'annotations'::text THEN (pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text) OR pg_has_role(SESSION_USER, 'chandler_installer'::name, 'MEMBER'::text))
             ELSE pg_has_role(SESSION_USER, 'chandler_gateway'::name, 'MEMBER'::text)
         END);

@@ -7,6 +7,7 @@ create or replace view gateway_api.bodies with (security_barrier) as
         or pg_has_role(session_user, 'chandler_resolver', 'MEMBER') or pg_has_role(session_user, 'chandler_installer', 'MEMBER')
       when 'catalog-source' then pg_has_role(session_user, 'chandler_gateway', 'MEMBER')
         or pg_has_role(session_user, 'chandler_catalog_indexer', 'MEMBER')
+        or pg_has_role(session_user, 'chandler_installer', 'MEMBER') -- names of catalogs in the mirrors of clusters
       when 'annotations' then pg_has_role(session_user, 'chandler_gateway', 'MEMBER')
         or pg_has_role(session_user, 'chandler_installer', 'MEMBER')
       else pg_has_role(session_user, 'chandler_gateway', 'MEMBER')

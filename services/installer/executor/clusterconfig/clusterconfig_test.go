@@ -13,6 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	config "github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
@@ -127,6 +128,14 @@ func TestReader(t *testing.T) {
 // subscription names one of them.
 func TestProxy(t *testing.T) {
 	t.Parallel()
+	root, err := sealed.NewRoot(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := root.For("default", "cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		config string
 		want   bool
@@ -135,7 +144,7 @@ func TestProxy(t *testing.T) {
 		"something else is configured":   {`{"env":[{"name":"LEVEL","value":"1"}]}`, true},
 		"the subscription takes it away": {`{"env":[{"name":"HTTP_PROXY","value":""}]}`, false},
 	} {
-		sc := scope.New(&scope.Env{}, protocol.ScopePlans{}, nil, time.Hour)
+		sc := scope.New(&scope.Env{Configs: key}, protocol.ScopePlans{}, nil, time.Hour)
 		sc.Found.Config.Proxy = config.Proxy{HTTP: "http://proxy.sea.test"}
 		overlay := (&clusterconfig.Stage{}).Proxy(sc)
 		body := &unstructured.Unstructured{Object: map[string]any{
@@ -143,7 +152,11 @@ func TestProxy(t *testing.T) {
 				"containers": []any{map[string]any{"name": "tide"}},
 			}}},
 		}}
-		target := scope.RenderTarget{Config: json.RawMessage(c.config)}
+		value, err := key.Seal("commitment", json.RawMessage(c.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := scope.RenderTarget{Config: value}
 		if !overlay.About(target, "Deployment", "tide") || overlay.About(target, "Service", "tide") {
 			t.Error("the overlay is about Deployments alone")
 		}

@@ -32,7 +32,7 @@ func TestDeadNamespacesAreForgotten(t *testing.T) {
 	scope := protocol.Scope{Tenant: events.DefaultTenant, ClusterID: registration, Namespace: "ns"}
 	messages := func(stream, subject string) uint64 {
 		t.Helper()
-		s, err := d.h.c.Bus.JetStream().Stream(ctx, stream)
+		s, err := d.h.c.Bus.JetStream().Stream(ctx, d.h.c.Bus.StreamName(stream))
 		if err != nil {
 			t.Fatal(err)
 		}
