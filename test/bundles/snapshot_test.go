@@ -108,6 +108,8 @@ func ofChandler(ref protocol.ObjectRef) bool {
 		return true
 	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ClusterRole":
 		return ref.Name == "chandler-mirror.chandler-fleet.io" || ref.Name == "chandler-intents.chandler-fleet.io"
+	case "ConfigMap": // the positions of namespaces in which something was begun
+		return ref.Namespace == "chandler-system" && strings.HasPrefix(ref.Name, "chandler-seen-")
 	case "CustomResourceDefinition":
 		return strings.HasSuffix(ref.Name, ".operators.coreos.com")
 	}
