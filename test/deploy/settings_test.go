@@ -228,7 +228,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 	for _, name := range services {
 		for v := range known(t, name, newConfig(t, name)) {
-			row := regexp.MustCompile("(?m)^\\|[^|]*`" + v + "`[^|]*\\| (all|" + name + ") \\|")
+			row := regexp.MustCompile("(?m)^\\|[^|]*`" + v + "`[^|]*\\| (all|([a-z, -]+, )?" + name + "(, [a-z, -]+)?) \\|")
 			if !strings.HasSuffix(v, "_FILE") && v != "CHANDLER_CONFIG" && !row.Match(document) {
 				t.Errorf("docs/deploy.md has no row for %s of the service %s", v, name)
 			}
