@@ -26,8 +26,8 @@ func DoctorCommand(a *command.Env) *cobra.Command {
 		Short: "Check whether an installation is fit for production",
 		Long: `Checks database and bus of an installation, one line for each check: ok, warn or fail, and what to do. It
 changes nothing. It fails where a check fails: acknowledged changes may be lost, or services cannot work. Without
---nats-url and CHANDLER_NATS_URL the bus is left out. Some settings of PostgreSQL are shown to administrators and members
-of pg_monitor only.`,
+--nats-url and CHANDLER_NATS_URL the bus is left out. Some settings of PostgreSQL are shown to administrators and
+members of pg_monitor only.`,
 		Example: "  chandler doctor --database-url postgres://postgres@db.example.test/chandler",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,7 +27,7 @@ func TestBodiesByKind(t *testing.T) {
 	for role, want := range map[string][]string{
 		"gateway":         {"annotations", "catalog-source", "plan-reason", "subscription-config"},
 		"resolver":        {"subscription-config"},
-		"installer":       {"annotations", "subscription-config"},
+		"installer":       {"annotations", "catalog-source", "subscription-config"},
 		"catalog-indexer": {"catalog-source"},
 	} {
 		rows, err := d.Pool(t, role).Query(t.Context(), `select kind from gateway_api.bodies order by kind`)
