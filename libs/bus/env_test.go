@@ -181,6 +181,27 @@ func (e *env) eventually(what string, ok func() bool) {
 	}
 }
 
+// throughout looks for a while whether ok reports true each time.
+func (e *env) throughout(d time.Duration, what string, ok func() bool) {
+	e.t.Helper()
+	end := time.NewTimer(d)
+	defer end.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-tick.C:
+		case <-end.C:
+			over = true
+		case <-e.t.Context().Done():
+			e.t.Fatal(e.t.Context().Err())
+		}
+		if !ok() {
+			e.t.Fatalf("not for all of %s: %s", d, what)
+		}
+	}
+}
+
 // once checks that a consumer has made exactly one effect of each event of the log, in the log's order
 // within each stream.
 func (e *env) once(consumer string) {

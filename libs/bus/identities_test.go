@@ -57,7 +57,7 @@ func (u *user) may(do func(*nats.Conn) error) bool {
 	}
 	select {
 	case said := <-u.refused:
-		if !strings.Contains(said, "ermissions") && !strings.Contains(said, "ermissions") {
+		if !strings.Contains(said, "ermissions") {
 			u.t.Fatalf("the server says %s", said)
 		}
 		return false

@@ -69,10 +69,11 @@ func ListParked(ctx context.Context, q pg.Querier, tenant, consumer string) ([]P
 	return list, pg.Err(err)
 }
 
-// ListSkipped returns what consumers went on without, the last first.
+// ListSkipped returns what consumers went on without, the last first. Nothing of it is tried again: NextRetry is
+// when it was skipped.
 func ListSkipped(ctx context.Context, q pg.Querier, tenant, consumer string) ([]Skipped, error) {
 	rows, err := q.Query(ctx, `select consumer, tenant, stream, version, epoch, position, type, failure, attempts, parked,
-		skipped, skipped, skipped_by, reason from eventlog.skipped
+		skipped as next_retry, skipped, skipped_by, reason from eventlog.skipped
 		where tenant = $1 and ($2 = '' or consumer = $2) order by skipped desc, consumer, stream, version`, tenant, consumer)
 	if err != nil {
 		return nil, fmt.Errorf("list skipped events: %w", pg.Err(err))

@@ -31,10 +31,14 @@ func poisons() []poison {
 		{name: "an envelope cut off", body: `{"specversion":"1.0","id":"x","data":{`, reason: "read its bytes"},
 		{name: "data of another shape", body: `{"specversion":"1.0","id":"x","data":["a"]}`, reason: "cannot unmarshal"},
 		{name: "no data", body: `{"specversion":"1.0","id":"x"}`, reason: "unexpected end"},
-		{name: "an error", handle: func(context.Context, pgx.Tx) error { return errors.New("cannot be folded") },
-			reason: "cannot be folded"},
-		{name: "a panic", handle: func(context.Context, pgx.Tx) error { panic("index out of range") },
-			reason: "panic: index out of range"},
+		{
+			name: "an error", handle: func(context.Context, pgx.Tx) error { return errors.New("cannot be folded") },
+			reason: "cannot be folded",
+		},
+		{
+			name: "a panic", handle: func(context.Context, pgx.Tx) error { panic("index out of range") },
+			reason: "panic: index out of range",
+		},
 		{name: "a statement that breaks the transaction", handle: func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, `select 1/0`)
 			return err

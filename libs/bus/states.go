@@ -134,7 +134,8 @@ func (b *Bus) Published(kind string, err error) error {
 	case refused:
 		s.refused[kind] = fmt.Sprintf("stream %s refuses messages: %s", b.StreamName(kind), api.Description)
 	case errors.Is(err, context.DeadlineExceeded) && b.conn.IsConnected():
-		if s.silent[kind]++; s.silent[kind] >= maxUnacked {
+		s.silent[kind]++
+		if s.silent[kind] >= maxUnacked {
 			s.refused[kind] = fmt.Sprintf("stream %s acknowledges nothing: NATS is slow, or does not allow this user to publish "+
 				"there, or has lost the stream's files. If it stays so, restart NATS, or make the stream anew: chandler bus "+
 				"rebuild --replace %s", b.StreamName(kind), b.StreamName(kind))

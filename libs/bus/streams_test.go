@@ -314,7 +314,11 @@ func TestForgedHintsStopNothing(t *testing.T) {
 		if err := e.nats.Bus.Conn().PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // each is the last message for a while
+		// Each is the last message for a while.
+		e.throughout(100*time.Millisecond, "effects go on after "+name, func() bool {
+			_, stopped, err := e.log.EffectsStopped(t.Context())
+			return err == nil && !stopped
+		})
 		one.append(1)
 		one.sequenced()
 		e.eventually("as the log again after "+name, e.full)
@@ -359,9 +363,12 @@ func TestBoundsOfSomebodyElseOnEvents(t *testing.T) {
 		return len(h) == 5 && strings.HasPrefix(h[4], "1-20 ")
 	})
 	seq, hints := last()
-	time.Sleep(3 * time.Second) // longer than an idle publisher's look
-	if again, h := last(); again != seq || !cmp.Equal(h, hints) {
-		t.Errorf("filled again: message %d, then %d", seq, again)
+	e.throughout(3*time.Second, "not filled again", func() bool { // longer than an idle publisher's look
+		again, _ := last()
+		return again == seq
+	})
+	if _, h := last(); !cmp.Equal(h, hints) {
+		t.Errorf("filled again: %v, then %v", hints, h)
 	}
 	if said := e.nats.Bus.NoteStreams(t.Context()); !strings.Contains(said, "max_msgs 5") {
 		t.Errorf("it is not said: %q", said)

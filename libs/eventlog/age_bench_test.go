@@ -110,7 +110,7 @@ func measure(b *testing.B, kinds []*kind) {
 	}
 }
 
-// reads reads a stream and counts its events.
+// reads takes a stream as a reader does and counts its events.
 func (b bundle) reads(ctx context.Context, name string, want int) error {
 	list, err := b.log.ReadStream(ctx, b.pool, events.DefaultTenant, clusterStream(name), 0)
 	if err == nil && len(list) != want {

@@ -41,7 +41,7 @@ func TestAppendedIsReadBack(t *testing.T) {
 				t.Errorf("%s: %v", where, err)
 			}
 		}
-		if diff := cmp.Diff(events.Payload(replaced(1)), list[1].Payload); diff != "" {
+		if diff := cmp.Diff(replaced(1), list[1].Payload); diff != "" {
 			t.Errorf("%s: payload (-appended +read):\n%s", where, diff)
 		}
 	}

@@ -64,7 +64,7 @@ func TestDatabaseAwayInMidRun(t *testing.T) {
 		t.Errorf("position %d, want 2", n)
 	}
 	list, err := b.log.ReadStream(t.Context(), pool, events.DefaultTenant, clusterStream("east"), 0)
-	if err != nil || len(list) != 2 || !cmp.Equal(list[1].Payload, events.Payload(replaced(1))) {
+	if err != nil || len(list) != 2 || !cmp.Equal(list[1].Payload, replaced(1)) {
 		t.Errorf("stream: %d events, %v", len(list), err)
 	}
 }

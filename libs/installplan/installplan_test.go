@@ -794,7 +794,7 @@ func TestReportsCreateNoAuthority(t *testing.T) {
 				}
 			}
 			before.Unauthorised = s.Unauthorised
-			if s.Executable(late) || s.Unauthorised.Reason == "" || s.Phase != before.Phase || s.Begun {
+			if s.Executable(late) || s.Unauthorised.Reason == "" || !cmp.Equal(s, before) || s.Begun {
 				t.Errorf("%s: after %T the plan is %s, begun %v, executable %v", name, c, s.Phase, s.Begun,
 					s.Executable(late))
 			}

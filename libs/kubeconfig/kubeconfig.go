@@ -78,8 +78,9 @@ type Fault struct {
 	Waiver  Waiver // with which it would be none, "" if nobody can waive it
 }
 
-// Error implements error.
-func (f Fault) Error() string {
+// String is the fault as a clause that begins with its place. A fault alone is no error: Load and callers of Read say
+// all of them in one.
+func (f Fault) String() string {
 	if f.Path == "" {
 		return "the kubeconfig " + f.Message
 	}
@@ -127,7 +128,7 @@ func Load(raw []byte, waived ...Waiver) (Config, error) {
 	}
 	texts := make([]string, len(faults))
 	for i, f := range faults {
-		texts[i] = f.Error()
+		texts[i] = f.String()
 	}
 	kind := errs.Invalid
 	if slices.ContainsFunc(faults, Fault.acts) {

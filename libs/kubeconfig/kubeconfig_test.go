@@ -1,6 +1,7 @@
 package kubeconfig_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -222,7 +223,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", first, err)
 		}
-		if second, err := again.Canonical(); err != nil || string(second) != string(first) {
+		if second, err := again.Canonical(); err != nil || !bytes.Equal(second, first) {
 			t.Errorf("%s became %s, %v", first, second, err)
 		}
 	})

@@ -31,7 +31,7 @@ func TestPoolsFitMaxConnections(t *testing.T) {
 		}
 		return data
 	}
-	found := regexp.MustCompile(`(?m)^  replicaCount: (\d+)$`).FindAllStringSubmatch(string(chart("values.yaml")), -1)
+	found := regexp.MustCompile(`(?m)^ {2}replicaCount: (\d+)$`).FindAllStringSubmatch(string(chart("values.yaml")), -1)
 	if len(found) != services {
 		t.Fatalf("the chart has %d services, want %d", len(found), services)
 	}
@@ -54,7 +54,7 @@ func TestPoolsFitMaxConnections(t *testing.T) {
 	need := largest*each + others
 	said := regexp.MustCompile(`maximum of (\d+) replicas of each it must be (\d+)`).
 		FindStringSubmatch(strings.Join(strings.Fields(string(chart("README.md"))), " "))
-	if said == nil || said[1] != fmt.Sprint(largest) {
+	if len(said) != 3 || said[1] != fmt.Sprint(largest) {
 		t.Fatalf("the README of the chart does not say what its maximum of %d replicas needs: %q", largest, said)
 	}
 	if stated, err := strconv.Atoi(said[2]); err != nil || stated < need || largest == 0 {

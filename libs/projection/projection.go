@@ -182,17 +182,22 @@ func (r *Runner) prepare(ctx context.Context) error {
 			err = r.Rebuild(ctx)
 		}
 		if err == nil {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.prepared = true
+			r.ready()
 			return nil
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // an ordered stop is no failure
+			return nil // an ordered stop is no failure
 		}
 		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "error", err)
 		pause(ctx, preparePause)
 	}
+}
+
+// ready notes that the tables are of this version.
+func (r *Runner) ready() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.prepared = true
 }
 
 // otherVersion reports whether the tables were made by an older version and not yet by this one.

@@ -31,7 +31,7 @@ func TestVersions(t *testing.T) {
 		"chandler.render.v11":      {render.Ahead, ""},
 		"chandler.render.v0":       {render.Gone, ""},
 		"chandler.render.v02":      {render.Gone, ""},
-		"chandler.render.v2 ":      {render.Gone, ""},
+		"chandler.render.v2 ":      {render.Gone, ""}, //nolint:gocritic // the space is the case
 		"chandler.resolve.v2":      {render.Gone, ""},
 		"":                         {render.Gone, ""},
 		"chandler.render.v9999999": {render.Ahead, ""},

@@ -25,9 +25,10 @@ const (
 	answerType   = "chandler.answer.v1"
 )
 
-// Sign signs a text; Verify reports whether who is believed signed it.
 type (
-	Sign   func(text []byte) (signature string, err error)
+	// Sign signs a text.
+	Sign func(text []byte) (signature string, err error)
+	// Verify reports whether who is believed signed a text.
 	Verify func(text []byte, signature string) bool
 )
 

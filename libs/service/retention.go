@@ -31,7 +31,7 @@ func (r *Retention) Settings(s *Settings) {
 }
 
 // Check refuses a retention under which an audit would find things missing.
-func (r Retention) Check() error {
+func (r *Retention) Check() error {
 	if r.Keep != 0 && r.Keep < LeastRetention {
 		return errs.New(errs.Invalid, "the retention is %s; give at least %s (400 days), or 0 to keep everything as long "+
 			"as the events", r.Keep, LeastRetention).At("retention", "")
@@ -40,10 +40,10 @@ func (r Retention) Check() error {
 }
 
 // Bounded says whether anything that events refer to may be removed at all.
-func (r Retention) Bounded() bool { return r.Keep > 0 && !r.LegalHold }
+func (r *Retention) Bounded() bool { return r.Keep > 0 && !r.LegalHold }
 
 // Period is how long things are kept, also where that is without a bound.
-func (r Retention) Period() time.Duration {
+func (r *Retention) Period() time.Duration {
 	if r.Bounded() {
 		return r.Keep
 	}

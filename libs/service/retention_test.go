@@ -16,7 +16,8 @@ func TestRetention(t *testing.T) {
 		0: true, service.LeastRetention: true, 2 * year: true,
 		service.LeastRetention - 1: false, -1: false, year: false, 24 * time.Hour: false,
 	} {
-		err := service.Retention{Keep: keep}.Check()
+		r := service.Retention{Keep: keep}
+		err := r.Check()
 		if (err == nil) != ok || err != nil && !errs.Is(err, errs.Invalid) {
 			t.Errorf("a retention of %s: %v", keep, err)
 		}

@@ -35,8 +35,8 @@ func hostile(v reflect.Value, depth int) {
 			v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
 			return
 		}
-		for i := range v.NumField() {
-			hostile(v.Field(i), depth+1)
+		for _, f := range v.Fields() {
+			hostile(f, depth+1)
 		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {

@@ -100,8 +100,8 @@ func idOf(p Purpose, entry string) (string, error) {
 	switch p {
 	case Grant:
 		set, err := keys.ParseSigning(entry, nil)
-		if strings.HasPrefix(entry, "public:") {
-			raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(entry, "public:"))
+		if public, ok := strings.CutPrefix(entry, "public:"); ok {
+			raw, err := base64.StdEncoding.DecodeString(public)
 			return keys.IDOf(keys.KindSign, raw).String(), err
 		}
 		if err != nil {
@@ -111,6 +111,7 @@ func idOf(p Purpose, entry string) (string, error) {
 	case Hook:
 		list, err := cataloghook.ParseKeys(entry)
 		return list.ActiveID(), err
+	case Credentials, CatalogCredentials: // identities of age
 	}
 	set, err := seal.ParseIdentities(entry, nil)
 	return set.Active().ID.String(), err
@@ -153,6 +154,7 @@ func makeEntry(p Purpose) (string, error) {
 		return base64.StdEncoding.EncodeToString(seed), err
 	case Hook:
 		return rand.Text() + rand.Text(), nil
+	case Credentials, CatalogCredentials: // identities of age
 	}
 	id, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 	Unknown = "Unknown"
 
 	// Of pods and their nodes.
+
 	Privileged         = "Privileged"
 	HostNamespace      = "HostNamespace" // of processes, of IPC, of the network
 	HostPath           = "HostPath"
@@ -41,6 +42,7 @@ const (
 	ImageRegistry      = "ImageRegistry"
 
 	// Of accounts and what they know.
+
 	ForeignAccount = "ForeignAccount" // that the bundle does not bring
 	AnotherAccount = "AnotherAccount" // that the bundle did not name before
 	MountsToken    = "MountsToken"
@@ -48,6 +50,7 @@ const (
 	Identity       = "Identity" // annotations by which clouds and others give an account rights
 
 	// Of the cluster.
+
 	Webhook           = "Webhook"
 	ReservedWebhook   = "ReservedWebhook" // it sees or changes what rights rest on
 	ConversionWebhook = "ConversionWebhook"

@@ -135,7 +135,7 @@ func (g *granter) give(scope, holder, key string) {
 	rules, known := knownRoles[key]
 	for _, r := range g.roles[key] {
 		known = known || r.AggregationRule == nil
-		rules = append(rules[:len(rules):len(rules)], r.Rules...)
+		rules = append(slices.Clip(rules), r.Rules...)
 		if r.AggregationRule != nil {
 			g.rules = append(g.rules, scopedRule{
 				scope: scope, holder: holder, role: key + " aggregated by " + compact(r.AggregationRule),

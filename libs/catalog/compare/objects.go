@@ -83,14 +83,7 @@ func objectAsks(r podReader, o bundle.Object, m fields) {
 				m.object("metadata").object("annotations").text("kubernetes.io/service-account.name"))
 		}
 	case "ServiceAccount":
-		for _, list := range []string{"secrets", "imagePullSecrets"} {
-			for _, s := range m.list(list) {
-				r.secret(s.text("name"), list)
-			}
-		}
-		for _, a := range m.object("metadata").texts("annotations") {
-			r.say(Identity, "%s", a)
-		}
+		accountAsks(r, m)
 	case "Service":
 		serviceAsks(r, spec)
 	case "NetworkPolicy":
@@ -98,16 +91,7 @@ func objectAsks(r podReader, o bundle.Object, m fields) {
 			r.say(NetworkOfOthers, "all pods of the namespace: %s", compact(m["spec"]))
 		}
 	case "ServiceMonitor":
-		for i, e := range spec.list("endpoints") {
-			tls := e.object("tlsConfig")
-			for _, f := range []string{
-				e.text("bearerTokenFile"), tls.text("caFile"), tls.text("certFile"), tls.text("keyFile"),
-			} {
-				if f != "" {
-					r.say(ReadsFiles, "endpoint %d: %s", i+1, f)
-				}
-			}
-		}
+		monitorAsks(r, spec)
 	case "PriorityClass":
 		r.say(Priority, "value %s, default for all: %v", compact(m["value"]), m.is("globalDefault", true))
 	case "ConsolePlugin":
@@ -128,6 +112,31 @@ func objectAsks(r podReader, o bundle.Object, m fields) {
 			r.template(spec.object("template"), nil)
 		case !quietKinds[o.Kind]:
 			r.say(Unknown, "kind %s of %s", o.Kind, o.APIVersion)
+		}
+	}
+}
+
+func accountAsks(r podReader, m fields) {
+	for _, list := range []string{"secrets", "imagePullSecrets"} {
+		for _, s := range m.list(list) {
+			r.secret(s.text("name"), list)
+		}
+	}
+	for _, a := range m.object("metadata").texts("annotations") {
+		r.say(Identity, "%s", a)
+	}
+}
+
+// monitorAsks reads which files whoever collects metrics is to read.
+func monitorAsks(r podReader, spec fields) {
+	for i, e := range spec.list("endpoints") {
+		tls := e.object("tlsConfig")
+		for _, f := range []string{
+			e.text("bearerTokenFile"), tls.text("caFile"), tls.text("certFile"), tls.text("keyFile"),
+		} {
+			if f != "" {
+				r.say(ReadsFiles, "endpoint %d: %s", i+1, f)
+			}
 		}
 	}
 }

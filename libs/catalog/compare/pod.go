@@ -148,7 +148,11 @@ func (r podReader) placement(spec fields) {
 	for key := range spec.object("nodeSelector") {
 		r.node(key, "nodeSelector")
 	}
-	node := spec.object("affinity").object("nodeAffinity")
+	r.affinity(spec.object("affinity").object("nodeAffinity"))
+}
+
+// affinity tells which nodes the pods must or would rather run on.
+func (r podReader) affinity(node fields) {
 	terms := node.object("requiredDuringSchedulingIgnoredDuringExecution").list("nodeSelectorTerms")
 	for _, p := range node.list("preferredDuringSchedulingIgnoredDuringExecution") {
 		terms = append(terms, p.object("preference"))

@@ -49,7 +49,7 @@ func instead(f kubeconfig.Fault) string {
 func violations(field string, faults []kubeconfig.Fault, instead func(kubeconfig.Fault) string) error {
 	var v rule.Violations
 	for _, f := range faults {
-		v.Addf(field, f.Rule, "%s%s", f.Error(), instead(f))
+		v.Addf(field, f.Rule, "%s%s", f, instead(f))
 	}
 	return v.Err()
 }

@@ -188,7 +188,7 @@ func judge(f facts, now time.Time) []finding {
 			"chandler log parked"),
 		none("incidents", warning, f.incidents,
 			fmt.Sprintf("%d in the last 7 days: fail-overs, restores or jumps of the clock", f.incidents),
-			"select * from eventlog.incidents"))
+			"select at, role, kind, detail from eventlog.incidents"))
 }
 
 func commits(v string) finding {

@@ -216,7 +216,7 @@ func changeKeys(file string, change func(*keys.File) error) (err error) {
 		}
 	}()
 	_, err = tmp.Write(f.Bytes())
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), file)
