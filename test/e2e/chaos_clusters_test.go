@@ -22,16 +22,12 @@ var (
 	installedOperators = schema.GroupVersionResource{
 		Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators",
 	}
-	definitions = schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	}
 	policies = schema.GroupVersionResource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies",
 	}
 	bindings = schema.GroupVersionResource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings",
 	}
-	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
@@ -53,7 +49,7 @@ func TestFaultsOfClusters(t *testing.T) {
 		{name: "the lease is deleted and edited", do: func(w *world) {
 			w.repeatedly(30*time.Second, time.Second, func() {
 				w.deleted(leases, systemNamespace)
-				time.Sleep(time.Second)
+				w.pause(time.Second)
 				w.patched(leases, systemNamespace, `{"spec":{"holderIdentity":"somebody"}}`)
 			})
 		}},

@@ -192,8 +192,10 @@ func (w *world) garbage() {
 		words = append(words, b.kept(w, subject)...)
 		words = append(words, subject+".a.b.c", subject+".default.x.y", subject+".*.q")
 	}
-	bodies := [][]byte{nil, []byte("garbage"), []byte(`{"scope":{"tenant":"default"},"epoch":9223372036854775807}`),
-		[]byte(strings.Repeat("[", 100_000)), make([]byte, oversized)}
+	bodies := [][]byte{
+		nil, []byte("garbage"), []byte(`{"scope":{"tenant":"default"},"epoch":9223372036854775807}`),
+		[]byte(strings.Repeat("[", 100_000)), make([]byte, oversized),
+	}
 	for i, subject := range words {
 		if strings.Contains(subject, "*") {
 			continue

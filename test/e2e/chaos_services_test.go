@@ -48,9 +48,7 @@ func (w *world) takenOver(name string) {
 	w.succeeded(ns, "lighthouse.v1.2.0")
 	w.t.Logf("the second %s has installed an operator %s after the first was stopped", name,
 		time.Since(begun).Round(time.Millisecond))
-	if left := time.Until(begun.Add(lasting(90 * time.Second))); left > 0 {
-		time.Sleep(left)
-	}
+	w.pause(time.Until(begun.Add(lasting(90 * time.Second))))
 	w.must(w.Continue(name))
 	w.during(20 * time.Second)
 	w.Kill(other)
@@ -122,10 +120,14 @@ func TestServicesSayWhatIsWrong(t *testing.T) {
 		{"NATS URL is no URL", "resolver", "CHANDLER_NATS_URL", "nats://%zz", "CHANDLER_NATS_URL"},
 		{"grant key is no key", "installer", "CHANDLER_GRANT_KEY", "short", "CHANDLER_GRANT_KEY"},
 		{"no grant key", "installer", "CHANDLER_GRANT_KEY", "", "CHANDLER_GRANT_KEY"},
-		{"identity is no identity", "installer", "CHANDLER_CREDENTIALS_IDENTITY", "AGE-SECRET-KEY-1X",
-			"CHANDLER_CREDENTIALS_IDENTITY"},
-		{"recipient is no recipient", "gateway", "CHANDLER_CREDENTIALS_RECIPIENT", "age1x",
-			"CHANDLER_CREDENTIALS_RECIPIENT"},
+		{
+			"identity is no identity", "installer", "CHANDLER_CREDENTIALS_IDENTITY", "AGE-SECRET-KEY-1X",
+			"CHANDLER_CREDENTIALS_IDENTITY",
+		},
+		{
+			"recipient is no recipient", "gateway", "CHANDLER_CREDENTIALS_RECIPIENT", "age1x",
+			"CHANDLER_CREDENTIALS_RECIPIENT",
+		},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			said, err := w.startedWith(c.service, c.setting, c.value)

@@ -95,18 +95,21 @@ func (w *world) survives(prefix string, do func(*world)) {
 }
 
 // during lets a fault last.
-func (w *world) during(d time.Duration) {
+func (w *world) during(d time.Duration) { w.pause(lasting(d)) }
+
+// pause waits, or ends with the test.
+func (w *world) pause(d time.Duration) {
 	select {
 	case <-w.ctx.Done():
-	case <-time.After(lasting(d)):
+	case <-time.After(d):
 	}
 }
 
 // repeatedly does something again and again for a time.
 func (w *world) repeatedly(d, pause time.Duration, do func()) {
 	deadline := time.Now().Add(lasting(d))
-	for time.Now().Before(deadline) {
+	for time.Now().Before(deadline) && w.ctx.Err() == nil {
 		do()
-		time.Sleep(pause)
+		w.pause(pause)
 	}
 }

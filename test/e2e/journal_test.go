@@ -161,7 +161,11 @@ func (p *portal) until(eventType, subject, mark, method, path string, body any) 
 			p.w.t.Errorf("%s %s is not acknowledged within %s: %v", method, path, bound, err)
 			return
 		}
-		time.Sleep(lookLatest)
+		select {
+		case <-p.w.ctx.Done(): // the test has ended, and nobody asks for this write any more
+			return
+		case <-time.After(lookLatest):
+		}
 	}
 }
 

@@ -90,7 +90,9 @@ func TestFinding(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, c := range [][]string{
-		{"tide.v1", "sha256:a", "x"}, {"tide.v2", "sha256:a", "x"}, {"tide.v1", "sha256:b", "x"},
+		{"tide.v1", "sha256:a", "x"},
+		{"tide.v2", "sha256:a", "x"},
+		{"tide.v1", "sha256:b", "x"},
 		{"tide.v1", "sha256:a", "x", "y"},
 	} {
 		d, err := allowance.Finding(c[0], c[1], c[2:])

@@ -46,7 +46,8 @@ func TestPlacement(t *testing.T) {
 		if p.Primary == three[id].Primary {
 			continue
 		}
-		if moved++; p.Primary != "installer-3" {
+		moved++
+		if p.Primary != "installer-3" {
 			t.Errorf("%s moved from %s to %s", id, three[id].Primary, p.Primary)
 		}
 	}
@@ -92,7 +93,8 @@ func TestRoom(t *testing.T) {
 		load, without := map[string]int{}, 0
 		for id, p := range placement.Of(replicas(c.replicas, room), all) {
 			if p.Primary == "" {
-				if without++; p.First == "" || p.Standby != "" {
+				without++
+				if p.First == "" || p.Standby != "" {
 					t.Errorf("%s: %s is placed as %+v", c.name, id, p)
 				}
 				continue

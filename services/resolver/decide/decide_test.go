@@ -139,9 +139,10 @@ func (s *scene) tryDecide() (decide.Decisions, error) {
 	}
 	rendered := map[string]decide.Rendered{}
 	for _, v := range verdicts {
-		rendered[v.Component.Name] = decide.Rendered{Rendering: render.Semantics,
-			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
-			Identity: decide.Identity{Plan: fmt.Sprintf("plan-%d", s.Generation+1), Name: "install-aaaaa"},
+		rendered[v.Component.Name] = decide.Rendered{
+			Rendering: render.Semantics,
+			Steps:     []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
+			Identity:  decide.Identity{Plan: fmt.Sprintf("plan-%d", s.Generation+1), Name: "install-aaaaa"},
 		}
 	}
 	return decide.Decide(s.State, verdicts, rendered)

@@ -87,9 +87,10 @@ func (s *scene) plan(change func(*events.InstallPlanProposed), happened ...event
 	f := s.facts()
 	rendered := map[string]decide.Rendered{}
 	for _, v := range f.Verdicts {
-		rendered[v.Component.Name] = decide.Rendered{Rendering: render.Semantics,
-			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
-			Identity: decide.Identity{Plan: "p1", Name: "install-aaaaa"},
+		rendered[v.Component.Name] = decide.Rendered{
+			Rendering: render.Semantics,
+			Steps:     []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
+			Identity:  decide.Identity{Plan: "p1", Name: "install-aaaaa"},
 		}
 	}
 	d, err := decide.Decide(s.State, f.Verdicts, rendered)

@@ -299,7 +299,8 @@ func (p *places) enter(who model.Caller) bool {
 func (p *places) leave(who model.Caller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[identity(who)]--; p.open[identity(who)] <= 0 {
+	p.open[identity(who)]--
+	if p.open[identity(who)] <= 0 {
 		delete(p.open, identity(who))
 	}
 }

@@ -15,7 +15,8 @@ import (
 type callers struct{ asked int }
 
 func (c *callers) Caller(_ context.Context, token string) (model.Caller, error) {
-	if c.asked++; token == "wrong" {
+	c.asked++
+	if token == "wrong" {
 		return model.Caller{}, errs.New(errs.Unauthenticated, "no such token")
 	}
 	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, nil
@@ -28,7 +29,9 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	now := time.Unix(0, 0)
 	tokens := &callers{}
 	a := &API{tokens: tokens, limits: newLimits(func() time.Time { return now })}
-	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))
+	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	}))
 	ask := func(token, from string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/clusters", http.NoBody)
 		r.RemoteAddr = from + ":1234"

@@ -74,7 +74,8 @@ func (g *GoAheads) Follow(ctx context.Context, tenant string) {
 	context.AfterFunc(ctx, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if t.users--; t.users == 0 {
+		t.users--
+		if t.users == 0 {
 			t.stop()
 			delete(g.tenants, tenant)
 		}

@@ -98,7 +98,8 @@ func TestAnswersAreBounded(t *testing.T) {
 		"an endless version":     {endless, version, 64 << 20},
 		"an endless object":      {endless, get, 128 << 20},
 		"an endless refusal": {
-			func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(403); endless(w, r) }, list, 64 << 20,
+			func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden); endless(w, r) },
+			list, 64 << 20,
 		},
 		"an encoding nobody wanted": {
 			func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") }, version,
@@ -110,7 +111,8 @@ func TestAnswersAreBounded(t *testing.T) {
 			done, peak := make(chan error, 1), heapNow()
 			start := peak
 			go func() { done <- c.do(t.Context(), b) }()
-			for err := error(nil); ; {
+			for {
+				var err error
 				select {
 				case err = <-done:
 				case <-time.After(20 * time.Millisecond):
@@ -145,7 +147,7 @@ func heapNow() uint64 {
 }
 
 func open(b *Base) *answers.Transport {
-	return b.config.Transport.(*answers.Transport) //nolint:forcetypeassert // a test
+	return b.config.Transport.(*answers.Transport)
 }
 
 // A credential goes with every request, so no answer may lead it elsewhere.
@@ -236,7 +238,7 @@ func TestEventsOfWatchesAreBounded(t *testing.T) {
 				if _, err := io.WriteString(w, "["); err != nil {
 					return
 				}
-				w.(http.Flusher).Flush() //nolint:forcetypeassert // of net/http
+				w.(http.Flusher).Flush()
 				select {
 				case <-gone:
 					return
@@ -250,8 +252,12 @@ func TestEventsOfWatchesAreBounded(t *testing.T) {
 			b := cluster(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", c.kind)
 				w.WriteHeader(http.StatusOK)
-				w.(http.Flusher).Flush()           //nolint:forcetypeassert // of net/http
-				time.Sleep(300 * time.Millisecond) // silent for longer than an event may take
+				w.(http.Flusher).Flush()
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(300 * time.Millisecond): // silent for longer than an event may take
+				}
 				c.serve(w, r.Context().Done())
 			})
 			open(b).Event = 200 * time.Millisecond
@@ -295,10 +301,14 @@ func TestEventsOfWatchesAreBounded(t *testing.T) {
 func TestSlowAnswersEnd(t *testing.T) {
 	t.Parallel()
 	b := cluster(t, func(w http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil {
+		for {
 			_, _ = io.WriteString(w, " ")
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // of net/http
-			time.Sleep(20 * time.Millisecond)
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
 	})
 	open(b).Answer = 300 * time.Millisecond

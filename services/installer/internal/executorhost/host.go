@@ -206,6 +206,12 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored, live []placement.
 		h.start(ctx, s)
 	}
 	moved.Wait()
+	h.stopRemoved(ctx, keep)
+}
+
+// stopRemoved stops and releases what runs for clusters that are registered no more; keep has the ids of those that
+// are.
+func (h *Host) stopRemoved(ctx context.Context, keep map[string]bool) {
 	h.mu.Lock()
 	var gone []string
 	for id := range h.running {

@@ -66,11 +66,11 @@ func (h *Host) place(live []placement.Replica, wanted []stored) (mine, without m
 	load, unplaced := 0, 0
 	places := placement.Of(live, clusters)
 	for _, c := range clusters {
-		switch p := places[c.ID]; {
-		case p.Primary == h.c.Name:
+		switch p := places[c.ID]; p.Primary {
+		case h.c.Name:
 			mine[c.ID] = true
 			load += c.Weight
-		case p.Primary == "":
+		case "":
 			unplaced++
 			without[c.ID] = p.First == h.c.Name
 		}

@@ -76,7 +76,10 @@ func (r *replicas) note(cluster string, change func([]string) []string, begins i
 // placed waits until each cluster that has room runs once, spread as wanted, and returns where.
 func (r *replicas) placed(what string, ok func(count map[string]int) bool) map[string]string {
 	r.t.Helper()
-	end := time.Now().Add(patience)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		r.mu.Lock()
 		where, count, twice := map[string]string{}, map[string]int{}, false
@@ -91,10 +94,11 @@ func (r *replicas) placed(what string, ok func(count map[string]int) bool) map[s
 		if !twice && ok(count) {
 			return where
 		}
-		if time.Now().After(end) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			r.t.Fatalf("waited in vain for %s: %v", what, count)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -1,6 +1,7 @@
 package executorhost_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestKubeconfigsMoveToTheActiveKey(t *testing.T) {
 		key != only.Identities.Active().ID.String() {
 		t.Errorf("the kubeconfig is of key %s: %v", key, err)
 	}
-	if now, key := e.sealedNow("lost"); string(now) != string(lost) || key != "" {
+	if now, key := e.sealedNow("lost"); !bytes.Equal(now, lost) || key != "" {
 		t.Errorf("what no key opens was changed; it names key %q", key)
 	}
 	e.register("west") // a round of the host that sees this one has seen the above

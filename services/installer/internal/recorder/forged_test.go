@@ -178,8 +178,12 @@ func TestStartWithoutAuthorityIsNoStart(t *testing.T) {
 		"rejected":     {"Manual", events.InstallPlanRejected{Digest: "d"}, time.Minute, "Rejected"},
 		"not approved": {"Manual", nil, time.Minute, "NotApproved"},
 		"no grant":     {"Automatic", nil, 0, "NoGrant"},
-		"expired": {"Manual", events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(-time.Hour)}, -time.Hour,
-			"GrantExpired"},
+		"expired": {
+			"Manual",
+			events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(-time.Hour)},
+			-time.Hour,
+			"GrantExpired",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,8 +203,10 @@ func TestStartWithoutAuthorityIsNoStart(t *testing.T) {
 				e.granted(plan, time.Now().Add(c.grant))
 			}
 			for _, phase := range []string{protocol.PlanStarted, protocol.PlanFinished, protocol.PlanFailed} {
-				e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 3,
-					Plans: []protocol.PlanReport{{ID: plan, Phase: phase, Begun: true, Steps: 1, Done: 1}}})
+				e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+					Scope: e.scope, Epoch: 3,
+					Plans: []protocol.PlanReport{{ID: plan, Phase: phase, Begun: true, Steps: 1, Done: 1}},
+				})
 			}
 			want = append(want, "installplan.start-unauthorised.v1")
 			e.facts(events.KindInstallPlan, plan, want...)

@@ -353,7 +353,8 @@ func (e *eventBound) take(p []byte) error {
 		if e.size == 0 && (c == '\n' || c == ' ' || c == '\r' || c == '\t') {
 			continue
 		}
-		if e.size++; e.size > e.most {
+		e.size++
+		if e.size > e.most {
 			return errLongEvent
 		}
 		switch {
@@ -366,7 +367,8 @@ func (e *eventBound) take(p []byte) error {
 		case c == '{' || c == '[':
 			e.depth++
 		case c == '}' || c == ']':
-			if e.depth--; e.depth <= 0 {
+			e.depth--
+			if e.depth <= 0 {
 				e.size, e.depth = 0, 0
 			}
 		}

@@ -40,7 +40,8 @@ func TestNamespaces(t *testing.T) {
 			"matchLabels": map[string]any{"sea": "north"},
 			"matchExpressions": []any{
 				map[string]any{"key": "tier", "operator": "In", "values": []any{"a", "b"}},
-				map[string]any{"key": "old", "operator": "DoesNotExist"}, spared,
+				map[string]any{"key": "old", "operator": "DoesNotExist"},
+				spared,
 			},
 		}},
 		"neither": {events.OperatorGroupSpec{}, map[string]any{"matchExpressions": []any{spared}}},
