@@ -186,7 +186,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return nil // an ordered stop is no failure
+			return nil //nolint:nilerr // an ordered stop is no failure
 		}
 		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "error", err)
 		pause(ctx, preparePause)

@@ -228,7 +228,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 	for _, name := range services {
 		for v := range known(t, name, newConfig(t, name)) {
-			row := regexp.MustCompile("(?m)^\\|[^|]*`" + v + "`[^|]*\\| (all|([a-z, -]+, )?" + name + "(, [a-z, -]+)?) \\|")
+			of := "(all|([a-z, -]+, )?" + name + "(, [a-z, -]+)?)"
+			row := regexp.MustCompile("(?m)^\\|[^|]*`" + v + "`[^|]*\\| " + of + " \\|")
 			if !strings.HasSuffix(v, "_FILE") && v != "CHANDLER_CONFIG" && !row.Match(document) {
 				t.Errorf("docs/deploy.md has no row for %s of the service %s", v, name)
 			}
