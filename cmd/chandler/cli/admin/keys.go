@@ -93,7 +93,7 @@ func keysAddCommand(a *command.Env) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "add PURPOSE", Short: "Make a key that is accepted and not active yet", Args: command.RequireArgs(1),
-		Long: "Makes a key and puts it behind the others of its purpose in a file of settings. Restart the services with " +
+		Long: "Makes a key and puts it behind the others of its purpose in a file of settings. Restart the services with\n" +
 			"the file before the key is activated.\n\n" + purposesHelp,
 		Example: "  chandler keys add grant --file .env",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func keysActivateCommand(a *command.Env) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "activate PURPOSE KEY", Short: "Make new things with a key", Args: command.RequireArgs(2),
-		Long: "Puts a key in front of the others of its purpose. Every service has to accept it before: restart them all " +
+		Long: "Puts a key in front of the others of its purpose. Every service has to accept it before: restart them all\n" +
 			"between chandler keys add and this, and again afterwards.\n\n" + purposesHelp,
 		Example: "  chandler keys activate grant 3f6a1c0e9b2d4875 --file .env",
 		RunE: func(_ *cobra.Command, args []string) error {
