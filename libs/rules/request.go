@@ -218,8 +218,6 @@ var limitRules = []Rule{
 	word(Limit, "archive-ratio", "The compression ratio of an archive stays within the limit.",
 		"It looks like an attack: find out who made it."),
 
-	word(Limit, "ContentDigest", "Content has the digest under which it was requested.",
-		"It was damaged in transit or in the store; it is requested again."),
 	word(Limit, "bundle.Pack", "A packed bundle can be unpacked.",
 		"It is damaged in the store: poll the catalog again with `chandler catalog refresh`."),
 	word(Limit, "content.Pack", "A pack of content can be unpacked.",
