@@ -31,7 +31,7 @@ var kubernetesTypes = []string{
 var vocabulary = []string{
 	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
 	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render",
-	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "libs/sealed",
+	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "libs/configseal",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -144,7 +144,7 @@ func Rules() []Rule { //nolint:funlen // one table
 				"plain, its loader is not",
 		},
 		{
-			Packages: []string{"libs/sealed"}, May: []string{pureStd, "libs/errs"}, Pure: true,
+			Packages: []string{"libs/configseal"}, May: []string{pureStd, "libs/errs"}, Pure: true,
 			Why: "hub and executor share it; nonces are made of what is sealed, nothing is drawn",
 		},
 		{

@@ -150,7 +150,7 @@ type Plan struct {
 	Component string          `json:"component"`
 	Document  json.RawMessage `json:"document"` // installplan.Document, canonical JSON
 	// Configs are subscription configurations (R-SUB §4.2) by CSV name, sealed to the executors of the cluster
-	// (libs/sealed): whoever carries or keeps the message reads no values. They are never in an event.
+	// (libs/configseal): whoever carries or keeps the message reads no values. They are never in an event.
 	Configs     map[string]json.RawMessage `json:"configs,omitempty"`
 	Grant       Grant                      `json:"grant"`
 	TraceParent string                     `json:"traceparent,omitempty"`

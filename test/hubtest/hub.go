@@ -18,13 +18,13 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 )
 
@@ -129,8 +129,8 @@ func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 }
 
 // Configs seals and opens the configurations of a cluster.
-func Configs(clusterID string) sealed.Key {
-	root, err := sealed.NewRoot([]byte("the hub of tests has no secret to keep"))
+func Configs(clusterID string) configseal.Key {
+	root, err := configseal.NewRoot([]byte("the hub of tests has no secret to keep"))
 	if err != nil {
 		panic(err)
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -107,7 +107,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 }
 
 // execute serves one cluster.
-func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, configs sealed.Root,
+func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accepted, configs configseal.Root,
 	holder string,
 ) error {
 	opener, err := configs.For(t.Tenant, t.ClusterID)

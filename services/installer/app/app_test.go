@@ -13,11 +13,11 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // The whole way of an Automatic plan: PLANS, content, reports, facts; then it is out of PLANS and its CSV
@@ -125,7 +125,7 @@ func (e *env) opened(s protocol.Scope, sent json.RawMessage) string {
 	if strings.Contains(string(sent), "env") {
 		e.t.Errorf("NATS carries %s", sent)
 	}
-	root, err := sealed.NewRoot([]byte(strings.TrimSpace(e.cfg.Identity)))
+	root, err := configseal.NewRoot([]byte(strings.TrimSpace(e.cfg.Identity)))
 	if err != nil {
 		e.t.Fatal(err)
 	}

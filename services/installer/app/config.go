@@ -4,10 +4,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
@@ -73,14 +73,14 @@ const secretKey = "AGE-SECRET-KEY-1"
 // sealing is what configuration values are sealed by on their way to executors and in clusters. It is derived from the
 // identities, which every replica has, so that a value that is sealed in a cluster is opened after any hand-over. One
 // whose key is elsewhere holds no secret: then another is needed beside it.
-func (c *Config) sealing() (sealed.Root, error) {
+func (c *Config) sealing() (configseal.Root, error) {
 	var secrets [][]byte
 	for _, e := range keys.Entries(c.Identity) {
 		if strings.HasPrefix(e, secretKey) {
 			secrets = append(secrets, []byte(e))
 		}
 	}
-	root, err := sealed.NewRoot(secrets...)
+	root, err := configseal.NewRoot(secrets...)
 	if err != nil {
 		return root, errs.New(errs.Invalid, "CHANDLER_CREDENTIALS_IDENTITY: %v: one identity has to be %s…", err,
 			secretKey).At("credentials-identity", "")

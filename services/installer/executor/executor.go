@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/client-go/rest"
 
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
@@ -40,7 +40,7 @@ type Config struct {
 	Installation string
 	GrantKey     keys.Accepted // of the hub
 	// Configs opens what the hub sealed for this cluster.
-	Configs sealed.Key
+	Configs configseal.Key
 	// Holder names the process slot: unique among all that live at a time, and best the same after a
 	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
 	Holder string

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	config "github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
@@ -128,7 +128,7 @@ func TestReader(t *testing.T) {
 // subscription names one of them.
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	root, err := sealed.NewRoot(make([]byte, 32))
+	root, err := configseal.NewRoot(make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
 	}

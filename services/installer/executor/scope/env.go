@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
@@ -29,7 +29,7 @@ type Env struct {
 	Pause    time.Duration
 	Contents Contents
 	// Configs opens configurations. They stay sealed wherever they are kept, and are opened where they are used.
-	Configs sealed.Key
+	Configs configseal.Key
 	// Rendering are the rules by which bundles are rendered.
 	Rendering *render.Versions
 	Pace      *pace.Pace

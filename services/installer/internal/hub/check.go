@@ -7,10 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // foldWait bounds how long a question about a plan that is not known waits for the hub to read the log. Usually that
@@ -71,7 +71,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
-func livePlan(ctx context.Context, tx pgx.Tx, configs sealed.Root, w *wanted, id string) (protocol.Plan, error) {
+func livePlan(ctx context.Context, tx pgx.Tx, configs configseal.Root, w *wanted, id string) (protocol.Plan, error) {
 	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.plan = $2`, w.message.Scope.Tenant, id)
 	if err != nil {
 		return protocol.Plan{}, err

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // Consumer is the name of the hub's checkpoint.
@@ -30,7 +30,7 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
-	Configs  sealed.Root      // configurations are sealed by it to the executors of their cluster
+	Configs  configseal.Root  // configurations are sealed by it to the executors of their cluster
 	Key      crypto.Signer    // the active one: signs grants and messages
 	Now      func() time.Time // time.Now where nil
 	Log      *slog.Logger     // slog.Default where nil

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // wanted is what a scope's message is made of, read in one snapshot.
@@ -130,7 +130,7 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 }
 
 // fillInstalled adds what is installed. That a plan brought it says a report; what it brought says the plan.
-func fillInstalled(ctx context.Context, tx pgx.Tx, configs sealed.Root, m *protocol.ScopePlans) error {
+func fillInstalled(ctx context.Context, tx pgx.Tx, configs configseal.Root, m *protocol.ScopePlans) error {
 	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
 		from installer.csvs c
 		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
@@ -260,7 +260,7 @@ func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now tim
 }
 
 // plan makes the message of one plan without a grant, and notes the contents that it needs.
-func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs sealed.Root, p planRow) (
+func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs configseal.Root, p planRow) (
 	out protocol.Plan, why string, err error,
 ) {
 	if len(p.document) == 0 {
@@ -291,7 +291,7 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs sealed.Root, p pla
 
 // readConfig returns a configuration sealed to the executors of a cluster, nil where it was erased.
 func readConfig(
-	ctx context.Context, tx pgx.Tx, configs sealed.Root, s protocol.Scope, commitment string,
+	ctx context.Context, tx pgx.Tx, configs configseal.Root, s protocol.Scope, commitment string,
 ) (json.RawMessage, error) {
 	body, err := readBody(ctx, tx, s.Tenant, commitment)
 	if err != nil || body == nil {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
 // clock is a time that a test sets.
@@ -27,7 +27,7 @@ type clock struct{ now time.Time }
 
 // fixture is a hub whose parts a test calls one by one.
 type fixture struct {
-	configs sealed.Key // of the cluster
+	configs configseal.Key // of the cluster
 	t       *testing.T
 	h       *Hub
 	clock   *clock
@@ -45,7 +45,7 @@ func newFixture(t *testing.T, now time.Time) *fixture {
 	d := &fixture{t: t, clock: &clock{now}, db: db}
 	d.key = keys.Accept(key.Public().(ed25519.PublicKey))
 	pool := db.Pool(t, "installer")
-	configs, err := sealed.NewRoot([]byte("thirty-two bytes, only for tests"))
+	configs, err := configseal.NewRoot([]byte("thirty-two bytes, only for tests"))
 	if err != nil {
 		t.Fatal(err)
 	}

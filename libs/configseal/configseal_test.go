@@ -1,4 +1,4 @@
-package sealed_test
+package configseal_test
 
 import (
 	"bytes"
@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/sealed"
 )
 
-func key(t *testing.T, cluster string, secrets ...string) sealed.Key {
+func key(t *testing.T, cluster string, secrets ...string) configseal.Key {
 	t.Helper()
 	var all [][]byte
 	for _, s := range secrets {
 		all = append(all, []byte(strings.Repeat(s, 32)))
 	}
-	r, err := sealed.NewRoot(all...)
+	r, err := configseal.NewRoot(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func TestAValueIsItsClusters(t *testing.T) {
 	if other, err := east.Seal("c1:two", value); err != nil || bytes.Equal(s, other) {
 		t.Errorf("the same value under another commitment shows that it is the same: %v", err)
 	}
-	for name, k := range map[string]sealed.Key{
+	for name, k := range map[string]configseal.Key{
 		"itself": east, "a replica": key(t, "east", "a"), "after a rotation": key(t, "east", "b", "a"),
 	} {
 		if got, err := k.Open(s); err != nil || !bytes.Equal(got, value) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	for name, k := range map[string]sealed.Key{
+	for name, k := range map[string]configseal.Key{
 		"another cluster": key(t, "west", "a"), "another installer": key(t, "east", "b"), "no key": {},
 	} {
 		if got, err := k.Open(s); !errs.Is(err, errs.Forbidden) || got != nil ||
@@ -68,7 +68,7 @@ func TestAValueIsItsClusters(t *testing.T) {
 	if got, err := east.Open(value); !errs.Is(err, errs.Forbidden) {
 		t.Errorf("a value that nobody sealed is taken: %s, %v", got, err)
 	}
-	if _, err := (sealed.Key{}).Seal("c", value); err == nil {
+	if _, err := (configseal.Key{}).Seal("c", value); err == nil {
 		t.Error("without a key it is passed on in the clear")
 	}
 	if text := fmt.Sprintf("%v %+v %#v", east, east, east); strings.Contains(text, "aaaa") {
@@ -82,7 +82,7 @@ func TestAValueIsItsClusters(t *testing.T) {
 			t.Errorf("%s became %s: %v", nothing, got, err)
 		}
 	}
-	if _, err := sealed.NewRoot([]byte("short")); err == nil {
+	if _, err := configseal.NewRoot([]byte("short")); err == nil {
 		t.Error("a short secret is taken")
 	}
 }

@@ -1,4 +1,4 @@
-// Package sealed keeps configuration values from those who carry them: NATS, and the step logs in the cluster.
+// Package configseal keeps configuration values from those who carry them: NATS, and the step logs in the cluster.
 //
 // The installer has one secret. From it and the id of a cluster a key is derived (HKDF-SHA256) that hub and executor of
 // that cluster share, and no other cluster's: every replica derives the same one, so that it survives restarts and the
@@ -6,7 +6,7 @@
 // nonce made of the value and its commitment by HMAC, so that a value is sealed to the same bytes whenever a message is
 // made anew: a message that says the same stays the same. Equal values of one cluster under different commitments
 // differ. Tenant, cluster and the id of the key are authenticated. The package is pure.
-package sealed
+package configseal
 
 import (
 	"crypto/aes"
