@@ -27,6 +27,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 )
 
 // App is the service.
@@ -38,6 +39,7 @@ type App struct {
 	projections []*projection.Runner
 	intents     *intent.Services
 	api         *api.API
+	tail        *eventlist.Tail
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
@@ -102,10 +104,13 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
-	reads, err := view.New(view.Deps{Pool: a.Pool, Log: a.Log, Waiters: waiters, DefaultCatalogs: p.defaultNames()})
+	reads, err := view.New(view.Deps{
+		Pool: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens, DefaultCatalogs: p.defaultNames(),
+	})
 	if err != nil {
 		return err
 	}
+	a.tail = reads.Tail
 	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	a.intents = intent.New(intent.Deps{
@@ -136,6 +141,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("hooks", a.intents.CatalogHooks.TakePushes)
 	g.Add("default catalogs", a.intents.Catalogs.KeepDefaults)
 	g.Add("preview sweep", a.intents.Previews.Sweep)
+	g.Add("event tail", a.tail.Run)
 	g.Add("api", func(ctx context.Context) error {
 		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

@@ -93,6 +93,10 @@ func TestPlacesOfStreams(t *testing.T) {
 	if p.enter(one) || !p.enter(other) {
 		t.Error("the bound is not that of each identity")
 	}
+	full := problemOf(t.Context(), noPlace("%d streams are open", maxOwnStreams))
+	if full.Status != http.StatusTooManyRequests || full.GetHeaders().Get("Retry-After") != "1" {
+		t.Errorf("who finds no place is answered %+v, %v", full, full.GetHeaders())
+	}
 	p.leave(one)
 	if !p.enter(one) {
 		t.Error("a place that was left is not given again")

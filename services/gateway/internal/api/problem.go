@@ -30,11 +30,21 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders says when asking again makes sense.
 func (p *Problem) GetHeaders() http.Header {
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusGatewayTimeout {
+	switch p.Status {
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
 		return http.Header{"Retry-After": {"1"}}
+	default:
+		return nil
 	}
-	return nil
 }
+
+// noPlaceError is an error of one who asks for more than there is place for: 429, and not 503, since nothing is away.
+type noPlaceError struct{ err *errs.Error }
+
+func noPlace(format string, args ...any) error { return noPlaceError{errs.New(errs.Unavailable, format, args...)} }
+
+func (e noPlaceError) Error() string { return e.err.Error() }
+func (e noPlaceError) Unwrap() error { return e.err }
 
 // ContentType makes an answer in JSON one in problem JSON.
 func (p *Problem) ContentType(string) string { return httpserver.ProblemType }
@@ -43,6 +53,9 @@ func (p *Problem) ContentType(string) string { return httpserver.ProblemType }
 func problemOf(ctx context.Context, err error) *Problem {
 	httpserver.NoteError(ctx, err)
 	p := newProblem(ctx, httpserver.Details(public(err)))
+	if _, full := errors.AsType[noPlaceError](err); full {
+		p.Status, p.Title = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests)
+	}
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {
 		p.Status, p.Title = http.StatusGatewayTimeout, http.StatusText(http.StatusGatewayTimeout)
@@ -209,7 +222,7 @@ func withProblems(responses map[string]*huma.Response, schemas huma.Registry, me
 	}
 	codes := []int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
-		http.StatusInternalServerError, http.StatusServiceUnavailable,
+		http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
 	}
 	if method == http.MethodGet {
 		codes = append(codes, http.StatusGatewayTimeout)

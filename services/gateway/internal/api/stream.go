@@ -3,7 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,11 +14,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 const (
-	// maxStreams bounds open streams of one process: each costs a goroutine and a query per notice.
+	// maxStreams bounds open streams of one process: each costs a goroutine and a batch in memory.
 	maxStreams = 256
 	// streamBatch bounds what is read and written at a time, and so the memory that a slow client costs.
 	streamBatch = 100
@@ -26,8 +27,6 @@ const (
 	writeTimeout = 10 * time.Second
 	// heartbeatInterval is less than the idle time-outs of usual proxies, which begin at 30 s.
 	heartbeatInterval = 15 * time.Second
-	// pollInterval is how often a stream polls by itself: notices are hints and may be lost.
-	pollInterval = time.Second
 	// streamLife bounds what a client that is forgotten costs.
 	streamLife = time.Hour
 )
@@ -53,28 +52,40 @@ func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamI
 		return nil, err
 	}
 	if !h.own.enter(who) {
-		return nil, errs.New(errs.Unavailable, "%d streams of this identity are open, which is the limit: end one",
-			maxOwnStreams)
+		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", maxOwnStreams)
 	}
 	select {
 	case h.streams <- struct{}{}:
 	default:
 		h.own.leave(who)
-		return nil, errs.New(errs.Unavailable, "%d streams are open, which is the limit: try again later", maxStreams)
+		return nil, noPlace("%d streams are open, which is the limit: try again later", maxStreams)
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		defer h.own.leave(who)
 		defer func() { <-h.streams }()
 		r, w := humachi.Unwrap(hctx)
-		token, err := bearer(r)
-		if err == nil {
-			s := &stream{h: h, token: token, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
-			err = s.run(r.Context())
-		}
-		if err != nil {
+		if err := h.serve(r, w, who, f); err != nil {
 			httpserver.NoteError(r.Context(), err)
 		}
 	}}, nil
+}
+
+func (h eventHandlers) serve(r *http.Request, w http.ResponseWriter, who model.Caller, f model.EventFilter) error {
+	token, err := bearer(r)
+	if err != nil {
+		return err
+	}
+	at, err := events.ParsePosition(f.After)
+	if err != nil {
+		return err
+	}
+	follower, err := h.Reads.Tail.Join(who, model.HashToken(token), f)
+	if err != nil {
+		return err
+	}
+	defer follower.Leave()
+	s := &stream{follower: follower, at: at, w: w, rc: http.NewResponseController(w)}
+	return s.run(r.Context())
 }
 
 // checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
@@ -101,12 +112,10 @@ func (h eventHandlers) checkStart(ctx context.Context, f *model.EventFilter, fro
 
 // stream is one open stream.
 type stream struct {
-	h      eventHandlers
-	token  string
-	who    model.Caller
-	filter model.EventFilter
-	w      http.ResponseWriter
-	rc     *http.ResponseController
+	follower *eventlist.Follower
+	at       events.Position // of the last event that was written or passed over
+	w        http.ResponseWriter
+	rc       *http.ResponseController
 }
 
 // run writes events until the client goes, the server stops or the stream has lived long enough. All
@@ -120,14 +129,13 @@ func (s *stream) run(ctx context.Context) error {
 	s.w.WriteHeader(http.StatusOK)
 	// The position goes first, so that a client that began now and is cut off before the first event
 	// misses nothing.
-	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.filter.After)); err != nil {
+	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.at)); err != nil {
 		return nil // the client went: nothing failed here
 	}
-	poll, beat := time.NewTicker(pollInterval), time.NewTicker(heartbeatInterval)
-	defer poll.Stop()
+	beat := time.NewTicker(heartbeatInterval)
 	defer beat.Stop()
 	for {
-		changed := s.h.Reads.Events.Changed()
+		moved := s.follower.Moved()
 		more, err := s.batch(ctx)
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -136,11 +144,10 @@ func (s *stream) run(ctx context.Context) error {
 			continue
 		}
 		select {
-		case <-changed:
-		case <-poll.C:
+		case <-moved:
 		case <-beat.C:
 			// The position goes along, so that a client whose events are rare resumes near the end.
-			if s.write(fmt.Appendf(nil, ": heartbeat\nid: %s\n\n", s.filter.After)) != nil {
+			if s.write(fmt.Appendf(nil, ": heartbeat\nid: %s\n\n", s.at)) != nil {
 				return nil
 			}
 		case <-httpserver.Draining(ctx):
@@ -154,11 +161,11 @@ func (s *stream) run(ctx context.Context) error {
 // batch writes what there is, at most streamBatch events, and says whether there is more. A client
 // that went ends the context; that is no error.
 func (s *stream) batch(ctx context.Context) (more bool, err error) {
-	items, next, done, err := s.read(ctx)
+	items, next, done, err := s.follower.Next(ctx, s.at, streamBatch)
 	if ctx.Err() != nil {
 		return false, nil //nolint:nilerr // the end of the stream, not a fault
 	}
-	if errs.Is(err, errs.Unavailable) {
+	if errs.Is(err, errs.Unavailable) && !errors.Is(err, eventlist.ErrBehind) {
 		return false, nil // the database is away: the stream waits for it
 	}
 	if err != nil {
@@ -166,32 +173,20 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 	}
 	var b bytes.Buffer
 	for _, e := range items {
-		data, err := json.Marshal(e)
-		if err != nil {
-			return false, errs.Wrap(errs.Internal, err, "write event %s", e.ID)
-		}
-		fmt.Fprintf(&b, "id: %s\nevent: %s\ndata: %s\n\n", e.Sequence, e.Type, data)
+		fmt.Fprintf(&b, "id: %s\nevent: %s\ndata: %s\n\n", e.Position, e.Type, e.JSON)
 	}
 	if b.Len() > 0 {
 		if err := s.write(b.Bytes()); err != nil {
 			return false, err
 		}
 	}
-	s.filter.After = next.String()
+	s.at = next
 	select {
 	case <-httpserver.Draining(ctx):
 		return false, nil
 	default:
 		return !done, nil
 	}
-}
-
-// read checks the token again: one that was revoked meanwhile gets nothing more.
-func (s *stream) read(ctx context.Context) (items []model.Event, next events.Position, done bool, err error) {
-	if _, err := s.h.Tokens.Caller(ctx, s.token); err != nil {
-		return nil, next, false, err
-	}
-	return s.h.Reads.Events.List(ctx, s.who, s.filter)
 }
 
 func (s *stream) write(b []byte) error {

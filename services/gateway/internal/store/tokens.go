@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -34,7 +33,7 @@ func (t *Tokens) EnsureAdmin(ctx context.Context, given string) (generated strin
 		return "", t.setAdmin(ctx, given)
 	}
 	token := rand.Text() + rand.Text()
-	hash := sha256.Sum256([]byte(token))
+	hash := model.HashToken(token)
 	tag, err := t.pool.Exec(ctx, `
 		insert into gateway.tokens (tenant, id, hash, role) select $1, $2, $3, 'admin'
 		where not exists (select from gateway.tokens) on conflict do nothing`,
@@ -56,7 +55,7 @@ func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 			MinTokenChars).
 			At("admin-token", "min-length")
 	}
-	hash := sha256.Sum256([]byte(token))
+	hash := model.HashToken(token)
 	_, err := t.pool.Exec(ctx, `
 		insert into gateway.tokens (tenant, id, hash, role) values ($1, $2, $3, 'admin')
 		on conflict (tenant, id) do update set hash = excluded.hash, role = 'admin', expires = null
@@ -67,7 +66,7 @@ func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 
 // Add makes a token known; of secret only the hash is stored.
 func (t *Tokens) Add(ctx context.Context, q pg.Querier, tenant string, in model.Token, secret string) error {
-	hash := sha256.Sum256([]byte(secret))
+	hash := model.HashToken(secret)
 	_, err := q.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, name, role, actor, created, expires)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		tenant, in.ID, hash[:], in.Name, string(in.Role), in.Actor, in.CreatedAt, in.EndsAt)
@@ -125,10 +124,30 @@ func (t *Tokens) List(ctx context.Context) ([]string, error) {
 	return tenants, pg.Err(err)
 }
 
+// Good returns those of the tokens that nobody has revoked and that have not expired.
+func (t *Tokens) Good(ctx context.Context, hashes []model.TokenHash) (map[model.TokenHash]bool, error) {
+	raw := make([][]byte, len(hashes))
+	for i := range hashes {
+		raw[i] = hashes[i][:]
+	}
+	rows, err := t.pool.Query(ctx, `select hash from gateway.tokens
+		where hash = any ($1) and (expires is null or expires > now())`, raw)
+	if err != nil {
+		return nil, errs.Wrap(errs.Unavailable, pg.Err(err), "read bearer tokens")
+	}
+	good := map[model.TokenHash]bool{}
+	var hash []byte
+	_, err = pgx.ForEachRow(rows, []any{&hash}, func() error {
+		good[model.TokenHash(hash)] = true
+		return nil
+	})
+	return good, errs.Wrap(errs.Unavailable, pg.Err(err), "read bearer tokens")
+}
+
 // Caller returns who holds a token, an error of kind errs.Unauthenticated where nobody does.
 func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
 	var c model.Caller
-	hash := sha256.Sum256([]byte(token))
+	hash := model.HashToken(token)
 	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role from gateway.tokens
 		where hash = $1 and (expires is null or expires > now())`, hash[:]).
 		Scan(&c.Tenant, &c.Actor, &c.Role)

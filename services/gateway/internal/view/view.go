@@ -33,6 +33,8 @@ type Deps struct {
 	Pool    *pg.Pool
 	Log     *eventlog.Log
 	Waiters map[string]Waiter // by name of the projection
+	// Sessions tells whose streams go on.
+	Sessions eventlist.Sessions
 	// DefaultCatalogs are the names of the catalogs that come with the installation.
 	DefaultCatalogs map[string]bool
 }
@@ -50,6 +52,7 @@ type Reads struct {
 	Operators      *operators.Reader
 	Policies       *approvalpolicies.Reader
 	Events         *eventlist.Reader
+	Tail           *eventlist.Tail
 	Keys           *keyuses.Reader
 }
 
@@ -59,6 +62,7 @@ func New(d Deps) (*Reads, error) {
 	if err != nil {
 		return nil, err
 	}
+	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log}
 	return &Reads{
 		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
 		Clusters:       &clusters.Reader{Pool: d.Pool},
@@ -70,7 +74,8 @@ func New(d Deps) (*Reads, error) {
 		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c},
 		Operators:      &operators.Reader{Pool: d.Pool},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool},
-		Events:         &eventlist.Reader{Pool: d.Pool, Log: d.Log},
+		Events:         list,
+		Tail:           eventlist.NewTail(list, d.Pool, d.Sessions),
 		Keys:           &keyuses.Reader{Pool: d.Pool},
 	}, nil
 }

@@ -69,8 +69,13 @@ func expandType(t string) ([]events.Type, error) {
 	return out, nil
 }
 
-// takes decides what the log's own filter cannot: it lets types pass that this binary does not know.
+// takes decides about an event of any tenant. Where the log has filtered before it decides what the log's own filter
+// cannot, which lets types pass that this binary does not know.
 func (s selection) takes(e eventlog.Recorded) bool {
+	if e.Tenant != s.log.Tenant || s.log.Subject != "" && e.Subject != s.log.Subject ||
+		s.log.Stream != nil && e.StreamID != *s.log.Stream {
+		return false
+	}
 	if s.types != nil && !slices.Contains(s.types, e.Type) {
 		return false
 	}
@@ -101,6 +106,20 @@ type Reader struct {
 func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.EventFilter,
 ) (items []model.Event, next events.Position, done bool, err error) {
+	list, next, done, err := r.list(ctx, who, f)
+	if err != nil {
+		return nil, next, false, err
+	}
+	items = make([]model.Event, 0, len(list))
+	for _, e := range list {
+		items = append(items, answer(e))
+	}
+	return items, next, done, nil
+}
+
+func (r *Reader) list(
+	ctx context.Context, who model.Caller, f model.EventFilter,
+) (items []eventlog.Recorded, next events.Position, done bool, err error) {
 	s, err := selectEvents(who, f)
 	if err != nil {
 		return nil, next, false, err
@@ -111,7 +130,6 @@ func (r *Reader) List(
 			return nil, next, false, errs.New(errs.Invalid, "%s", err).At("query.after", "position")
 		}
 	}
-	items = []model.Event{}
 	batch := f.Limit
 	if s.cluster != "" {
 		batch = max(batch, scanBatch)
@@ -134,7 +152,7 @@ func (r *Reader) List(
 			if !s.takes(e) {
 				continue
 			}
-			items = append(items, answer(e))
+			items = append(items, e)
 			if len(items) == f.Limit {
 				return items, e.Position, false, nil
 			}

@@ -1,0 +1,344 @@
+package eventlist
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const (
+	// tailEvents bounds the events that a tail remembers, and so how far a client may fall behind: a minute of a
+	// fleet that is busy (DESIGN §7).
+	tailEvents = 8192
+	// tailBytes bounds their JSON; an event has about a kilobyte.
+	tailBytes = 16 << 20
+	// tailBatch is how many events a tail reads at a time.
+	tailBatch = 1000
+	// pollInterval is how often a tail polls by itself: notices are hints and may be lost.
+	pollInterval = time.Second
+)
+
+// ErrBehind is the end of a follower that was slower than the log for longer than the tail remembers. Who comes
+// again with the last position misses nothing.
+var ErrBehind = errs.New(errs.Unavailable, "the client reads events more slowly than they come: go on with the last id")
+
+// Sessions tells which tokens are good.
+type Sessions interface {
+	// Good returns those of the tokens that nobody has revoked and that have not expired.
+	Good(ctx context.Context, tokens []model.TokenHash) (map[model.TokenHash]bool, error)
+}
+
+// Item is an event as an answer, written once for everybody who gets it.
+type Item struct {
+	Position events.Position
+	Type     events.Type
+	JSON     []byte
+}
+
+// Tail reads the end of the log once for all who follow it in this process. It remembers a bounded part; who begins
+// before that part reads by himself until he has come to it. While nobody follows it reads nothing.
+//
+// It reads events of all tenants: what a follower gets is decided by its selection, which holds its tenant.
+type Tail struct {
+	reads    *Reader
+	log      pg.Querier
+	sessions Sessions
+
+	mu        sync.Mutex
+	followers map[*Follower]struct{}
+	joined    chan struct{} // has an element when somebody follows who was not there before
+	moved     chan struct{} // closed when there is something for followers
+	kept      []tailed      // in order; what lies behind from, up to to. Never changed in place
+	bytes     int
+	from, to  events.Position // zero: the tail has not begun
+}
+
+// tailed is an event of the tail.
+type tailed struct {
+	item  Item
+	event eventlog.Recorded // what selections ask for
+}
+
+// NewTail makes a tail, which reads while Run runs.
+func NewTail(reads *Reader, log pg.Querier, sessions Sessions) *Tail {
+	return &Tail{
+		reads: reads, log: log, sessions: sessions, followers: map[*Follower]struct{}{},
+		joined: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+}
+
+// Follower is one who follows. Its methods but Leave are for one goroutine.
+type Follower struct {
+	tail   *Tail
+	who    model.Caller
+	token  model.TokenHash
+	filter model.EventFilter
+	chosen selection
+	live   bool  // it was served from memory
+	ended  error // under tail.mu: why it gets nothing more
+}
+
+// Join begins to follow what a filter chooses, with the token by which the caller came. Leave ends it.
+func (t *Tail) Join(who model.Caller, token model.TokenHash, f model.EventFilter) (*Follower, error) {
+	chosen, err := selectEvents(who, f)
+	if err != nil {
+		return nil, err
+	}
+	one := &Follower{tail: t, who: who, token: token, filter: f, chosen: chosen}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.followers[one] = struct{}{}
+	select {
+	case t.joined <- struct{}{}:
+	default: // it has been told
+	}
+	return one, nil
+}
+
+// Leave ends the following.
+func (f *Follower) Leave() {
+	f.tail.mu.Lock()
+	defer f.tail.mu.Unlock()
+	delete(f.tail.followers, f)
+}
+
+// Moved is closed when there may be something new; it is taken before Next and waited for after.
+func (f *Follower) Moved() <-chan struct{} {
+	f.tail.mu.Lock()
+	defer f.tail.mu.Unlock()
+	return f.tail.moved
+}
+
+// Next returns at most limit events behind a position, the position to go on from, and whether that is the end for
+// now. An error of kind errs.Unauthenticated says that the token is not good any more, ErrBehind that the follower was
+// too slow.
+func (f *Follower) Next(ctx context.Context, after events.Position, limit int) ([]Item, events.Position, bool, error) {
+	items, next, done, remembered, err := f.remembered(after, limit)
+	switch {
+	case err != nil:
+		return nil, after, false, err
+	case remembered:
+		f.live = true
+		return items, next, done, nil
+	case f.live:
+		return nil, after, false, ErrBehind
+	}
+	good, err := f.tail.sessions.Good(ctx, []model.TokenHash{f.token})
+	if err != nil {
+		return nil, after, false, err
+	}
+	if !good[f.token] {
+		return nil, after, false, errRevoked
+	}
+	return f.stored(ctx, after, limit)
+}
+
+var errRevoked = errs.New(errs.Unauthenticated, "the bearer token was revoked or has expired")
+
+// remembered takes events from memory, if that reaches back to after.
+func (f *Follower) remembered(after events.Position, limit int) (
+	items []Item, next events.Position, done, ok bool, err error,
+) {
+	t := f.tail
+	t.mu.Lock()
+	kept, from, to, ended := t.kept, t.from, t.to, f.ended
+	t.mu.Unlock()
+	if ended != nil || to.IsZero() || after.Less(from) {
+		return nil, after, false, false, ended
+	}
+	first := sort.Search(len(kept), func(i int) bool { return after.Less(kept[i].item.Position) })
+	for _, e := range kept[first:] {
+		if !f.chosen.takes(e.event) {
+			continue
+		}
+		if len(items) == limit {
+			return items, items[limit-1].Position, false, true, nil
+		}
+		items = append(items, e.item)
+	}
+	if after.Less(to) {
+		after = to
+	}
+	return items, after, true, true, nil
+}
+
+// stored reads events from the log, for who begins before what is remembered.
+func (f *Follower) stored(ctx context.Context, after events.Position, limit int) (
+	[]Item, events.Position, bool, error,
+) {
+	filter := f.filter
+	filter.After, filter.Limit = after.String(), limit
+	list, next, done, err := f.tail.reads.list(ctx, f.who, filter)
+	if err != nil {
+		return nil, after, false, err
+	}
+	items := make([]Item, 0, len(list))
+	for _, e := range list {
+		i, err := itemOf(e)
+		if err != nil {
+			return nil, after, false, err
+		}
+		items = append(items, i)
+	}
+	return items, next, done, nil
+}
+
+func itemOf(e eventlog.Recorded) (Item, error) {
+	data, err := json.Marshal(answer(e))
+	return Item{Position: e.Position, Type: e.Type, JSON: data}, errs.Wrap(errs.Internal, err, "write event %s", e.ID)
+}
+
+// Run reads while somebody follows, until ctx ends.
+func (t *Tail) Run(ctx context.Context) error {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for failed := false; ; {
+		changed := t.reads.Changed()
+		tokens := t.tokens()
+		if len(tokens) == 0 {
+			t.forget()
+			select {
+			case <-t.joined:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		more, err := t.round(ctx, tokens)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !errs.Is(err, errs.Unavailable):
+			t.endAll(err) // they come again, and the log of the gateway says why
+		}
+		if failed && err == nil {
+			t.move(func() {}) // those who read by themselves have waited for the database, too
+		}
+		if failed = err != nil; more && !failed {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-t.joined:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// tokens are those of all followers, each once.
+func (t *Tail) tokens() []model.TokenHash {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[model.TokenHash]struct{}{}
+	for f := range t.followers {
+		all[f.token] = struct{}{}
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// forget lets go of what is remembered: nobody follows, so that nobody misses it.
+func (t *Tail) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept, t.bytes, t.from, t.to = nil, 0, events.Position{}, events.Position{}
+}
+
+// round reads what is new, then asks which tokens are good, and only then hands anything out: what comes after a
+// revocation does not reach who was revoked. It costs two queries, however many follow.
+func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, err error) {
+	began := !t.to.IsZero()
+	if !began {
+		head, err := t.reads.Log.Head(ctx, t.log)
+		if err != nil {
+			return false, err
+		}
+		t.move(func() { t.from, t.to = head, head })
+	}
+	list, next, err := t.reads.Log.ReadAfter(ctx, t.log, t.to, eventlog.Filter{Raw: true}, tailBatch)
+	if err != nil {
+		return false, err
+	}
+	added := make([]tailed, 0, len(list))
+	for _, e := range list {
+		i, err := itemOf(e)
+		if err != nil {
+			return false, err
+		}
+		e.Bytes, e.Data = nil, nil // the JSON has them
+		added = append(added, tailed{i, e})
+	}
+	good, err := t.sessions.Good(ctx, tokens)
+	if err != nil {
+		return false, err
+	}
+	if len(added) > 0 || len(good) < len(tokens) || t.to.Less(next) {
+		t.move(func() {
+			t.endRevoked(tokens, good)
+			t.add(added, next)
+		})
+	}
+	return len(list) == tailBatch, nil
+}
+
+// move changes what followers see, and wakes them.
+func (t *Tail) move(change func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change()
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+// add remembers events, and forgets the oldest ones past the bounds. Followers may be reading what was remembered, so
+// that it is copied where it gets shorter.
+func (t *Tail) add(list []tailed, next events.Position) {
+	t.kept = append(t.kept, list...)
+	for _, e := range list {
+		t.bytes += len(e.item.JSON)
+	}
+	t.to = next
+	if len(t.kept) <= tailEvents && t.bytes <= tailBytes {
+		return
+	}
+	// A quarter goes at once, so that the copying is rare.
+	drop := 0
+	for len(t.kept)-drop > tailEvents*3/4 || t.bytes > tailBytes*3/4 {
+		t.bytes -= len(t.kept[drop].item.JSON)
+		t.from = t.kept[drop].item.Position
+		drop++
+	}
+	t.kept = slices.Clone(t.kept[drop:])
+}
+
+// endRevoked ends the followers whose tokens were asked about and are not good.
+func (t *Tail) endRevoked(asked []model.TokenHash, good map[model.TokenHash]bool) {
+	refused := map[model.TokenHash]bool{}
+	for _, token := range asked {
+		refused[token] = !good[token]
+	}
+	for f := range t.followers {
+		if refused[f.token] {
+			f.ended = errRevoked
+		}
+	}
+}
+
+func (t *Tail) endAll(err error) {
+	t.move(func() {
+		for f := range t.followers {
+			f.ended = err
+		}
+	})
+}

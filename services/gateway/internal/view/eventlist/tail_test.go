@@ -1,0 +1,279 @@
+package eventlist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// counted counts the queries of a tail.
+type counted struct {
+	pg.Querier
+	queries int
+}
+
+func (c *counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	c.queries++
+	return c.Querier.Query(ctx, sql, args...)
+}
+
+func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	c.queries++
+	return c.Querier.QueryRow(ctx, sql, args...)
+}
+
+// sessions are tokens of which some were revoked.
+type sessions struct {
+	asked   int
+	revoked map[model.TokenHash]bool
+}
+
+func (s *sessions) Good(_ context.Context, tokens []model.TokenHash) (map[model.TokenHash]bool, error) {
+	s.asked++
+	good := map[model.TokenHash]bool{}
+	for _, t := range tokens {
+		if !s.revoked[t] {
+			good[t] = true
+		}
+	}
+	return good, nil
+}
+
+// tailBench is a tail over a log of its own, whose rounds the test makes.
+type tailBench struct {
+	*Tail
+
+	t        testing.TB
+	pool     *pg.Pool
+	queries  *counted
+	sessions *sessions
+	n        int
+}
+
+func newTailBench(t testing.TB) *tailBench {
+	t.Helper()
+	pool := pgtest.DB(t).Pool(t, "gateway")
+	log := eventlog.New(pool)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- eventlog.NewSequencer(log, eventlog.Options{ID: "test"}).Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	b := &tailBench{t: t, pool: pool, queries: &counted{Querier: pool}, sessions: &sessions{}}
+	b.Tail = NewTail(&Reader{Pool: pool, Log: log}, b.queries, b.sessions)
+	return b
+}
+
+// register appends an event of a tenant and returns its position.
+func (b *tailBench) register(tenant, cluster string) events.Position {
+	b.t.Helper()
+	ctx := b.t.Context()
+	var done eventlog.Appended
+	err := b.pool.TenantTx(ctx, tenant, func(tx pgx.Tx) (err error) {
+		id := events.StreamID{
+			Kind: events.KindCluster, Key: events.Key(tenant, events.KindCluster, cluster), Incarnation: 1,
+		}
+		m := events.Meta{Tenant: tenant, Source: events.Gateway, Command: uuid.New(), Time: time.Unix(0, 0).UTC()}
+		done, err = b.reads.Log.Append(ctx, tx, m, id, cluster, 0, events.ClusterRegistered{Name: cluster})
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	at, ok, err := b.reads.Log.Wait(ctx, done, time.Minute)
+	if err != nil || !ok {
+		b.t.Fatalf("no position: %v", err)
+	}
+	return at
+}
+
+func (b *tailBench) follow(tenant string, f model.EventFilter) *Follower {
+	b.t.Helper()
+	b.n++
+	one, err := b.Join(model.Caller{Tenant: tenant}, model.HashToken(fmt.Sprint(b.n)), f)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(one.Leave)
+	return one
+}
+
+func (b *tailBench) look() {
+	b.t.Helper()
+	if _, err := b.round(b.t.Context(), b.tokens()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tailBench) next(f *Follower, after events.Position) (positions []events.Position, end events.Position) {
+	b.t.Helper()
+	items, end, done, err := f.Next(b.t.Context(), after, 100)
+	if err != nil || !done {
+		b.t.Fatalf("got %v, done %v", err, done)
+	}
+	for _, i := range items {
+		positions = append(positions, i.Position)
+	}
+	return positions, end
+}
+
+// TestTailCostsOneReadForAll: 200 streams cost what one costs, and each gets what its filter and tenant allow.
+func TestTailCostsOneReadForAll(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	first := b.register("default", "before")
+	all := make([]*Follower, 0, 200)
+	for range cap(all) {
+		all = append(all, b.follow("default", model.EventFilter{}))
+	}
+	eve := b.follow("other", model.EventFilter{})
+	named := b.follow("default", model.EventFilter{Subject: "harbour"})
+	stream := b.follow("default", model.EventFilter{Stream: events.StreamID{
+		Kind: events.KindCluster, Key: events.Key("default", events.KindCluster, "spoke"), Incarnation: 1,
+	}.String()})
+	b.look()
+	spoke, harbour := b.register("default", "spoke"), b.register("default", "harbour")
+	before, asked := b.queries.queries, b.sessions.asked
+	b.look()
+	for _, f := range all {
+		if got, end := b.next(f, first); len(got) != 2 || got[0] != spoke || got[1] != harbour || end != harbour {
+			t.Fatalf("got %v, up to %v", got, end)
+		}
+	}
+	if got, end := b.next(eve, first); got != nil || end != harbour {
+		t.Errorf("another tenant got %v, up to %v", got, end)
+	}
+	if got, _ := b.next(named, first); len(got) != 1 || got[0] != harbour {
+		t.Errorf("by subject: %v", got)
+	}
+	if got, _ := b.next(stream, first); len(got) != 1 || got[0] != spoke {
+		t.Errorf("by stream: %v", got)
+	}
+	if read, tokens := b.queries.queries-before, b.sessions.asked-asked; read != 1 || tokens != 1 {
+		t.Errorf("a round of %d streams cost %d reads of the log and %d of tokens, want 1 and 1", len(all)+3, read, tokens)
+	}
+}
+
+// TestRevokedTokensGetNothingMore: a token that was revoked before an event came does not see it, from memory or from
+// the log.
+func TestRevokedTokensGetNothingMore(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	first := b.register("default", "before")
+	live, late, other := b.follow("default", model.EventFilter{}), b.follow("default", model.EventFilter{}),
+		b.follow("default", model.EventFilter{})
+	b.look()
+	b.sessions.revoked = map[model.TokenHash]bool{live.token: true, late.token: true}
+	b.register("default", "after")
+	b.look()
+	for f, after := range map[*Follower]events.Position{live: first, late: {Epoch: 1}} {
+		if items, _, _, err := f.Next(t.Context(), after, 100); !errs.Is(err, errs.Unauthenticated) {
+			t.Errorf("got %d events and %v", len(items), err)
+		}
+	}
+	if got, _ := b.next(other, first); len(got) != 1 {
+		t.Errorf("another token got %v", got)
+	}
+}
+
+// TestSlowFollowersEnd: who falls further behind than what is remembered is ended, and goes on from its position
+// without a gap when it comes again.
+func TestSlowFollowersEnd(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	first := b.register("default", "first")
+	slow := b.follow("default", model.EventFilter{})
+	b.look()
+	b.next(slow, first)
+	second, third := b.register("default", "second"), b.register("default", "third")
+	b.look()
+	b.move(func() { b.add([]tailed{{item: Item{Position: third, JSON: make([]byte, tailBytes+1)}}}, third) })
+	if _, _, _, err := slow.Next(t.Context(), first, 100); !errors.Is(err, ErrBehind) {
+		t.Errorf("got %v", err)
+	}
+	again := b.follow("default", model.EventFilter{})
+	if got, _ := b.next(again, first); len(got) != 2 || got[0] != second || got[1] != third {
+		t.Errorf("who came again got %v", got)
+	}
+	if got, end := b.next(again, third); got != nil || end != third {
+		t.Errorf("then %v, up to %v", got, end)
+	}
+	if len(b.kept) > tailEvents || b.bytes > tailBytes {
+		t.Errorf("%d events of %d bytes are remembered", len(b.kept), b.bytes)
+	}
+}
+
+// TestTailFollowsTheLog: who begins before what is remembered reads up to there, and is then told of what comes.
+func TestTailFollowsTheLog(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	f := b.follow("default", model.EventFilter{})
+	at, seen := events.Position{Epoch: 1}, 0
+	want := b.register("default", "spoke")
+	for seen == 0 {
+		moved := f.Moved()
+		var got []events.Position
+		got, at = b.next(f, at)
+		if seen += len(got); seen > 0 {
+			break
+		}
+		select {
+		case <-moved:
+		case <-time.After(time.Minute):
+			t.Fatal("the event did not come")
+		}
+	}
+	if at != want || seen != 1 {
+		t.Errorf("%d events, up to %v, want one, up to %v", seen, at, want)
+	}
+	f.Leave()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkTail is one event for 200 streams, from the log to each of them.
+func BenchmarkTail(b *testing.B) {
+	bench := newTailBench(b)
+	all := make([]*Follower, 0, 200)
+	for range cap(all) {
+		all = append(all, bench.follow("default", model.EventFilter{}))
+	}
+	bench.look()
+	at := events.Position{Epoch: 1}
+	before, n := bench.queries.queries, 0
+	for b.Loop() {
+		n++
+		b.StopTimer()
+		next := bench.register("default", fmt.Sprintf("spoke-%d", n))
+		b.StartTimer()
+		bench.look()
+		for _, f := range all {
+			if got, _ := bench.next(f, at); len(got) != 1 {
+				b.Fatalf("got %v", got)
+			}
+		}
+		at = next
+	}
+	b.ReportMetric(float64(bench.queries.queries-before)/float64(n), "reads/op")
+}
