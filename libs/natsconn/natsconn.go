@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -31,6 +33,14 @@ type Settings struct {
 	AllowPlaintext bool // a connection without TLS
 }
 
+// A server that is gone without closing its connections is noticed by its silence: after Silence at most the client
+// looks for another one. The library's own values, two minutes and two pings, take up to six minutes.
+const (
+	pingInterval = 4 * time.Second
+	maxPings     = 2
+	Silence      = (maxPings + 2) * pingInterval
+)
+
 // Options are what nats.Connect needs beside the URL.
 func (s *Settings) Options() ([]nats.Option, error) {
 	auth, err := s.authentication()
@@ -38,7 +48,8 @@ func (s *Settings) Options() ([]nats.Option, error) {
 		return nil, err
 	}
 	secure, err := s.transport()
-	return append(auth, secure...), err
+	silence := []nats.Option{nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings)}
+	return slices.Concat(silence, auth, secure), err
 }
 
 func (s *Settings) authentication() ([]nats.Option, error) {

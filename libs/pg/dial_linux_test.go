@@ -7,13 +7,14 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/tunneltest"
 )
 
 // What was sent and is not acknowledged ends a connection after 15 seconds, not after a quarter of an hour; and in the
 // server statements and waits for locks end by themselves.
 func TestConnectionsNoticeSilence(t *testing.T) {
 	t.Parallel()
-	_, through := newTunnel(t, pgtest.DB(t).URL("resolver"))
+	_, through := tunneltest.Database(t, pgtest.DB(t).URL("resolver"))
 	pool, err := pg.Open(t.Context(), through)
 	if err != nil {
 		t.Fatal(err)
