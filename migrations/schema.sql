@@ -297,6 +297,31 @@ end $$;
 
 ALTER FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) RETURNS TABLE(service text, public_key bytea)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  now timestamptz := clock_timestamp();
+begin
+  if p_service not in ('gateway', 'resolver', 'installer', 'catalog-indexer') then
+    raise exception 'there is no service %', p_service using errcode = 'CH003';
+  elsif not pg_has_role(session_user, 'chandler_' || replace(p_service, '-', '_'), 'MEMBER') then
+    raise exception 'role % may not register a key of the service %', session_user, p_service using errcode = 'CH003';
+  end if;
+  insert into eventlog.service_keys as k (public_key, service, registered, seen) values (p_key, p_service, now, now)
+    on conflict on constraint service_keys_pkey do update set seen = excluded.seen where k.service = p_service;
+  if not found then
+    raise exception 'this key is that of another service' using errcode = 'CH003';
+  end if;
+  delete from eventlog.service_keys k where k.seen < now - interval '1 hour'
+    or k.public_key in (select o.public_key from eventlog.service_keys o where o.service = p_service
+      order by o.seen desc, o.public_key offset 256);
+  return query select k.service, k.public_key from eventlog.service_keys k;
+end $$;
+
+ALTER FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.extend() RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1938,6 +1963,18 @@ CREATE TABLE eventlog.server (
 ALTER TABLE eventlog.server OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.server IS 'system identifier and timeline of the server that the record stood on';
+
+CREATE TABLE eventlog.service_keys (
+    public_key bytea NOT NULL,
+    service text NOT NULL,
+    registered timestamp with time zone NOT NULL,
+    seen timestamp with time zone NOT NULL,
+    CONSTRAINT service_keys_public_key_check CHECK ((length(public_key) = 32))
+);
+
+ALTER TABLE eventlog.service_keys OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.service_keys IS 'public keys of the processes of each service; one is believed for an hour after seen';
 
 CREATE TABLE eventlog.skipped (
     tenant text NOT NULL,
@@ -3600,6 +3637,9 @@ ALTER TABLE ONLY eventlog.sequencer
 ALTER TABLE ONLY eventlog.server
     ADD CONSTRAINT server_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY eventlog.service_keys
+    ADD CONSTRAINT service_keys_pkey PRIMARY KEY (public_key);
+
 ALTER TABLE ONLY eventlog.skipped
     ADD CONSTRAINT skipped_pkey PRIMARY KEY (consumer, stream, version);
 
@@ -4396,6 +4436,12 @@ REVOKE ALL ON FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp
 
 REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.extend() FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.extend() TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.extend() TO chandler_resolver;
@@ -4709,6 +4755,11 @@ GRANT SELECT ON TABLE eventlog.server TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.server TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.server TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.server TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.service_keys TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.service_keys TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.service_keys TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.service_keys TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.skipped TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.skipped TO chandler_resolver;

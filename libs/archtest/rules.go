@@ -212,7 +212,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/service/platform"}, May: []string{
 				anyStd, "libs/service", "libs/bus", "libs/eventlog",
-				"libs/httpserver", "libs/migrate", "libs/pg", "libs/telemetry", "github.com/google/uuid",
+				"libs/httpserver", "libs/migrate", "libs/pg", "libs/servicekeys", "libs/telemetry",
+				"github.com/google/uuid",
 			},
 			Why: "the one start-up of all services",
 		},
@@ -267,6 +268,12 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/rpc"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
 			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
+		},
+		{
+			Packages: []string{"libs/servicekeys"}, May: []string{
+				anyStd, "libs/errs", "libs/keys", "libs/pg", "github.com/jackc/pgx/v5",
+			},
+			Why: "by which keys services believe each other; the database says whose they are",
 		},
 		{
 			Packages: []string{"libs/bus/natslocal"}, May: []string{anyStd, "github.com/nats-io"},

@@ -47,6 +47,8 @@ type Bus struct {
 	// keeper shapes the streams; nil where somebody else does.
 	keeper  *StreamSettings
 	streams streamStates
+	// identity signs questions and answers; nil where none are asked.
+	identity Identity
 
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -60,6 +62,7 @@ type options struct {
 	name         string
 	installation string
 	keeper       *StreamSettings
+	identity     Identity
 }
 
 // WithLog says where changes of the connection's state are logged; slog.Default without it.
@@ -86,7 +89,7 @@ func Connect(ctx context.Context, access natsconn.Settings, opts ...Option) (*Bu
 	}
 	b := &Bus{
 		log: o.log, hints: newFanout(), closed: make(chan struct{}), access: access, installation: o.installation,
-		keeper: o.keeper, streams: newStreamStates(),
+		keeper: o.keeper, streams: newStreamStates(), identity: o.identity,
 	}
 	identity, err := access.Options()
 	if err != nil {

@@ -28,6 +28,7 @@ var attacks = map[string]string{
 	"raise the epoch absurdly":    `select eventlog.check_epoch(9000000000000000000, 1, 'x')`,
 	"raise it by a far position":  `select eventlog.check_epoch(1, 9000000000000000000, 'x')`,
 	"claim an absurd event":       `select eventlog.check_event(9000000000000000000, 1, '\x00', 'x')`,
+	"write a key by hand":         `insert into eventlog.service_keys values ('\x00', 'gateway', now(), now())`,
 	"end a stop by hand":          `update eventlog.stops set resumed = now()`,
 	"forget an incident":          `delete from eventlog.incidents`,
 	"name another server":         `update eventlog.server set timeline = 9`,
@@ -87,6 +88,7 @@ func TestRolesCannot(t *testing.T) {
 			if other == role {
 				continue
 			}
+			refused("speak as "+other, `select eventlog.exchange_keys($1, decode(repeat('ab', 32), 'hex'))`, other)
 			refused("take the checkpoint of "+other, `select eventlog.take_checkpoint($1)`, o.consumer)
 			refused("move the checkpoint of "+other, `select eventlog.move_checkpoint($1, 1, 1)`, o.consumer)
 			refused("set the checkpoint of "+other+" back", `select eventlog.rebuilt($1, 1, 0)`, o.consumer)

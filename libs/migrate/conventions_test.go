@@ -29,6 +29,7 @@ var withoutTenant = map[string]string{
 	"eventlog.installation": "who the installation is, the same for all",
 	"eventlog.coming_types": "the registry, the same for all",
 	"eventlog.readers":      "which processes read the log",
+	"eventlog.service_keys": "public keys of processes",
 	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",
 }
 

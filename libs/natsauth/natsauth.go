@@ -71,8 +71,8 @@ func Table() []Row {
 			[]string{Installer},
 		},
 		{protocol.SubjectChunks + ".>", "bundles by digest, in chunks; read by direct get", []string{Installer}, nil},
-		{"chandler.rpc.resolver.>", "questions to the resolver", []string{Gateway}, []string{Resolver}},
-		{"chandler.rpc.installer.>", "questions to the installer", []string{Gateway}, []string{Installer}},
+		{askResolver + ".>", "questions to the resolver", []string{Gateway}, []string{Resolver}},
+		{askInstaller + ".>", "questions to the installer", []string{Gateway}, []string{Installer}},
 		{
 			protocol.RPCPrefix + scope + ".*", "questions to the executor of a cluster",
 			[]string{Installer},
@@ -112,6 +112,24 @@ func Table() []Row {
 		{deleted, "a stream was deleted", nil, services},
 		{advisories, "a stream was made, changed or deleted", nil, []string{Installer}},
 	}
+}
+
+// Subjects of questions between services.
+const (
+	askResolver  = "chandler.rpc.resolver"
+	askInstaller = "chandler.rpc.installer"
+)
+
+// Asks are the services that ask on a subject and those that answer there, by Table: who is believed. For subjects
+// where no service asks another there is nobody: executors and the hub sign with keys of their own.
+func Asks(subject string) (askers, answerers []string) {
+	for _, r := range Table() {
+		prefix, ok := strings.CutSuffix(r.Subject, ".>")
+		if ok && (prefix == askResolver || prefix == askInstaller) && strings.HasPrefix(subject, prefix+".") {
+			return r.Publish, r.Subscribe
+		}
+	}
+	return nil, nil
 }
 
 // Permissions are what a user may.

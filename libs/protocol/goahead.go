@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"crypto"
 	"encoding/base64"
 	"time"
@@ -47,8 +48,8 @@ func HubSigns(key crypto.Signer) func(text []byte) (string, error) {
 }
 
 // HubSigned reports whether the hub signed a question or an answer.
-func HubSigned(hub keys.Accepted) func(text []byte, signature string) bool {
-	return func(text []byte, signature string) bool {
+func HubSigned(hub keys.Accepted) func(ctx context.Context, text []byte, signature string) bool {
+	return func(_ context.Context, text []byte, signature string) bool {
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		return err == nil && hub.Verify(text, raw)
 	}

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"strconv"
@@ -115,8 +116,8 @@ func (s *Session) SignAnswer(text []byte) (string, error) {
 }
 
 // SessionSigned reports whether the session with this key signed an answer.
-func SessionSigned(key ed25519.PublicKey) func(text []byte, signature string) bool {
-	return func(text []byte, signature string) bool {
+func SessionSigned(key ed25519.PublicKey) func(ctx context.Context, text []byte, signature string) bool {
+	return func(_ context.Context, text []byte, signature string) bool {
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, text, raw)
 	}

@@ -1,5 +1,6 @@
-// Package rpc carries requests and replies over NATS: JSON in both directions, compressed if it is large, errors with
-// their kind. It is separate from package bus because executors use it, too, and must not reach PostgreSQL (DESIGN D8).
+// Package rpc carries questions and answers over NATS: JSON in both directions, compressed if it is large, errors with
+// their kind, and signed: what another says than who may answer is not believed (DESIGN D7). It is separate from
+// package bus because executors use it, too, and must not reach PostgreSQL (DESIGN D8).
 package rpc
 
 import (
@@ -47,22 +48,6 @@ type wireError struct {
 
 // Handler handles one request, given as JSON. Its result is encoded as JSON.
 type Handler func(ctx context.Context, request json.RawMessage) (any, error)
-
-// Serve handles requests on a subject until ctx ends, then finishes those that have begun. Processes that serve the
-// same subject form one queue group: each request goes to one of them.
-func Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string, fn Handler) error {
-	return ServeAll(ctx, conn, log, subject, func(string) (Handler, bool) { return fn, true })
-}
-
-// ServeAll is Serve for a subject with wildcards: choose returns the handler for the subject of a request. Requests
-// without a handler are refused.
-func ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
-	choose func(subject string) (Handler, bool),
-) error {
-	return serve(ctx, conn, subject, func(ctx context.Context, m *nats.Msg) {
-		handle(ctx, conn, log, m, choose, func(*nats.Msg) error { return nil })
-	})
-}
 
 func serve(ctx context.Context, conn *nats.Conn, subject string, fn func(context.Context, *nats.Msg)) error {
 	slots := make(chan struct{}, parallel)
@@ -140,31 +125,6 @@ func errorReply(err error) *nats.Msg {
 	m.Header.Set(headerError, "1")
 	m.Data = body
 	return m
-}
-
-// Call sends a request and decodes the reply into out. If nobody serves the subject, or there is no reply in time, the
-// error is errs.Unavailable; an error of the handler keeps its kind, field and rule.
-func Call(ctx context.Context, conn *nats.Conn, subject string, in, out any) error {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	m, err := encodeBody(conn, subject, in)
-	if err != nil {
-		return err
-	}
-	if tp := telemetry.TraceParent(ctx); tp != "" {
-		m.Header.Set(headerTrace, tp)
-	}
-	reply, err := conn.RequestMsgWithContext(ctx, m)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return errs.New(errs.Unavailable, "nobody serves %s at the moment", subject)
-	}
-	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "call %s", subject)
-	}
-	return decodeReply(subject, reply, out)
 }
 
 func decodeReply(subject string, m *nats.Msg, out any) error {

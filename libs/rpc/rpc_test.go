@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/rpc"
 )
@@ -25,10 +26,11 @@ func TestOneSubscriptionForSeveralSubjects(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- rpc.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", func(subject string) (rpc.Handler, bool) {
+		choose := func(subject string) (rpc.Handler, bool) {
 			fn, ok := answers[subject]
 			return fn, ok
-		})
+		}
+		done <- rpc.Answerer{Sign: sign}.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", choose)
 	}()
 	for subject, want := range map[string]string{"test.ask.one": "1", "test.ask.two": "2"} {
 		var got string
@@ -37,23 +39,35 @@ func TestOneSubscriptionForSeveralSubjects(t *testing.T) {
 		}
 	}
 	var got string
-	if err := rpc.Call(t.Context(), conn, "test.ask.three", "?", &got); !errs.Is(err, errs.NotFound) {
+	if err := ask(t, conn, "test.ask.three", &got); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a question that nobody knows: %v, want %s", err, errs.NotFound)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("ServeAll = %v", err)
 	}
-	if err := rpc.Call(t.Context(), conn, "test.ask.one", "?", &got); !errs.Is(err, errs.Unavailable) {
+	if err := ask(t, conn, "test.ask.one", &got); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("after the end: %v, want %s", err, errs.Unavailable)
 	}
+}
+
+// sign and signed are a signature that everybody can make.
+func sign(text []byte) (string, error) { return digest.Bytes(text).Short(), nil }
+
+func signed(_ context.Context, text []byte, signature string) bool {
+	return signature == digest.Bytes(text).Short()
+}
+
+func ask(t *testing.T, conn *nats.Conn, subject string, out any) error {
+	t.Helper()
+	return rpc.Asker{Verify: signed}.Ask(t.Context(), conn, subject, "?", out)
 }
 
 // patient asks until somebody serves the subject.
 func patient(t *testing.T, conn *nats.Conn, subject string, out any) error {
 	t.Helper()
 	for {
-		err := rpc.Call(t.Context(), conn, subject, "?", out)
+		err := ask(t, conn, subject, out)
 		if err == nil || !strings.Contains(err.Error(), "nobody serves") {
 			return err
 		}

@@ -28,8 +28,8 @@ const (
 type (
 	// Sign signs a text.
 	Sign func(text []byte) (signature string, err error)
-	// Verify reports whether who is believed signed a text.
-	Verify func(text []byte, signature string) bool
+	// Verify reports whether who is believed signed a text. It may look up keys.
+	Verify func(ctx context.Context, text []byte, signature string) bool
 )
 
 // Asker asks signed questions and believes signed answers alone.
@@ -38,9 +38,10 @@ type Asker struct {
 	Verify Verify
 }
 
-// Ask is Call for a question to which only one can answer. An answer whose signature Verify refuses is ignored, however
-// soon it comes: the next one is waited for. So who else can write to the bus decides nothing; without an answer that
-// is believed the error is errs.Unavailable.
+// Ask sends a question and decodes the answer into out. An answer whose signature Verify refuses is ignored, however
+// soon it comes: the next one is waited for. So who else can write to the bus decides nothing. If nobody serves the
+// subject, or there is no answer in time that is believed, the error is errs.Unavailable, and counts those that were
+// not; an error of the handler keeps its kind, field and rule.
 func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out any) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -80,14 +81,17 @@ func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg, nonce
 	if err := conn.PublishMsg(m); err != nil {
 		return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
 	}
-	for {
+	for refused := 0; ; refused++ {
 		reply, err := sub.NextMsgWithContext(ctx)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
 			return nil, errs.New(errs.Unavailable, "nobody serves %s at the moment", m.Subject)
+		case err != nil && refused > 0:
+			return nil, errs.New(errs.Unavailable, "ask %s: %d answers were not signed by who may answer, and are not "+
+				"believed: see who else answers there", m.Subject, refused)
 		case err != nil:
 			return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
-		case a.Verify(answerText(m.Subject, nonce, reply), reply.Header.Get(headerSignature)):
+		case a.Verify(ctx, answerText(m.Subject, nonce, reply), reply.Header.Get(headerSignature)):
 			return reply, nil
 		}
 	}
@@ -99,13 +103,16 @@ type Answerer struct {
 	Sign   Sign
 }
 
-// ServeAll is ServeAll of the package with signatures: a question that Verify refuses gets no answer.
+// ServeAll handles questions on a subject, which may have wildcards, until ctx ends, then finishes those that have
+// begun. choose returns the handler for the subject of a question; one without a handler is refused. A question that
+// Verify refuses gets no answer. Processes that serve the same subject form one queue group: each question goes to one
+// of them.
 func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
 	choose func(subject string) (Handler, bool),
 ) error {
 	return serve(ctx, conn, subject, func(ctx context.Context, m *nats.Msg) {
-		if a.Verify != nil && !a.Verify(questionText(m), m.Header.Get(headerSignature)) {
-			log.DebugContext(ctx, "a question that is not signed gets no answer", "subject", m.Subject)
+		if a.Verify != nil && !a.believes(ctx, m) {
+			log.DebugContext(ctx, "a question that is not signed by who may ask gets no answer", "subject", m.Subject)
 			return
 		}
 		handle(ctx, conn, log, m, choose, func(reply *nats.Msg) error {
@@ -114,6 +121,13 @@ func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logge
 			return err
 		})
 	})
+}
+
+// believes reports whether who may ask signed the question.
+func (a Answerer) believes(ctx context.Context, m *nats.Msg) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return a.Verify(ctx, questionText(m), m.Header.Get(headerSignature))
 }
 
 // Serve is ServeAll for one handler.

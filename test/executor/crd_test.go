@@ -14,7 +14,6 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 // TestCRDVerdicts: R-CRD-1 … R-CRD-5 with the objects of a real API server. What would hurt them blocks the plan before
@@ -199,7 +198,7 @@ func testNarrowedAndFits(t *testing.T, d *defined) {
 	two, content := d.bundle("2.0.0", one.csv(), served{"v1", "properties: {color: {type: string}}", true})
 	p := d.plan(d.ns, d.ns, content)
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), d.js.Conn(), protocol.RPCSubject("default", d.hub.cluster, protocol.RPCCheckPlan),
+	must(t, d.Ask(t.Context(), protocol.RPCCheckPlan,
 		protocol.PlanQuestion{Namespace: d.ns, Plan: p, OperatorGroups: 1, OperatorGroup: d.scope(d.ns).OperatorGroup},
 		&c))
 	if len(c.CRDs) != 1 || !c.CRDs[0].Safe || c.CRDs[0].Checked != 1 || len(c.CRDs[0].Irreversible) != 1 ||
@@ -247,7 +246,7 @@ func TestProtectedGroup(t *testing.T) {
 		t.Errorf("got %+v, want a plan that is not begun and says %q", r, want)
 	}
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.RPCSubject("default", b.hub.cluster, protocol.RPCCheckPlan),
+	must(t, b.Ask(t.Context(), protocol.RPCCheckPlan,
 		protocol.PlanQuestion{Namespace: ns, Plan: bare, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup},
 		&c))
 	if len(c.Obstacles) != 1 || c.Obstacles[0].Reason != "DefinitionRefused" ||

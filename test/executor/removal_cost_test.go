@@ -18,8 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/rpc"
-	"github.com/chandler-fleet/chandler/test/hubtest"
 )
 
 // requests counts what an executor asks of its cluster, but for the renewal of its lease.
@@ -147,8 +145,7 @@ func quiet(tb testing.TB) (*bed, *requests, operator) {
 func (b *bed) shows(tb testing.TB, o operator) (p protocol.RemovalPlan) {
 	tb.Helper()
 	q := protocol.RemovalQuestion{Namespace: "ops", CSV: o.csv(), CRDs: []string{"*"}}
-	must(tb, rpc.Call(tb.Context(), b.js.Conn(), protocol.RPCSubject(hubtest.Tenant, b.ClusterID, protocol.RPCRemoval),
-		q, &p))
+	must(tb, b.Ask(tb.Context(), protocol.RPCRemoval, q, &p))
 	return p
 }
 

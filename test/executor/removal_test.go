@@ -18,9 +18,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
-	"github.com/chandler-fleet/chandler/test/hubtest"
 )
 
 // TestRemoval: what is removed, what stays, and what stands in the way, on a real API server (R-UNI, P14).
@@ -89,9 +87,8 @@ func (r *removed) show(crds ...string) protocol.RemovalPlan {
 }
 
 func (r *removed) shown(csv string, crds ...string) (p protocol.RemovalPlan, err error) {
-	subject := protocol.RPCSubject(hubtest.Tenant, r.ClusterID, protocol.RPCRemoval)
 	q := protocol.RemovalQuestion{Namespace: r.ns, CSV: csv, CRDs: crds}
-	err = rpc.Call(r.t.Context(), r.js.Conn(), subject, q, &p)
+	err = r.Ask(r.t.Context(), protocol.RPCRemoval, q, &p)
 	return p, err
 }
 

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 // TestScopes: R-OG-60 … R-OG-66 and R-IP-41, R-IP-42 on a real API server. The cases share a cluster and an executor,
@@ -457,7 +456,7 @@ func (s *scoped) check(q protocol.PlanQuestion) (out protocol.PlanCheck) {
 	s.t.Helper()
 	await(s.t, "answer of the executor", func(ctx context.Context) error {
 		out = protocol.PlanCheck{}
-		return rpc.Call(ctx, s.js.Conn(), protocol.RPCSubject("default", s.hub.cluster, protocol.RPCCheckPlan), q, &out)
+		return s.Ask(ctx, protocol.RPCCheckPlan, q, &out)
 	})
 	return out
 }

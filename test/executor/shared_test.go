@@ -18,7 +18,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 const alongside = "operatorframework.io/installed-alongside-"
@@ -62,7 +61,7 @@ func (b *bed) choose(t *testing.T, ns string, p protocol.Plan, c ...protocol.Cho
 func (b *bed) checked(t *testing.T, ns string, p protocol.Plan) protocol.PlanCheck {
 	t.Helper()
 	var c protocol.PlanCheck
-	must(t, rpc.Call(t.Context(), b.js.Conn(), protocol.RPCSubject("default", b.hub.cluster, protocol.RPCCheckPlan),
+	must(t, b.Ask(t.Context(), protocol.RPCCheckPlan,
 		protocol.PlanQuestion{Namespace: ns, Plan: p, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup}, &c))
 	return c
 }

@@ -60,3 +60,9 @@ func (h *Hub) Silence() {
 	defer h.answers.mu.Unlock()
 	h.answers.silent = true
 }
+
+// Ask asks the executor that holds the cluster, as the installer does, and believes what its session signed.
+func (h *Hub) Ask(ctx context.Context, question string, in, out any) error {
+	by := rpc.Asker{Sign: protocol.HubSigns(h.Key), Verify: protocol.SessionSigned(h.holds.Last().PublicKey)}
+	return by.Ask(ctx, h.JetStream.Conn(), protocol.RPCSubject(Tenant, h.ClusterID, question), in, out)
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/servicekeys"
 )
 
 // startIn bounds the start on a busy machine.
@@ -113,6 +114,16 @@ func (e *Env) As(t testing.TB, user string, opts ...bus.Option) *bus.Bus {
 	}
 	t.Cleanup(b.Close)
 	return b
+}
+
+// Speaking lets a connection ask and answer in the name of a service, by a role of the test's database.
+func Speaking(t testing.TB, db *pgtest.Database, service string) bus.Option {
+	t.Helper()
+	ring, err := servicekeys.Open(t.Context(), db.Pool(t, service), service, Log(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus.WithIdentity(ring)
 }
 
 // Log writes to the test's log.

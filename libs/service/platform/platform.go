@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/servicekeys"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
@@ -29,7 +30,8 @@ type Platform struct {
 	Bus       *bus.Bus // nil in tests without NATS
 
 	ops    net.Listener
-	reader *eventlog.Reader // nil where a test filled in less
+	ring   *servicekeys.Ring // nil where a test filled in less
+	reader *eventlog.Reader  // nil where a test filled in less
 }
 
 // Option changes what Open opens.
@@ -74,11 +76,15 @@ func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.
 	if err := p.reader.Begin(ctx); err != nil {
 		return nil, err
 	}
+	if p.ring, err = servicekeys.Open(ctx, p.Pool, name, tel.Log); err != nil {
+		return nil, err
+	}
 	installation, err := p.Log.Installation(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.bus = append(o.bus, bus.WithLog(tel.Log), bus.WithName(name), bus.WithInstallation(installation.ID))
+	o.bus = append(o.bus, bus.WithLog(tel.Log), bus.WithName(name), bus.WithInstallation(installation.ID),
+		bus.WithIdentity(p.ring))
 	if p.Bus, err = bus.Connect(ctx, cfg.NATS, o.bus...); err != nil {
 		return nil, err
 	}
@@ -100,6 +106,9 @@ func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
 	})
 	if p.reader != nil { // first, so that it ends last: who reads the log is known until then
 		g.Add("reader", p.reader.Run)
+	}
+	if p.ring != nil {
+		g.Add("keys of services", p.ring.Run)
 	}
 	g.Add("log", p.Log.Listen)
 	g.Add("sequencer", p.sequencer().Run)

@@ -277,15 +277,16 @@ func (b *bench) count(sql string) (n int) {
 }
 
 // connectAs connects a played service to the NATS of a gateway.
-func connectAs(tb testing.TB, user string, gateway natsconn.Settings) *bus.Bus {
-	tb.Helper()
+func connectAs(b *bench, user string, gateway natsconn.Settings) *bus.Bus {
+	b.t.Helper()
 	access, err := bustest.AccessAs(user, gateway)
 	if err != nil {
-		tb.Fatal(err)
+		b.t.Fatal(err)
 	}
-	conn, err := bus.Connect(tb.Context(), access, bus.WithName(user), bus.WithLog(bustest.Log(tb)))
+	conn, err := bus.Connect(b.t.Context(), access, bus.WithName(user), bus.WithLog(bustest.Log(b.t)),
+		bustest.Speaking(b.t, b.db, user))
 	if err != nil {
-		tb.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return conn
 }

@@ -32,7 +32,7 @@ const (
 func resolver(b *bench, nats natsconn.Settings) (asked <-chan map[string]string) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
-	conn := connectAs(b.t, natsauth.Resolver, nats)
+	conn := connectAs(b, natsauth.Resolver, nats)
 	questions := make(chan map[string]string, 100)
 	done := make(chan error, 2)
 	for subject, answer := range map[string]string{

@@ -48,7 +48,7 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	var nats natsconn.Settings
 	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
 	o := &oracle{}
-	conn := connectAs(t, natsauth.Resolver, nats)
+	conn := connectAs(b, natsauth.Resolver, nats)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	serve := func(subject string, fn func(context.Context, json.RawMessage) (any, error)) {
@@ -75,7 +75,7 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 		return previewapi.ShadowPage{Same: 3, Differences: []previewapi.ShadowDifference{}, Next: "1-9"}, nil
 	})
 	t.Cleanup(func() { cancel(); done.Wait(); conn.Close() })
-	gateway := connectAs(t, natsauth.Gateway, nats)
+	gateway := connectAs(b, natsauth.Gateway, nats)
 	t.Cleanup(gateway.Close)
 	b.until(func() bool { // until the subjects are known to the server
 		return gateway.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&

@@ -83,7 +83,7 @@ func answering[Q any](b *bench, nats natsconn.Settings, subject string, answer f
 	if strings.HasPrefix(subject, "chandler.rpc.resolver.") {
 		user = natsauth.Resolver
 	}
-	conn := connectAs(b.t, user, nats)
+	conn := connectAs(b, user, nats)
 	questions := make(chan Q, 100)
 	done := make(chan error, 1)
 	go func() {

@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"crypto"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
@@ -31,6 +32,7 @@ type App struct {
 
 	cfg      Config
 	hub      *hub.Hub
+	signer   crypto.Signer // the hub's active key
 	recorder *recorder.Recorder
 	reseal   *reseal.Runner
 	host     *executorhost.Host
@@ -91,6 +93,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
+	a.signer = signing.Active
 	a.hub = hub.New(hub.Config{
 		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Key: signing.Active, Log: a.Telemetry.Log,
 		Changed: a.host.Wake,
@@ -145,7 +148,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)
-	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub}
+	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Key: a.signer, SessionKey: a.holds.Key}
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)
 	return g.Run(ctx)

@@ -12,7 +12,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 )
 
-// answer answers questions (protocol.RPCPrefix) while the cluster is held.
+// answer answers questions of the hub (protocol.RPCPrefix) while the cluster is held, signed by the session that holds
+// it.
 func (s *session) answer(ctx context.Context) {
 	answers := map[string]rpc.Handler{protocol.RPCCheckPlan: s.answerCheck, protocol.RPCRemoval: s.uninstall.Answer}
 	choose := func(subject string) (rpc.Handler, bool) {
@@ -20,8 +21,9 @@ func (s *session) answer(ctx context.Context) {
 		return fn, ok
 	}
 	filter := protocol.RPCFilter(s.cfg.Tenant, s.cfg.ClusterID)
+	by := rpc.Answerer{Verify: protocol.HubSigned(s.cfg.GrantKey), Sign: s.session.SignAnswer}
 	for ctx.Err() == nil {
-		if err := rpc.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
+		if err := by.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
 			s.cfg.Log.WarnContext(ctx, "questions are not answered for now", "error", err)
 			pace.Sleep(ctx, errorPause)
 		}

@@ -281,7 +281,7 @@ func TestExplain(t *testing.T) {
 		f.pkg("later", version{v: "1.0.0"}))
 	f.quiet()
 	var answer app.ExplainAnswer
-	f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+	f.must(f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
 		Tenant: tenant, Cluster: cluster,
 		Namespace: namespace, Subscription: "buoy",
 	}, &answer))
@@ -295,7 +295,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("recorded %+v, explained %s of %s", p, d, answer.Input)
 		}
 	}
-	err = f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+	err = f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
 		Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "none",
 	}, &answer)
 	if !errs.Is(err, errs.NotFound) {

@@ -85,7 +85,7 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 		t.Errorf("plan %+v", p.Proposed)
 	}
 	var answer app.ExplainAnswer // made again from what was recorded, the image's content included
-	f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+	f.must(f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
 		Tenant: tenant, Cluster: cluster,
 		Namespace: namespace, Subscription: "buoy",
 	}, &answer))

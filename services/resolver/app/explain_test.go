@@ -19,14 +19,14 @@ func (f *fleet) explain(q app.ExplainQuestion) app.ExplainAnswer {
 	f.t.Helper()
 	q.Tenant, q.Cluster, q.Namespace = tenant, cluster, namespace
 	var a app.ExplainAnswer
-	f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject, q, &a))
+	f.must(f.gateway.Call(f.ctx, app.ExplainSubject, q, &a))
 	return a
 }
 
 func (f *fleet) why(operator string) why.Answer {
 	f.t.Helper()
 	var l why.Answer
-	f.must(f.nats.Bus.Call(f.ctx, app.WhySubject, app.WhyQuestion{
+	f.must(f.gateway.Call(f.ctx, app.WhySubject, app.WhyQuestion{
 		Tenant: tenant, Cluster: cluster, Namespace: namespace,
 		Operator: operator,
 	}, &l))
@@ -123,7 +123,7 @@ func TestExplainPlans(t *testing.T) {
 		}
 	}
 	var a app.ExplainAnswer
-	if err := f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: "none"},
+	if err := f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: "none"},
 		&a); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an unknown plan gives %v", err)
 	}
@@ -192,7 +192,7 @@ func TestWhy(t *testing.T) {
 	if len(l.NotTaken) != 1 || l.NotTaken[0].Reasons[0].Code != why.Dependency || l.NotTaken[0].Revision == "" {
 		t.Errorf("buoy: %+v", l)
 	}
-	err := f.nats.Bus.Call(f.ctx, app.WhySubject, app.WhyQuestion{
+	err := f.gateway.Call(f.ctx, app.WhySubject, app.WhyQuestion{
 		Tenant: tenant, Cluster: cluster, Namespace: namespace,
 		Operator: "none",
 	}, nil)

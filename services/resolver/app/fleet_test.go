@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -20,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -61,6 +63,8 @@ type fleet struct {
 	app   *app.App // the last one that was started
 	log   *eventlog.Log
 	tel   *telemetry.Telemetry
+	// gateway asks as gateways do.
+	gateway *bus.Bus
 	// rendering is what the resolvers that are started from now on render by; nil is as this release does.
 	rendering *render.Versions
 }
@@ -76,6 +80,7 @@ func newFleet(t testing.TB) *fleet {
 	f.admin = f.db.Pool(t, "admin")
 	f.log = eventlog.New(f.pools[events.Gateway])
 	f.tel = &telemetry.Telemetry{Log: bustest.Log(t)}
+	f.gateway = f.nats.Connect(t, bustest.Speaking(t, f.db, natsauth.Gateway))
 	return f
 }
 

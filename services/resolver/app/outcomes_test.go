@@ -116,7 +116,7 @@ func TestBlockedIsMadeAgain(t *testing.T) {
 		from resolver.catalog_health; update resolver.catalog_revisions set failed = false, reason = ''`)
 	f.must(pg.Err(err))
 	var answer app.ExplainAnswer
-	f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+	f.must(f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
 		Tenant: tenant, Cluster: cluster,
 		Namespace: namespace, Subscription: "buoy",
 	}, &answer))

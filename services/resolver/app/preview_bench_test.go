@@ -37,7 +37,7 @@ func BenchmarkPreview(b *testing.B) {
 	f.quiet()
 	ask := func(b *testing.B, subject string, in, out any) {
 		b.Helper()
-		if err := f.nats.Bus.Call(f.ctx, subject, in, out); err != nil {
+		if err := f.gateway.Call(f.ctx, subject, in, out); err != nil {
 			b.Fatal(err)
 		}
 	}

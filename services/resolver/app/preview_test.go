@@ -35,12 +35,12 @@ func (f *fleet) preview(q previewapi.Question) (previewapi.Page, []previewapi.Sc
 	f.t.Helper()
 	q.Tenant, q.ID = tenant, uuid.New()
 	var page previewapi.Page
-	f.must(f.nats.Bus.Call(f.ctx, previewapi.PreviewSubject, q, &page))
+	f.must(f.gateway.Call(f.ctx, previewapi.PreviewSubject, q, &page))
 	all := page.Scopes
 	for page.Next != nil {
 		r := previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: q.Limit}
 		page = previewapi.Page{}
-		f.must(f.nats.Bus.Call(f.ctx, previewapi.ReadSubject, r, &page))
+		f.must(f.gateway.Call(f.ctx, previewapi.ReadSubject, r, &page))
 		all = append(all, page.Scopes...)
 	}
 	return page, all
@@ -50,7 +50,7 @@ func (f *fleet) preview(q previewapi.Question) (previewapi.Page, []previewapi.Sc
 func (f *fleet) changed(id uuid.UUID) []string {
 	f.t.Helper()
 	var v previewapi.CheckResult
-	f.must(f.nats.Bus.Call(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: id}, &v))
+	f.must(f.gateway.Call(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: id}, &v))
 	out := []string{}
 	for _, c := range v.Changed {
 		out = append(out, c.What)
@@ -202,7 +202,7 @@ func TestPreviewIsVoidWhenWhatItRestsOnChanged(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var v previewapi.CheckResult
-	err := f.nats.Bus.Call(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: "another", ID: page.ID}, &v)
+	err := f.gateway.Call(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: "another", ID: page.ID}, &v)
 	if !errs.Is(err, errs.NotFound) {
 		t.Errorf("the preview of another tenant gives %v", err)
 	}
@@ -249,7 +249,7 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 		t.Errorf("%d previews, totals (-want +got):\n%s", len(previews), diff)
 	}
 	var again previewapi.Page
-	f.must(f.nats.Bus.Call(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4},
+	f.must(f.gateway.Call(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4},
 		&again))
 	if len(again.Scopes) != 4 || again.Next == nil || !slices.IsSortedFunc(
 		again.Scopes, func(a, b previewapi.ScopePreview) int { return a.Scope().Compare(b.Scope()) }) {
@@ -269,7 +269,7 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	}
 	q := suppose("fleet", events.CatalogRevisionPublished{Revision: "sha256:none"})
 	q.Tenant, q.ID = tenant, uuid.New()
-	if err := f.nats.Bus.Call(f.ctx, previewapi.PreviewSubject, q, &again); !errs.Is(err, errs.NotFound) {
+	if err := f.gateway.Call(f.ctx, previewapi.PreviewSubject, q, &again); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a revision that is not stored gives %v", err)
 	}
 }
@@ -303,18 +303,18 @@ func TestAnswersDecideOnABoundedNumber(t *testing.T) {
 		Hypotheses: []previewapi.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})},
 	}
 	var page previewapi.Page
-	f.must(f.nats.Bus.Call(f.ctx, previewapi.PreviewSubject, q, &page))
+	f.must(f.gateway.Call(f.ctx, previewapi.PreviewSubject, q, &page))
 	if page.Totals.Scopes != previewapi.MaxDecisions || page.Next == nil {
 		t.Errorf("the first page: %+v, next %v", page.Totals, page.Next)
 	}
-	f.must(f.nats.Bus.Call(f.ctx, previewapi.ReadSubject,
+	f.must(f.gateway.Call(f.ctx, previewapi.ReadSubject,
 		previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: previewapi.MaxPageScopes}, &page))
 	if page.Totals.Scopes != namespaces {
 		t.Errorf("both pages: %+v", page.Totals)
 	}
 	check := func(after previewapi.Scope) previewapi.CheckResult {
 		var v previewapi.CheckResult
-		f.must(f.nats.Bus.Call(f.ctx, previewapi.CheckSubject,
+		f.must(f.gateway.Call(f.ctx, previewapi.CheckSubject,
 			previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: after, Limit: previewapi.MaxPageScopes}, &v))
 		return v
 	}
@@ -406,7 +406,7 @@ func TestExpiredPreviewsAreDeleted(t *testing.T) {
 	pool := f.pools[events.Resolver]
 	_, err := pool.Exec(f.ctx, `update resolver.previews set expires = now()`)
 	f.must(err)
-	if err := f.nats.Bus.Call(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID},
+	if err := f.gateway.Call(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID},
 		&page); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an expired preview gives %v", err)
 	}

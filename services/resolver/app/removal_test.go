@@ -23,7 +23,7 @@ func TestWhatFollowsARemoval(t *testing.T) {
 	before := len(f.recorded())
 	ask := func(csv string, subscriptions ...string) (out previewapi.RemovalPreview) {
 		t.Helper()
-		f.must(f.nats.Bus.Call(f.ctx, previewapi.RemovalSubject,
+		f.must(f.gateway.Call(f.ctx, previewapi.RemovalSubject,
 			previewapi.RemovalQuestion{
 				Tenant: tenant, Cluster: cluster, Namespace: namespace, CSV: csv,
 				Subscriptions: subscriptions,

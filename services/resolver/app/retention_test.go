@@ -114,7 +114,7 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 			t.Errorf("references after 50 years by %+v (-want +got):\n%s", r, diff)
 		}
 		for _, p := range all {
-			f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject,
+			f.must(f.gateway.Call(f.ctx, app.ExplainSubject,
 				app.ExplainQuestion{Tenant: tenant, Plan: p.Proposed.Plan}, &app.ExplainAnswer{}))
 		}
 	}
@@ -138,14 +138,14 @@ func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 	}
 	// Everything that lives is explained still; what was collected says so, and how long it was kept.
 	for _, sub := range []string{"buoy", "stuck"} {
-		f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject,
+		f.must(f.gateway.Call(f.ctx, app.ExplainSubject,
 			app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: sub},
 			&app.ExplainAnswer{}))
 	}
-	f.must(f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
+	f.must(f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{
 		Tenant: tenant, Plan: all[len(all)-1].Proposed.Plan,
 	}, &app.ExplainAnswer{}))
-	err = f.nats.Bus.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[0].Proposed.Plan},
+	err = f.gateway.Call(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: all[0].Proposed.Plan},
 		&app.ExplainAnswer{})
 	if err == nil || !strings.Contains(err.Error(), "is not kept any more") ||
 		!strings.Contains(err.Error(), "setting retention") {

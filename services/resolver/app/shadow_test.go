@@ -19,7 +19,7 @@ func (f *fleet) shadow(q previewapi.ShadowQuestion) (same, missing int, list []s
 	q.Tenant, q.Limit = tenant, 2
 	for {
 		var page previewapi.ShadowPage
-		f.must(f.nats.Bus.Call(f.ctx, previewapi.ShadowSubject, q, &page))
+		f.must(f.gateway.Call(f.ctx, previewapi.ShadowSubject, q, &page))
 		same, missing = same+page.Same, missing+page.Missing
 		for _, d := range page.Differences {
 			if len(d.Why) == 0 {
@@ -88,7 +88,7 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 		t.Errorf("left %s, before %s", after, before)
 	}
 	var page previewapi.ShadowPage
-	err := f.nats.Bus.Call(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet"},
+	err := f.gateway.Call(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet"},
 		&page)
 	if !errs.Is(err, errs.Invalid) {
 		t.Errorf("a catalog without a revision gives %v", err)
@@ -140,12 +140,12 @@ func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 		question := c.list
 		if c.catalog != "" {
 			question = []previewapi.Hypothesis{revision(c.catalog, c.revision)}
-			err := f.nats.Bus.Call(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{
+			err := f.gateway.Call(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{
 				Tenant: tenant, Cluster: cluster, Namespace: namespace, Catalog: c.catalog, Revision: c.revision,
 			}, &previewapi.ShadowPage{})
 			f.refused("a shadow run beside "+c.name, err, c.kind, c.rule)
 		}
-		err := f.nats.Bus.Call(f.ctx, previewapi.PreviewSubject, previewapi.Question{
+		err := f.gateway.Call(f.ctx, previewapi.PreviewSubject, previewapi.Question{
 			Tenant: tenant, ID: uuid.New(), Cluster: cluster, Namespace: namespace, Hypotheses: question,
 		}, &previewapi.Page{})
 		f.refused("a preview of "+c.name, err, c.kind, c.rule)

@@ -109,6 +109,7 @@ func (c Client) WhyOperator(
 func (c Client) explain(ctx context.Context, subject string, in request, out any) error {
 	err := c.Bus.Call(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
+		c.Slog.WarnContext(ctx, "the resolver does not answer", "subject", subject, "error", err)
 		return errs.New(errs.Unavailable,
 			"the resolver does not answer at the moment: try again in a moment; recorded decisions can be read "+
 				"without it")

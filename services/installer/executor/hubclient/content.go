@@ -70,8 +70,8 @@ func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, er
 	return content, nil
 }
 
-// ask asks the hub to publish a bundle again, and reports whether it did. Its answer is not believed: what counts is
-// the digest of what is read then.
+// ask asks the hub to publish a bundle again, and reports whether it says that it did. What counts is the digest of
+// what is read then.
 func (c *Contents) ask(ctx context.Context, d digest.Digest) bool {
 	now := time.Now()
 	c.mu.Lock()
@@ -88,7 +88,8 @@ func (c *Contents) ask(ctx context.Context, d digest.Digest) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	subject := protocol.RPCContentSubject(c.hub.tenant, c.hub.cluster)
-	return rpc.Call(ctx, c.hub.js.Conn(), subject, protocol.ContentRequest{Digest: d}, nil) == nil
+	by := rpc.Asker{Verify: protocol.HubSigned(c.hub.key)}
+	return by.Ask(ctx, c.hub.js.Conn(), subject, protocol.ContentRequest{Digest: d}, nil) == nil
 }
 
 // fetch reads a bundle. One that is not as it was published is errDamaged.

@@ -6,6 +6,7 @@ package holds
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"log/slog"
 
@@ -127,15 +128,16 @@ func (r Registry) resetAfterRestore(ctx context.Context, tx pgx.Tx, h protocol.H
 
 // Key is the key of the session that holds a cluster now: who answers for it signs with it. A cluster that nobody holds
 // is errs.Unavailable.
-func Key(ctx context.Context, q pg.Querier, tenant, clusterID string) (session string, key []byte, err error) {
+func (r Registry) Key(ctx context.Context, tenant, clusterID string) (ed25519.PublicKey, error) {
 	if _, err := uuid.Parse(clusterID); err != nil {
-		return "", nil, errs.Wrap(errs.Invalid, err, "cluster id %q", clusterID)
+		return nil, errs.Wrap(errs.Invalid, err, "cluster id %q", clusterID)
 	}
-	err = q.QueryRow(ctx, `select s.session::text, s.public_key from installer.holders h
+	var key []byte
+	err := r.Pool.QueryRow(ctx, `select s.public_key from installer.holders h
 		join installer.holds s using (tenant, cluster_id, session) where tenant = $1 and cluster_id = $2`,
-		tenant, clusterID).Scan(&session, &key)
+		tenant, clusterID).Scan(&key)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil, errs.New(errs.Unavailable, "no executor holds cluster %s", clusterID)
+		return nil, errs.New(errs.Unavailable, "no executor holds cluster %s", clusterID)
 	}
-	return session, key, pg.Err(err)
+	return key, pg.Err(err)
 }

@@ -20,7 +20,8 @@ const healEvery = 2 * time.Second
 // holds is compared with what the catalog schema holds, so that whoever asks can make nothing appear that was not
 // published before. The tenant comes from the subject, which an agent's permissions bound.
 func ServeContents(ctx context.Context, h *Hub) error {
-	return h.c.Bus.ServeAll(ctx, protocol.RPCContentSubject("*", "*"), func(subject string) (rpc.Handler, bool) {
+	a, all := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key)}, protocol.RPCContentSubject("*", "*")
+	return a.ServeAll(ctx, h.c.Bus.Conn(), h.c.Log, all, func(subject string) (rpc.Handler, bool) {
 		tokens := strings.Split(strings.TrimPrefix(subject, protocol.RPCContent+"."), ".")
 		return func(ctx context.Context, raw json.RawMessage) (any, error) {
 			var r protocol.ContentRequest

@@ -22,7 +22,8 @@ func (plans) PlanQuestion(_ context.Context, _, plan string) (string, protocol.P
 	return "east", protocol.PlanQuestion{Namespace: "ports", Plan: protocol.Plan{ID: plan}, OperatorGroups: 1}, nil
 }
 
-// TestChecks: a plan is checked by the executor of its cluster, with what the hub knows of it.
+// TestChecks: a plan is checked by the executor of its cluster, with what the hub knows of it; an approver is shown no
+// preflight that another made up.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)

@@ -4,10 +4,14 @@ package queries
 
 import (
 	"context"
+	"crypto"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -16,10 +20,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
-// Bus sends questions and serves them.
+// Bus serves questions of other services.
 type Bus interface {
-	Call(ctx context.Context, subject string, in, out any) error
 	Serve(ctx context.Context, subject string, fn rpc.Handler) error
+	Conn() *nats.Conn
 }
 
 // Server answers questions until its context ends.
@@ -27,7 +31,15 @@ type Server struct {
 	Pool  pg.Querier
 	Bus   Bus
 	Plans Plans
+	// Key signs questions to executors, which answer the hub alone.
+	Key crypto.Signer
+	// SessionKey is the key of the session that holds a cluster (package holds). A cluster that nobody holds is
+	// errs.Unavailable.
+	SessionKey func(ctx context.Context, tenant, clusterID string) (ed25519.PublicKey, error)
 }
+
+// executorTimeout bounds a question to an executor: less than the gateway waits, so that it hears what was the matter.
+const executorTimeout = 12 * time.Second
 
 // ServeRemovalPreviews answers questions about what an uninstall would do.
 func (q Server) ServeRemovalPreviews(ctx context.Context) error {
@@ -49,16 +61,24 @@ func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
 	return out, err
 }
 
-// askExecutor sends a question to the executor of a cluster.
+// askExecutor sends a question to the executor of a cluster. Only what the session signed that holds the cluster is
+// believed: what an approver is shown comes from the cluster. An executor that took over while it was asked is
+// errs.Unavailable.
 func (q Server) askExecutor(ctx context.Context, tenant, cluster, question string, in, out any) error {
 	id, err := q.clusterID(ctx, tenant, cluster)
 	if err != nil {
 		return err
 	}
-	err = q.Bus.Call(ctx, protocol.RPCSubject(tenant, id, question), in, out)
+	key, err := q.SessionKey(ctx, tenant, id)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, executorTimeout)
+		defer cancel()
+		by := rpc.Asker{Sign: protocol.HubSigns(q.Key), Verify: protocol.SessionSigned(key)}
+		err = by.Ask(ctx, q.Bus.Conn(), protocol.RPCSubject(tenant, id, question), in, out)
+	}
 	if errs.Is(err, errs.Unavailable) {
-		return errs.New(errs.Unavailable,
-			"the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)
+		return errs.New(errs.Unavailable, "the executor of cluster %q does not answer: see the state of the cluster, "+
+			"and try again (%v)", cluster, err)
 	}
 	return err
 }

@@ -2,18 +2,25 @@ package queries_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
+	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 	"github.com/chandler-fleet/chandler/services/installer/internal/queries"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
@@ -22,20 +29,34 @@ const registration = "11111111-1111-5111-8111-111111111111"
 
 // fixture is an installer service that answers questions, with cluster east registered.
 type fixture struct {
-	t   *testing.T
-	bus *bus.Bus
+	t       *testing.T
+	nats    *bustest.Env
+	gateway *bus.Bus // asks
+	holds   holds.Registry
+	hub     ed25519.PrivateKey
 	queries.Server
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	pool, b := pgtest.DB(t).Pool(t, "installer"), bustest.Start(t).Connect(t)
+	db, n := pgtest.DB(t), bustest.Start(t)
+	pool := db.Pool(t, "installer")
 	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential)
 		values ($1, 'east', $2, '', '')`,
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{t: t, bus: b, Server: queries.Server{Pool: pool, Bus: b, Plans: plans{}}}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := n.As(t, natsauth.Installer, bustest.Speaking(t, db, natsauth.Installer))
+	registry := holds.Registry{Pool: pool, Log: bustest.Log(t)}
+	return &fixture{
+		t: t, nats: n, gateway: n.As(t, natsauth.Gateway, bustest.Speaking(t, db, natsauth.Gateway)),
+		holds: registry, hub: key,
+		Server: queries.Server{Pool: pool, Bus: own, Plans: plans{}, Key: key, SessionKey: registry.Key},
+	}
 }
 
 // serving serves until the test ends.
@@ -52,26 +73,65 @@ func (d *fixture) serving(serve func(context.Context) error) {
 	})
 }
 
-// executor answers a question to the executor of cluster east.
+// executor answers a question to the executor of cluster east, which it holds. Somebody else who hears the question,
+// and may do everything on NATS, answers first.
 func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 	d.t.Helper()
+	subject := protocol.RPCSubject(events.DefaultTenant, registration, question)
+	session := newSession(d.t)
+	if _, err := d.holds.Register(d.t.Context(), protocol.Hold{
+		Tenant: events.DefaultTenant, ClusterID: registration, Epoch: 1, Holder: "h", Session: session.ID(),
+		PublicKey: session.PublicKey(),
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+	conn := d.nats.Connect(d.t).Conn()
+	forger, stolen := newSession(d.t), `{"account":"forged","csv":"forged"}`
+	if _, err := conn.Subscribe(subject, func(m *nats.Msg) {
+		signature, err := forger.SignAnswer(m.Data)
+		if err != nil {
+			d.t.Error(err)
+		}
+		for _, signature := range []string{"", signature} {
+			answer := nats.NewMsg(m.Reply)
+			answer.Data = []byte(stolen)
+			answer.Header.Set("Chandler-Signature", signature)
+			if err := conn.PublishMsg(answer); err != nil {
+				d.t.Error(err)
+			}
+		}
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+	by := rpc.Answerer{
+		Verify: protocol.HubSigned(keys.Accept(d.hub.Public().(ed25519.PublicKey))), Sign: session.SignAnswer,
+	}
 	d.serving(func(ctx context.Context) error {
-		return d.bus.Serve(ctx, protocol.RPCSubject(events.DefaultTenant, registration, question),
-			func(_ context.Context, raw json.RawMessage) (any, error) {
-				var q Q
-				if err := json.Unmarshal(raw, &q); err != nil {
-					return nil, err
-				}
-				return answer(q)
-			})
+		handle := func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q Q
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, err
+			}
+			return answer(q)
+		}
+		return by.Serve(ctx, conn, bustest.Log(d.t), subject, handle)
 	})
+}
+
+func newSession(t *testing.T) *protocol.Session {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return protocol.NewSession(uuid.NewString(), key)
 }
 
 // put asks until the service answers.
 func put[A any](d *fixture, subject string, question any) (out A, err error) {
 	d.t.Helper()
 	for {
-		if err = d.bus.Call(d.t.Context(), subject, question, &out); err == nil ||
+		if err = d.gateway.Call(d.t.Context(), subject, question, &out); err == nil ||
 			!strings.Contains(err.Error(), "nobody serves") {
 			return out, err
 		}
@@ -93,7 +153,7 @@ func patient[A any](d *fixture, subject string, question any) A {
 }
 
 // TestRemovals: the executor of the cluster is asked, by the id of its registration; what it says comes back with its
-// digest, and who cannot be asked is named.
+// digest, whatever another said before, and who cannot be asked is named.
 func TestRemovals(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)

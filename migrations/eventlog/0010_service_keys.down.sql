@@ -1,0 +1,2 @@
+drop function eventlog.exchange_keys(text, bytea);
+drop table eventlog.service_keys;
