@@ -35,6 +35,8 @@ var attacks = map[string]string{
 	"go beyond the head":          `select eventlog.move_checkpoint('anybody', 1, 1000)`,
 	"go back":                     `select eventlog.move_checkpoint('anybody', 1, 0)`,
 	"register a type for itself":  `insert into eventlog.event_types values ('x.y.v1', 'cluster', 'resolver', false)`,
+	"speak for a reader":          `select eventlog.attend('of-somebody', 'gateway', '1', '{a.b.v1}')`,
+	"judge the waiting":           `select eventlog.stalled(s, now()) from eventlog.sequencer s`,
 	"become the owner":            `set role chandler_owner`,
 	"switch row security off":     `alter table eventlog.events disable row level security`,
 	"replace a function":          `create or replace function eventlog.own(p text) returns void language sql as ''`,
@@ -62,6 +64,9 @@ func TestRolesCannot(t *testing.T) {
 		`insert into eventlog.checkpoints values ('anybody', '*', 1, 1)`,
 		`update eventlog.sequencer set role = 'somebody', until = now() + interval '5 s'`,
 		`insert into eventlog.parked values ('default', 'anybody', 's', 1, 1, 1, 't', 'r')`,
+		`insert into eventlog.readers values ('of-somebody', 'gateway', '1', '{}', now(), now(), 'somebody')`,
+		`insert into eventlog.checkpoints select c, '*', 1, 0 from unnest(array['projection/gateway.clusters/v1',
+			'resolver.scopes', 'installer.hub', 'catalog-indexer.intents']) c`,
 	} {
 		if _, err := b.admin.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -92,7 +97,9 @@ func TestRolesCannot(t *testing.T) {
 			refused("take the checkpoint of "+other, `select eventlog.take_checkpoint($1)`, o.consumer)
 			refused("move the checkpoint of "+other, `select eventlog.move_checkpoint($1, 1, 1)`, o.consumer)
 			refused("set the checkpoint of "+other+" back", `select eventlog.rebuilt($1, 1, 0)`, o.consumer)
-			refused("lock the checkpoints of "+other, `select eventlog.lock_checkpoints('x', $1)`, o.consumer)
+			for _, prefix := range []string{o.consumer, o.consumer[:3], ""} {
+				refused("lock the checkpoints of "+other, `select eventlog.lock_checkpoints('x', $1)`, prefix)
+			}
 			refused("park for "+other,
 				`select eventlog.park('default', $1, 's', 1, 1, 1, 't', 'r', 1, '1 hour', null)`, o.consumer)
 			refused("unpark for "+other, `select eventlog.unpark($1, 's', 1)`, o.consumer)
@@ -134,6 +141,85 @@ func TestTermsBelongToRoles(t *testing.T) {
 	}
 	if _, err := resolver.Exec(t.Context(), `select eventlog.sequence($1, 10, '2 s', null)`, *term); err != nil {
 		t.Errorf("the term was ended by another role: %v", err)
+	}
+}
+
+// Who leads and moves nothing is followed by another role, whatever it does to keep the lease.
+func TestLeaderThatMovesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	resolver, installer := b.db.Pool(t, "resolver"), b.db.Pool(t, "installer")
+	lead := func(pool *pg.Pool, id string) *int64 {
+		t.Helper()
+		var term *int64
+		if err := pool.QueryRow(t.Context(), `select eventlog.lead($1, interval '10 s')`, id).Scan(&term); err != nil {
+			t.Fatal(err)
+		}
+		return term
+	}
+	term := lead(resolver, "r")
+	if term == nil {
+		t.Fatal("nobody leads, and the resolver may not")
+	}
+	if again := lead(resolver, "r"); again != nil {
+		t.Errorf("leading again prolongs the lease without a move: term %d", *again)
+	}
+	b.mustAppend(t, "east", 0, registered("east"))
+	if _, err := resolver.Exec(t.Context(), `select eventlog.sequence($1, 0, '10 s', null)`, *term); err != nil {
+		t.Fatal(err) // a move of nothing
+	}
+	for range 2 { // seen, and seen again
+		if stolen := lead(installer, "i"); stolen != nil {
+			t.Fatalf("an event that has just come ends term %d", *term)
+		}
+	}
+	if _, err := b.admin.Exec(t.Context(), `update eventlog.sequencer set waiting_since = waiting_since - interval '6 s'`); err != nil {
+		t.Fatal(err)
+	}
+	if another := lead(resolver, "r2"); another != nil {
+		t.Error("the role under which nothing moves takes the next term itself")
+	}
+	next := lead(installer, "i")
+	if next == nil || *next <= *term {
+		t.Fatalf("an event has waited for 6 seconds, and nobody else may lead: %v", next)
+	}
+	var moved int
+	if err := installer.QueryRow(t.Context(), `select moved from eventlog.sequence($1, 10, '2 s', null)`, *next).
+		Scan(&moved); err != nil || moved != 1 {
+		t.Errorf("the next term moved %d events: %v", moved, err)
+	}
+	b.mustAppend(t, "east", 1, replaced(1))
+	if stolen := lead(resolver, "r"); stolen != nil {
+		t.Error("what was seen waiting before counts for what comes now")
+	}
+}
+
+// A reader belongs to the role that said it is there: nobody else ends it, so that a type is not let out too early.
+func TestReadersBelongToRoles(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	resolver, installer := b.db.Pool(t, "resolver"), b.db.Pool(t, "installer")
+	if _, err := resolver.Exec(t.Context(), `select eventlog.attend('r', 'resolver', '1', '{}')`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := installer.Exec(t.Context(), `select eventlog.leave('r')`); err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		if _, err := installer.Exec(t.Context(), `select eventlog.attend(gen_random_uuid()::text, 'installer', '1', '{}')`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var readers, ours int
+	if err := b.admin.QueryRow(t.Context(), `select count(*) filter (where role like '%installer%'),
+		count(*) filter (where instance = 'r') from eventlog.readers`).Scan(&readers, &ours); err != nil {
+		t.Fatal(err)
+	}
+	if ours != 1 {
+		t.Error("another role ended the reader of the resolver")
+	}
+	if readers > 256 {
+		t.Errorf("a role has %d readers", readers)
 	}
 }
 
