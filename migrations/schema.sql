@@ -179,13 +179,19 @@ CREATE FUNCTION eventlog.attend(p_instance text, p_service text, p_version text,
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
+  most constant int := 256;
   now timestamptz := clock_timestamp();
 begin
   perform eventlog.release_types();
-  insert into eventlog.readers (instance, service, version, types, started, seen)
-    values (p_instance, p_service, p_version, p_types, now, now)
-    on conflict (instance) do update set seen = excluded.seen, types = excluded.types;
-  delete from eventlog.readers r where r.seen < now - interval '1 day';
+  insert into eventlog.readers as r (instance, service, version, types, started, seen, role)
+    values (p_instance, p_service, p_version, p_types, now, now, session_user)
+    on conflict (instance) do update set seen = excluded.seen, types = excluded.types, role = excluded.role
+      where r.role in ('', session_user);
+  if not found then
+    raise exception 'the reader % belongs to another role than %', p_instance, session_user using errcode = 'CH003';
+  end if;
+  delete from eventlog.readers r where r.seen < now - interval '1 day' or r.role = session_user and r.instance in
+    (select o.instance from eventlog.readers o where o.role = session_user order by o.seen desc, o.instance offset most);
   return array(select t.type from eventlog.event_types t where not t.type = any (p_types) order by 1);
 end $$;
 
@@ -256,6 +262,8 @@ CREATE TABLE eventlog.sequencer (
     clock timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     mono interval,
     ahead interval DEFAULT '00:00:00'::interval NOT NULL,
+    waiting bigint,
+    waiting_since timestamp with time zone,
     CONSTRAINT sequencer_one_check CHECK (one),
     CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
 )
@@ -396,15 +404,22 @@ declare
   far   timestamptz := now + 10 * lease;
   s     eventlog.sequencer;
   t     bigint;
+  taken boolean;
 begin
   select * into s from eventlog.sequencer q order by q.revision desc limit 1;
-  if (s.leader, s.role) <> (p_id, session_user::text) and s.until > now and s.until < far then
+  taken := s.until > now and s.until < far;
+  if taken and (s.role = session_user or not eventlog.stalled(s, now)) then
     return null; -- the usual answer to a candidate takes no lock
   end if;
-  update eventlog.sequencer q set
-      term = case when q.leader = p_id and q.role = session_user and q.until > now then q.term else q.term + 1 end,
-      leader = p_id, role = session_user, until = now + lease, mono = null, revision = q.revision + 1
-    where q.leader = p_id and q.role = session_user or q.until <= now or q.until >= far
+  if taken then
+    perform from eventlog.sequencer q for update skip locked;
+    if not found then
+      return null; -- a move is under way
+    end if;
+  end if;
+  update eventlog.sequencer q set term = q.term + 1, leader = p_id, role = session_user, until = now + lease, mono = null,
+      waiting = null, waiting_since = null, revision = q.revision + 1
+    where q.term = s.term and (q.until <= now or q.until >= far or taken)
     returning q.term into t;
   return t;
 end $$;
@@ -416,7 +431,7 @@ CREATE FUNCTION eventlog.leave(p_instance text) RETURNS void
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-  delete from eventlog.readers where instance = p_instance;
+  delete from eventlog.readers r where r.instance = p_instance and r.role in ('', session_user);
   perform eventlog.release_types();
 end $$;
 
@@ -429,6 +444,7 @@ CREATE FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) RETURN
 begin
   perform eventlog.own(p_consumer);
   perform eventlog.own(p_prefix);
+  perform eventlog.own(c.consumer) from eventlog.checkpoints c where starts_with(c.consumer, p_prefix);
   insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (p_consumer, '*', 1, 0) on conflict do nothing;
   perform from eventlog.checkpoints c where c.consumer = p_consumer or starts_with(c.consumer, p_prefix)
     order by c.consumer for update;
@@ -874,6 +890,29 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.stalled(s eventlog.sequencer, p_now timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+  oldest bigint;
+begin
+  select a.id into oldest from eventlog.appended a where a.id > s.settled order by a.id limit 1;
+  if oldest is null then
+    return false;
+  elsif s.waiting = oldest then
+    return p_now - s.waiting_since not between interval '-1 s' and interval '5 s';
+  elsif s.waiting_since is null or p_now - s.waiting_since not between interval '0' and interval '1 s' then
+    perform from eventlog.sequencer q for update skip locked;
+    if found then
+      update eventlog.sequencer q set waiting = oldest, waiting_since = p_now where q.term = s.term;
+    end if;
+  end if;
+  return false;
+end $$;
+
+ALTER FUNCTION eventlog.stalled(s eventlog.sequencer, p_now timestamp with time zone) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1925,7 +1964,8 @@ CREATE TABLE eventlog.readers (
     version text NOT NULL,
     types text[] NOT NULL,
     started timestamp with time zone NOT NULL,
-    seen timestamp with time zone NOT NULL
+    seen timestamp with time zone NOT NULL,
+    role text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE eventlog.readers OWNER TO chandler_owner;
@@ -4559,6 +4599,8 @@ REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.skip_parked(p_tenant text, p_consumer text, p_stream text, p_version bigint, p_actor text, p_reason text) TO chandler_gateway;
+
+REVOKE ALL ON FUNCTION eventlog.stalled(s eventlog.sequencer, p_now timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) TO chandler_gateway;
