@@ -2549,6 +2549,31 @@ ALTER TABLE gateway_api.cluster_credentials OWNER TO chandler_owner;
 
 COMMENT ON VIEW gateway_api.cluster_credentials IS 'encrypted kubeconfigs, for the installer';
 
+CREATE TABLE installer.approval_policies (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL
+);
+
+ALTER TABLE ONLY installer.approval_policies FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.approval_policies OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.approval_policies IS 'live approval policies, as the log tells them';
+
+CREATE TABLE installer.catalogs (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    spec text NOT NULL,
+    signatures text NOT NULL
+);
+
+ALTER TABLE ONLY installer.catalogs FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.catalogs OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.catalogs IS 'catalogs, removed ones too: what plans from them must be signed with';
+
 CREATE TABLE installer.clusters (
     tenant text NOT NULL,
     name text NOT NULL,
@@ -2557,7 +2582,8 @@ CREATE TABLE installer.clusters (
     credential text NOT NULL,
     removed boolean DEFAULT false NOT NULL,
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
-    waived text[] DEFAULT '{}'::text[] NOT NULL
+    waived text[] DEFAULT '{}'::text[] NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY installer.clusters FORCE ROW LEVEL SECURITY;
@@ -3755,6 +3781,12 @@ ALTER TABLE ONLY gateway.tokens
 ALTER TABLE ONLY gateway.tokens
     ADD CONSTRAINT tokens_pkey PRIMARY KEY (tenant, id);
 
+ALTER TABLE ONLY installer.approval_policies
+    ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY installer.catalogs
+    ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, subject);
+
 ALTER TABLE ONLY installer.clusters
     ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, cluster_id);
 
@@ -4200,6 +4232,10 @@ CREATE POLICY tenant ON gateway.tokens USING ((((current_setting('chandler.tenan
 
 ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.approval_policies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.catalogs ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.clusters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.csv_lives ENABLE ROW LEVEL SECURITY;
@@ -4247,6 +4283,10 @@ ALTER TABLE installer.stops ENABLE ROW LEVEL SECURITY;
 ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON installer.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON installer.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON installer.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -4867,6 +4907,10 @@ GRANT SELECT ON TABLE gateway_api.bodies TO chandler_catalog_indexer;
 GRANT SELECT ON TABLE gateway_api.catalog_secrets TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.approval_policies TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.catalogs TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.clusters TO chandler_installer;
 

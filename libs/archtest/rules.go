@@ -30,8 +30,9 @@ var kubernetesTypes = []string{
 // vocabulary is what pure packages share.
 var vocabulary = []string{
 	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
-	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render",
-	"libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig", "libs/configseal",
+	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/terms", "libs/installplan/window",
+	"libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig",
+	"libs/configseal",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -182,6 +183,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			"google.golang.org/protobuf",
 		}, Why: "the wire form of api.Registry"},
 		{Packages: []string{"libs/installplan"}, May: vocabulary, Pure: true, Why: "rules of the field, without I/O"},
+		{
+			Packages: []string{"libs/installplan/terms"}, May: vocabulary, Pure: true,
+			Why: "what policies make of a plan; resolver and hub mean the same",
+		},
 		{
 			Packages: []string{"libs/installplan/window"}, May: []string{pureStd, "libs/errs", "libs/events"},
 			Pure: true, Why: "arithmetic of weekly windows; the time zones are in the program",

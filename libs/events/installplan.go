@@ -44,6 +44,9 @@ type PlannedBundle struct {
 	Subscriptions []string `json:"subscriptions,omitempty"`
 }
 
+// ReasonRollback is the reason of a bundle to which somebody wants to go back.
+const ReasonRollback = "Rollback"
+
 // PlanBase is what an approval is bound to beside the plan's digest (DESIGN D6). Each field is a digest.
 type PlanBase struct {
 	Installed     string `json:"installed"`     // installed bundles of the component
@@ -227,6 +230,20 @@ const (
 	RenderingDiffers = "RenderingDiffers"
 	// RenderingAhead: the rules that the plan names belong to a later release than the executor's.
 	RenderingAhead = "RenderingAhead"
+)
+
+// Reasons for which the hub signs no grant for a plan that nothing else keeps from beginning (ADR 0034). The first is
+// an obstacle of the executor as well; an administrator may settle it for one digest of a bundle.
+const (
+	// AllowanceNeeded: a bundle would give the cluster away.
+	AllowanceNeeded = "AllowanceNeeded"
+	// ApprovalDiffers: subscriptions and policies ask for more people, time or windows than the plan says.
+	ApprovalDiffers = "ApprovalDiffers"
+	// SignatureNotVerified: a bundle is of a catalog with a signature policy, and no signature of that policy is known
+	// for this content.
+	SignatureNotVerified = "SignatureNotVerified"
+	// PlanUnreadable: what the plan would do cannot be read, and so not be checked.
+	PlanUnreadable = "PlanUnreadable"
 )
 
 // InstallPlanFinished says that every step is done; csv.* events record the health of CSVs.

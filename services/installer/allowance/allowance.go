@@ -17,6 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
@@ -141,6 +143,54 @@ func webhook(o render.Object) []string {
 		}
 	}
 	return out
+}
+
+// Of says what the bundles of a plan need to be allowed, of the objects that they are rendered to, and who did: a
+// choice counts for its finding alone. Executor and hub mean the same.
+func Of(bundles []events.PlannedBundle, objects []render.Object, choices []protocol.Choice) (
+	[]protocol.Allowance, error,
+) {
+	var out []protocol.Allowance
+	for _, b := range bundles {
+		needed := Needed(slices.DeleteFunc(slices.Clone(objects),
+			func(o render.Object) bool { return o.Resolving != b.CSV }))
+		if len(needed) == 0 {
+			continue
+		}
+		a := protocol.Allowance{CSV: b.CSV, Content: b.Content, Needed: needed}
+		var err error
+		if a.Finding, err = Finding(b.CSV, b.Content, needed); err != nil {
+			return nil, err
+		}
+		g := protocol.Grant{Choices: choices}
+		if c := g.Chosen(a.Object(), a.Finding); c != nil && c.Choice == events.ChoiceAllow {
+			a.By = c.By
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Missing says of what nobody has allowed, and how to; "" where nothing is missing.
+func Missing(found []protocol.Allowance) string {
+	var texts []string
+	for _, a := range found {
+		if len(a.By) == 0 {
+			texts = append(texts, fmt.Sprintf("%s needs an administrator's word (chandler approve PLAN --allow %s "+
+				"--reason TEXT): %s", a.CSV, a.CSV, some(a.Needed)))
+		}
+	}
+	return some(texts)
+}
+
+// maxTexts is how many sentences are shown; the check of the plan lists them all.
+const maxTexts = 8
+
+func some(texts []string) string {
+	if n := len(texts) - maxTexts; n > 0 {
+		return strings.Join(texts[:maxTexts], "; ") + fmt.Sprintf("; and %d more", n)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Finding is the digest by which an administrator allows it: of exactly this bundle, and of exactly this.

@@ -119,6 +119,25 @@ func TestManualPlanWaitsForApproval(t *testing.T) {
 	e.planned(s, id)
 }
 
+// TestGrantIsTheHubsWord: a plan that a resolver proposes as Automatic although its subscription wants a person is in
+// PLANS with no grant at all, and its stream says why, once (ADR 0034).
+func TestGrantIsTheHubsWord(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	s := e.cluster("east")
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{
+		Cluster: "east", Namespace: "ns", Name: "etcd",
+		Spec: events.SubscriptionSpec{Package: "etcd.v1.0.0", Catalog: "harbour", Approval: "Manual"},
+	})
+	e.propose(s, "etcd.v1.0.0", "Automatic", "etcd")
+	e.recorded(events.KindInstallPlan, "installplan.proposed.v1",
+		"installplan.blocked.v1 conflict/ApprovalDiffers")
+	other := e.propose(s, "prom.v1.0.0", "Automatic")
+	e.planned(s, other)
+	e.recorded(events.KindInstallPlan, "installplan.proposed.v1",
+		"installplan.blocked.v1 conflict/ApprovalDiffers", "installplan.proposed.v1")
+}
+
 // opened opens a configuration as the executor of its cluster does. On its way it holds nothing that can be read.
 func (e *env) opened(s protocol.Scope, sent json.RawMessage) string {
 	e.t.Helper()

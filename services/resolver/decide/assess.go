@@ -154,7 +154,7 @@ func (s State) passedOver(i Installed) bool {
 func (s State) withTerms(v Verdict) (Verdict, error) {
 	t := s.terms(v.Component)
 	v.Facts = s.facts(v.Component)
-	v.Facts.Policy, v.Approval, v.Policies = t.facts, t.approval(v.Component), t.policies
+	v.Facts.Policy, v.Approval, v.Policies = t.Facts, t.Approval, t.Policies
 	effect, err := s.effect(v)
 	v.Effect = effect
 	return v, err

@@ -212,7 +212,7 @@ func Facts(s decide.State) (map[string]string, error) {
 		}
 	}
 	for _, x := range s.Policies {
-		if x.Here(s.Scope, s.Labels) {
+		if x.Here(s.Scope.Cluster, s.Scope.Namespace, s.Labels) {
 			note("approval policy "+x.Name, x.Spec)
 		}
 	}

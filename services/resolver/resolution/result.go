@@ -3,6 +3,7 @@ package resolution
 import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // Result is what a namespace should run. Its JSON is deterministic.
@@ -54,12 +55,12 @@ type Planned struct {
 
 // Why a bundle is in a plan. Package offer has the reasons of those that a requirement brought in.
 const (
-	ReasonChannelHead = "ChannelHead" // a new subscription's channel head (R-GRA-5)
-	ReasonStartingCSV = "StartingCSV" // named by the subscription (R-GRA-12)
-	ReasonSubscribed  = "Subscribed"  // not the head, which cannot be had with the rest
-	ReasonNextStep    = "NextStep"    // replaces or skips the installed one (R-GRA-6)
-	ReasonSkipRange   = "SkipRange"   // its range holds the installed version (R-GRA-8)
-	ReasonRollback    = "Rollback"    // somebody wants to go back to it
+	ReasonChannelHead = "ChannelHead"         // a new subscription's channel head (R-GRA-5)
+	ReasonStartingCSV = "StartingCSV"         // named by the subscription (R-GRA-12)
+	ReasonSubscribed  = "Subscribed"          // not the head, which cannot be had with the rest
+	ReasonNextStep    = "NextStep"            // replaces or skips the installed one (R-GRA-6)
+	ReasonSkipRange   = "SkipRange"           // its range holds the installed version (R-GRA-8)
+	ReasonRollback    = events.ReasonRollback // somebody wants to go back to it
 )
 
 // Outcome is what a subscription resolves to.

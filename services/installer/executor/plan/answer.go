@@ -5,6 +5,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/allowance"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
@@ -70,7 +71,7 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 		out.Shared, err = w.Objects.In(w.Scope).Findings(ctx, r)
 	}
 	if err == nil {
-		out.Allowances, err = allowances(r)
+		out.Allowances, err = allowance.Of(r.Document.Bundles, r.Objects, r.Grant.Choices)
 	}
 	out.Obstacles = append(obstacles, out.Obstacles...)
 	return out, err

@@ -24,8 +24,6 @@ const (
 	reasonNoAccount = "ServiceAccountNotFound"
 	reasonUnsafeCRD = "CRDUpgradeUnsafe"
 	reasonNotTaken  = "DefinitionRefused"
-	// reasonAllowance is an obstacle that an administrator may settle for one digest of a bundle.
-	reasonAllowance = "AllowanceNeeded"
 )
 
 // checks are what is to be known before the first step, beside what a check of the plan lists in full.
@@ -304,43 +302,15 @@ func (w worker) checkShared(ctx context.Context, r scope.Plan) (*failure.Failure
 // checkAllowed wants an administrator's word where a bundle would give the cluster away (DESIGN D10). It is asked
 // before the first step, whoever approved what: a policy that approves by itself allows nothing.
 func (w worker) checkAllowed(_ context.Context, r scope.Plan) (*failure.Failure, error) {
-	found, err := allowances(r)
+	found, err := allowance.Of(r.Document.Bundles, r.Objects, r.Grant.Choices)
 	if err != nil {
 		return nil, err
 	}
-	var texts []string
-	for _, a := range found {
-		if len(a.By) == 0 {
-			texts = append(texts, fmt.Sprintf("%s needs an administrator's word (chandler approve PLAN --allow %s "+
-				"--reason TEXT): %s", a.CSV, a.CSV, joined(a.Needed)))
-		}
-	}
-	if len(texts) == 0 {
+	missing := allowance.Missing(found)
+	if missing == "" {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure.Failure{Class: failure.Conflict, Reason: reasonAllowance, Message: joined(texts)}, nil
-}
-
-// allowances are what the bundles of a plan need to be allowed, with who did, as the grant says.
-func allowances(r scope.Plan) ([]protocol.Allowance, error) {
-	var out []protocol.Allowance
-	for _, b := range r.Document.Bundles {
-		needed := allowance.Needed(slices.DeleteFunc(slices.Clone(r.Objects),
-			func(o render.Object) bool { return o.Resolving != b.CSV }))
-		if len(needed) == 0 {
-			continue
-		}
-		a := protocol.Allowance{CSV: b.CSV, Content: b.Content, Needed: needed}
-		var err error
-		if a.Finding, err = allowance.Finding(b.CSV, b.Content, needed); err != nil {
-			return nil, err
-		}
-		if c := r.Grant.Chosen(a.Object(), a.Finding); c != nil && c.Choice == events.ChoiceAllow {
-			a.By = c.By
-		}
-		out = append(out, a)
-	}
-	return out, nil
+	return &failure.Failure{Class: failure.Conflict, Reason: events.AllowanceNeeded, Message: missing}, nil
 }
 
 // checkRemovals: nothing is installed over what is being removed, or follows it.

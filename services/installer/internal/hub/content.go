@@ -40,12 +40,13 @@ type contents struct {
 	healed map[string]time.Time
 	// deprecated is what package documents deprecate, by tenant and digest.
 	deprecated map[string][]catalog.Deprecation
+	grown      map[string]int // rights that upgrades gain, by the digests of both contents
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
 	return &contents{
 		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, healed: map[string]time.Time{},
-		deprecated: map[string][]catalog.Deprecation{},
+		deprecated: map[string][]catalog.Deprecation{}, grown: map[string]int{},
 	}
 }
 
@@ -99,16 +100,9 @@ func (c *contents) ensure(ctx context.Context, fill int64, tenant string, d dige
 // pack reads a bundle and packs it by itself, as executors take it: what they need of another version they
 // do not have.
 func (c *contents) pack(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
-	var s content.Stored
-	err := c.pool.QueryRow(
-		ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant,
-		string(d)).
-		Scan(&s.Whole, &s.Recipe, &s.Packs)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, errs.New(errs.NotFound, "content %s is not stored", d)
-	}
+	s, err := stored(ctx, c.pool, tenant, d)
 	if err != nil {
-		return nil, pg.Err(err)
+		return nil, err
 	}
 	canonical, err := c.reader.Bundle(d, s)
 	switch {
@@ -119,6 +113,16 @@ func (c *contents) pack(ctx context.Context, tenant string, d digest.Digest) ([]
 	default:
 		return bundle.Pack(canonical), nil
 	}
+}
+
+// stored reads what the catalog schema holds of a bundle.
+func stored(ctx context.Context, q pg.Querier, tenant string, d digest.Digest) (s content.Stored, err error) {
+	err = q.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`,
+		tenant, string(d)).Scan(&s.Whole, &s.Recipe, &s.Packs)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, errs.New(errs.NotFound, "content %s is not stored", d)
+	}
+	return s, pg.Err(err)
 }
 
 // put publishes the chunks that are not there as they should be.

@@ -45,8 +45,9 @@ func (f folder) clusterRegistered(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered,
 ) error {
 	if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential,
-		waived) values ($1, $2, $3, $4, $5, coalesce($6::text[], '{}'))`,
-		e.Tenant, p.Name, e.StreamID.UUID(), e.StreamID.String(), p.Credential, p.Waived); err != nil {
+		waived, labels) values ($1, $2, $3, $4, $5, coalesce($6::text[], '{}'), $7)`,
+		e.Tenant, p.Name, e.StreamID.UUID(), e.StreamID.String(), p.Credential, p.Waived,
+		labelsOf(p.Labels)); err != nil {
 		return err
 	}
 	return f.markCluster(ctx, tx, e, p.Name)
@@ -179,6 +180,9 @@ func (f folder) putSubscription(
 		values ($1, $2, $3, $4, $5, $6)
 		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config, spec = excluded.spec`,
 		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
+		return err
+	}
+	if err := f.markPlanned(ctx, tx, e, s.cluster, s.namespace); err != nil {
 		return err
 	}
 	return f.markDisplayed(ctx, tx, e, s, spec.Package)

@@ -7,10 +7,11 @@ import (
 
 // handlers are the events that the hub's tables depend on, each with what folds it. This is the one list of them.
 func (f folder) handlers() bus.Handlers {
-	h := bus.Handlers{}
+	h, intents := bus.Handlers{}, intentFolds{f}
 	bus.On(h, f.clusterRegistered)
 	bus.On(h, f.credentialReplaced)
 	bus.On(h, f.clusterConfigured)
+	bus.On(h, intents.clusterLabelsChanged)
 	bus.On(h, f.clusterRemoved)
 	bus.On(h, f.groupCreated)
 	bus.On(h, f.groupChanged)
@@ -23,10 +24,13 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.subscriptionMetadataChanged)
 	bus.On(h, f.resolutionFailed)
 	bus.On(h, f.resolutionSucceeded)
-	h.Each(f.markFollowers, events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRevisionPublished{},
-		events.CatalogLoadFailed{})
+	bus.On(h, intents.catalogAdded)
+	bus.On(h, intents.catalogChanged)
+	h.Each(f.markFollowers, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{})
 	bus.On(h, f.catalogMetadataChanged)
 	bus.On(h, f.catalogRemoved)
+	bus.On(h, intents.policySet)
+	bus.On(h, intents.policyDeleted)
 	h.All(events.KindInstallPlan, f.foldPlan)
 	delete(h, events.InstallPlanMetadataChanged{}.EventType()) // nothing that the hub publishes hangs on it
 	bus.On(h, f.planProposed)

@@ -16,9 +16,9 @@ import (
 func TestInstalledAsPlanned(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
-	p := windowed("Automatic")
+	p, planned := windowed("Automatic"), d.keep(gauge("1", `"get"`))
 	p.Bundles = []events.PlannedBundle{{
-		CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned",
+		CSV: "tidegauge.v1", Package: "tidegauge", Content: planned,
 		Replaces: "tidegauge.v0", Reason: "Subscribed",
 	}}
 	d.foldPlan(p)
@@ -41,7 +41,7 @@ func TestInstalledAsPlanned(t *testing.T) {
 	for _, i := range w.message.Installed {
 		got[i.CSV] = i.Content
 	}
-	if want := map[string]string{"tidegauge.v1": "sha256:planned", "forged.v1": ""}; !cmp.Equal(got, want) {
+	if want := map[string]string{"tidegauge.v1": planned, "forged.v1": ""}; !cmp.Equal(got, want) {
 		t.Errorf("told of %v, want %v", got, want)
 	}
 	for _, c := range w.contents {
@@ -50,7 +50,7 @@ func TestInstalledAsPlanned(t *testing.T) {
 		}
 	}
 	want := []protocol.GrantedOperator{{
-		CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned",
+		CSV: "tidegauge.v1", Package: "tidegauge", Content: planned,
 		Replaces: "tidegauge.v0", Reason: "Subscribed",
 	}}
 	if len(w.message.Plans) != 1 || !cmp.Equal(w.message.Plans[0].Grant.Operators, want) {

@@ -354,8 +354,8 @@ func (h *Hub) deleteRegistration(ctx context.Context, tenant, id string) error {
 func (h *Hub) reportWithheld(ctx context.Context, s bus.Scope, list []withheld) {
 	for _, w := range list {
 		h.mu.Lock()
-		known := h.withheldWhy[w.plan] == w.why
-		h.withheldWhy[w.plan] = w.why
+		known := h.withheldWhy[w.plan] == w.reason+w.why
+		h.withheldWhy[w.plan] = w.reason + w.why
 		h.mu.Unlock()
 		if known {
 			continue
@@ -367,6 +367,15 @@ func (h *Hub) reportWithheld(ctx context.Context, s bus.Scope, list []withheld) 
 			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now()`,
 			s.Tenant, s.Cluster+"/"+s.Namespace+"/"+w.name, w.why); err != nil {
 			h.c.Log.WarnContext(ctx, "cannot keep a message", "error", err)
+		}
+		if w.reason == "" {
+			continue
+		}
+		if err := h.block(ctx, s.Tenant, w); err != nil {
+			h.c.Log.WarnContext(ctx, "cannot record that a plan gets no grant; trying again", "plan", w.name, "error", err)
+			h.mu.Lock()
+			delete(h.withheldWhy, w.plan)
+			h.mu.Unlock()
 		}
 	}
 }

@@ -32,7 +32,10 @@ type wanted struct {
 }
 
 // withheld is a plan that cannot be published as it is.
-type withheld struct{ plan, name, why string }
+type withheld struct {
+	plan, name, why string
+	reason          string // a code where the plan's stream is to say so; "" for what is shown alone
+}
 
 // planRow is a live plan as it is in the tables.
 type planRow struct {
@@ -189,8 +192,9 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 		if err != nil {
 			return err
 		}
-		if why != "" {
-			w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: why})
+		if why != (refusal{}) {
+			w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: why.why, reason: why.reason})
+			w.wakeAt(now.Add(refusedAgain))
 			continue
 		}
 		w.message.Plans = append(w.message.Plans, out)
@@ -250,13 +254,19 @@ func scanPlan(r pgx.CollectableRow) (p planRow, err error) {
 
 // plan makes the message of one plan with its grant; why says what keeps it back.
 func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (
-	out protocol.Plan, why string, err error,
+	out protocol.Plan, why refusal, err error,
 ) {
-	if out, why, err = w.plan(ctx, tx, h.c.Configs, p); why != "" || err != nil {
-		return out, why, err
+	out, text, err := w.plan(ctx, tx, h.c.Configs, p)
+	if text != "" || err != nil {
+		return out, refusal{why: text}, err
+	}
+	if !p.state.Begun {
+		if why, err = h.judge(ctx, tx, w.message.Scope, p); err != nil || why != (refusal{}) {
+			return out, why, err
+		}
 	}
 	out.Grant, err = h.grant(w, p, out.Configs, now)
-	return out, "", err
+	return out, refusal{}, err
 }
 
 // plan makes the message of one plan without a grant, and notes the contents that it needs.
