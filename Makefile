@@ -24,7 +24,7 @@ MODULES := $(shell sed -n 's/^[[:space:]]\{1,\}\(\.\/[^ ]*\)$$/\1/p' go.work)
 PATTERNS := $(addsuffix /...,$(MODULES))
 
 # Packages without I/O, whose tests need nothing and take seconds.
-PURE := ./libs/archtest/... ./libs/errs/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
+PURE := ./libs/archtest/... ./libs/reach/... ./libs/errs/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
 	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/... \
 	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/resolver/conformance/... ./services/installer/csv/... \
 	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/eventtext/...

@@ -138,6 +138,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "a table about Kubernetes; executor and gateway mean the same",
 		},
 		{
+			Packages: []string{"libs/reach"}, May: []string{pureStd}, Pure: true,
+			Why: "who reaches an address: of catalogs' content, and of clusters",
+		},
+		{
 			Packages: []string{"libs/kubeconfig"}, May: []string{
 				pureStd, "libs/errs", "k8s.io/client-go/tools/clientcmd/api/v1", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
 			}, Pure: true,
@@ -173,7 +177,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/source/..."}, May: []string{
 				anyStd, "libs/errs", "libs/digest", "libs/registryapi",
-				"libs/bundle", "libs/catalog/...", "libs/catalog", "libs/kubeconfig", "libs/source", "libs/source/...",
+				"libs/bundle", "libs/catalog/...", "libs/catalog", "libs/kubeconfig", "libs/reach", "libs/source",
+				"libs/source/...",
 				outside,
 			},
 			Why: "where catalogs come from: file systems, registries, repositories, servers",

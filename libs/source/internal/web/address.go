@@ -6,63 +6,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/reach"
 )
-
-// reach says who reaches an address, from everybody to the fewest.
-type reach int
-
-const (
-	public   reach = iota
-	site           // a private network
-	machine        // this machine alone
-	neighbor       // the same link: the metadata service of a cloud, with its credentials, is there
-)
-
-// String says it in a sentence.
-func (r reach) String() string {
-	return [...]string{
-		"a public address", "an address of a private network", "an address of this machine",
-		"an address of this link, where clouds keep credentials",
-	}[r]
-}
-
-var (
-	// nat64 holds IPv4 addresses in its last four bytes.
-	nat64 = netip.MustParsePrefix("64:ff9b::/96")
-	// carrier is the space that carriers and some clouds use as a private one.
-	carrier = netip.MustParsePrefix("100.64.0.0/10")
-	// metadata are the addresses of metadata services that lie in no link-local network.
-	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
-)
-
-// reachOf sorts an address.
-func reachOf(a netip.Addr) reach {
-	a = a.Unmap().WithZone("")
-	if nat64.Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
-	}
-	if slices.Contains(metadata, a) {
-		return neighbor
-	}
-	switch {
-	case a.IsLinkLocalUnicast() || a.IsMulticast():
-		return neighbor
-	case a.IsLoopback() || a.IsUnspecified():
-		return machine
-	case a.IsPrivate() || carrier.Contains(a):
-		return site
-	default:
-		return public
-	}
-}
 
 // addresses decides by the address that a name resolves to, when it is known, whom a transport contacts.
 type addresses struct {
@@ -74,7 +25,7 @@ type addresses struct {
 	mu      sync.Mutex
 	own     string          // host:port of the first request
 	met     bool            // at holds
-	at      reach           // where that one was found: the widest, if its name has several addresses
+	at      reach.Reach     // where that one was found: the widest, if its name has several addresses
 	proxies map[string]bool // whose addresses say nothing of the host behind
 }
 
@@ -94,7 +45,7 @@ func newAddresses(o Options) *addresses {
 // literally takes what a host says that is written as an address.
 func (a *addresses) literally(host string) {
 	if addr, err := netip.ParseAddr(Hostname(host)); err == nil {
-		a.at, a.met = reachOf(addr), true
+		a.at, a.met = reach.Of(addr), true
 	}
 }
 
@@ -136,7 +87,7 @@ func (a *addresses) dial(ctx context.Context, network, address string) (net.Conn
 			if err != nil {
 				return err
 			}
-			return a.allowed(ctx, host, own, reachOf(ap.Addr()))
+			return a.allowed(ctx, host, own, reach.Of(ap.Addr()))
 		}
 	}
 	return d.DialContext(ctx, network, address)
@@ -153,14 +104,14 @@ func sameHost(own, host, port string) bool {
 }
 
 // allowed decides about one address.
-func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach) error {
+func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach.Reach) error {
 	if own {
 		a.mu.Lock()
 		if !a.met || to < a.at {
 			a.at, a.met = to, true
 		}
 		a.mu.Unlock()
-		if !a.o.Content || to == public || a.beside(ctx, to) {
+		if !a.o.Content || to == reach.Public || a.beside(ctx, to) {
 			return nil
 		}
 		return errs.New(errs.Invalid,
@@ -170,7 +121,7 @@ func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach
 	a.mu.Lock()
 	from := a.at
 	a.mu.Unlock()
-	if to == public || to == from || to == site && from != public {
+	if to == reach.Public || to == from || to == reach.Site && from != reach.Public {
 		return nil
 	}
 	return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", a.own, host, to)
@@ -181,18 +132,18 @@ func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach
 // A name is whatever who has it says at the moment: for this machine and its link, where credentials are, only an
 // address counts that an administrator has written, or the name of this machine. In a private network the name of the
 // source counts, if each of its addresses lies there: one in the world says that it is of the world.
-func (a *addresses) beside(ctx context.Context, to reach) bool {
+func (a *addresses) beside(ctx context.Context, to reach.Reach) bool {
 	if a.o.Origin == "" {
-		return to <= machine // it came from a disk of this machine
+		return to <= reach.Machine // it came from a disk of this machine
 	}
 	if addr, err := netip.ParseAddr(a.o.Origin); err == nil {
-		from := reachOf(addr)
-		return from == to || to == site && from == machine
+		from := reach.Of(addr)
+		return from == to || to == reach.Site && from == reach.Machine
 	}
 	if strings.EqualFold(a.o.Origin, "localhost") {
-		return to == machine || to == site
+		return to == reach.Machine || to == reach.Site
 	}
-	if to != site {
+	if to != reach.Site {
 		return false
 	}
 	found, err := a.lookup(ctx, "ip", a.o.Origin)
@@ -200,7 +151,7 @@ func (a *addresses) beside(ctx context.Context, to reach) bool {
 		return false
 	}
 	for _, addr := range found {
-		if reachOf(addr) == public {
+		if reach.Of(addr) == reach.Public {
 			return false
 		}
 	}

@@ -11,24 +11,8 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/reach"
 )
-
-// TestReach proves which addresses count as whose.
-func TestReach(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]reach{
-		"203.0.113.7": public, "2001:db8::1": public,
-		"10.1.2.3": site, "192.168.0.1": site, "fd12::1": site, "100.64.0.1": site, "::ffff:10.0.0.1": site,
-		"64:ff9b::a00:1": site, "127.0.0.1": machine, "::1": machine, "0.0.0.0": machine, "::": machine,
-		"::ffff:127.0.0.1": machine, "64:ff9b::7f00:1": machine, "169.254.169.254": neighbor, "fe80::1": neighbor,
-		"fe80::1%eth0": neighbor, "::ffff:169.254.169.254": neighbor, "fd00:ec2::254": neighbor,
-		"100.100.100.200": neighbor, "224.0.0.1": neighbor,
-	} {
-		if got := reachOf(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s is %s, want %s", text, got, want)
-		}
-	}
-}
 
 // TestSentOnByName proves that a server of the world cannot send on to a name that stands for an address of
 // few, whatever the name (issue: hostile input).
@@ -43,7 +27,9 @@ func TestSentOnByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for from, followed := range map[reach]bool{public: false, site: false, neighbor: false, machine: true} {
+	for from, followed := range map[reach.Reach]bool{
+		reach.Public: false, reach.Site: false, reach.Link: false, reach.Machine: true,
+	} {
 		a := newAddresses(Options{Host: "registry.dock.test"})
 		if err := a.allowed(t.Context(), "registry.dock.test", true, from); err != nil {
 			t.Errorf("what an administrator configured is refused on %s: %v", from, err)
@@ -61,12 +47,14 @@ func TestSentOnByName(t *testing.T) {
 	}
 	// A name that stands for an address of the world and one of this machine is of the world.
 	a := newAddresses(Options{Host: "registry.dock.test"})
-	for _, r := range []reach{public, machine} {
+	for _, r := range []reach.Reach{reach.Public, reach.Machine} {
 		if err := a.allowed(t.Context(), "registry.dock.test", true, r); err != nil {
 			t.Error(err)
 		}
 	}
-	for r, followed := range map[reach]bool{public: true, site: false, machine: false, neighbor: false} {
+	for r, followed := range map[reach.Reach]bool{
+		reach.Public: true, reach.Site: false, reach.Machine: false, reach.Link: false,
+	} {
 		if err := a.allowed(t.Context(), "other.bay.test", false, r); (err == nil) != followed {
 			t.Errorf("to %s: %v", r, err)
 		}
@@ -112,7 +100,9 @@ func TestNamedByContent(t *testing.T) {
 		}
 	}
 	a := newAddresses(Options{Host: "registry.dock.test", Content: true})
-	for r, ok := range map[reach]bool{public: true, site: true, machine: true, neighbor: false} {
+	for r, ok := range map[reach.Reach]bool{
+		reach.Public: true, reach.Site: true, reach.Machine: true, reach.Link: false,
+	} {
 		if err := a.allowed(t.Context(), "registry.dock.test", true, r); (err == nil) != ok {
 			t.Errorf("from a disk to %s: %v", r, err)
 		}
@@ -178,13 +168,16 @@ func TestContentStaysWhereItsSourceIs(t *testing.T) {
 		}
 		return out, nil
 	}
-	for origin, allowed := range map[string][]reach{
-		"world": {public}, "both": {public}, "nowhere": {public}, "203.0.113.7": {public},
-		"inside": {public, site}, "10.0.0.9": {public, site}, "link": {public, site}, "loop": {public, site},
-		"127.0.0.1": {public, site, machine}, "localhost": {public, site, machine}, "": {public, site, machine},
-		"169.254.0.1": {public, neighbor},
+	world := []reach.Reach{reach.Public}
+	network := append(slices.Clone(world), reach.Site)
+	here := append(slices.Clone(network), reach.Machine)
+	for origin, allowed := range map[string][]reach.Reach{
+		"world": world, "both": world, "nowhere": world, "203.0.113.7": world,
+		"inside": network, "10.0.0.9": network, "link": network, "loop": network,
+		"127.0.0.1": here, "localhost": here, "": here,
+		"169.254.0.1": {reach.Public, reach.Link},
 	} {
-		for _, to := range []reach{public, site, machine, neighbor} {
+		for _, to := range []reach.Reach{reach.Public, reach.Site, reach.Machine, reach.Link} {
 			a := newAddresses(Options{Host: "images.dock.test", Content: true, Origin: origin, Lookup: lookup})
 			err := a.allowed(t.Context(), "images.dock.test", true, to)
 			if (err == nil) != slices.Contains(allowed, to) {

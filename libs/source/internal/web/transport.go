@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/reach"
 )
 
 const (
@@ -59,10 +60,10 @@ func Client(o Options) *http.Client {
 			return errs.New(errs.Invalid, "%s sends on more than %d times", via[0].URL.Hostname(), MaxRedirects)
 		}
 		// Names are judged when they are looked up; behind a proxy only what is written here can be.
-		if a, err := netip.ParseAddr(req.URL.Hostname()); err == nil && reachOf(a) != public &&
+		if a, err := netip.ParseAddr(req.URL.Hostname()); err == nil && reach.Of(a) != reach.Public &&
 			!literal(via[0].URL.Hostname()) {
 			return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", via[0].URL.Hostname(),
-				req.URL.Hostname(), reachOf(a))
+				req.URL.Hostname(), reach.Of(a))
 		}
 		return nil
 	}}
@@ -71,7 +72,7 @@ func Client(o Options) *http.Client {
 // literal reports whether a host is written as an address that is not public.
 func literal(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && reachOf(a) != public
+	return err == nil && reach.Of(a) != reach.Public
 }
 
 // Transport returns the transport alone, for libraries with a client of their own.
