@@ -2696,7 +2696,12 @@ CREATE TABLE installer.holders (
     epoch bigint NOT NULL,
     heard timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     budget jsonb DEFAULT '{}'::jsonb NOT NULL,
-    session uuid
+    session uuid,
+    recorder text DEFAULT ''::text NOT NULL,
+    recorder_epoch bigint DEFAULT 0 NOT NULL,
+    scopes_session uuid,
+    scopes integer DEFAULT 0 NOT NULL,
+    scopes_sum bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL
 );
 
 ALTER TABLE ONLY installer.holders FORCE ROW LEVEL SECURITY;
@@ -2909,7 +2914,8 @@ CREATE TABLE installer.reports (
     digest text NOT NULL,
     budget jsonb DEFAULT '{}'::jsonb NOT NULL,
     session uuid,
-    sequence bigint DEFAULT 0 NOT NULL
+    sequence bigint DEFAULT 0 NOT NULL,
+    entry bytea
 );
 
 ALTER TABLE ONLY installer.reports FORCE ROW LEVEL SECURITY;

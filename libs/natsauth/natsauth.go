@@ -83,6 +83,11 @@ func Table() []Row {
 			[]string{Agent, Installer},
 			[]string{Installer},
 		},
+		{
+			protocol.RepeatPrefix + scope, "requests to write reports again",
+			[]string{Installer},
+			[]string{Agent, Installer},
+		},
 		{protocol.RPCGoAhead, "whether effects are allowed", []string{Agent, Installer}, []string{Installer}},
 		{"$JS.API.STREAM.INFO.*", "state of a stream, with the subjects that it holds", everybody, nil},
 		{"$JS.API.STREAM.NAMES", "which stream holds a subject", keepers, nil},

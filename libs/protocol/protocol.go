@@ -277,6 +277,9 @@ type ClusterReport struct {
 	Seen              events.Position `json:"seen"`
 	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
 	Reported          time.Time       `json:"reported"`        // as in ScopeReport
+	// Scopes are the newest reports of the namespaces, as REPORTS took them of this session. It is absent from an
+	// executor that repeats them instead.
+	Scopes *ReportSet `json:"scopes,omitempty"`
 }
 
 // Clouds whose short-lived tokens the operators of a cluster get (R-TOK-1).

@@ -48,6 +48,11 @@ func ClusterReportSubject(tenant, clusterID string) string {
 	return join(SubjectReport, tenant, clusterID, ClusterToken)
 }
 
+// ReportsFilter matches the subjects of all reports of a cluster.
+func ReportsFilter(tenant, clusterID string) string {
+	return join(SubjectReport, tenant, clusterID, "*")
+}
+
 // ReporterOf is the tenant and the cluster that the subject of a report names; ok is false for any other subject.
 func ReporterOf(subject string) (tenant, clusterID string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, SubjectReport+".")

@@ -245,11 +245,15 @@ func (b *bed) awaitPlanUnlisted(t *testing.T, ns string, seen events.Position) p
 		if err != nil || !ok {
 			return fmt.Errorf("no report: %w", err)
 		}
+		beat, ok, err := b.clusterReport(ctx) // which comes whatever happens
+		if err != nil || !ok {
+			return fmt.Errorf("no report of the cluster: %w", err)
+		}
 		if first.IsZero() {
-			first = r.Reported
+			first = beat.Reported
 		}
 		found = r
-		if r.Reported.Sub(first) < 3*time.Second {
+		if beat.Reported.Sub(first) < 3*time.Second {
 			return errors.New("too soon to tell")
 		}
 		return nil

@@ -83,8 +83,11 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		Pool: a.Pool, Table: reseal.ClusterCredentials(kubeconfig.MaxBytes), Identities: identity,
 		Log: a.Telemetry.Log,
 	}
+	a.recorder = recorder.New(recorder.Config{
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Name: holder, Log: a.Telemetry.Log, Key: signing.Accepted,
+	})
 	a.host = executorhost.New(executorhost.Config{
-		Name: holder, Capacity: a.cfg.Capacity,
+		Live: a.recorder.Place, Name: holder, Capacity: a.cfg.Capacity,
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
 			return a.execute(ctx, t, signing.Accepted, configs, holder)
@@ -102,10 +105,6 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	if err := a.Telemetry.Table(read, hub.Metrics()...); err != nil {
 		return err
 	}
-	a.recorder = recorder.New(recorder.Config{
-		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Log: a.Telemetry.Log,
-		Key: signing.Accepted,
-	})
 	return nil
 }
 

@@ -62,7 +62,7 @@ type Config struct {
 type Timing struct {
 	Lease   time.Duration // how long a holder that is not heard of stays the holder; default 15 s
 	Renew   time.Duration // how often the holder is heard of; default 3 s
-	Resend  time.Duration // how often reports are written again; default 15 s
+	Resend  time.Duration // how often the report of the cluster is written again; default 15 s
 	Reread  time.Duration // how often PLANS are read again; default 30 s
 	Resync  time.Duration // how often a scope is looked at although no watch tells of a change; default 5 min
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
@@ -159,7 +159,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer cancel()
 	e.cfg.GoAheads.Follow(ctx, e.cfg.Tenant)
 	running.Go(func() { e.keep(ctx, "listener", e.listen) })
-	running.Go(func() { e.keep(ctx, "reporter", e.reporter.Run) })
+	running.Go(func() { e.keep(ctx, "reporter", e.writeReports) })
 	running.Go(func() { e.keep(ctx, "registration", e.keepRegistered) })
 
 	base, err := kube.NewBase(e.cfg.REST)
@@ -263,6 +263,21 @@ func hold(ctx context.Context, base *kube.Base, epoch int64) error {
 		return fmt.Errorf("epoch %d: %w", epoch, err)
 	}
 	return base.KeepMemory(ctx, epoch)
+}
+
+// writeReports writes reports, and all of them again when the hub asks for them.
+func (e *Executor) writeReports(ctx context.Context) {
+	stop, err := e.hub.Repeats(e.reporter.Repeat)
+	if err != nil {
+		e.cfg.Log.WarnContext(ctx, "what the hub lacks is not written again before it changes", "error", err)
+	} else {
+		defer func() {
+			if err := stop(); err != nil && ctx.Err() == nil {
+				e.cfg.Log.DebugContext(ctx, "stop to listen for requests to repeat reports", "error", err)
+			}
+		}()
+	}
+	e.reporter.Run(ctx)
 }
 
 // listen keeps the inbox true: news as they come, and the last values at the start and again and again.

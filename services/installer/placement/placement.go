@@ -65,6 +65,22 @@ func Of(replicas []Replica, clusters []Cluster) map[string]Place {
 	return out
 }
 
+// Recorder is the replica that records the reports of a cluster, "" without replicas. What it costs hardly depends on
+// the cluster, so that there is no bound; and somebody has to, though all replicas are draining.
+func Recorder(replicas []Replica, cluster string) string {
+	live := slices.DeleteFunc(slices.Clone(replicas), func(r Replica) bool { return r.Draining })
+	if len(live) == 0 {
+		live = replicas
+	}
+	first, best := "", uint64(0)
+	for _, r := range live {
+		if s := score(r.Name, cluster); first == "" || s > best || s == best && r.Name < first {
+			first, best = r.Name, s
+		}
+	}
+	return first
+}
+
 // rank orders replicas as a cluster prefers them.
 func rank(replicas []Replica, cluster string) []Replica {
 	scores := make(map[string]uint64, len(replicas))

@@ -3,8 +3,8 @@ package record
 import "time"
 
 const (
-	// HolderTimeout is for how long after a holder's report no other session is accepted. Executors repeat their
-	// reports every 15 seconds; one repetition may be lost.
+	// HolderTimeout is for how long after a holder's report no other session is accepted. Executors write the
+	// report of their cluster every 15 seconds; one may be lost.
 	HolderTimeout = 30 * time.Second
 	// ClockTolerance is how far ahead of the database's clock a time may be that the database itself wrote: after a
 	// fail-over another machine's clock counts. What lies further ahead was written before the clock was set back: it

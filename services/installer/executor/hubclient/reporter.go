@@ -23,8 +23,10 @@ const (
 	messageSlack = 4 << 10
 )
 
-// Reporter writes reports beside the work: on each change, again every so often, and until they are
-// accepted. Only the newest of each subject counts.
+// Reporter writes reports beside the work: on each change, and until they are accepted. Only the newest of each subject
+// counts. What does not change is not written again: instead the report of the cluster, which is written every so
+// often, has a digest over the newest reports that were accepted. Where the hub has others it reads them, or asks for
+// all.
 type Reporter struct {
 	hub    *Hub
 	log    *slog.Logger
@@ -36,8 +38,11 @@ type Reporter struct {
 	fits   map[string]fitting              // by namespace: what is sent of those that did not change since
 	whole  *protocol.ClusterReport
 	// what was last accepted, or is not sent again before it changes, by key, without its time
-	sent    map[string]string
-	changed chan struct{}
+	sent map[string]string
+	// accepted has the newest report of each namespace that was accepted, whatever is to be sent since.
+	accepted map[string]protocol.Entry
+	repeated time.Time // when all were last written again because the hub asked for them
+	changed  chan struct{}
 }
 
 // fitting is a report as it is sent, without its time.
@@ -55,7 +60,7 @@ func NewReporter(h *Hub, log *slog.Logger, resend time.Duration, now func() time
 	return &Reporter{
 		hub: h, log: log, resend: resend, now: now,
 		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, sent: map[string]string{},
-		changed: make(chan struct{}, 1),
+		accepted: map[string]protocol.Entry{}, changed: make(chan struct{}, 1),
 	}
 }
 
@@ -148,15 +153,15 @@ func (r *Reporter) Run(ctx context.Context) {
 	again := time.NewTicker(r.resend)
 	defer again.Stop()
 	for {
-		all := false
+		beat := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.changed:
 		case <-again.C:
-			all = true
+			beat = true
 		}
-		if !r.flush(ctx, all) {
+		if !r.flush(ctx, beat) {
 			r.wakeLater(ctx)
 		}
 	}
@@ -178,6 +183,28 @@ func (r *Reporter) Forget(namespace string) {
 	delete(r.scopes, namespace)
 	delete(r.fits, namespace)
 	delete(r.sent, namespace)
+	delete(r.accepted, namespace)
+}
+
+// Repeat has all reports written again, at most once in the time between two reports of the cluster: the hub lacks some
+// and cannot read them.
+func (r *Reporter) Repeat() {
+	r.mu.Lock()
+	if now := r.now(); now.Sub(r.repeated) >= r.resend || now.Before(r.repeated) {
+		r.repeated = now
+		clear(r.sent)
+	}
+	r.mu.Unlock()
+	r.wake()
+}
+
+// acceptedSet is the digest over what was accepted; the lock is held.
+func (r *Reporter) acceptedSet() *protocol.ReportSet {
+	s := &protocol.ReportSet{}
+	for _, e := range r.accepted {
+		s.Add(e)
+	}
+	return s
 }
 
 // Silence forgets every report: somebody else holds the cluster and speaks for it.
@@ -187,35 +214,51 @@ func (r *Reporter) Silence() {
 	clear(r.scopes)
 	clear(r.fits)
 	clear(r.sent)
+	clear(r.accepted)
 	r.whole = nil
 }
 
-// flush writes what changed, or all; false when something was not accepted.
-func (r *Reporter) flush(ctx context.Context, all bool) bool {
+// flush writes what changed; with beat the report of the cluster as well. It is false when something was not accepted.
+// The cluster's report comes first, with the digest over what was accepted before: it waits for no other one.
+func (r *Reporter) flush(ctx context.Context, beat bool) bool {
 	limit := r.limit()
 	r.mu.Lock()
 	scopes := make([]fitting, 0, len(r.scopes))
 	for _, ns := range slices.Sorted(maps.Keys(r.scopes)) {
 		scopes = append(scopes, r.fitting(ns, limit))
 	}
-	whole := r.whole
+	whole, accepted := r.whole, r.acceptedSet()
 	r.mu.Unlock()
 	ok := true
 	if whole != nil {
 		report := *whole
-		text, err := json.Marshal(report)
-		ok = r.say(ctx, all, clusterKey, string(text), err, func(ctx context.Context) error {
-			report.Reported = r.now().UTC()
+		text, err := json.Marshal(report) // without the digest: what changes in a namespace is no change of the cluster
+		ok = r.say(ctx, beat, clusterKey, string(text), err, func(ctx context.Context) error {
+			report.Reported, report.Scopes = r.now().UTC(), accepted
 			return r.hub.ReportCluster(ctx, report)
 		})
 	}
 	for _, f := range scopes {
-		ok = r.say(ctx, all, f.report.Scope.Namespace, f.text, f.err, func(ctx context.Context) error {
+		namespace := f.report.Scope.Namespace
+		ok = r.say(ctx, false, namespace, f.text, f.err, func(ctx context.Context) error {
 			f.report.Reported = r.now().UTC()
-			return r.hub.ReportScope(ctx, f.report)
+			entry, err := r.hub.ReportScope(ctx, f.report)
+			if err == nil {
+				r.accept(namespace, entry)
+			}
+			return err
 		}) && ok
 	}
 	return ok
+}
+
+// accept remembers what the stream has of a namespace that is still reported of.
+func (r *Reporter) accept(namespace string, e protocol.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, there := r.scopes[namespace]; there {
+		r.accepted[namespace] = e
+	}
 }
 
 // limit is how many bytes a report may have.
@@ -243,14 +286,15 @@ func (r *Reporter) fitting(namespace string, limit int) fitting {
 	return f
 }
 
-// say sends what was not said already, or all. What cannot be sent as it is, is reported and waits until it changes.
-func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken error,
+// say sends what was not said already, or, with again, all the same. What cannot be sent as it is, is reported and
+// waits until it changes.
+func (r *Reporter) say(ctx context.Context, again bool, key, text string, broken error,
 	send func(context.Context) error,
 ) bool {
 	r.mu.Lock()
 	same := r.sent[key] == text
 	r.mu.Unlock()
-	if same && (!all || broken != nil) || ctx.Err() != nil {
+	if same && (!again || broken != nil) || ctx.Err() != nil {
 		return true
 	}
 	err := broken

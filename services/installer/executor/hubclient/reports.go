@@ -11,8 +11,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// ReportScope writes what is known of a scope as the last value of its subject.
-func (h *Hub) ReportScope(ctx context.Context, r protocol.ScopeReport) error {
+// ReportScope writes what is known of a scope as the last value of its subject, and returns what stands for it in the
+// digest over all reports.
+func (h *Hub) ReportScope(ctx context.Context, r protocol.ScopeReport) (protocol.Entry, error) {
 	r.Session, r.Sequence = h.session.ID(), h.session.Next()
 	return h.publish(ctx, protocol.ScopeReportSubject(r.Scope), r)
 }
@@ -20,19 +21,30 @@ func (h *Hub) ReportScope(ctx context.Context, r protocol.ScopeReport) error {
 // ReportCluster writes what is known of the cluster.
 func (h *Hub) ReportCluster(ctx context.Context, r protocol.ClusterReport) error {
 	r.Session, r.Sequence = h.session.ID(), h.session.Next()
-	return h.publish(ctx, protocol.ClusterReportSubject(h.tenant, h.cluster), r)
+	_, err := h.publish(ctx, protocol.ClusterReportSubject(h.tenant, h.cluster), r)
+	return err
 }
 
-func (h *Hub) publish(ctx context.Context, subject string, v any) error {
+// Repeats calls repeat when the hub asks for all reports again, until the returned function is called.
+func (h *Hub) Repeats(repeat func()) (stop func() error, err error) {
+	sub, err := h.js.Conn().Subscribe(protocol.RepeatSubject(h.tenant, h.cluster), func(*nats.Msg) { repeat() })
+	if err != nil {
+		return nil, errs.Wrap(errs.Unavailable, err, "listen for requests to repeat reports")
+	}
+	return sub.Unsubscribe, nil
+}
+
+func (h *Hub) publish(ctx context.Context, subject string, v any) (protocol.Entry, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return errs.Wrap(errs.Internal, err, "encode report")
+		return protocol.Entry{}, errs.Wrap(errs.Internal, err, "encode report")
 	}
 	_, err = h.js.PublishMsg(ctx, SignedReport(subject, data, h.session))
 	if errors.Is(err, nats.ErrMaxPayload) {
-		return errs.New(errs.TooLarge, "the report has %d bytes, a message takes %d", len(data), h.maxMessage())
+		return protocol.Entry{}, errs.New(errs.TooLarge, "the report has %d bytes, a message takes %d", len(data),
+			h.maxMessage())
 	}
-	return away(err, protocol.StreamReports)
+	return protocol.EntryOf(subject, data), away(err, protocol.StreamReports)
 }
 
 // SignedReport is the message of a report that a session signs.

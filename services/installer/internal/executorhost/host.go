@@ -3,6 +3,7 @@ package executorhost
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -59,8 +60,10 @@ type Config struct {
 	Name string
 	// Capacity is the weight of clusters that this replica takes, 0 any. A cluster weighs 1 and 1 for each operator.
 	Capacity int
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Live is given the replicas that live, in each round in which the placement counts. It may be left out.
+	Live func(ctx context.Context, live []placement.Replica) error
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Host keeps executors running.
@@ -139,11 +142,15 @@ func (h *Host) round(ctx context.Context, act bool) error {
 	if err != nil || !act {
 		return err
 	}
+	var failed error
+	if h.c.Live != nil { // before executors are stopped, which may take a while
+		failed = h.c.Live(ctx, live)
+	}
 	wanted, err := h.registered(ctx)
 	if err == nil {
 		h.reconcile(ctx, wanted, live)
 	}
-	return err
+	return errors.Join(failed, err)
 }
 
 // stored is a registered cluster with its kubeconfig as it is stored. ciphertext is nil where what is

@@ -117,7 +117,8 @@ func saveSession(ctx context.Context, tx pgx.Tx, h protocol.Hold) error {
 func (r Registry) resetAfterRestore(ctx context.Context, tx pgx.Tx, h protocol.Hold) error {
 	r.Log.WarnContext(ctx, "the epochs of a cluster went back, as after a restore from a backup: its operators are "+
 		"compared anew", "cluster", h.ClusterID, "epoch", h.Epoch)
-	if _, err := tx.Exec(ctx, `update installer.reports set epoch = 0, session = null, sequence = 0, digest = ''
+	if _, err := tx.Exec(ctx, `update installer.reports set epoch = 0, session = null, sequence = 0, digest = '',
+		entry = null
 		where tenant = $1 and cluster_id = $2`, h.Tenant, h.ClusterID); err != nil {
 		return err
 	}

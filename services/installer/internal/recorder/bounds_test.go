@@ -23,6 +23,7 @@ func (e *env) bounded(now *time.Time, scope, cluster record.RateLimit) {
 		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: keys.Accept(hubKey.Public().(ed25519.PublicKey)),
 		Now: func() time.Time { return *now }, Scope: scope, Cluster: cluster,
 	})
+	e.claimCluster()
 }
 
 func (e *env) count(sql string) (n int) {

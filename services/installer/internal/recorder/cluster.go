@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -14,23 +13,22 @@ import (
 )
 
 // recordCluster records what a report says of a cluster as a whole.
-func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (
-	settled bool, err error,
-) {
+func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterReport) (got outcome, err error) {
 	from := sender{
 		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, whole: true,
 		claim: record.Claim{Epoch: report.HolderEpoch, Session: report.Session, Sequence: report.Sequence},
 		seen:  report.Seen, proof: report.Proof,
 	}
-	if err := r.checkEpoch(ctx, from); err != nil {
-		return false, err
+	if err := w.checkEpoch(ctx, from); err != nil {
+		return recorded, err
 	}
-	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+	err = w.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		if err := checkRegistered(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
 			return err
 		}
-		heard, _, err := r.classifySender(ctx, tx, from)
-		if err != nil || heard != record.SenderHolder {
+		known, err := w.classifySender(ctx, tx, from)
+		if err != nil || known.sender != record.SenderHolder {
+			got = known.unheard()
 			return err
 		}
 		var before record.Cluster
@@ -44,9 +42,9 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 			report.Tenant, report.ClusterID).Scan(&before); err != nil {
 			return err
 		}
-		payloads, after := record.DecideCluster(before, report, r.c.Now())
-		settled = after.Settled()
-		if err := r.appendCluster(ctx, tx, report, payloads); err != nil {
+		payloads, after := record.DecideCluster(before, report, w.c.Now())
+		got = settledAs(after.Settled())
+		if err := w.appendCluster(ctx, tx, report, payloads); err != nil {
 			return err
 		}
 		state, err := json.Marshal(after)
@@ -57,22 +55,22 @@ func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterRep
 			report.Tenant, report.ClusterID, state)
 		return err
 	})
-	return settled, pg.Err(err)
+	return got, pg.Err(err)
 }
 
-func (r *Recorder) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport,
+func (w *writer) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport,
 	payloads []events.Payload,
 ) error {
 	if err := saveMessage(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil ||
 		len(payloads) == 0 {
 		return err
 	}
-	head, err := r.c.EventLog.Latest(ctx, tx, report.Tenant, events.KindCluster, report.Cluster)
+	head, err := w.c.EventLog.Latest(ctx, tx, report.Tenant, events.KindCluster, report.Cluster)
 	if err != nil {
 		return err
 	}
 	if !head.Exists() || head.ID.UUID().String() != report.ClusterID {
 		return nil // it was removed meanwhile
 	}
-	return r.append(ctx, &reportTx{Tx: tx}, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
+	return w.append(ctx, &reportTx{Tx: tx}, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
 }

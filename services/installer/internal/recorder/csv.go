@@ -22,7 +22,7 @@ type instance struct {
 
 // recordCSVs records what a report says of each CSV. Where the budget is used up, the rest waits, and comes first next
 // time.
-func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+func (w *writer) recordCSVs(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
 	settled bool, err error,
 ) {
 	list, settled := report.CSVs, true
@@ -34,7 +34,7 @@ func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol
 			tx.withheld, tx.scope.Next = true, c.Name
 			return false, nil
 		}
-		ok, err := r.recordCSV(ctx, tx, report, c)
+		ok, err := w.recordCSV(ctx, tx, report, c)
 		if err != nil {
 			return false, err
 		}
@@ -44,7 +44,7 @@ func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol
 }
 
 // recordCSV records what a report says of one CSV. settled: the same report can add nothing later.
-func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.ScopeReport, c protocol.CSVReport) (
+func (w *writer) recordCSV(ctx context.Context, tx *reportTx, report protocol.ScopeReport, c protocol.CSVReport) (
 	settled bool, err error,
 ) {
 	scope := report.Scope
@@ -57,20 +57,20 @@ func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.
 			return true, nil
 		}
 		if len(lives) == 0 {
-			if lives, err = r.instanceFromLog(ctx, tx, scope, c.Name); err != nil {
+			if lives, err = w.instanceFromLog(ctx, tx, scope, c.Name); err != nil {
 				return false, err
 			}
 		}
-		return true, r.endInstances(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
+		return true, w.endInstances(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
 	}
-	mine, others, anew, err := r.instanceOf(ctx, tx, scope, c, lives)
+	mine, others, anew, err := w.instanceOf(ctx, tx, scope, c, lives)
 	if err != nil || mine.state.Removed {
 		return true, err // said again
 	}
-	if err := r.endInstances(ctx, tx, scope, c.Name, others, "", ""); err != nil {
+	if err := w.endInstances(ctx, tx, scope, c.Name, others, "", ""); err != nil {
 		return false, err
 	}
-	payloads, next := record.DecideCSV(mine.state, scope, c, r.c.Now())
+	payloads, next := record.DecideCSV(mine.state, scope, c, w.c.Now())
 	switch {
 	case anew && len(payloads) == 0 && !next.Exists:
 		return true, nil // of what adds nothing to the log nothing is kept
@@ -79,12 +79,12 @@ func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.
 			return false, err
 		}
 	}
-	more, next, err := r.recordHealth(ctx, tx, report, c, next)
+	more, next, err := w.recordHealth(ctx, tx, report, c, next)
 	if err != nil {
 		return false, err
 	}
 	payloads = append(payloads, more...)
-	if err := r.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, mine.state.Exists, payloads); err != nil {
+	if err := w.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, mine.state.Exists, payloads); err != nil {
 		return false, err
 	}
 	if err := saveInstance(ctx, tx, scope, c.Name, instance{c.UID, next}); err != nil {
@@ -135,7 +135,7 @@ func splitByUID(lives []instance, uid string) (mine instance, others []instance)
 // instanceOf is the object that a report is about, and the others of the same name that it ends. anew: it is seen for
 // the first time, or for the first time since its cluster was restored from a backup; then a removed object may exist
 // again.
-func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
+func (w *writer) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
 	lives []instance,
 ) (mine instance, others []instance, anew bool, err error) {
 	mine, others = splitByUID(lives, c.UID)
@@ -144,7 +144,7 @@ func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Sco
 		return mine, others, false, nil
 	}
 	notes := mine.state.Health
-	if mine, others, err = r.beginInstance(ctx, tx, scope, c, others); err != nil {
+	if mine, others, err = w.beginInstance(ctx, tx, scope, c, others); err != nil {
 		return mine, nil, true, err
 	}
 	if mine.state.Exists {
@@ -156,14 +156,14 @@ func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Sco
 // beginInstance handles an object that is seen for the first time. Where no object of this name is known although the
 // log says that one exists (the cluster was registered again), it continues the log's stream if its history holds what
 // the log says, and otherwise is another object.
-func (r *Recorder) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
+func (w *writer) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport,
 	others []instance,
 ) (instance, []instance, error) {
 	begin := instance{uid: c.UID}
 	if len(others) > 0 {
 		return begin, others, nil
 	}
-	last, ok, err := r.lastPhase(ctx, tx, scope, c.Name)
+	last, ok, err := w.lastPhase(ctx, tx, scope, c.Name)
 	if err != nil || !ok {
 		return begin, nil, err
 	}
@@ -182,10 +182,10 @@ const unknownUID = "unknown"
 
 // instanceFromLog is the object that the log holds of a cluster that was registered again, none where the log does not
 // say that it exists.
-func (r *Recorder) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
+func (w *writer) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
 	[]instance, error,
 ) {
-	last, ok, err := r.lastPhase(ctx, tx, scope, name)
+	last, ok, err := w.lastPhase(ctx, tx, scope, name)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -201,14 +201,14 @@ func stateFromLog(last events.CSVPhaseChanged) record.CSV {
 }
 
 // lastPhase is the last phase that the log holds of a CSV that exists.
-func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
+func (w *writer) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
 	p events.CSVPhaseChanged, ok bool, err error,
 ) {
-	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, csvKey(scope, name))
+	head, err := w.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, csvKey(scope, name))
 	if err != nil || !head.Exists() {
 		return p, false, err
 	}
-	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
+	recs, err := w.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
 	for _, e := range recs {
 		if c, is := e.Payload.(events.CSVPhaseChanged); is {
 			p, ok = c, true
@@ -218,12 +218,12 @@ func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 }
 
 // endInstances ends the streams of objects that are gone.
-func (r *Recorder) endInstances(ctx context.Context, tx *reportTx, scope protocol.Scope, name string, lives []instance,
+func (w *writer) endInstances(ctx context.Context, tx *reportTx, scope protocol.Scope, name string, lives []instance,
 	reason, removal string,
 ) error {
 	for _, l := range lives {
 		payloads, next := record.EndCSV(l.state, reason, removal)
-		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
+		if err := w.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
 			return err
 		}
 		if err := saveInstance(ctx, tx, scope, name, instance{l.uid, next}); err != nil {
@@ -253,14 +253,14 @@ func saveInstance(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string,
 }
 
 // appendCSV appends to the stream of the present object, or begins the stream of a new one.
-func (r *Recorder) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Scope, name, plan, trace string,
+func (w *writer) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Scope, name, plan, trace string,
 	exists bool, payloads []events.Payload,
 ) error {
 	if len(payloads) == 0 {
 		return nil
 	}
 	subject := csvKey(scope, name)
-	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
+	head, err := w.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil {
 		return err
 	}
@@ -268,18 +268,18 @@ func (r *Recorder) appendCSV(ctx context.Context, tx *reportTx, scope protocol.S
 	if exists {
 		stream, version = head.ID, head.Version
 	}
-	o, err := r.originOf(ctx, tx, scope.Tenant, plan)
+	o, err := w.originOf(ctx, tx, scope.Tenant, plan)
 	if err != nil {
 		return err
 	}
 	if trace != "" {
 		o.trace = trace
 	}
-	return r.append(ctx, tx, scope.Tenant, stream, subject, version, o, payloads)
+	return w.append(ctx, tx, scope.Tenant, stream, subject, version, o, payloads)
 }
 
 // originOf is the last event of the plan that installed a CSV, nothing where there is none.
-func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (origin, error) {
+func (w *writer) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (origin, error) {
 	id, err := uuid.Parse(plan)
 	if err != nil {
 		return origin{}, nil //nolint:nilerr // not every CSV comes from a plan
@@ -289,7 +289,7 @@ func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string)
 		Key:  events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1,
 	}
 	var recs []eventlog.Recorded
-	if recs, err = r.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
+	if recs, err = w.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
 		return origin{}, err
 	}
 	return causedBy(recs[len(recs)-1]), nil

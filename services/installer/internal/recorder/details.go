@@ -19,7 +19,7 @@ import (
 const driftRetention = 90 * 24 * time.Hour
 
 // recordHealth stores the details of one operator, and gives the events about its condition, readiness and drift.
-func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport,
+func (w *writer) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport,
 	s record.CSV,
 ) ([]events.Payload, record.CSV, error) {
 	if s.Removed || c.Removed {
@@ -31,7 +31,7 @@ func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.
 	if err != nil {
 		return nil, s, err
 	}
-	payloads, next, err := record.DecideHealth(s, c, settings.WithDefaults().Drift, r.c.Now())
+	payloads, next, err := record.DecideHealth(s, c, settings.WithDefaults().Drift, w.c.Now())
 	if err != nil {
 		return nil, s, err
 	}
@@ -42,7 +42,7 @@ func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.
 			}
 		}
 	}
-	return payloads, next, saveDetails(ctx, tx, report.Scope, c, r.c.Now())
+	return payloads, next, saveDetails(ctx, tx, report.Scope, c, w.c.Now())
 }
 
 func saveDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protocol.Drift) error {

@@ -22,7 +22,7 @@ var conditionTypes = []string{
 
 // recordGroup records what a report says of the operator group. Nothing is recorded of one that is
 // deleted by now, nor of an earlier one of the same name.
-func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+func (w *writer) recordGroup(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
 	settled bool, err error,
 ) {
 	g, s := report.Group, report.Scope
@@ -30,12 +30,12 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 		return true, nil
 	}
 	subject := csvKey(s, g.Name)
-	head, err := r.c.EventLog.Latest(ctx, tx, s.Tenant, events.KindOperatorGroup, subject)
+	head, err := w.c.EventLog.Latest(ctx, tx, s.Tenant, events.KindOperatorGroup, subject)
 	if err != nil {
 		return false, err
 	}
 	if !head.Exists() || head.ID.UUID().String() != g.ID {
-		return true, r.saveGroupMessages(ctx, tx, s, protocol.GroupReport{Name: g.Name})
+		return true, w.saveGroupMessages(ctx, tx, s, protocol.GroupReport{Name: g.Name})
 	}
 	var before record.Group
 	if err := tx.QueryRow(ctx, `insert into installer.group_observations as o (tenant, cluster_id, namespace, stream,
@@ -45,8 +45,8 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 		returning state`, s.Tenant, s.ClusterID, s.Namespace, head.ID.String()).Scan(&before); err != nil {
 		return false, err
 	}
-	payloads, after := record.DecideGroup(before, *g, r.c.Now())
-	if err := r.append(ctx, tx, s.Tenant, head.ID, subject, head.Version, origin{}, payloads); err != nil {
+	payloads, after := record.DecideGroup(before, *g, w.c.Now())
+	if err := w.append(ctx, tx, s.Tenant, head.ID, subject, head.Version, origin{}, payloads); err != nil {
 		return false, err
 	}
 	state, err := json.Marshal(after)
@@ -58,11 +58,11 @@ func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protoco
 		s.Tenant, s.ClusterID, s.Namespace, state); err != nil {
 		return false, err
 	}
-	return after.Settled(), r.saveGroupMessages(ctx, tx, s, *g)
+	return after.Settled(), w.saveGroupMessages(ctx, tx, s, *g)
 }
 
 // saveGroupMessages stores the message of each condition that holds, and removes the others.
-func (r *Recorder) saveGroupMessages(ctx context.Context, tx pgx.Tx, s protocol.Scope, g protocol.GroupReport) error {
+func (w *writer) saveGroupMessages(ctx context.Context, tx pgx.Tx, s protocol.Scope, g protocol.GroupReport) error {
 	for _, t := range conditionTypes {
 		message := ""
 		for _, c := range g.Conditions {

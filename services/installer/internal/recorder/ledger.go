@@ -18,6 +18,18 @@ type reportTx struct {
 	left           int // of both budgets, before anything is spent
 	spent          int
 	withheld       bool
+
+	known known // of the cluster
+	last  taken // report of the scope
+}
+
+// taken is the report of a scope that was taken last.
+type taken struct {
+	epoch    int64
+	session  string
+	sequence int64
+	digest   string
+	entry    []byte // nil while it is not wholly recorded
 }
 
 // mayAppend reports whether the budget allows another event. Outcomes of plans and removals are recorded in any case:
@@ -41,12 +53,12 @@ func (l *reportTx) withinBudget(payloads []events.Payload) []events.Payload {
 }
 
 // reportWithheld logs once that events of a scope are withheld.
-func (r *Recorder) logWithheld(s protocol.Scope) {
+func (w *writer) logWithheld(s protocol.Scope) {
 	const text = "the reports exceed their rate limit; the rest is recorded later, as it is then"
 	key := s.ClusterID + "/" + s.Namespace + "/budget"
-	if r.logged.isNew(key, text) {
-		r.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", r.c.Scope.Burst, "ofTheCluster",
-			r.c.Cluster.Burst)
+	if w.logged.isNew(key, text) {
+		w.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", w.c.Scope.Burst, "ofTheCluster",
+			w.c.Cluster.Burst)
 	}
 }
 

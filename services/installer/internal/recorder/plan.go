@@ -26,25 +26,25 @@ const (
 
 // recordPlan records what a report says of one plan. An impossible part is logged and left out: the rest of
 // the report is still valid.
-func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
+func (w *writer) recordPlan(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
 	p protocol.PlanReport,
 ) error {
 	scope := report.Scope
 	id, err := uuid.Parse(p.ID)
 	if err != nil {
-		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
+		w.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
 		return nil
 	}
 	stream := events.StreamID{
 		Kind: events.KindInstallPlan,
 		Key:  events.Key(scope.Tenant, events.KindInstallPlan, id.String()), Incarnation: 1,
 	}
-	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, stream, 0)
+	recs, err := w.c.EventLog.ReadStream(ctx, tx, scope.Tenant, stream, 0)
 	if err != nil {
 		return err
 	}
 	if len(recs) == 0 {
-		r.logRefused(scope, p.ID, errs.New(errs.NotFound, "the record does not hold this plan"))
+		w.logRefused(scope, p.ID, errs.New(errs.NotFound, "the record does not hold this plan"))
 		return nil
 	}
 	state, err := fold(recs)
@@ -52,17 +52,17 @@ func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, report protocol
 		return err
 	}
 	if state.Proposed.Cluster != scope.Cluster || state.Proposed.Namespace != scope.Namespace {
-		r.logRefused(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster,
+		w.logRefused(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster,
 			state.Proposed.Namespace))
 		return nil
 	}
-	start := installplan.Start{Epoch: report.Epoch, Now: r.c.Now()}
+	start := installplan.Start{Epoch: report.Epoch, Now: w.c.Now()}
 	if !state.Begun && record.ClaimsStart(p) {
 		if start.Grant, err = grantedUntil(ctx, tx, scope.Tenant, id); err != nil {
 			return err
 		}
 	}
-	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state, start)
+	return w.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state, start)
 }
 
 // grantedUntil is until when the last grant of a plan lets it begin, as the hub wrote down before it published it; zero
@@ -75,16 +75,16 @@ func grantedUntil(ctx context.Context, tx pgx.Tx, tenant string, plan uuid.UUID)
 	return until, err
 }
 
-func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport,
+func (w *writer) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport,
 	last eventlog.Recorded, state installplan.State, start installplan.Start,
 ) error {
 	sum, body, err := record.StepLog(p)
 	if err != nil { // how the plan ended is true all the same
-		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
+		w.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
 	}
 	payloads, refusal := record.DecidePlan(state, p, sum, start)
 	if refusal != nil {
-		r.logRefused(scope, p.ID, refusal)
+		w.logRefused(scope, p.ID, refusal)
 	}
 	subject := last.Envelope.Subject
 	if refusal == nil {
@@ -106,7 +106,7 @@ func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.
 	if p.TraceParent != "" {
 		o.trace = p.TraceParent
 	}
-	return r.append(ctx, tx, scope.Tenant, last.StreamID, subject, last.Version, o, payloads)
+	return w.append(ctx, tx, scope.Tenant, last.StreamID, subject, last.Version, o, payloads)
 }
 
 // messageOf is empty for a plan that goes as it should.
@@ -126,10 +126,10 @@ func fold(recs []eventlog.Recorded) (installplan.State, error) {
 }
 
 // logRefused logs an impossible part of a report once.
-func (r *Recorder) logRefused(scope protocol.Scope, what string, err error) {
+func (w *writer) logRefused(scope protocol.Scope, what string, err error) {
 	key := strings.Join([]string{scope.ClusterID, scope.Namespace, what}, "/")
-	if r.logged.isNew(key, err.Error()) {
-		r.c.Log.Error("a part of a report is impossible and is not recorded",
+	if w.logged.isNew(key, err.Error()) {
+		w.c.Log.Error("a part of a report is impossible and is not recorded",
 			"cluster", scope.Cluster, "namespace", scope.Namespace, "of", what, "error", err)
 	}
 }

@@ -50,7 +50,12 @@ func newKeyring(pool *pg.Pool) *keyring {
 
 // take puts a message into the queue. One of a session whose key is known is checked here, before it may take the place
 // of another; a forged one is dropped. The key of another session is read by a worker: nothing here waits for Postgres.
+//
+// What comes of a cluster that is not claimed is another recorder's.
 func (r *Recorder) take(m Message) {
+	if r.claimOf(clusterOf(m.Subject)) == 0 {
+		return
+	}
 	key := r.keyring.known(m)
 	if key == nil {
 		r.queue.put(item{Message: m})

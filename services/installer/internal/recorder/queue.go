@@ -2,47 +2,79 @@ package recorder
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // item is one report on its way.
 type item struct {
 	Message
 	proven bool // its signature was checked already
+	// catchUp has the last reports of the cluster compared with what is recorded, instead of one recorded.
+	catchUp bool
+	// parked: it was recorded as far as was allowed, or comes from somebody who is not listened to now.
+	parked bool
 	tries  int
 	due    time.Time
+	from   *line // that it was taken from
 }
 
 // key is what the newest of is kept. A report that nobody has checked yet has a place of its own: whoever can write to
 // the bus must not push a holder's report out of the queue.
 func (it item) key() string {
-	if it.proven {
+	switch {
+	case it.catchUp:
+		return it.Subject + "\x00\x00catch up"
+	case it.proven:
 		return it.Subject
 	}
 	return it.Subject + "\x00" + it.Session
 }
 
-// queue holds the newest report of each subject; a subject is worked on by one at a time, in the order of
-// arrival, failed ones later.
-type queue struct {
-	mu      sync.Mutex
-	waiting map[string]item
-	order   []string
-	busy    map[string]bool
-	wake    chan struct{}
-}
-
 // logKey is what a problem is logged once of: of a report whose sender is not proved whatever comes on its subject.
 func (it item) logKey() string {
-	if it.proven {
+	if it.proven || it.catchUp {
 		return it.Subject
 	}
 	return it.Subject + " unproved"
 }
 
+// clusterKey names a cluster of a tenant.
+type clusterKey struct{ tenant, id string }
+
+// clusterOf is the cluster that the subject of a report names.
+func clusterOf(subject string) clusterKey {
+	tenant, id, _ := protocol.ReporterOf(subject)
+	return clusterKey{tenant, id}
+}
+
+// line has the reports of one cluster that wait: the newest of each subject, in the order of arrival.
+type line struct {
+	order   []string        // keys of waiting
+	waiting map[string]item // that are due
+	later   map[string]item // that are due some time
+	busy    bool            // one is worked on
+	turn    bool            // the cluster stands in queue.turns
+}
+
+// queue holds the newest report of each subject. Reports of a cluster are worked on one at a time, in the order of
+// arrival, failed ones later; clusters take turns.
+type queue struct {
+	mu    sync.Mutex
+	lines map[clusterKey]*line
+	turns []clusterKey // with something that is due, and none that is worked on
+	slow  map[clusterKey]bool
+	count int // what waits
+	wake  chan struct{}
+}
+
 func newQueue() *queue {
-	return &queue{waiting: map[string]item{}, busy: map[string]bool{}, wake: make(chan struct{}, workers)}
+	return &queue{
+		lines: map[clusterKey]*line{}, slow: map[clusterKey]bool{}, wake: make(chan struct{}, workers),
+	}
 }
 
 // maxWaiting bounds the subjects of which a report waits, whoever wrote there: a thousand clusters with a hundred
@@ -50,24 +82,52 @@ func newQueue() *queue {
 const maxWaiting = 100_000
 
 // put takes a new report; an older one of the subject that still waits is replaced.
-func (q *queue) put(it item) { q.add(it, true) }
-
-func (q *queue) add(it item, newest bool) {
+func (q *queue) put(it item) {
 	q.mu.Lock()
+	of := clusterOf(it.Subject)
+	l := q.line(of)
 	key := it.key()
-	_, there := q.waiting[key]
-	if !there && len(q.waiting) >= maxWaiting {
+	if _, there := l.waiting[key]; there {
+		l.waiting[key] = it
 		q.mu.Unlock()
-		return // the next sweep finds it
+		return
 	}
-	if !there {
-		q.order = append(q.order, key)
+	if _, there := l.later[key]; there {
+		delete(l.later, key)
+		q.count--
 	}
-	if !there || newest {
-		q.waiting[key] = it
+	if q.count < maxWaiting { // what has no room is missing in the digest of the cluster
+		q.count++
+		l.waiting[key] = it
+		l.order = append(l.order, key)
 	}
+	q.offer(of, l)
 	q.mu.Unlock()
 	q.signal()
+}
+
+// line is that of a cluster; the lock is held.
+func (q *queue) line(of clusterKey) *line {
+	l := q.lines[of]
+	if l == nil {
+		l = &line{waiting: map[string]item{}, later: map[string]item{}}
+		q.lines[of] = l
+	}
+	return l
+}
+
+// offer has a cluster take its turn if something of it can be worked on, and forgets it when nothing is left; the lock
+// is held.
+func (q *queue) offer(of clusterKey, l *line) {
+	switch {
+	case l.busy || l.turn:
+	case len(l.order) > 0:
+		l.turn = true
+		q.turns = append(q.turns, of)
+	case len(l.later) == 0:
+		delete(q.lines, of)
+		delete(q.slow, of)
+	}
 }
 
 func (q *queue) signal() {
@@ -84,17 +144,76 @@ func (q *queue) retry(it item) {
 		pause = min(2*pause, retryMax)
 	}
 	it.tries++
+	q.again(it, pause)
+}
+
+// park puts a report back that is to be recorded again as time passes, unless a newer one came.
+func (q *queue) park(it item) {
+	it.parked = true
+	it.tries++
+	q.again(it, parkedEvery)
+}
+
+// again puts a report back to be looked at after a pause, unless a newer one came.
+func (q *queue) again(it item, pause time.Duration) {
 	it.due = time.Now().Add(pause)
-	q.add(it, false)
+	q.mu.Lock()
+	of := clusterOf(it.Subject)
+	if l := q.lines[of]; l != nil && l == it.from { // else the cluster was given up meanwhile
+		if _, newer := l.waiting[it.key()]; !newer {
+			l.later[it.key()] = it
+			q.slow[of] = true
+			q.count++
+		}
+	}
+	q.mu.Unlock()
 	q.done(it)
 }
 
-// done frees the subject.
+// done frees the cluster.
 func (q *queue) done(it item) {
 	q.mu.Lock()
-	delete(q.busy, it.Subject)
+	of := clusterOf(it.Subject)
+	if l := q.lines[of]; l != nil && l == it.from {
+		l.busy = false
+		q.offer(of, l)
+	}
 	q.mu.Unlock()
 	q.signal()
+}
+
+// drop forgets what waits of a cluster. What is worked on just then is not put back.
+func (q *queue) drop(of clusterKey) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[of]
+	if l == nil {
+		return
+	}
+	q.count -= len(l.waiting) + len(l.later)
+	delete(q.lines, of)
+	delete(q.slow, of)
+	if l.turn {
+		q.turns = slices.DeleteFunc(q.turns, func(k clusterKey) bool { return k == of })
+	}
+}
+
+// rests reports whether no proven report of a cluster waits, whether due or later; parked ones do not count.
+func (q *queue) rests(of clusterKey) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[of]
+	if l == nil {
+		return true
+	}
+	for _, list := range []map[string]item{l.waiting, l.later} {
+		for _, it := range list {
+			if it.proven && !it.parked {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // retryPollInterval is how often failed reports are searched for.
@@ -120,15 +239,35 @@ func (q *queue) take(ctx context.Context) (item, bool) {
 func (q *queue) next(now time.Time) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, key := range q.order {
-		it := q.waiting[key]
-		if q.busy[it.Subject] || it.due.After(now) {
-			continue
-		}
-		q.order = append(q.order[:i], q.order[i+1:]...)
-		delete(q.waiting, key)
-		q.busy[it.Subject] = true
-		return it, true
+	q.ripen(now)
+	if len(q.turns) == 0 {
+		return item{}, false
 	}
-	return item{}, false
+	l := q.lines[q.turns[0]]
+	q.turns = q.turns[1:]
+	key := l.order[0]
+	l.order = l.order[1:]
+	it := l.waiting[key]
+	delete(l.waiting, key)
+	l.turn, l.busy, it.from = false, true, l
+	q.count--
+	return it, true
+}
+
+// ripen puts what is due by now behind what waits; the lock is held.
+func (q *queue) ripen(now time.Time) {
+	for of := range q.slow {
+		l := q.lines[of]
+		for key, it := range l.later {
+			if !it.due.After(now) {
+				delete(l.later, key)
+				l.waiting[key] = it
+				l.order = append(l.order, key)
+			}
+		}
+		if len(l.later) == 0 {
+			delete(q.slow, of)
+		}
+		q.offer(of, l)
+	}
 }

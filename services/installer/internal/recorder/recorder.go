@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -25,11 +24,13 @@ import (
 )
 
 const (
-	// workers record reports of different scopes at once.
+	// workers record reports of different clusters at once.
 	workers = 4
-	// sweepEvery is how often the last values are read again. Executors repeat their reports every 15
-	// seconds by themselves; this is for those that have gone.
-	sweepEvery = time.Minute
+	// parkedEvery is how often a report is recorded again of which a limit holds something back, or whose sender is not
+	// listened to while the cluster's holder speaks.
+	parkedEvery = 15 * time.Second
+	// otherTries is how often one of such a sender is tried: for longer than a holder that has gone counts as there.
+	otherTries = 8
 	// retryFirst and retryMax bound the pause before a report is tried again; it doubles.
 	retryFirst = 200 * time.Millisecond
 	retryMax   = 10 * time.Second
@@ -37,10 +38,11 @@ const (
 	// same stream in the same moment.
 	conflictTries = 5
 	// unknownTries is how often a report of an unknown cluster is tried again: the hub's tables may be a
-	// moment behind. The executor's next report begins anew.
+	// moment behind. Later the digest in the cluster's report shows that something is missing.
 	unknownTries = 8
-	// group is the NATS queue group, so that of several replicas one takes a message.
-	group = "chandler-recorder"
+	// inboxSize is how many messages may wait until they are looked at: those of a second in which every executor of a
+	// thousand clusters says something of a dozen namespaces. What finds no room is missing in a digest.
+	inboxSize = 16 << 10
 	// maxLogged bounds what is remembered so that it is logged once: parts of it are names that clusters gave.
 	maxLogged = 4096
 )
@@ -50,8 +52,10 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Name is this replica's, as in the placement.
+	Name string
+	Now  func() time.Time
+	Log  *slog.Logger
 	// Key is that of the hub: it proves what the hub sent to a cluster.
 	Key keys.Accepted
 	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are
@@ -62,16 +66,30 @@ type Config struct {
 // Recorder appends the installer's facts.
 type Recorder struct {
 	c       Config
+	writer  *writer
 	queue   *queue
 	keyring *keyring
+
+	inbox chan *nats.Msg
+
+	mu     sync.Mutex
+	ended  bool
+	claims map[clusterKey]*claim
+	done   map[clusterKey]digest.Digest // the last report about a cluster as a whole that is wholly recorded
+	misses map[clusterKey]int           // digests in a row that were not those of what is recorded
+}
+
+// writer records reports whose senders are proved, each in one transaction.
+type writer struct {
+	c       Config
+	claimOf func(clusterKey) int64 // 0: the cluster is another recorder's
 	logged  once
 
 	mu   sync.Mutex
-	done map[string]digest.Digest // by subject: the last report that is wholly recorded
-	head events.Position          // of the log, as far as known
+	head events.Position // of the log, as far as known
 }
 
-// New returns a recorder.
+// New returns a recorder that records nothing before it has claimed a cluster.
 func New(c Config) *Recorder {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -80,69 +98,37 @@ func New(c Config) *Recorder {
 		c.Log = slog.Default()
 	}
 	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
-	return &Recorder{
-		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), done: map[string]digest.Digest{},
+	r := &Recorder{
+		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), inbox: make(chan *nats.Msg, inboxSize),
+		claims: map[clusterKey]*claim{}, done: map[clusterKey]digest.Digest{}, misses: map[clusterKey]int{},
 	}
+	r.writer = &writer{c: c, claimOf: r.claimOf}
+	return r
 }
 
-// Run records until ctx ends; what is in a transaction then is finished.
+// Run records what comes of the clusters that are claimed (Place) until ctx ends; what is in a transaction then is
+// finished.
 func (r *Recorder) Run(ctx context.Context) error {
-	sub, err := r.c.Bus.Conn().QueueSubscribe(protocol.SubjectReport+".*.*.*", group, func(m *nats.Msg) {
-		r.take(messageOfBus(m.Subject, m.Header, m.Data))
-	})
-	if err != nil {
-		return errs.Wrap(errs.Unavailable, err, "listen for reports")
-	}
 	var running sync.WaitGroup
+	running.Go(func() { r.receive(ctx) })
 	for range workers {
 		running.Go(func() { r.work(ctx) })
 	}
-	r.sweeps(ctx)
-	// The connection may be closed already; then so is the subscription.
-	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		r.c.Log.Debug("unsubscribe", "error", err)
-	}
+	<-ctx.Done()
+	r.end()
 	running.Wait()
 	return nil
 }
 
-// sweeps reads all last values at the start and then now and then.
-func (r *Recorder) sweeps(ctx context.Context) {
-	t := time.NewTicker(sweepEvery)
-	defer t.Stop()
+func (r *Recorder) receive(ctx context.Context) {
 	for {
-		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
-			r.c.Log.DebugContext(ctx, "cannot read the last reports; executors repeat them", "error", err)
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case m := <-r.inbox:
+			r.take(messageOfBus(m.Subject, m.Header, m.Data))
 		}
 	}
-}
-
-// sweep puts the last value of every subject of REPORTS into the queue.
-func (r *Recorder) sweep(ctx context.Context) error {
-	stream, err := r.c.Bus.Stream(ctx, protocol.StreamReports)
-	if err != nil {
-		return err
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(protocol.SubjectReport+".>"))
-	if err != nil {
-		return err
-	}
-	for subject := range info.State.Subjects {
-		m, err := stream.GetLastMsgForSubject(ctx, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		r.take(messageOfBus(subject, m.Header, m.Data))
-	}
-	return nil
 }
 
 func (r *Recorder) work(ctx context.Context) {
@@ -152,15 +138,19 @@ func (r *Recorder) work(ctx context.Context) {
 			return
 		}
 		// What has begun is finished though ctx ends.
-		record := r.Record
-		if it.proven {
-			record = r.read
+		got, err := r.recordItem(context.WithoutCancel(ctx), it)
+		if errors.Is(err, errOvertaken) {
+			r.release(clusterOf(it.Subject))
+			r.c.Log.InfoContext(ctx, "another replica records the reports of a cluster", "of", it.Subject)
+			r.queue.done(it)
+			continue
 		}
-		err := record(context.WithoutCancel(ctx), it.Message)
 		r.logProblem(it.logKey(), err)
 		switch {
-		case err == nil:
+		case err == nil && (got == recorded || got == unheard && it.tries >= otherTries):
 			r.queue.done(it)
+		case err == nil:
+			r.queue.park(it)
 		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid),
 			errs.Is(err, errs.Forbidden), errs.Is(err, errs.TooLarge):
 			r.queue.done(it)
@@ -170,12 +160,24 @@ func (r *Recorder) work(ctx context.Context) {
 	}
 }
 
+func (r *Recorder) recordItem(ctx context.Context, it item) (outcome, error) {
+	if it.catchUp {
+		return recorded, r.catchUp(ctx, clusterOf(it.Subject))
+	}
+	if !it.proven {
+		if err := r.keyring.prove(ctx, it.Message); err != nil {
+			return recorded, err
+		}
+	}
+	return r.read(ctx, it.Message)
+}
+
 // logProblem logs a problem with a report when it begins or changes.
 func (r *Recorder) logProblem(of string, err error) {
 	switch {
 	case err == nil:
-		r.logged.forget(of)
-	case r.logged.isNew(of, err.Error()):
+		r.writer.logged.forget(of)
+	case r.writer.logged.isNew(of, err.Error()):
 		r.c.Log.Warn("cannot record a report", "of", of, "error", err.Error())
 	}
 }
@@ -208,22 +210,38 @@ func (o *once) forget(of string) {
 	delete(o.last, of)
 }
 
+// outcome is what became of a report.
+type outcome int
+
+const (
+	recorded outcome = iota // the same report can add nothing later
+	withheld                // a limit holds something back
+	unheard                 // its sender is not listened to now
+)
+
+// settledAs is the outcome of a report that was recorded, wholly or not.
+func settledAs(settled bool) outcome {
+	if settled {
+		return recorded
+	}
+	return withheld
+}
+
 // Record records one report. It may be called with the same report any number of times. A report that
 // cannot be read, or that is about something else than its subject names, is errs.Invalid; one of a cluster that
 // is not registered (yet) is errs.NotFound; one that no registered session signed, or that claims an epoch that was
-// never registered, or a position that the hub never published, is errs.Forbidden.
+// never registered, or a position that the hub never published, is errs.Forbidden; one of a cluster that another
+// recorder has claimed since, or that was never claimed, is errs.Conflict.
 func (r *Recorder) Record(ctx context.Context, m Message) error {
-	if err := r.keyring.prove(ctx, m); err != nil {
-		return err
-	}
-	return r.read(ctx, m)
+	_, err := r.recordItem(ctx, item{Message: m})
+	return err
 }
 
 // read records a report whose sender is proved.
-func (r *Recorder) read(ctx context.Context, m Message) error {
+func (r *Recorder) read(ctx context.Context, m Message) (outcome, error) {
 	data, err := record.SanitizeJSON(m.Data)
 	if err != nil {
-		return err
+		return recorded, err
 	}
 	if strings.HasSuffix(m.Subject, "."+protocol.ClusterToken) {
 		return r.readCluster(ctx, m, data)
@@ -231,81 +249,95 @@ func (r *Recorder) read(ctx context.Context, m Message) error {
 	return r.readScope(ctx, m, data)
 }
 
-func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) error {
+func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) (outcome, error) {
 	var report protocol.ClusterReport
 	if err := json.Unmarshal(data, &report); err != nil {
-		return errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
+		return recorded, errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
 	}
 	if protocol.ClusterReportSubject(report.Tenant, report.ClusterID) != m.Subject {
-		return errs.New(errs.Invalid, "the report %s is about cluster %s", m.Subject, report.ClusterID)
+		return recorded, errs.New(errs.Invalid, "the report %s is about cluster %s", m.Subject, report.ClusterID)
 	}
 	if report.Session != m.Session {
-		return errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
+		return recorded, errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
 	}
 	same := report
-	same.Reported, same.Sequence = time.Time{}, 0
+	same.Reported, same.Sequence, same.Scopes = time.Time{}, 0, nil
 	report = record.SanitizeCluster(report, r.c.Now())
-	return r.skipUnchanged(m.Subject, same,
-		func() error { return touchHolder(ctx, r.c.Pool, report) },
-		func(sum digest.Digest) (bool, error) { return r.recordCluster(ctx, report, sum) })
+	sum, err := digest.JSON(reportType, same)
+	if err != nil {
+		return recorded, errs.Wrap(errs.Invalid, err, "digest of the report %s", m.Subject)
+	}
+	of := clusterKey{report.Tenant, report.ClusterID}
+	r.mu.Lock()
+	again := r.done[of] == sum
+	r.mu.Unlock()
+	if again {
+		if err := r.writer.touchHolder(ctx, report); err != nil {
+			return recorded, err
+		}
+		r.compare(ctx, report)
+		return recorded, nil
+	}
+	got, err := r.decided(func() (outcome, error) { return r.writer.recordCluster(ctx, report) })
+	if err != nil {
+		return got, err
+	}
+	r.compare(ctx, report)
+	if got == recorded {
+		r.mu.Lock()
+		r.done[of] = sum
+		r.mu.Unlock()
+	}
+	return got, nil
 }
 
-func (r *Recorder) readScope(ctx context.Context, m Message, data []byte) error {
+func (r *Recorder) readScope(ctx context.Context, m Message, data []byte) (outcome, error) {
 	var report protocol.ScopeReport
 	if err := json.Unmarshal(data, &report); err != nil {
-		return errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
+		return recorded, errs.Wrap(errs.Invalid, err, "read the report %s", m.Subject)
 	}
 	if protocol.ScopeReportSubject(report.Scope) != m.Subject {
-		return errs.New(errs.Invalid, "the report %s is about %s/%s", m.Subject, report.Scope.ClusterID,
+		return recorded, errs.New(errs.Invalid, "the report %s is about %s/%s", m.Subject, report.Scope.ClusterID,
 			report.Scope.Namespace)
 	}
 	if report.Session != m.Session {
-		return errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
+		return recorded, errs.New(errs.Invalid, "the report %s names another session than its message", m.Subject)
 	}
 	if !record.IsObjectName(report.Scope.Namespace) {
-		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", m.Subject,
-			report.Scope.Namespace)
+		return recorded, errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name",
+			m.Subject, report.Scope.Namespace)
 	}
 	same := report
-	same.Reported, same.Sequence = time.Time{}, 0
+	same.Reported, same.Session, same.Sequence, same.Epoch = time.Time{}, "", 0, 0
+	same.Seen, same.Proof = events.Position{}, nil // these are checked in any case
 	report, refused := record.Sanitize(report, r.c.Now())
 	if refused != nil {
-		r.logRefused(report.Scope, "names", refused)
+		r.writer.logRefused(report.Scope, "names", refused)
 	}
-	return r.skipUnchanged(m.Subject, same,
-		func() error { return nil }, // the cluster's own report shows that the holder is alive
-		func(sum digest.Digest) (bool, error) { return r.recordScope(ctx, report, sum) })
+	sum, err := digest.JSON(reportType, same)
+	if err != nil {
+		return recorded, errs.Wrap(errs.Invalid, err, "digest of the report %s", m.Subject)
+	}
+	said := statement{sum: sum, entry: protocol.EntryOf(m.Subject, m.Data)}
+	return r.decided(func() (outcome, error) { return r.writer.recordScope(ctx, report, said) })
+}
+
+// statement is what a report says, and the report itself, as digests.
+type statement struct {
+	sum   digest.Digest // of what it says, whoever says it and when
+	entry protocol.Entry
 }
 
 // reportType is the type prefix of a report's digest.
-const reportType = "chandler.report.v1"
+const reportType = "chandler.report.v2"
 
-// skipUnchanged calls again for a report that equals the last one, and fn for others. fn reports whether the same
-// report can add nothing later (settled).
-func (r *Recorder) skipUnchanged(subject string, report any,
-	again func() error, fn func(sum digest.Digest) (settled bool, err error),
-) error {
-	sum, err := digest.JSON(reportType, report)
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "digest of the report %s", subject)
-	}
-	r.mu.Lock()
-	same := r.done[subject] == sum
-	r.mu.Unlock()
-	if same {
-		return again()
-	}
-	var settled bool
+// decided records a report, again where another service wrote to a stream in the same moment.
+func (r *Recorder) decided(fn func() (outcome, error)) (got outcome, err error) {
 	for range conflictTries {
-		if settled, err = fn(sum); !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.AlreadyExists) {
+		got, err = fn()
+		if errors.Is(err, errOvertaken) || !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.AlreadyExists) {
 			break
 		}
 	}
-	if err != nil || !settled {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done[subject] = sum
-	return nil
+	return got, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -58,11 +59,25 @@ func setup(t *testing.T) *env {
 	}
 	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential)
 		values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
+	e.recordBy("one", nil)
+	return e
+}
+
+// recordBy has a new recorder claim the cluster; with a bus it can read what it missed.
+func (e *env) recordBy(name string, b *bus.Bus) {
+	e.t.Helper()
 	e.recorder = recorder.New(recorder.Config{
-		Pool: own, EventLog: e.log, Log: bustest.Log(t),
+		Pool: e.own, EventLog: e.log, Bus: b, Name: name, Log: bustest.Log(e.t),
 		Key: keys.Accept(hubKey.Public().(ed25519.PublicKey)),
 	})
-	return e
+	e.claimCluster()
+}
+
+func (e *env) claimCluster() {
+	e.t.Helper()
+	if err := e.recorder.Claim(e.t.Context(), e.scope.Tenant, e.scope.ClusterID); err != nil {
+		e.t.Fatal(err)
+	}
 }
 
 func (e *env) exec(sql string, args ...any) {

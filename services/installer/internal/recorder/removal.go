@@ -17,9 +17,9 @@ const kindRemoval = "removal"
 
 // recordRemovals records what a report says of requests to uninstall. It comes before the ends of operators, which end
 // their requests, too.
-func (r *Recorder) recordRemovals(ctx context.Context, tx *reportTx, report protocol.ScopeReport) error {
+func (w *writer) recordRemovals(ctx context.Context, tx *reportTx, report protocol.ScopeReport) error {
 	for _, x := range report.Removals {
-		if err := r.recordRemoval(ctx, tx, report, x); err != nil {
+		if err := w.recordRemoval(ctx, tx, report, x); err != nil {
 			return err
 		}
 	}
@@ -28,15 +28,15 @@ func (r *Recorder) recordRemovals(ctx context.Context, tx *reportTx, report prot
 
 // recordRemoval records what a report says of one request to uninstall. One that the record does not hold, or holds as
 // ended, adds nothing.
-func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
+func (w *writer) recordRemoval(ctx context.Context, tx *reportTx, report protocol.ScopeReport,
 	x protocol.RemovalReport,
 ) error {
 	scope, subject := report.Scope, csvKey(report.Scope, x.CSV)
-	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
+	head, err := w.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil || !head.Exists() {
 		return err
 	}
-	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
+	recs, err := w.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report proto
 	if state.ID == "" || state.ID != x.ID {
 		return nil
 	}
-	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, causedBy(asked),
+	if err := w.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, causedBy(asked),
 		tx.withinBudget(record.DecideRemoval(state, x))); err != nil {
 		return err
 	}

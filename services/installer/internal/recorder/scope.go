@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
-	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -23,50 +22,56 @@ import (
 // namespaceCommand is the UUIDv5 namespace of the recorder's command ids. It is arbitrary and must never change.
 var namespaceCommand = uuid.MustParse("c3b3f2b2-3b1b-5a44-8c62-2f6a4be9d0c7")
 
-// recordScope records one report of a scope in one transaction.
-func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (
-	settled bool, err error,
+// recordScope records one report of a scope in one transaction. One that says what the last one said, which is wholly
+// recorded, is only noted.
+func (w *writer) recordScope(ctx context.Context, report protocol.ScopeReport, said statement) (
+	got outcome, err error,
 ) {
-	if err := r.checkEpoch(ctx, senderOf(report)); err != nil {
-		return false, err
+	if err := w.checkEpoch(ctx, senderOf(report)); err != nil {
+		return recorded, err
 	}
-	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		l, err := r.admit(ctx, tx, report)
+	err = w.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		l, not, err := w.admit(ctx, tx, report)
 		if err != nil || l == nil {
+			got = not
 			return err
 		}
-		if settled, err = r.recordParts(ctx, l, report); err != nil {
-			return err
+		settled := l.last.digest == string(said.sum)
+		if !settled {
+			if settled, err = w.recordParts(ctx, l, report); err != nil {
+				return err
+			}
+			if l.withheld {
+				settled = false
+				w.logWithheld(report.Scope)
+			}
+			if err := l.saveBudget(ctx, report.Scope); err != nil {
+				return err
+			}
 		}
-		if l.withheld {
-			settled = false
-			r.logWithheld(report.Scope)
-		}
-		if err := l.saveBudget(ctx, report.Scope); err != nil {
-			return err
-		}
-		return saveScope(ctx, tx, report, sum)
+		got = settledAs(settled)
+		return l.saveScope(ctx, report, said, settled)
 	})
-	return settled, pg.Err(err)
+	return got, pg.Err(err)
 }
 
 // recordParts records the parts of a report, first those that people wait for.
-func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
+func (w *writer) recordParts(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (
 	settled bool, err error,
 ) {
 	for _, p := range report.Plans {
-		if err := r.recordPlan(ctx, tx, report, p); err != nil {
+		if err := w.recordPlan(ctx, tx, report, p); err != nil {
 			return false, err
 		}
 	}
-	if err := r.recordRemovals(ctx, tx, report); err != nil {
+	if err := w.recordRemovals(ctx, tx, report); err != nil {
 		return false, err
 	}
-	csvs, err := r.recordCSVs(ctx, tx, report)
+	csvs, err := w.recordCSVs(ctx, tx, report)
 	if err != nil {
 		return false, err
 	}
-	group, err := r.recordGroup(ctx, tx, report)
+	group, err := w.recordGroup(ctx, tx, report)
 	return csvs && group, err
 }
 
@@ -84,17 +89,18 @@ func senderOf(report protocol.ScopeReport) sender {
 const maxStrangers = 1_000
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
-// holder, and not an older one of its reports; else the ledger is nil.
-func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (
-	l *reportTx, err error,
+// holder, and neither an older one of its reports nor one that is wholly recorded; else the ledger is nil, and not says
+// what becomes of the report.
+func (w *writer) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (
+	l *reportTx, not outcome, err error,
 ) {
 	s := report.Scope
 	if err := checkRegistered(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
-		return nil, err
+		return nil, recorded, err
 	}
-	heard, cluster, err := r.classifySender(ctx, tx, senderOf(report))
-	if err != nil || heard != record.SenderHolder {
-		return nil, err
+	of, err := w.classifySender(ctx, tx, senderOf(report))
+	if err != nil || of.sender != record.SenderHolder {
+		return nil, of.unheard(), err
 	}
 	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest)
 		select $1, $2, $3, 0, '-infinity', ''
@@ -103,33 +109,61 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 		    or (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) <
 		      (select count(*) from installer.published where tenant = $1 and cluster_id = $2) + $4::int)
 		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxStrangers); err != nil {
-		return nil, err
+		return nil, recorded, err
 	}
-	var older bool
+	var last taken
 	var scope record.Budget
-	err = tx.QueryRow(ctx, `select session is not distinct from $4::uuid and sequence > $5, budget from installer.reports
-		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
-		s.Tenant, s.ClusterID, s.Namespace, report.Session, report.Sequence).Scan(&older, &scope)
+	err = tx.QueryRow(ctx, `select epoch, coalesce(session::text, ''), sequence, digest, entry, budget
+		from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
+		s.Tenant, s.ClusterID, s.Namespace).
+		Scan(&last.epoch, &last.session, &last.sequence, &last.digest, &last.entry, &scope)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, errs.New(errs.TooLarge,
+		return nil, recorded, errs.New(errs.TooLarge,
 			"cluster %s reports of more than %d namespaces that the hub wants nothing of; of %q nothing is recorded",
 			s.Cluster, maxStrangers,
 			s.Namespace)
 	}
-	if err != nil || older {
-		return nil, err // the same may come again with a higher number, and counts then
+	if err != nil || last.covers(report) {
+		return nil, recorded, err
 	}
-	now := r.c.Now()
-	l = &reportTx{Tx: tx, scope: scope.Refill(r.c.Scope, now), cluster: cluster.Refill(r.c.Cluster, now)}
-	l.left = min(l.scope.Remaining(r.c.Scope), l.cluster.Remaining(r.c.Cluster))
-	return l, nil
+	now := w.c.Now()
+	l = &reportTx{
+		Tx: tx, scope: scope.Refill(w.c.Scope, now), cluster: of.budget.Refill(w.c.Cluster, now), known: of,
+		last: last,
+	}
+	l.left = min(l.scope.Remaining(w.c.Scope), l.cluster.Remaining(w.c.Cluster))
+	return l, recorded, nil
 }
 
-// saveScope stores which report was recorded last. One of epoch 0 does not replace a holder's.
-func saveScope(ctx context.Context, tx pgx.Tx, r protocol.ScopeReport, sum digest.Digest) error {
-	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6, session = $7,
-		sequence = $8 where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`,
-		r.Scope.Tenant, r.Scope.ClusterID, r.Scope.Namespace, r.Epoch, r.Reported, string(sum), r.Session, r.Sequence)
+// covers reports whether a report is an older one of the same session, or this one, wholly recorded.
+func (t taken) covers(r protocol.ScopeReport) bool {
+	return t.session == r.Session && (t.sequence > r.Sequence || t.sequence == r.Sequence && t.entry != nil)
+}
+
+// saveScope stores which report was recorded last, and brings the digest over the reports of its session up to date:
+// only what is wholly recorded is in it, so that the rest is noticed after a crash. A report of epoch 0 does not
+// replace a holder's.
+func (l *reportTx) saveScope(ctx context.Context, r protocol.ScopeReport, said statement, settled bool) error {
+	if r.Epoch < l.last.epoch {
+		return nil
+	}
+	set := l.known.scopes
+	if l.known.of != r.Session { // another session begins with none
+		set = protocol.ReportSet{}
+	} else if l.last.session == r.Session && l.last.entry != nil {
+		set.Remove(protocol.Entry(l.last.entry))
+	}
+	sum, entry := "", []byte(nil)
+	if settled {
+		sum, entry = string(said.sum), said.entry[:]
+		set.Add(said.entry)
+	}
+	_, err := l.Exec(ctx, `with c as (update installer.holders set scopes_session = $7, scopes = $10, scopes_sum = $11
+			where tenant = $1 and cluster_id = $2 and $4 > 0)
+		update installer.reports set epoch = $4, reported = $5, digest = $6, session = $7, sequence = $8, entry = $9
+		where tenant = $1 and cluster_id = $2 and namespace = $3`,
+		r.Scope.Tenant, r.Scope.ClusterID, r.Scope.Namespace, r.Epoch, r.Reported, sum, r.Session, r.Sequence, entry,
+		set.Count, set.Sum[:])
 	return err
 }
 
@@ -166,7 +200,7 @@ func causedBy(e eventlog.Recorded) origin {
 
 // append appends facts, as a span of the trace that they belong to. Their ids derive from the stream, the version
 // behind which they stand and what they say.
-func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,
+func (w *writer) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,
 	version int64, o origin, payloads []events.Payload,
 ) error {
 	if len(payloads) == 0 {
@@ -179,8 +213,8 @@ func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s ev
 	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind),
 		attribute.String("subject", subject))
 	tx.spent += len(payloads)
-	_, err = r.c.EventLog.Append(ctx, tx, events.Meta{
-		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
+	_, err = w.c.EventLog.Append(ctx, tx, events.Meta{
+		Tenant: tenant, Source: events.Installer, Time: w.c.Now().UTC(),
 		Command:     command,
 		Correlation: o.correlation, Causation: o.causation, TraceParent: telemetry.TraceParent(ctx),
 	}, s, subject, version, payloads...)

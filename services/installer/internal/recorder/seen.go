@@ -30,59 +30,59 @@ type sender struct {
 //
 // Where effects are stopped the facts of the report are recorded all the same. The proof is not stored in this
 // database, which would have lost it with the commits.
-func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
-	if more, err := r.beyondHead(ctx, s.seen); err != nil || !more {
+func (w *writer) checkEpoch(ctx context.Context, s sender) error {
+	if more, err := w.beyondHead(ctx, s.seen); err != nil || !more {
 		return err
 	}
 	holds := false
-	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+	err := w.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		if err := checkRegistered(ctx, tx, s.tenant, s.id, s.cluster); err != nil {
 			return err
 		}
-		heard, _, err := r.classifySender(ctx, tx, s)
-		holds = heard == record.SenderHolder
+		known, err := w.classifySender(ctx, tx, s)
+		holds = known.sender == record.SenderHolder
 		return err
 	})
 	if err != nil || !holds {
 		return pg.Err(err)
 	}
-	if !protocol.Proved(s.id, s.seen, s.proof, r.c.Key) {
-		return r.recordFalseClaim(ctx, s)
+	if !protocol.Proved(s.id, s.seen, s.proof, w.c.Key) {
+		return w.recordFalseClaim(ctx, s)
 	}
-	if err := r.c.EventLog.CheckEpoch(ctx, s.seen, "cluster "+s.cluster); err != nil {
-		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error",
+	if err := w.c.EventLog.CheckEpoch(ctx, s.seen, "cluster "+s.cluster); err != nil {
+		w.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error",
 			err)
 	}
 	return nil
 }
 
 // beyondHead reports whether a position lies behind the end of the log.
-func (r *Recorder) beyondHead(ctx context.Context, seen events.Position) (bool, error) {
-	r.mu.Lock()
-	last := r.head
-	r.mu.Unlock()
+func (w *writer) beyondHead(ctx context.Context, seen events.Position) (bool, error) {
+	w.mu.Lock()
+	last := w.head
+	w.mu.Unlock()
 	if seen.IsZero() || !last.Less(seen) {
 		return false, nil
 	}
-	head, err := r.c.EventLog.Head(ctx, r.c.Pool)
+	head, err := w.c.EventLog.Head(ctx, w.c.Pool)
 	if err != nil {
 		return false, err
 	}
-	r.mu.Lock()
-	r.head = head
-	r.mu.Unlock()
+	w.mu.Lock()
+	w.head = head
+	w.mu.Unlock()
 	return head.Less(seen), nil
 }
 
 // recordFalseClaim stores a message about a cluster that claims an impossible position.
-func (r *Recorder) recordFalseClaim(ctx context.Context, s sender) error {
+func (w *writer) recordFalseClaim(ctx context.Context, s sender) error {
 	refused := errs.New(errs.Forbidden,
 		"cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not "+
 			"recorded. "+
 			"See who writes ConfigMaps chandler-system/chandler-seen-* there; without its entries it starts from what "+
 			"the hub says",
 		s.cluster, s.seen).At("seen", "D1")
-	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+	err := w.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		return saveMessage(ctx, tx, s.tenant, kindCluster, s.cluster,
 			refused.Error())
 	})
