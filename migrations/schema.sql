@@ -1003,6 +1003,41 @@ end $$;
 
 ALTER FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
 
+CREATE FUNCTION gateway.keep_access_log(p_days integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  today date := (clock_timestamp() at time zone 'UTC')::date;
+  day date;
+  name text;
+  dropped int := 0;
+begin
+  if p_days < 30 then
+    raise exception 'the access log is kept for 30 days at least, not %', p_days;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('gateway.access_log'));
+  for day in select d::date from generate_series(today - 1, today + 2, interval '1 day') d loop
+    name := 'access_log_' || to_char(day, 'YYYYMMDD');
+    if to_regclass('gateway.' || name) is not null then continue; end if;
+    -- Made by itself and attached, which lets writers go on. It is reached through the table alone.
+    execute format('create table gateway.%I (like gateway.access_log including all)', name);
+    execute format('revoke all on gateway.%I from chandler_gateway', name);
+    execute format('alter table gateway.access_log attach partition gateway.%I for values from (%L) to (%L)', name,
+      day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC');
+  end loop;
+  for name in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'gateway.access_log'::regclass and to_date(right(c.relname, 8), 'YYYYMMDD') < today - p_days
+  loop
+    execute format('drop table gateway.%I', name);
+    dropped := dropped + 1;
+  end loop;
+  return dropped;
+end $$;
+
+ALTER FUNCTION gateway.keep_access_log(p_days integer) OWNER TO chandler_owner;
+
 CREATE FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2089,6 +2124,31 @@ ALTER TABLE ONLY eventlog.streams FORCE ROW LEVEL SECURITY;
 ALTER TABLE eventlog.streams OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.streams IS 'where each stream stands; append compares and sets version';
+
+CREATE TABLE gateway.access_log (
+    tenant text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    id uuid NOT NULL,
+    actor text NOT NULL,
+    token text NOT NULL,
+    role text NOT NULL,
+    address text NOT NULL,
+    method text NOT NULL,
+    route text NOT NULL,
+    path text NOT NULL,
+    status integer NOT NULL,
+    took_us bigint NOT NULL,
+    request text NOT NULL,
+    count bigint NOT NULL,
+    CONSTRAINT access_log_count_check CHECK ((count > 0))
+)
+PARTITION BY RANGE (at);
+
+ALTER TABLE ONLY gateway.access_log FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.access_log OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.access_log IS 'requests to the API; refused ones from one address are counted together; a row of status 0 counts those that were not kept';
 
 CREATE TABLE gateway.approval_policies (
     tenant text NOT NULL,
@@ -3724,6 +3784,9 @@ ALTER TABLE ONLY eventlog.stream_parts
 ALTER TABLE ONLY eventlog.streams
     ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, key, incarnation);
 
+ALTER TABLE ONLY gateway.access_log
+    ADD CONSTRAINT access_log_pkey PRIMARY KEY (tenant, at, id);
+
 ALTER TABLE ONLY gateway.approval_policies
     ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
 
@@ -3973,6 +4036,8 @@ CREATE INDEX events_000001000001_stream_key_incarnation_version_idx ON eventlog.
 
 CREATE INDEX sequencer_newest ON eventlog.sequencer USING btree (revision DESC);
 
+CREATE INDEX access_log_actor ON ONLY gateway.access_log USING btree (tenant, actor, at);
+
 CREATE INDEX catalog_hooks_due ON gateway.catalog_hooks USING btree (due) WHERE (due IS NOT NULL);
 
 CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (nonce);
@@ -4166,6 +4231,8 @@ CREATE POLICY tenant ON eventlog.stream_parts USING ((((current_setting('chandle
 
 CREATE POLICY tenant ON eventlog.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
+ALTER TABLE gateway.access_log ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.approval_policies ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.bodies ENABLE ROW LEVEL SECURITY;
@@ -4199,6 +4266,8 @@ ALTER TABLE gateway.subscription_csvs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON gateway.access_log USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -4670,6 +4739,9 @@ GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION gateway.keep_access_log(p_days integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway.keep_access_log(p_days integer) TO chandler_gateway;
+
 REVOKE ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_catalog_indexer;
 
@@ -4868,6 +4940,8 @@ GRANT SELECT ON TABLE eventlog.streams TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT ON TABLE gateway.access_log TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.approval_policies TO chandler_gateway;
 

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -135,6 +136,77 @@ func TestRouterAnswersWithProblems(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "boom") {
 		t.Errorf("the log does not hold the panic:\n%s", log.String())
+	}
+}
+
+// What became of a request is one line of the log, and the same for who keeps it: with the caller who was recognised,
+// and the route instead of what somebody put into a path.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	var kept []httpserver.Access
+	who := httpserver.Caller{Tenant: "default", Actor: "person-1", Token: "token-1", Role: "viewer"}
+	o := httpserver.Options{
+		Access:         func(a httpserver.Access) { kept = append(kept, a) },
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	}
+	s, log := server(t, o, func(w http.ResponseWriter, r *http.Request) {
+		httpserver.NoteCaller(r.Context(), who)
+		w.WriteHeader(http.StatusTeapot)
+	})
+	header := withID("portal-1")
+	header.Set("X-Forwarded-For", "203.0.113.9")
+	do(t, s, http.MethodPost, "/things", "", header)
+	do(t, s, http.MethodGet, "/else", "", nil)
+	s.Close() // both have been kept then
+	if len(kept) != 2 {
+		t.Fatalf("kept %+v", kept)
+	}
+	one, other := kept[0], kept[1]
+	if one.Caller != who || one.Status != 418 || one.Route != "/things" || one.Method != http.MethodPost ||
+		one.Address != "203.0.113.9" || one.Request != "portal-1" || one.Began.IsZero() || one.Took <= 0 {
+		t.Errorf("kept %+v", one)
+	}
+	if other.Caller != (httpserver.Caller{}) || other.Status != 404 || other.Route != "" || other.Path != "/else" {
+		t.Errorf("kept %+v", other)
+	}
+	line, _, _ := strings.Cut(log.String(), "\n")
+	for _, want := range []string{
+		`"log":"access"`, `"actor":"person-1"`, `"token":"token-1"`, `"role":"viewer"`, `"tenant":"default"`,
+		`"address":"203.0.113.9"`, `"route":"/things"`, `"status":418`,
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%s is not in %s", want, line)
+		}
+	}
+}
+
+// The address is the client's only as far as proxies that are trusted tell it.
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for name, c := range map[string]struct {
+		remote    string
+		forwarded []string
+		want      string
+	}{
+		"no proxy":                   {"203.0.113.9:1", nil, "203.0.113.9"},
+		"who is no proxy writes one": {"203.0.113.9:1", []string{"198.51.100.1"}, "203.0.113.9"},
+		"a proxy":                    {"10.0.0.1:1", []string{"203.0.113.9"}, "203.0.113.9"},
+		"a client that wrote one":    {"10.0.0.1:1", []string{"198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
+		"two proxies, two headers":   {"[fd00::1]:1", []string{"198.51.100.1", "203.0.113.9,10.1.1.1"}, "203.0.113.9"},
+		"a proxy that says nothing":  {"10.0.0.1:1", nil, "10.0.0.1"},
+		"a proxy that says nonsense": {"10.0.0.1:1", []string{"unknown"}, "10.0.0.1"},
+		"mapped addresses":           {"[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.9"}, "203.0.113.9"},
+		"no port":                    {"@", nil, "@"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = c.remote
+		for _, f := range c.forwarded {
+			r.Header.Add("X-Forwarded-For", f)
+		}
+		if got := httpserver.ClientAddress(r, trusted); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
 

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"runtime/debug"
-	"time"
 
-	"github.com/felixge/httpsnoop"
 	"github.com/go-chi/chi/v5"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
@@ -28,6 +27,11 @@ const HeaderRequestID = "X-Request-ID"
 type Options struct {
 	Log       *slog.Logger // slog.Default when nil
 	BodyLimit int64        // bytes; DefaultBodyLimit when zero
+	// Access takes what became of each request, beside the line in the log; nil where nobody wants it. Requests wait
+	// for it.
+	Access func(Access)
+	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 }
 
 // Router returns a router with tracing, request id, access log, recovery and a body limit, whose
@@ -40,7 +44,7 @@ func Router(o Options) *chi.Mux {
 		o.BodyLimit = DefaultBodyLimit
 	}
 	r := chi.NewRouter()
-	r.Use(trace, requestID, accessLog(o.Log), recoverer(o.Log), limitBody(o.BodyLimit))
+	r.Use(trace, requestID, accessLog(o), recoverer(o.Log), limitBody(o.BodyLimit))
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		Problem(w, r, errs.New(errs.NotFound, "there is nothing at %s", r.URL.Path))
 	})
@@ -68,8 +72,9 @@ func trace(next http.Handler) http.Handler {
 
 // note is what later middleware and handlers add to the access log.
 type note struct {
-	id  string
-	err error
+	id     string
+	err    error
+	caller Caller
 }
 
 type noteKey struct{}
@@ -103,27 +108,6 @@ func noteError(ctx context.Context, err error) {
 
 // NoteError gives the access log the error behind a response that Problem did not write.
 func NoteError(ctx context.Context, err error) { noteError(ctx, err) }
-
-func accessLog(log *slog.Logger) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			m := httpsnoop.CaptureMetrics(next, w, r)
-			attrs := []slog.Attr{
-				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", m.Code),
-				slog.Int64("bytes", m.Written), slog.Duration("took", m.Duration.Round(time.Microsecond)),
-				slog.String("request", RequestID(r.Context())),
-			}
-			level := slog.LevelInfo
-			if n, ok := r.Context().Value(noteKey{}).(*note); ok && n.err != nil {
-				attrs = append(attrs, slog.Any("error", n.err))
-			}
-			if m.Code >= http.StatusInternalServerError {
-				level = slog.LevelError
-			}
-			log.LogAttrs(r.Context(), level, "request", attrs...)
-		})
-	}
-}
 
 func recoverer(log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {

@@ -6,6 +6,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
@@ -40,6 +42,7 @@ type App struct {
 	intents     *intent.Services
 	api         *api.API
 	tail        *eventlist.Tail
+	access      *accesslog.Log
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
@@ -62,10 +65,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 
 func (a *App) start(ctx context.Context, p parts) error {
 	tokens := store.NewTokens(a.Pool)
-	if err := a.ensureAdmin(ctx, tokens); err != nil {
+	if err := a.assemble(p, tokens); err != nil {
 		return err
 	}
-	if err := a.assemble(p, tokens); err != nil {
+	if err := a.ensureAdmin(ctx); err != nil {
 		return err
 	}
 	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
@@ -79,8 +82,8 @@ func (a *App) start(ctx context.Context, p parts) error {
 }
 
 // ensureAdmin prints a token that was made to standard error: it is a secret, which the log must not hold.
-func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
-	token, err := tokens.EnsureAdmin(ctx, a.cfg.AdminToken)
+func (a *App) ensureAdmin(ctx context.Context) error {
+	token, err := a.intents.Tokens.EnsureAdmin(ctx, a.cfg.AdminToken)
 	if err != nil || token == "" {
 		return err
 	}
@@ -104,6 +107,12 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
+	access, err := accesslog.New(a.Pool, cmp.Or(a.cfg.AccessLogRetention, accesslog.DefaultRetention), a.cfg.LegalHold,
+		a.Telemetry.Log)
+	if err != nil {
+		return err
+	}
+	a.access = access
 	reads, err := view.New(view.Deps{
 		Pool: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens, DefaultCatalogs: p.defaultNames(),
 	})
@@ -122,7 +131,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	})
 	a.api = api.New(api.Deps{
 		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver,
-		Installer: installer,
+		Installer: installer, Access: a.access, TrustedProxies: p.proxies, Limits: a.cfg.limits(),
 	})
 	return nil
 }
@@ -141,6 +150,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("hooks", a.intents.CatalogHooks.TakePushes)
 	g.Add("default catalogs", a.intents.Catalogs.KeepDefaults)
 	g.Add("preview sweep", a.intents.Previews.Sweep)
+	g.Add("access log", a.access.Run)
 	g.Add("event tail", a.tail.Run)
 	g.Add("api", func(ctx context.Context) error {
 		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())

@@ -2,8 +2,11 @@ package app
 
 import (
 	"io"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 )
 
 // DefaultListen is where the API is served by default: this machine only.
@@ -36,6 +39,14 @@ type Config struct {
 	// GlobalCatalogNamespaces are namespaces, with commas, of every cluster whose catalogs the whole cluster sees,
 	// unless somebody says otherwise of one; a catalog of any other namespace is seen there alone (R-CAT-85).
 	GlobalCatalogNamespaces string
+	// TrustedProxies are networks, with commas, of proxies whose X-Forwarded-For is believed.
+	TrustedProxies string
+	// AccessLogRetention is how long the access log is kept; 0 is accesslog.DefaultRetention.
+	AccessLogRetention time.Duration
+	// RequestRate, RefusedRate, Streams and OwnStreams are the limits of api.Limits; 0 is the default.
+	RequestRate, RefusedRate, Streams, OwnStreams int
+	// LegalHold keeps the access log, whatever the retention says.
+	LegalHold bool
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 }
@@ -61,4 +72,22 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.GlobalCatalogNamespaces, "global-catalog-namespaces", DefaultGlobalCatalogNamespaces,
 		"namespaces, with commas, of every cluster whose catalogs the whole cluster sees; those of other namespaces "+
 			"are seen there alone, unless their visibility says otherwise; none where it is -")
+	s.String(&c.TrustedProxies, "trusted-proxies", "",
+		"networks, with commas, of proxies in front of the REST interface, such as 10.0.0.0/8: their X-Forwarded-For says "+
+			"where a request came from")
+	s.Duration(&c.AccessLogRetention, "access-log-retention", accesslog.DefaultRetention,
+		"how long requests to the REST interface are kept, at least 720h")
+	s.Int(&c.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
+	s.Int(&c.RefusedRate, "refused-rate", api.DefaultRefusedRate,
+		"requests a second of one address that bring no good token")
+	s.Int(&c.Streams, "streams", api.DefaultStreams, "open event streams of a process")
+	s.Int(&c.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
+	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is")
+}
+
+// limits are those of the REST interface.
+func (c *Config) limits() api.Limits {
+	return api.Limits{
+		RequestRate: c.RequestRate, RefusedRate: c.RefusedRate, Streams: c.Streams, OwnStreams: c.OwnStreams,
+	}
 }

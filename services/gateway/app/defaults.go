@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -29,6 +30,7 @@ type parts struct {
 	globals     []string
 	// catalogGlobals are the namespaces whose catalogs a whole cluster sees.
 	catalogGlobals []string
+	proxies        []netip.Prefix
 }
 
 func readParts(cfg Config) (p parts, err error) {
@@ -47,6 +49,12 @@ func readParts(cfg Config) (p parts, err error) {
 	if p.catalogGlobals, err = globalNamespaces("global-catalog-namespaces", cfg.GlobalCatalogNamespaces); err != nil {
 		return p, err
 	}
+	if p.proxies, err = networks("trusted-proxies", cfg.TrustedProxies); err != nil {
+		return p, err
+	}
+	if err := cfg.limits().Check(); err != nil {
+		return p, err
+	}
 	p.defaults, err = readDefaults(cfg.DefaultCatalogs)
 	return p, err
 }
@@ -63,6 +71,21 @@ func globalNamespaces(name, setting string) (list []string, err error) {
 		list = append(list, ns)
 	}
 	return list, v.Err()
+}
+
+// networks reads a setting of networks with commas.
+func networks(name, setting string) (list []netip.Prefix, err error) {
+	for one := range strings.SplitSeq(setting, ",") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		n, err := netip.ParsePrefix(one)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "setting %s: %q is no network such as 10.0.0.0/8", name, one).At(name, "")
+		}
+		list = append(list, n.Masked())
+	}
+	return list, nil
 }
 
 func (p parts) defaultNames() map[string]bool {

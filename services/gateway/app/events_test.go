@@ -50,7 +50,7 @@ func TestEventsAreListedAndFiltered(t *testing.T) {
 		Done  bool
 	}
 	all := must[page](b, 200, b.do("GET", "/api/v1/events", nil))
-	if len(all.Items) != 6 || !all.Done {
+	if len(all.Items) != 7 || all.Items[0].Type != "access.token-created.v1" || !all.Done {
 		t.Fatalf("got %+v", all)
 	}
 	for i, e := range all.Items {
@@ -58,7 +58,7 @@ func TestEventsAreListedAndFiltered(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 	}
-	if e := all.Items[0]; e.Actor != "token-admin" || e.TraceParent == "" && e.Correlation == "" {
+	if e := all.Items[1]; e.Actor != "token-admin" || e.TraceParent == "" && e.Correlation == "" {
 		t.Errorf("got %+v", e)
 	}
 	count := func(query string, want int) {
@@ -72,10 +72,10 @@ func TestEventsAreListedAndFiltered(t *testing.T) {
 	count("cluster=spoke", 3)
 	count("subject=spoke/ops/tidegauge", 1)
 	count("stream="+last.Stream, 1)
-	count("after=1-4", 2)
+	count("after=1-5", 2)
 	first := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4", nil))
 	rest := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4&after="+first.Next, nil))
-	if len(first.Items) != 4 || first.Done || len(rest.Items) != 2 || !rest.Done || rest.Next != "1-6" {
+	if len(first.Items) != 4 || first.Done || len(rest.Items) != 3 || !rest.Done || rest.Next != "1-7" {
 		t.Errorf("got %+v then %+v", first, rest)
 	}
 }
@@ -156,7 +156,7 @@ func TestStreamResumesWithoutGaps(t *testing.T) {
 				t.Fatal("the stream ended by itself")
 			}
 			seen++
-			if want := fmt.Sprintf("1-%d", seen); id != want || typ != "cluster.registered.v1" {
+			if want := fmt.Sprintf("1-%d", seen+1); id != want || typ != "cluster.registered.v1" {
 				t.Fatalf("got %s %s, want %s", id, typ, want)
 			}
 			if last = id; seen == total {
@@ -174,15 +174,15 @@ func TestStreamBeginsNowAndEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.cluster("before")
-	b.until(func() bool { return b.count(`select count(*) from eventlog.events`) == 1 })
+	b.until(func() bool { return b.count(`select count(*) from eventlog.events`) == 2 })
 	s := b.stream("", "")
 	defer s.close()
 	begun := false // the first thing sent is where to go on if nothing comes
 	for !begun && s.lines.Scan() {
-		begun = s.lines.Text() == "id: 1-1"
+		begun = s.lines.Text() == "id: 1-2"
 	}
 	b.fact(events.Installer, events.KindCluster, "before", "before", events.ClusterObserved{State: "Connected"})
-	if id, typ, ok := s.next(); !ok || id != "1-2" || typ != "cluster.observed.v1" {
+	if id, typ, ok := s.next(); !ok || id != "1-3" || typ != "cluster.observed.v1" {
 		t.Errorf("got %s %s %v", id, typ, ok)
 	}
 	stopped := make(chan struct{})

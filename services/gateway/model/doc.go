@@ -11,6 +11,7 @@ type Caller struct {
 	Tenant string
 	Actor  string
 	Role   Role
+	Token  string // id of the token
 }
 
 // ActorConfiguration takes the place of a person's id in events: for what the configuration of

@@ -105,6 +105,15 @@ CHANDLER_DEFAULT_CATALOGS: /etc/chandler/default-catalogs/catalogs.yaml
 CHANDLER_GLOBAL_NAMESPACES: {{ join "," $v.gateway.globalNamespaces | default "-" | quote }}
 CHANDLER_GLOBAL_CATALOG_NAMESPACES: {{ join "," $v.gateway.globalCatalogNamespaces | default "-" | quote }}
 {{- end }}
+{{- if eq .component "gateway" }}
+CHANDLER_TRUSTED_PROXIES: {{ join "," $v.gateway.trustedProxies | quote }}
+CHANDLER_ACCESS_LOG_RETENTION: {{ $v.gateway.accessLogRetention | quote }}
+CHANDLER_REQUEST_RATE: {{ $v.gateway.limits.requestRate | quote }}
+CHANDLER_REFUSED_RATE: {{ $v.gateway.limits.refusedRate | quote }}
+CHANDLER_STREAMS: {{ $v.gateway.limits.streams | quote }}
+CHANDLER_OWN_STREAMS: {{ $v.gateway.limits.ownStreams | quote }}
+CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}
+{{- end }}
 {{- if or (eq .component "catalog-indexer") (eq .component "resolver") }}
 CHANDLER_RETENTION: {{ $v.retention.period | quote }}
 CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,6 +23,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
@@ -59,6 +61,10 @@ type Deps struct {
 	Reads     *view.Reads
 	Resolver  resolverclient.Client
 	Installer installerclient.Client
+	Access    *accesslog.Log
+	Limits    Limits
+	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 }
 
 // API is the whole interface.
@@ -67,6 +73,8 @@ type API struct {
 	router *chi.Mux
 	tokens Tokens
 	limits limits
+	// proxies are those whose word about a client's address is believed.
+	proxies []netip.Prefix
 	// declared is what each operation takes, by method and pattern of its route.
 	declared map[string]declared
 }
@@ -74,8 +82,12 @@ type API struct {
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
 func New(d Deps) *API {
 	strictCasing()
-	router := httpserver.Router(httpserver.Options{Log: d.Log})
-	a := &API{router: router, tokens: d.Tokens, limits: newLimits(time.Now)}
+	options := httpserver.Options{Log: d.Log, TrustedProxies: d.TrustedProxies}
+	if d.Access != nil {
+		options.Access = d.Access.Take
+	}
+	router := httpserver.Router(options)
+	a := &API{router: router, tokens: d.Tokens, limits: newLimits(d.Limits, time.Now), proxies: d.TrustedProxies}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
 	router.Route(prefix, func(r chi.Router) {
@@ -98,6 +110,7 @@ func New(d Deps) *API {
 		explanationHandlers{d}.register(a)
 		newEventHandlers(d).register(a)
 		tokenHandlers{d}.register(a)
+		accessHandlers{d}.register(a)
 		parkedHandlers{d}.register(a)
 		keyHandlers{d}.register(a)
 		ruleHandlers{}.register(a)

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,19 +28,23 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		// A token that was good a while ago is not kept out by what others try from its address, such as a proxy's.
-		if wait, is := a.limits.refused.empty(address(r)); is && !a.limits.known.has(token) {
+		from := httpserver.ClientAddress(r, a.proxies)
+		if wait, is := a.limits.refused.empty(from); is && !a.limits.known.has(token) {
 			tooMany(w, r, wait)
 			return
 		}
 		who, err := a.tokens.Caller(r.Context(), token)
 		if err != nil {
 			if errs.Is(err, errs.Unauthenticated) {
-				a.limits.refused.take(address(r))
+				a.limits.refused.take(from)
 			}
 			httpserver.Problem(w, r, public(err))
 			httpserver.NoteError(r.Context(), err)
 			return
 		}
+		httpserver.NoteCaller(r.Context(), httpserver.Caller{
+			Tenant: who.Tenant, Actor: who.Actor, Token: who.Token, Role: string(who.Role),
+		})
 		a.limits.known.add(token)
 		if wait, ok := a.limits.identities.take(identity(who)); !ok {
 			tooMany(w, r, wait)
@@ -126,6 +130,56 @@ func (h tokenHandlers) revokeToken(ctx context.Context, who model.Caller, in *To
 	return &struct{}{}, nil
 }
 
+// accessHandlers show the access log, to administrators.
+type accessHandlers struct{ Deps }
+
+func (h accessHandlers) register(a *API) {
+	register(a, needWrite, operation(http.MethodGet, "/access", "list-access", tagTokens,
+		"List requests to the API, newest first: who asked for what, from where, and the status; for administrators"),
+		h.list)
+}
+
+type listAccessInput struct {
+	Actor     string `query:"actor" maxLength:"63" doc:"Only of this actor"`
+	Token     string `query:"token" maxLength:"63" doc:"Only with this token, by its id"`
+	Address   string `query:"address" maxLength:"64" doc:"Only from this address"`
+	MinStatus int    `query:"minStatus" minimum:"0" maximum:"599" doc:"Only answers with this status or a higher one, such as 400"`
+	From      string `query:"from" maxLength:"40" doc:"Only requests that began then or later (RFC 3339)"`
+	Until     string `query:"until" maxLength:"40" doc:"Only requests that began earlier (RFC 3339)"`
+	Limit     int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
+	Cursor    string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+}
+
+func (h accessHandlers) list(
+	ctx context.Context, who model.Caller, in *listAccessInput,
+) (*listOutput[model.AccessEntry], error) {
+	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	if err != nil {
+		return nil, err
+	}
+	f := model.AccessFilter{Actor: in.Actor, Token: in.Token, Address: in.Address, MinStatus: in.MinStatus}
+	if f.From, err = moment("from", in.From); err != nil {
+		return nil, err
+	}
+	if f.Until, err = moment("until", in.Until); err != nil {
+		return nil, err
+	}
+	return listed(h.Access.List(ctx, who, f, page))
+}
+
+// moment reads a time; nil where none is given.
+func moment(name, given string) (*time.Time, error) {
+	if given == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, given)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "%s is no time as RFC 3339 writes it, such as 2026-01-31T12:00:00Z", name).
+			At("query."+name, "date-time")
+	}
+	return &t, nil
+}
+
 // keyHandlers are the operations on the keys of the installation; they are for administrators.
 type keyHandlers struct{ Deps }
 
@@ -141,21 +195,65 @@ func (h keyHandlers) listKeyUses(
 	return listed(uses, nil, err)
 }
 
+// Limits bound what one identity, address or process asks for. Zero values are the defaults.
+type Limits struct {
+	RequestRate int // requests of one identity a second, over a time
+	RefusedRate int // requests of one address a second that bring no good token
+	Streams     int // open streams of this process
+	OwnStreams  int // of one identity
+}
+
+func (l Limits) orDefaults() Limits {
+	return Limits{
+		RequestRate: cmp.Or(l.RequestRate, DefaultRequestRate), RefusedRate: cmp.Or(l.RefusedRate, DefaultRefusedRate),
+		Streams: cmp.Or(l.Streams, DefaultStreams), OwnStreams: cmp.Or(l.OwnStreams, DefaultOwnStreams),
+	}
+}
+
+// Check refuses limits that would let nobody in, or one identity take all places.
+func (l Limits) Check() error {
+	l = l.orDefaults()
+	for _, one := range []struct {
+		name  string
+		value int
+	}{
+		{"request-rate", l.RequestRate},
+		{"refused-rate", l.RefusedRate},
+		{"streams", l.Streams},
+		{"own-streams", l.OwnStreams},
+	} {
+		if one.value < 1 || one.value > maxLimit {
+			return errs.New(errs.Invalid, "setting %s is %d; give 1 to %d", one.name, one.value, maxLimit).
+				At(one.name, "")
+		}
+	}
+	if l.OwnStreams > l.Streams {
+		return errs.New(errs.Invalid, "setting own-streams is %d, and there are %d streams in all", l.OwnStreams,
+			l.Streams).At("own-streams", "")
+	}
+	return nil
+}
+
 const (
-	// requestRate is how many requests one identity makes a second, over a time: many times what a portal with all its
-	// pages open asks for, and less than what a gateway answers, so that the others are answered, too.
-	requestRate = 1000
-	// requestBurst is how many it makes at once: a program that reads every object of a fleet.
-	requestBurst = 4 * requestRate
-	// refusedRate and refusedBurst bound requests of one address that bring no good token, each of which costs a look
+	// DefaultRequestRate is how many requests one identity makes a second, over a time: many times what a portal with
+	// all its pages open asks for, and less than what a gateway answers, so that the others are answered, too.
+	DefaultRequestRate = 1000
+	// requestBurst is how many seconds of them it makes at once: a program that reads every object of a fleet.
+	requestBurst = 4
+	// DefaultRefusedRate bounds requests of one address that bring no good token, each of which costs a look
 	// at the database. Those that bring one are not counted by address: many people share that of a proxy.
-	refusedRate  = 5
-	refusedBurst = 50
+	DefaultRefusedRate = 5
+	// refusedBurst is how many seconds of them come at once: a program that was started with a wrong token.
+	refusedBurst = 10
 	// maxIdentities bounds the identities and addresses that are counted. The fullest are forgotten first: a bucket
 	// that is full says nothing.
 	maxIdentities = 20_000
-	// maxOwnStreams bounds open streams of one identity, so that one does not take the places of all.
-	maxOwnStreams = 32
+	// DefaultStreams bounds open streams of one process: each costs a goroutine and a batch in memory.
+	DefaultStreams = 256
+	// DefaultOwnStreams bounds open streams of one identity, so that one does not take the places of all.
+	DefaultOwnStreams = 32
+	// maxLimit bounds settings of limits: beyond it nothing is limited.
+	maxLimit = 1_000_000
 )
 
 // limiter counts by token buckets.
@@ -254,23 +352,18 @@ func (k *known) has(token string) bool {
 	return is
 }
 
-func newLimits(now func() time.Time) limits {
+func newLimits(l Limits, now func() time.Time) limits {
+	l = l.orDefaults()
+	requests, refused := float64(l.RequestRate), float64(l.RefusedRate)
 	return limits{
-		identities: newLimiter(requestRate, requestBurst, now), refused: newLimiter(refusedRate, refusedBurst, now),
-		known: &known{hashes: map[[sha256.Size]byte]struct{}{}},
+		identities: newLimiter(requests, requestBurst*requests, now),
+		refused:    newLimiter(refused, refusedBurst*refused, now),
+		known:      &known{hashes: map[[sha256.Size]byte]struct{}{}},
 	}
 }
 
 // identity is whose requests are counted together: all tokens of one person or program.
 func identity(who model.Caller) string { return who.Tenant + "\x00" + who.Actor }
-
-// address is that of a request's connection, without the port.
-func address(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
-}
 
 // tooMany answers a request that is one too many.
 func tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
@@ -279,6 +372,7 @@ func tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 
 // places counts open streams by identity.
 type places struct {
+	max  int // of each
 	mu   sync.Mutex
 	open map[string]int
 }
@@ -289,7 +383,7 @@ func (p *places) enter(who model.Caller) bool {
 	if p.open == nil {
 		p.open = map[string]int{}
 	}
-	if p.open[identity(who)] >= maxOwnStreams {
+	if p.open[identity(who)] >= p.max {
 		return false
 	}
 	p.open[identity(who)]++

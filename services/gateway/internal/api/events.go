@@ -42,7 +42,8 @@ type eventHandlers struct {
 }
 
 func newEventHandlers(d Deps) eventHandlers {
-	return eventHandlers{d, make(chan struct{}, maxStreams), &places{}}
+	l := d.Limits.orDefaults()
+	return eventHandlers{d, make(chan struct{}, l.Streams), &places{max: l.OwnStreams}}
 }
 
 func (h eventHandlers) register(a *API) {

@@ -27,8 +27,9 @@ func (c *callers) Caller(_ context.Context, token string) (model.Caller, error) 
 func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
+	const burst, refused = requestBurst * DefaultRequestRate, refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
-	a := &API{tokens: tokens, limits: newLimits(func() time.Time { return now })}
+	a := &API{tokens: tokens, limits: newLimits(Limits{}, func() time.Time { return now })}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))
@@ -40,7 +41,7 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 		served.ServeHTTP(w, r)
 		return w
 	}
-	for range requestBurst {
+	for range burst {
 		if w := ask("busy", "10.0.0.1"); w.Code != 200 {
 			t.Fatalf("within the burst: %d", w.Code)
 		}
@@ -59,10 +60,10 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	}
 	codes := map[int]int{}
 	before := tokens.asked
-	for range 10 * refusedBurst {
+	for range 10 * refused {
 		codes[ask("wrong", "10.0.0.3").Code]++
 	}
-	if codes[401] != refusedBurst || codes[429] != 9*refusedBurst || tokens.asked-before != refusedBurst {
+	if codes[401] != refused || codes[429] != 9*refused || tokens.asked-before != refused {
 		t.Errorf("guesses were answered %v, with %d looks at the database", codes, tokens.asked-before)
 	}
 	if w := ask("busy", "10.0.0.3"); w.Code != 200 {
@@ -83,9 +84,9 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 // One identity does not take the streams of all.
 func TestPlacesOfStreams(t *testing.T) {
 	t.Parallel()
-	var p places
+	p := places{max: 3}
 	one, other := model.Caller{Tenant: "default", Actor: "a"}, model.Caller{Tenant: "default", Actor: "b"}
-	for range maxOwnStreams {
+	for range p.max {
 		if !p.enter(one) {
 			t.Fatal("refused within the bound")
 		}
@@ -93,12 +94,42 @@ func TestPlacesOfStreams(t *testing.T) {
 	if p.enter(one) || !p.enter(other) {
 		t.Error("the bound is not that of each identity")
 	}
-	full := problemOf(t.Context(), noPlace("%d streams are open", maxOwnStreams))
+	full := problemOf(t.Context(), noPlace("%d streams are open", p.max))
 	if full.Status != http.StatusTooManyRequests || full.GetHeaders().Get("Retry-After") != "1" {
 		t.Errorf("who finds no place is answered %+v, %v", full, full.GetHeaders())
 	}
 	p.leave(one)
 	if !p.enter(one) {
 		t.Error("a place that was left is not given again")
+	}
+}
+
+// Limits of the configuration take the place of the defaults; those that let nobody in are refused.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	l := newLimits(Limits{RequestRate: 2, RefusedRate: 1}, func() time.Time { return now })
+	for i := range 2*requestBurst + 1 {
+		if _, ok := l.identities.take("one"); ok != (i < 2*requestBurst) {
+			t.Errorf("request %d is taken: %v", i, ok)
+		}
+	}
+	h := newEventHandlers(Deps{Limits: Limits{Streams: 7, OwnStreams: 2}})
+	if cap(h.streams) != 7 || h.own.max != 2 {
+		t.Errorf("%d streams, %d of one", cap(h.streams), h.own.max)
+	}
+	for _, c := range []struct {
+		l  Limits
+		ok bool
+	}{
+		{Limits{}, true},
+		{Limits{RequestRate: 1, RefusedRate: 1, Streams: 1, OwnStreams: 1}, true},
+		{Limits{RequestRate: -1}, false},
+		{Limits{RefusedRate: maxLimit + 1}, false},
+		{Limits{Streams: 8}, false}, // one identity would have more places than there are
+	} {
+		if err := c.l.Check(); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.l, err)
+		}
 	}
 }

@@ -41,7 +41,9 @@ func (p *Problem) GetHeaders() http.Header {
 // noPlaceError is an error of one who asks for more than there is place for: 429, and not 503, since nothing is away.
 type noPlaceError struct{ err *errs.Error }
 
-func noPlace(format string, args ...any) error { return noPlaceError{errs.New(errs.Unavailable, format, args...)} }
+func noPlace(format string, args ...any) error {
+	return noPlaceError{errs.New(errs.Unavailable, format, args...)}
+}
 
 func (e noPlaceError) Error() string { return e.err.Error() }
 func (e noPlaceError) Unwrap() error { return e.err }

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// maxStreams bounds open streams of one process: each costs a goroutine and a batch in memory.
-	maxStreams = 256
 	// streamBatch bounds what is read and written at a time, and so the memory that a slow client costs.
 	streamBatch = 100
 	// writeTimeout ends the stream of a client that does not take a batch: it resumes where it was.
@@ -52,13 +50,13 @@ func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamI
 		return nil, err
 	}
 	if !h.own.enter(who) {
-		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", maxOwnStreams)
+		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", h.own.max)
 	}
 	select {
 	case h.streams <- struct{}{}:
 	default:
 		h.own.leave(who)
-		return nil, noPlace("%d streams are open, which is the limit: try again later", maxStreams)
+		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(h.streams))
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		defer h.own.leave(who)

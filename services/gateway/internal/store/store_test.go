@@ -268,29 +268,47 @@ func TestFirstAdminToken(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
 	tokens := store.NewTokens(pool)
-	made, err := tokens.EnsureAdmin(t.Context(), "")
-	if err != nil || made == "" {
-		t.Fatalf("made %q, %v", made, err)
+	ensure := func(given string) (store.Admin, error) {
+		var a store.Admin
+		err := pool.TenantTx(t.Context(), tenant, func(tx pgx.Tx) (err error) {
+			a, err = tokens.EnsureAdmin(t.Context(), tx, given)
+			return err
+		})
+		return a, err
 	}
-	if again, err := tokens.EnsureAdmin(t.Context(), ""); err != nil || again != "" {
-		t.Errorf("a second start made %q, %v", again, err)
+	first, err := ensure("")
+	made := first.Generated
+	if err != nil || made == "" || !first.Changed || first.Token.ID != "token-admin" {
+		t.Fatalf("made %+v, %v", first, err)
 	}
-	if who, err := tokens.Caller(t.Context(), made); err != nil || who.Role != model.RoleAdmin || who.Tenant != tenant {
+	if again, err := ensure(""); err != nil || again.Generated != "" || again.Changed || again.Token != first.Token {
+		t.Errorf("a second start made %+v, %v", again, err)
+	}
+	if who, err := tokens.Caller(t.Context(), made); err != nil || who.Role != model.RoleAdmin ||
+		who.Tenant != tenant || who.Token != "token-admin" {
 		t.Errorf("the token belongs to %+v, %v", who, err)
 	}
-	if _, err := tokens.EnsureAdmin(t.Context(), "too-short"); !errs.Is(err, errs.Invalid) {
+	if _, err := ensure("too-short"); !errs.Is(err, errs.Invalid) {
 		t.Errorf("a short token: %v", err)
 	}
 	const given = "0123456789abcdef0123"
-	if _, err := tokens.EnsureAdmin(t.Context(), given); err != nil {
-		t.Fatal(err)
+	if a, err := ensure(given); err != nil || !a.Changed || a.Generated != "" {
+		t.Fatalf("configured %+v, %v", a, err)
+	}
+	if a, err := ensure(given); err != nil || a.Changed {
+		t.Fatalf("configured again %+v, %v", a, err)
 	}
 	if _, err := tokens.Caller(t.Context(), made); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("the token that was made: %v, want that it is refused", err)
 	}
+	good, err := tokens.Good(t.Context(), []model.TokenHash{model.HashToken(made), model.HashToken(given)})
+	if err != nil || len(good) != 1 || !good[model.HashToken(given)] {
+		t.Errorf("good are %v, %v", good, err)
+	}
 	in(t, pool, tenant, func(tx pgx.Tx) error { return tokens.End(t.Context(), tx, tenant, "token-admin") })
-	if _, err := tokens.EnsureAdmin(t.Context(), given); err != nil { // the next start with the same configuration
-		t.Fatal(err)
+	// The next start with the same configuration.
+	if a, err := ensure(given); err != nil || a.Changed || a.Token.ID != "" {
+		t.Fatalf("configured after it was revoked %+v, %v", a, err)
 	}
 	if _, err := tokens.Caller(t.Context(), given); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("a revoked token that is configured still: %v, want that it stays refused", err)

@@ -26,18 +26,43 @@ type Tokens struct{ pool *pg.Pool }
 // NewTokens returns the tokens of the pool's database.
 func NewTokens(pool *pg.Pool) *Tokens { return &Tokens{pool: pool} }
 
+// Admin is what EnsureAdmin did.
+type Admin struct {
+	Token     model.Token // the admin token; without an id where it is none of this installation's any more
+	Generated string      // a new secret; that is the only time that it can be seen
+	Changed   bool        // the token is new, or has another secret than before
+}
+
 // EnsureAdmin makes the given token the admin token. Without one, and only where there is no token at
-// all, it makes a new one and returns it; that is the only time that it can be seen.
-func (t *Tokens) EnsureAdmin(ctx context.Context, given string) (generated string, err error) {
+// all, it makes a new one.
+func (t *Tokens) EnsureAdmin(ctx context.Context, tx pgx.Tx, given string) (a Admin, err error) {
 	if given != "" {
-		return "", t.setAdmin(ctx, given)
+		a.Changed, err = t.setAdmin(ctx, tx, given)
+	} else {
+		a.Generated, err = t.makeAdmin(ctx, tx)
+		a.Changed = a.Generated != ""
+	}
+	if err != nil {
+		return a, err
+	}
+	list, err := tokens(ctx, tx, `select `+tokenColumns+` from gateway.tokens where tenant = $1 and id = $2
+		and role = 'admin' and (expires is null or expires > now())`, events.DefaultTenant, adminID)
+	if len(list) > 0 {
+		a.Token = list[0]
+	}
+	return a, err
+}
+
+func (t *Tokens) makeAdmin(ctx context.Context, tx pgx.Tx) (string, error) {
+	var there bool // of any tenant, which the transaction does not see
+	if err := t.pool.QueryRow(ctx, `select exists (select from gateway.tokens)`).Scan(
+		&there); err != nil || there {
+		return "", errs.Wrap(errs.KindOf(pg.Err(err)), err, "look for tokens")
 	}
 	token := rand.Text() + rand.Text()
 	hash := model.HashToken(token)
-	tag, err := t.pool.Exec(ctx, `
-		insert into gateway.tokens (tenant, id, hash, role) select $1, $2, $3, 'admin'
-		where not exists (select from gateway.tokens) on conflict do nothing`,
-		events.DefaultTenant, adminID, hash[:])
+	tag, err := tx.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, role) values ($1, $2, $3, 'admin')
+		on conflict do nothing`, events.DefaultTenant, adminID, hash[:])
 	if err != nil {
 		return "", errs.Wrap(errs.KindOf(pg.Err(err)), err, "store the first admin token")
 	}
@@ -49,19 +74,19 @@ func (t *Tokens) EnsureAdmin(ctx context.Context, given string) (generated strin
 
 // setAdmin has a token that is new take the place of the one before, revoked or not. One that was given before and is
 // revoked stays so.
-func (t *Tokens) setAdmin(ctx context.Context, token string) error {
+func (t *Tokens) setAdmin(ctx context.Context, tx pgx.Tx, token string) (changed bool, err error) {
 	if len(token) < MinTokenChars {
-		return errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token),
+		return false, errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token),
 			MinTokenChars).
 			At("admin-token", "min-length")
 	}
 	hash := model.HashToken(token)
-	_, err := t.pool.Exec(ctx, `
+	tag, err := tx.Exec(ctx, `
 		insert into gateway.tokens (tenant, id, hash, role) values ($1, $2, $3, 'admin')
 		on conflict (tenant, id) do update set hash = excluded.hash, role = 'admin', expires = null
 		where tokens.hash <> excluded.hash`,
 		events.DefaultTenant, adminID, hash[:])
-	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "store the admin token")
+	return tag.RowsAffected() > 0, errs.Wrap(errs.KindOf(pg.Err(err)), err, "store the admin token")
 }
 
 // Add makes a token known; of secret only the hash is stored.
@@ -148,9 +173,9 @@ func (t *Tokens) Good(ctx context.Context, hashes []model.TokenHash) (map[model.
 func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
 	var c model.Caller
 	hash := model.HashToken(token)
-	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role from gateway.tokens
+	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role, id from gateway.tokens
 		where hash = $1 and (expires is null or expires > now())`, hash[:]).
-		Scan(&c.Tenant, &c.Actor, &c.Role)
+		Scan(&c.Tenant, &c.Actor, &c.Role, &c.Token)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -32,7 +33,10 @@ func service(t *testing.T) *catalogs.Service {
 	t.Helper()
 	pool := pgtest.DB(t).Pool(t, "gateway")
 	tokens := store.NewTokens(pool)
-	if _, err := tokens.EnsureAdmin(t.Context(), ""); err != nil {
+	if err := pool.Tx(t.Context(), func(tx pgx.Tx) error {
+		_, err := tokens.EnsureAdmin(t.Context(), tx, "")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)

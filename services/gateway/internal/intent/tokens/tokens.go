@@ -33,6 +33,31 @@ type Service struct {
 	Tokens *store.Tokens
 }
 
+// EnsureAdmin makes the token of the configuration the administrator's, or makes one for a new installation and returns
+// it. A token that is new, or has another secret than at the last start, is an event in the same transaction, and so is
+// one of before that never was; starts that change nothing are none.
+func (s *Service) EnsureAdmin(ctx context.Context, given string) (generated string, err error) {
+	who := model.Caller{Tenant: events.DefaultTenant, Actor: model.ActorConfiguration}
+	err = s.Units.Run(ctx, who, "intent admin token", func(ctx context.Context, u *unit.Work) error {
+		admin, err := s.Tokens.EnsureAdmin(ctx, u.Tx, given)
+		if err != nil {
+			return err
+		}
+		generated = admin.Generated
+		told := admin.Token.ID == "" // it was revoked, which is an event
+		if !admin.Changed && !told {
+			if told, err = u.Exists(ctx, events.KindAccess, stream(admin.Token.ID)); err != nil {
+				return err
+			}
+		}
+		if told {
+			return nil
+		}
+		return u.Append(ctx, stream(admin.Token.ID), created(admin.Token))
+	})
+	return generated, err
+}
+
 // Add makes a token for a person, who is somebody new or has one already. An actor that no token has had is refused:
 // ids of people are Chandler's own, so that no name gets into events, and a slip makes no second person.
 func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) (model.NewToken, error) {

@@ -119,3 +119,53 @@ func TestTokensAreAudited(t *testing.T) {
 		t.Errorf("the cursor of another list: %v", err)
 	}
 }
+
+// TestAdminTokenIsAnEvent: a token of the configuration is in the record when it is new or another one than at the last
+// start, and so is one that was there before such events were; a start that changes nothing is not.
+func TestAdminTokenIsAnEvent(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	told := func() (n int) {
+		t.Helper()
+		err := s.Units.Pool.QueryRow(t.Context(), `select count(*) from eventlog.appended where type = $1 and subject = $2
+			and convert_from(body, 'UTF8') like '%"configuration"%'`, "access.token-created.v1", "token/token-admin").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	secret := strings.Repeat("a", store.MinTokenChars)
+	for _, c := range []struct {
+		given string
+		want  int
+	}{{"", 1}, {"", 1}, {secret, 2}, {secret, 2}, {secret + "b", 3}, {"", 3}} {
+		if _, err := s.EnsureAdmin(t.Context(), c.given); err != nil {
+			t.Fatal(err)
+		}
+		if n := told(); n != c.want {
+			t.Errorf("after a start with %q there are %d events, want %d", c.given, n, c.want)
+		}
+	}
+	add(t, s, model.AddToken{Name: "another", Role: model.RoleAdmin})
+	if err := s.Revoke(t.Context(), ann, "token-admin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EnsureAdmin(t.Context(), secret+"b"); err != nil || told() != 3 {
+		t.Errorf("a revoked token is an event again: %d, %v", told(), err)
+	}
+
+	s = service(t)
+	hash := model.HashToken(secret)
+	if _, err := s.Units.Pool.Exec(t.Context(), `insert into gateway.tokens (tenant, id, hash, role)
+		values ('default', 'token-admin', $1, 'admin')`, hash[:]); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.EnsureAdmin(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := told(); n != 1 {
+		t.Errorf("a token of before is %d events, want 1", n)
+	}
+}

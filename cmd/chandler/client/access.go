@@ -1,0 +1,25 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Access lists requests to the API, newest first, at most limit.
+func (c *Client) Access(ctx context.Context, f model.AccessFilter, limit int) ([]model.AccessEntry, error) {
+	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	for name, value := range map[string]string{"actor": f.Actor, "token": f.Token, "address": f.Address} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.MinStatus > 0 {
+		q.Set("minStatus", strconv.Itoa(f.MinStatus))
+	}
+	page, err := ask[struct{ Items []model.AccessEntry }](ctx, c, http.MethodGet, "/access", q, nil)
+	return page.Items, err
+}

@@ -1,0 +1,26 @@
+package model
+
+import "time"
+
+// AccessEntry is one request to the API, or several that were refused.
+type AccessEntry struct {
+	At         time.Time `json:"at" doc:"When the request began"`
+	Actor      string    `json:"actor,omitempty" doc:"Opaque id of who asked; absent where nobody was recognised"`
+	Token      string    `json:"token,omitempty" doc:"Id of the token"`
+	Role       Role      `json:"role,omitempty"`
+	Address    string    `json:"address,omitempty" doc:"Of the client, as far as trusted proxies tell it; others where too many addresses were refused at once"`
+	Method     string    `json:"method,omitempty"`
+	Route      string    `json:"route,omitempty" doc:"Pattern of the route"`
+	Path       string    `json:"path,omitempty" doc:"Absent where nobody was recognised"`
+	Status     int       `json:"status" doc:"HTTP status of the answer; 0: requests that were not kept one by one, which count counts"`
+	TookMicros int64     `json:"tookMicros" doc:"Microseconds until the answer was complete; of a stream, until it ended"`
+	Request    string    `json:"request,omitempty" doc:"Id of the request, as in the log of the gateway"`
+	Count      int64     `json:"count" doc:"1; more for requests that were refused within a second, of which the first is told"`
+}
+
+// AccessFilter chooses requests; empty fields choose all.
+type AccessFilter struct {
+	Actor, Token, Address string
+	MinStatus             int
+	From, Until           *time.Time
+}
