@@ -283,7 +283,8 @@ func (s *Stack) env(name string) []string {
 		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+
 			s.file("catalog-cache"+strings.TrimPrefix(name, service)))
 	case "installer":
-		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey)
+		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey,
+			"CHANDLER_CLUSTERS_ON_THIS_MACHINE=true")
 	}
 	if s.opts.Env != nil {
 		env = append(env, s.opts.Env(service)...)

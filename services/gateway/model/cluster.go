@@ -9,7 +9,7 @@ const ClusterRegistered = "Registered"
 type Cluster struct {
 	Name              string            `json:"name" example:"spoke-1"`
 	Labels            map[string]string `json:"labels,omitempty"`
-	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported); HeldElsewhere where it was served and another registration holds it by now"`
+	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now"`
 	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`

@@ -23,7 +23,9 @@ type Config struct {
 	Streams  string // bus.StreamSettings in JSON
 	// Capacity is the weight of clusters whose executors this replica runs.
 	Capacity int
-	Holder   string // name of this process slot in clusters' leases; "" is host and ops address
+	// LocalClusters lets clusters be on this machine, at loopback: demos and tests have them there.
+	LocalClusters bool
+	Holder        string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
 // Settings declares the settings.
@@ -36,6 +38,8 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.Streams, "nats-streams", "", "replicas, placement and bounds of the streams, as JSON")
 	s.Int(&c.Capacity, "executor-capacity", defaultCapacity,
 		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")
+	s.Bool(&c.LocalClusters, "clusters-on-this-machine", false,
+		"serve clusters whose API server is at loopback; otherwise their kubeconfigs are refused, since any service of this machine is there")
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
 }

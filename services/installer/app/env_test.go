@@ -77,6 +77,7 @@ func setup(t *testing.T) *env {
 			Drain: patience,
 		},
 		Identity: id.String(), GrantKey: base64.StdEncoding.EncodeToString(key.Seed()),
+		LocalClusters: true,
 	}
 	e.start()
 	return e

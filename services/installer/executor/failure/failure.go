@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/address"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
@@ -73,6 +74,7 @@ const (
 	ReasonTooOld           = "KubernetesNotSupported"
 	ReasonUninstalling     = "BeingUninstalled"
 	ReasonDuplicate        = "DuplicateCluster"
+	ReasonAddress          = "AddressRefused"
 )
 
 // StateHeldElsewhere is the state of a cluster that was served and is held for another registration by now.
@@ -221,6 +223,8 @@ func OfCluster(err error) (state, reason string) {
 	switch {
 	case kube.IsElsewhere(err):
 		return refused, ReasonDuplicate
+	case address.IsRefused(err):
+		return refused, ReasonAddress
 	case kube.IsUnsupported(err):
 		return refused, ReasonTooOld
 	case kube.IsFenceAhead(err):

@@ -109,7 +109,10 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all := &connections{dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}, open: map[*connection]bool{}}
+	all := &connections{connect: config.Dial, open: map[*connection]bool{}}
+	if all.connect == nil {
+		all.connect = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	}
 	tls, err := transport.TLSConfigFor(&transport.Config{TLS: how.TLS})
 	if err != nil {
 		return nil, nil, err
@@ -125,7 +128,7 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 	})
 	c := rest.CopyConfig(config)
 	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, answers.New(shared)
-	c.Proxy = nil // it is in the transport
+	c.Proxy, c.Dial = nil, nil // they are in the transport
 	return c, all, nil
 }
 
@@ -149,9 +152,9 @@ func (b *Base) attentive(request func() error) error {
 
 // connections are those to one cluster that are open.
 type connections struct {
-	dialer net.Dialer
-	mu     sync.Mutex
-	open   map[*connection]bool
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
+	mu      sync.Mutex
+	open    map[*connection]bool
 }
 
 type connection struct {
@@ -161,7 +164,7 @@ type connection struct {
 }
 
 func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.dialer.DialContext(ctx, network, address)
+	conn, err := c.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -62,6 +63,8 @@ type Config struct {
 	Capacity int
 	// Live is given the replicas that live, in each round in which the placement counts. It may be left out.
 	Live func(ctx context.Context, live []placement.Replica) error
+	// Dial connects to API servers. It may be left out.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time
 	Log  *slog.Logger
 }
@@ -271,6 +274,7 @@ func (h *Host) start(ctx context.Context, s stored) {
 		h.reportUnusable(ctx, s, err)
 		return
 	}
+	cfg.Dial = h.c.Dial
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.unusable, s.id)

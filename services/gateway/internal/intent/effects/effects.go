@@ -105,7 +105,8 @@ func (s *Service) Set(ctx context.Context, who model.Caller, in model.EffectsReq
 	return answer, err
 }
 
-// resumeLog ends a stop by the log itself. Only resuming the whole fleet does that.
+// resumeLog ends a stop by the log itself. Only resuming the whole fleet does that, and only an administrator of the
+// tenant of the installation: such a stop holds for all tenants.
 func (s *Service) resumeLog(ctx context.Context, who model.Caller, in model.EffectsRequest) (lost bool, err error) {
 	stop, stopped, err := s.Units.Log.EffectsStopped(ctx)
 	if err != nil || !stopped {
@@ -113,6 +114,10 @@ func (s *Service) resumeLog(ctx context.Context, who model.Caller, in model.Effe
 	}
 	if in.Cluster != "" {
 		return false, errs.New(errs.Conflict, "the whole fleet is stopped (%s): resume the fleet first", stop.Reason)
+	}
+	if who.Tenant != events.DefaultTenant {
+		return false, errs.New(errs.Forbidden, "the record stopped effects for all tenants (%s): an administrator of the tenant %q "+
+			"ends that", stop.Reason, events.DefaultTenant)
 	}
 	return true, s.Units.Log.Resume(ctx, in.Epoch, who.Actor)
 }

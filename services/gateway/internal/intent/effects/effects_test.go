@@ -75,3 +75,25 @@ func TestSwitchOfOneCluster(t *testing.T) {
 		t.Errorf("resumed: %+v, %v", resumed, err)
 	}
 }
+
+// A stop by the record holds for all tenants: no other tenant than that of the installation ends it.
+func TestStopOfTheRecordIsNoTenants(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	var raised *int64
+	if err := s.Units.Pool.QueryRow(t.Context(), `select eventlog.check_epoch(1, 1000000, 'cluster harbour')`).
+		Scan(&raised); err != nil || raised == nil {
+		t.Fatalf("epoch %v: %v", raised, err)
+	}
+	resume := model.EffectsRequest{Action: "resume", Epoch: *raised}
+	eve := model.Caller{Tenant: "other", Actor: "eve"}
+	if _, err := s.Set(t.Context(), eve, resume); !errs.Is(err, errs.Forbidden) {
+		t.Errorf("another tenant resumes: %v", err)
+	}
+	if _, stopped, err := s.Units.Log.EffectsStopped(t.Context()); err != nil || !stopped {
+		t.Errorf("stopped %v, %v; nobody has resumed", stopped, err)
+	}
+	if _, err := s.Set(t.Context(), ann, resume); err != nil {
+		t.Errorf("the installation's own tenant: %v", err)
+	}
+}
