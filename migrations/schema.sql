@@ -1070,6 +1070,26 @@ end $_$;
 
 ALTER FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
 
+CREATE FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+begin
+  if p_key_id !~ '^[0-9a-f]{16}$' then
+    raise exception 'not the id of a key: %', p_key_id;
+  end if;
+  if p_commitment !~ '^c1:[0-9a-f]{64}$' then
+    raise exception 'not a commitment: %', p_commitment;
+  end if;
+  update gateway.credentials set commitment = p_commitment, salt = p_salt, ciphertext = p_ciphertext, key_id = p_key_id,
+      updated = now()
+   where tenant = p_tenant and name = p_name and commitment = p_was
+     and current_setting('chandler.tenant', true) in ('*', tenant);
+  return found;
+end $_$;
+
+ALTER FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
+
 CREATE TABLE catalog.bundle_images (
     tenant text NOT NULL,
     catalog text NOT NULL,
@@ -4747,6 +4767,9 @@ GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name te
 
 REVOKE ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_installer;
+
+REVOKE ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
 

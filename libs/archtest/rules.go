@@ -389,6 +389,11 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "intents store bodies and ask others before they decide; they do not know read models",
 		},
 		{
+			Packages: []string{"services/installer/internal/executorhost"},
+			May:      []string{anyStd, "libs/...", ownPure, ownTree, "services/installer/executor/access", outside},
+			Why:      "it keeps the tokens that executors use",
+		},
+		{
 			Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside},
 			Why: "adapters do not know each other",
 		},

@@ -97,3 +97,13 @@ func (d Digest) Short() string {
 	}
 	return h
 }
+
+// SaltBytes makes guessing what was committed to as hard as guessing the salt.
+const SaltBytes = 16
+
+// Commitment names bytes that lie outside the log, such as a credential, by a salt that lies with them: who has the
+// name alone cannot try what it might stand for.
+func Commitment(salt, body []byte) string {
+	sum := sha256.Sum256(append(append([]byte{}, salt...), body...))
+	return "c1:" + hex.EncodeToString(sum[:])
+}

@@ -1,6 +1,9 @@
 package events
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // clusterEvents are the events of clusters, in the order of docs/events.md.
 func clusterEvents() []Definition {
@@ -11,6 +14,7 @@ func clusterEvents() []Definition {
 		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
 		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
+		define(KindCluster, Installer, ClusterCredentialRotated{}, "The token by which the cluster is reached was followed by the next one."),
 	}
 }
 
@@ -37,6 +41,18 @@ type ClusterCredentialReplaced struct {
 
 // EventType implements Payload.
 func (ClusterCredentialReplaced) EventType() Type { return "cluster.credential-replaced.v1" }
+
+// ClusterCredentialRotated says that the hub has asked the cluster for the next token of its account, with the one
+// before. Server, waivers and account stay.
+type ClusterCredentialRotated struct {
+	Credential string `json:"credential"` // commitment of the kubeconfig with the new token
+	// Replaces is the commitment of the one before, which its API server takes until it ends.
+	Replaces string    `json:"replaces"`
+	Expires  time.Time `json:"expires"` // of the new token, in UTC
+}
+
+// EventType implements Payload.
+func (ClusterCredentialRotated) EventType() Type { return "cluster.credential-rotated.v1" }
 
 // ClusterConfigured carries how a cluster is to be treated, whole.
 type ClusterConfigured struct {

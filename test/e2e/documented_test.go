@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/chandler-fleet/chandler/libs/doccommand"
 )
 
@@ -146,8 +149,8 @@ func (r *reader) stands(word string) string {
 		return r.until("sha256:[0-9a-f]{64}", "get", "catalog", "harbour", "-o", "yaml")
 	case "/catalogs/catalog": // in the container of the indexer
 		return example(r.t)
-	case "FILE":
-		return "east.kubeconfig"
+	case "FILE": // as clouds have it: the token comes from a program
+		return "cloud.kubeconfig"
 	}
 	return word
 }
@@ -299,6 +302,23 @@ func (r *reader) publish(overlay string) {
 	r.images.catalogImageAs("harbour/catalog", dir, "v1")
 }
 
+// cloudKubeconfig asks a program for the token of an administrator.
+func (r *reader) cloudKubeconfig() string {
+	r.t.Helper()
+	config, err := clientcmd.Load(r.cluster.Kubeconfig())
+	r.must(err)
+	for _, user := range config.AuthInfos {
+		*user = clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
+			APIVersion: "client.authentication.k8s.io/v1", Command: "sh", InteractiveMode: "Never",
+			Args: []string{"-c", `echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",` +
+				`"status":{"token":"` + user.Token + `"}}'`},
+		}}
+	}
+	raw, err := clientcmd.Write(*config)
+	r.must(err)
+	return string(raw)
+}
+
 // overlaid writes files over those that are there.
 func overlaid(dir string, from fs.FS) error {
 	return fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
@@ -339,6 +359,7 @@ func (r *reader) prepare(document string) {
 		"config.json": fmt.Sprintf(
 			`{"auths": {"registry.example.com": {"auth": %[1]q}, "registry.test": {"auth": %[1]q}}}`, auth),
 		"east.kubeconfig":    string(r.cluster.Kubeconfig()),
+		"cloud.kubeconfig":   r.cloudKubeconfig(),
 		"subscription.yaml":  strings.Replace(read("examples/demo/east.yaml"), "Automatic", "Manual", 1),
 		"policy.yaml":        policy,
 		"namespace.json":     section("harbour.json"),

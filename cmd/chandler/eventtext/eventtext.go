@@ -93,6 +93,8 @@ func sentence(p events.Payload) string {
 		s := v.Settings.WithDefaults()
 		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s", s.Mirror, s.Drift,
 			s.Optional, s.Events)
+	case events.ClusterCredentialRotated:
+		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
 	case events.ClusterLabelsChanged:
 		return clusterLabels(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,

@@ -168,6 +168,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		}, nil
 	case events.ClusterCredentialReplaced:
 		s.Credential, s.Waived = e.Credential, e.Waived
+	case events.ClusterCredentialRotated:
+		s.Credential = e.Credential
 	case events.ClusterConfigured:
 		s.Settings = filled(e.Settings)
 	case events.ClusterLabelsChanged:

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/services/installer/executor/access"
 	"github.com/chandler-fleet/chandler/services/installer/executor/address"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
@@ -90,6 +91,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	a.host = executorhost.New(executorhost.Config{
 		Live: a.recorder.Place, Name: holder, Capacity: a.cfg.Capacity, Dial: address.Dial(a.cfg.LocalClusters),
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
+		EventLog: a.Log, Request: access.Request,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
 			return a.execute(ctx, t, signing.Accepted, configs, holder)
 		},

@@ -262,6 +262,9 @@ func hold(ctx context.Context, base *kube.Base, epoch int64) error {
 	if err := base.Fence(ctx, epoch); err != nil {
 		return fmt.Errorf("epoch %d: %w", epoch, err)
 	}
+	if err := base.KeepAccounts(ctx); err != nil {
+		return err
+	}
 	return base.KeepMemory(ctx, epoch)
 }
 

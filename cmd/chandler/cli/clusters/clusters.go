@@ -29,23 +29,26 @@ func Command(a *command.Env) *cobra.Command {
 }
 
 func clusterAddCommand(a *command.Env) *cobra.Command {
-	var path string
+	var from source
 	var waive []string
 	var pairs map[string]string
 	c := &cobra.Command{
-		Use:   "add NAME --kubeconfig FILE",
+		Use:   "add NAME --kubeconfig FILE [--bootstrap]",
 		Short: "Register a cluster",
 		Long: `Registers a cluster under a name. The kubeconfig must contain a token or certificates, an address that the installer
 can reach, and belong to a cluster administrator. It is stored encrypted and never shown. After some seconds
-chandler get clusters shows the cluster as Connected, or the reason why it is not.`,
-		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
-		Args:    command.RequireArgs(1),
+chandler get clusters shows the cluster as Connected, or the reason why it is not.
+
+` + bootstrapHelp,
+		Example: `  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east
+  chandler cluster add west-1 --bootstrap --context west-1`,
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := kubeconfig(a, path)
+			c, err := a.Client()
 			if err != nil {
 				return err
 			}
-			c, err := a.Client()
+			config, err := from.kubeconfig(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -56,14 +59,10 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 			return a.Say("cluster/%s registered", args[0])
 		},
 	}
-	kubeconfigFlag(c, &path)
+	from.flags(c)
 	waiveFlag(c, &waive)
 	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
 	return c
-}
-
-func kubeconfigFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVar(path, "kubeconfig", "", "kubeconfig with token or certificates inside, - for standard input")
 }
 
 func waiveFlag(c *cobra.Command, waive *[]string) {
@@ -72,20 +71,22 @@ func waiveFlag(c *cobra.Command, waive *[]string) {
 }
 
 func clusterCredentialsCommand(a *command.Env) *cobra.Command {
-	var path string
+	var from source
 	var waive []string
 	c := &cobra.Command{
-		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster",
+		Use: "credentials NAME --kubeconfig FILE [--bootstrap]", Short: "Replace the kubeconfig of a cluster",
 		Args: command.RequireArgs(1),
-		Long: `Replaces the kubeconfig by which Chandler reaches a cluster, for example before a token expires.`,
+		Long: `Replaces the kubeconfig by which Chandler reaches a cluster, for example before a token expires.
+
+` + bootstrapHelp,
 		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
   kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := kubeconfig(a, path)
+			c, err := a.Client()
 			if err != nil {
 				return err
 			}
-			c, err := a.Client()
+			config, err := from.kubeconfig(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -96,7 +97,7 @@ func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 			return a.Say("cluster/%s credentials replaced", args[0])
 		},
 	}
-	kubeconfigFlag(c, &path)
+	from.flags(c)
 	waiveFlag(c, &waive)
 	return c
 }
@@ -195,7 +196,7 @@ operators stay and keep running.`,
 	}
 }
 
-func kubeconfig(a *command.Env, path string) (string, error) {
+func readKubeconfig(a *command.Env, path string) (string, error) {
 	var raw []byte
 	var err error
 	switch path {

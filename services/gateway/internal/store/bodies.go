@@ -8,13 +8,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
@@ -25,9 +24,6 @@ const (
 	KindAnnotations        = "annotations"         // JSON of the annotations of an intent
 	KindPlanReason         = "plan-reason"         // why an approver settled an obstacle of a plan, as text
 )
-
-// saltBytes makes guessing a body from its commitment as hard as guessing the salt.
-const saltBytes = 16
 
 // Bodies is the store of erasable bodies. Its zero value is ready for use.
 type Bodies struct{}
@@ -74,10 +70,9 @@ func (Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string)
 }
 
 func commit(body []byte) (salt []byte, commitment string, err error) {
-	salt = make([]byte, saltBytes)
+	salt = make([]byte, digest.SaltBytes)
 	if _, err := rand.Read(salt); err != nil {
 		return nil, "", fmt.Errorf("draw a salt: %w", err)
 	}
-	sum := sha256.Sum256(append(append([]byte{}, salt...), body...))
-	return salt, "c1:" + hex.EncodeToString(sum[:]), nil
+	return salt, digest.Commitment(salt, body), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 	"github.com/chandler-fleet/chandler/services/installer/executor/address"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
@@ -63,6 +64,7 @@ const (
 	ReasonUnsupported      = "UnsupportedBundle"
 	ReasonPredecessor      = "PredecessorNotReplaced"
 	ReasonUnauthorized     = "Unauthorized"
+	ReasonTokenEnded       = "CredentialEnded" // its time was over; another one is needed
 	ReasonRefused          = "ConnectionRefused"
 	ReasonUnknownHost      = "UnknownHost"
 	ReasonCertificate      = "CertificateInvalid"
@@ -126,7 +128,7 @@ func Classify(err error) Failure {
 		if ofNamespace(err) {
 			f.Reason = ReasonNamespace
 		}
-	case apierrors.IsUnauthorized(err):
+	case apierrors.IsUnauthorized(err), tokenRefused(err) != "":
 		f.Reason = ReasonUnauthorized
 	case isTimeout(err):
 		f.Reason = ReasonTimeout
@@ -233,6 +235,8 @@ func OfCluster(err error) (state, reason string) {
 		return "", ""
 	case apierrors.IsUnauthorized(err):
 		return unauthorized, ReasonUnauthorized
+	case tokenRefused(err) != "":
+		return unauthorized, tokenRefused(err)
 	case apierrors.IsForbidden(err):
 		return unauthorized, ReasonRightsOfExecutor
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -245,6 +249,18 @@ func OfCluster(err error) (state, reason string) {
 		return unreachable, ReasonTimeout
 	}
 	return unreachable, ReasonServer
+}
+
+// tokenRefused is the reason for which a token of the hub's account is not taken, "" for another error.
+func tokenRefused(err error) string {
+	refused, ok := errors.AsType[clusteraccess.RefusedError](err)
+	switch {
+	case !ok:
+		return ""
+	case refused.Ended:
+		return ReasonTokenEnded
+	}
+	return ReasonUnauthorized
 }
 
 // OfStep reads an error of writing an object; what ends the session stays an error.

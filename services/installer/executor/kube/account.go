@@ -49,10 +49,11 @@ func ParseAccount(user string) (Account, error) {
 // own is the account that Chandler's executor writes under.
 func own() Account { return Account{Namespace: SystemNamespace, Name: ExecutorAccount} }
 
-// impersonation is an account in an epoch. The fence looks at the epoch whoever the account is.
+// impersonation is an account in an epoch. The fence looks at the epoch whoever the account is. The API server knows
+// the groups of an account; to name them would need the right to be in any group.
 func impersonation(a Account, epoch int64) rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{
-		UserName: a.User(), Groups: a.Groups(), Extra: map[string][]string{EpochExtra: {strconv.FormatInt(epoch, 10)}},
+		UserName: a.User(), Extra: map[string][]string{EpochExtra: {strconv.FormatInt(epoch, 10)}},
 	}
 }
 

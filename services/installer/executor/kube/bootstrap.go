@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 )
 
 // pollInterval is how often a condition in the cluster is asked for where there is nothing to watch.
@@ -27,7 +28,8 @@ func parseVersion(raw []byte) (string, error) {
 }
 
 // Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created where it is
-// missing; a CRD of ours that is older is written anew, one of somebody else's never (DESIGN, settled details).
+// missing, which an account that a person made for the hub may only read (clusteraccess); a CRD of ours that is older
+// is written anew, one of somebody else's never (DESIGN, settled details).
 func (b *Base) Bootstrap(ctx context.Context) error {
 	steps := []struct {
 		what string
@@ -47,18 +49,30 @@ func (b *Base) Bootstrap(ctx context.Context) error {
 }
 
 func (b *Base) ensureNamespace(ctx context.Context) error {
+	namespaces := b.Kube.CoreV1().Namespaces()
+	if _, err := namespaces.Get(ctx, SystemNamespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace, Labels: ownLabels()}}
-	_, err := b.Kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	_, err := namespaces.Create(ctx, ns, metav1.CreateOptions{})
 	return existing(err)
 }
 
 func (b *Base) ensureAccount(ctx context.Context) error {
+	accounts := b.Kube.CoreV1().ServiceAccounts(SystemNamespace)
+	if _, err := accounts.Get(ctx, ExecutorAccount, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()}}
-	_, err := b.Kube.CoreV1().ServiceAccounts(SystemNamespace).Create(ctx, sa, metav1.CreateOptions{})
+	_, err := accounts.Create(ctx, sa, metav1.CreateOptions{})
 	return existing(err)
 }
 
 func (b *Base) ensureBinding(ctx context.Context) error {
+	bindings := b.Kube.RbacV1().ClusterRoleBindings()
+	if _, err := bindings.Get(ctx, ExecutorAccount, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return err
+	}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
@@ -67,7 +81,7 @@ func (b *Base) ensureBinding(ctx context.Context) error {
 			Namespace: SystemNamespace,
 		}},
 	}
-	_, err := b.Kube.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	_, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
 	return existing(err)
 }
 
@@ -101,6 +115,6 @@ func existing(err error) error {
 
 // LabelManaged marks every object that Chandler writes; watches select by it. OLM's own label
 // olm.managed is there, too, but an OLM in the same cluster uses that as well.
-const LabelManaged = "chandler-fleet.io/managed"
+const LabelManaged = clusteraccess.LabelManaged
 
 func ownLabels() map[string]string { return map[string]string{LabelManaged: "true"} }

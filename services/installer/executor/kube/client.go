@@ -25,16 +25,17 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/answers"
 )
 
 // Names of what Chandler keeps in a target cluster.
 const (
 	SystemNamespace = events.SystemNamespace
-	ExecutorAccount = "chandler-executor"
+	ExecutorAccount = clusteraccess.Executor
 	ExecutorUser    = "system:serviceaccount:" + SystemNamespace + ":" + ExecutorAccount
 	// EpochExtra is the key of the user's extra; Kubernetes lower-cases keys that come in headers.
-	EpochExtra = "chandler-epoch"
+	EpochExtra = clusteraccess.EpochExtra
 )
 
 const (

@@ -43,6 +43,15 @@ func column(name, path, description string) apiextensionsv1.CustomResourceColumn
 	}
 }
 
+// OwnDefinitions are the names of Chandler's own definitions.
+func OwnDefinitions() []string {
+	var names []string
+	for _, crd := range ownCRDs() {
+		names = append(names, crd.Name)
+	}
+	return names
+}
+
 // ownCRDs are the minimal definitions. They keep unknown fields: what is
 // installed and its step log must outlive the version of Chandler that wrote them.
 func ownCRDs() []crdSpec {

@@ -97,7 +97,7 @@ func TestAcquireAboveFence(t *testing.T) {
 				t.Fatal(err)
 			}
 			made, err := base.Kube.CoordinationV1().Leases(SystemNamespace).Get(
-				t.Context(), leaseName, metav1.GetOptions{})
+				t.Context(), LeaseName, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// leaseName is the Lease in SystemNamespace that says who the holder is.
-const leaseName = "chandler-executor"
+// LeaseName is the Lease in SystemNamespace that says who the holder is.
+const LeaseName = "chandler-executor"
 
 // annotationEpoch on the Lease is the holder's epoch; it only ever grows.
 const annotationEpoch = "chandler-fleet.io/epoch"
@@ -54,7 +54,7 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return l.create(ctx, fence+1)
 	}
@@ -89,7 +89,7 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 // now. The hub knew of a higher epoch than the lease had: the cluster was restored from a backup, and epochs must not
 // begin again.
 func (l *Lease) Raise(ctx context.Context, above int64) (int64, error) {
-	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read the lease: %w", err)
 	}
@@ -106,7 +106,7 @@ func (l *Lease) Raise(ctx context.Context, above int64) (int64, error) {
 
 func (l *Lease) create(ctx context.Context, epoch int64) (int64, error) {
 	l.tried = true
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName, Labels: ownLabels()}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeaseName, Labels: ownLabels()}}
 	l.fill(lease, epoch)
 	made, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Create(ctx, lease, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -136,7 +136,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 }
 
 func (l *Lease) renew(ctx context.Context) error {
-	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the lease: %w", err)
 	}
@@ -156,7 +156,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.epoch == 0 {
 		return nil
 	}
-	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the lease: %w", err)
 	}
@@ -210,7 +210,7 @@ func epochOf(lease *coordinationv1.Lease) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, errs.New(errs.Invalid, "lease %s/%s: annotation %s is %q, want a number", SystemNamespace, leaseName,
+		return 0, errs.New(errs.Invalid, "lease %s/%s: annotation %s is %q, want a number", SystemNamespace, LeaseName,
 			annotationEpoch, text)
 	}
 	return n, nil

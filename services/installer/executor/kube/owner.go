@@ -34,7 +34,7 @@ func (e ElsewhereError) Error() string {
 	return fmt.Sprintf(
 		"the API server (kube-system %s) is served as cluster %q already (%s): remove one of the two registrations; "+
 			"where that one is gone for good and could not give the cluster back, take annotation %s off Lease %s/%s",
-		e.UID, e.Name, e.Key, annotationOwner, SystemNamespace, leaseName)
+		e.UID, e.Name, e.Key, annotationOwner, SystemNamespace, LeaseName)
 }
 
 // IsElsewhere reports an API server that is held for another registration.
@@ -59,7 +59,7 @@ func (b *Base) elsewhere(ctx context.Context, lease *coordinationv1.Lease, mine 
 // CheckOwner wants the cluster not to be held for another registration. It reads only, so that whoever is refused has
 // written nothing.
 func (b *Base) CheckOwner(ctx context.Context, mine Registration) error {
-	lease, err := b.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := b.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (b *Base) CheckOwner(ctx context.Context, mine Registration) error {
 // disown takes the registration off the Lease, so that the cluster may be registered under another name.
 func (b *Base) disown(ctx context.Context) error {
 	leases := b.Kube.CoordinationV1().Leases(SystemNamespace)
-	lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := leases.Get(ctx, LeaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (b *Base) disown(ctx context.Context) error {
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("take the registration off Lease %s/%s: %w", SystemNamespace, leaseName, err)
+		return fmt.Errorf("take the registration off Lease %s/%s: %w", SystemNamespace, LeaseName, err)
 	}
 	return nil
 }

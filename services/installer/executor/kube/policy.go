@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 )
 
 // Kinds of the admission policies, and of what puts them into force.
@@ -35,7 +36,12 @@ const memoryName = "chandler-memory.chandler-fleet.io"
 const memoryProbe = "chandler-memory-probe"
 
 // Policies are the names of the admission policies without which the executor does nothing.
-func Policies() []string { return []string{fenceName, memoryName} }
+func Policies() []string { return []string{fenceName, memoryName, clusteraccess.PolicyName} }
+
+// KeepAccounts has the API server keep Chandler's accounts from pods, lasting tokens and other people.
+func (b *Base) KeepAccounts(ctx context.Context) error {
+	return b.ensurePolicy(ctx, clusteraccess.Policy())
+}
 
 // KeepMemory makes the API server refuse, from now on, that anybody but Chandler's executor writes a PlanExecution or
 // an InstalledOperator, and returns when it does so.
@@ -66,8 +72,13 @@ func (b *Base) KeepMemory(ctx context.Context, epoch int64) error {
 }
 
 func (b *Base) ensureMemory(ctx context.Context) error {
-	policies, want := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), memoryPolicy()
-	found, err := policies.Get(ctx, memoryName, metav1.GetOptions{})
+	return b.ensurePolicy(ctx, memoryPolicy())
+}
+
+// ensurePolicy makes or restores a policy and its binding.
+func (b *Base) ensurePolicy(ctx context.Context, want *admissionv1.ValidatingAdmissionPolicy) error {
+	policies := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	found, err := policies.Get(ctx, want.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = policies.Create(ctx, want, metav1.CreateOptions{})
@@ -76,9 +87,9 @@ func (b *Base) ensureMemory(ctx context.Context) error {
 		_, err = policies.Update(ctx, want, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("admission policy %s: %w", memoryName, err)
+		return fmt.Errorf("admission policy %s: %w", want.Name, err)
 	}
-	return b.ensureInForce(ctx, memoryName)
+	return b.ensureInForce(ctx, want.Name)
 }
 
 // ensureInForce makes or restores the binding of a policy.
@@ -195,7 +206,7 @@ func (b *Base) LetGo(ctx context.Context, mine Registration, also ...string) err
 	}
 	admission := b.Kube.AdmissionregistrationV1()
 	var failed []error
-	for _, name := range append([]string{memoryName}, also...) {
+	for _, name := range append([]string{memoryName, clusteraccess.PolicyName}, also...) {
 		// Without its binding a policy says nothing.
 		for _, gone := range []error{
 			admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}),

@@ -16,10 +16,13 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
+	"github.com/chandler-fleet/chandler/services/installer/executor/access"
 	"github.com/chandler-fleet/chandler/services/installer/placement"
 )
 
@@ -49,6 +52,9 @@ type Config struct {
 	Pool     *pg.Pool
 	Bus      *bus.Bus
 	Identity seal.Identities
+	EventLog *eventlog.Log // where a token that follows another one is recorded
+	// Request asks the cluster for the next token with the present one: access.Request.
+	Request func(ctx context.Context, c *rest.Config, life time.Duration) (string, clusteraccess.Token, error)
 	// Execute serves a cluster until ctx ends.
 	Execute func(ctx context.Context, t Target) error
 	// Release releases a cluster that was removed, after Execute has ended. It may be left out.
@@ -74,6 +80,8 @@ type Host struct {
 	c         Config
 	wake      chan struct{}
 	releasing sync.WaitGroup // clusters that are being released
+	renewing  sync.WaitGroup // tokens that are being followed by others
+	requests  chan struct{}  // has a place for each token that is asked for at a time
 
 	mu       sync.Mutex
 	running  map[string]*hosted // by cluster id
@@ -88,6 +96,11 @@ type hosted struct {
 	key    string // commitment of the kubeconfig: it stays when the same one is encrypted to another key
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	config   kubeconfig.Config
+	source   *access.Source // nil where the credential is not a token of the hub's account
+	renewing bool
+	tried    time.Time // when the next token was asked for last
 }
 
 // unusable is a kubeconfig that cannot be used.
@@ -104,7 +117,10 @@ func New(c Config) *Host {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Host{c: c, wake: make(chan struct{}, 1), running: map[string]*hosted{}, unusable: map[string]unusable{}}
+	return &Host{
+		c: c, wake: make(chan struct{}, 1), running: map[string]*hosted{}, unusable: map[string]unusable{},
+		requests: make(chan struct{}, requestsAtOnce),
+	}
 }
 
 // Wake triggers a reconcile at once.
@@ -119,6 +135,7 @@ func (h *Host) Wake() {
 func (h *Host) Run(ctx context.Context) error {
 	defer h.releasing.Wait()
 	defer h.stopAll()
+	defer h.renewing.Wait()
 	defer h.leave(ctx) // first: others take over as soon as the leases are given back
 	t := time.NewTicker(reconcileEvery)
 	defer t.Stop()
@@ -207,7 +224,8 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored, live []placement.
 		r := h.running[s.id]
 		h.mu.Unlock()
 		switch {
-		case r != nil && r.key == s.commitment:
+		case r != nil && h.adopt(r, s):
+			h.renew(ctx, r)
 			continue
 		case r != nil:
 			h.c.Log.InfoContext(ctx, "the kubeconfig was replaced", "cluster", s.name)
@@ -269,19 +287,23 @@ func (h *Host) release(ctx context.Context, t Target) {
 }
 
 func (h *Host) start(ctx context.Context, s stored) {
-	cfg, err := decrypt(s.ciphertext, h.c.Identity, s.waived)
+	config, cfg, err := decrypt(s.ciphertext, h.c.Identity, s.waived)
 	if err != nil {
 		h.reportUnusable(ctx, s, err)
 		return
 	}
 	cfg.Dial = h.c.Dial
+	source, ok := access.NewSource(cfg, h.c.Now)
+	if ok {
+		cfg = source.Config(cfg)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.unusable, s.id)
 	own, cancel := context.WithCancel(ctx)
 	r := &hosted{
 		target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: s.commitment,
-		cancel: cancel, done: make(chan struct{}),
+		cancel: cancel, done: make(chan struct{}), config: config, source: source,
 	}
 	h.running[s.id] = r
 	go func() {

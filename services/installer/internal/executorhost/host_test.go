@@ -8,19 +8,23 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"filippo.io/age"
 	"github.com/google/uuid"
+	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 )
@@ -37,6 +41,11 @@ type env struct {
 	host     *executorhost.Host
 	told     chan string
 	letGo    chan string // clusters that were given back
+
+	ahead   atomic.Int64 // of the host's clock
+	mu      sync.Mutex
+	targets map[string]executorhost.Target // that executors began with
+	request func(c *rest.Config, life time.Duration) (string, clusteraccess.Token, error)
 }
 
 func setup(t *testing.T) *env {
@@ -52,7 +61,7 @@ func setup(t *testing.T) *env {
 	}
 	e := &env{
 		t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id,
-		told: make(chan string, 100), letGo: make(chan string, 100),
+		told: make(chan string, 100), letGo: make(chan string, 100), targets: map[string]executorhost.Target{},
 	}
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -61,9 +70,17 @@ func setup(t *testing.T) *env {
 	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: set, Log: bustest.Log(t),
 		Name:     "only",
+		EventLog: eventlog.New(e.own),
+		Now:      func() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) },
+		Request: func(_ context.Context, c *rest.Config, life time.Duration) (string, clusteraccess.Token, error) {
+			return e.request(c, life)
+		},
 		Session:  protocol.NewSession(uuid.NewString(), key),
 		Register: holds.Registry{Pool: e.own, Log: bustest.Log(t)}.Register,
 		Execute: func(ctx context.Context, tg executorhost.Target) error {
+			e.mu.Lock()
+			e.targets[tg.Cluster] = tg
+			e.mu.Unlock()
 			e.told <- "begin " + tg.Cluster + " " + tg.REST.BearerToken
 			<-ctx.Done()
 			e.told <- "end " + tg.Cluster + " " + tg.REST.BearerToken

@@ -67,6 +67,15 @@ func (f folder) credentialReplaced(
 	return err
 }
 
+// credentialRotated takes over a token that an executor's host has asked for and stored.
+func (f folder) credentialRotated(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterCredentialRotated,
+) error {
+	_, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`,
+		e.Tenant, e.StreamID.UUID(), p.Credential)
+	return err
+}
+
 func (f folder) clusterConfigured(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterConfigured,
 ) error {

@@ -10,6 +10,7 @@ func (f folder) handlers() bus.Handlers {
 	h, intents := bus.Handlers{}, intentFolds{f}
 	bus.On(h, f.clusterRegistered)
 	bus.On(h, f.credentialReplaced)
+	bus.On(h, f.credentialRotated)
 	bus.On(h, f.clusterConfigured)
 	bus.On(h, intents.clusterLabelsChanged)
 	bus.On(h, f.clusterRemoved)

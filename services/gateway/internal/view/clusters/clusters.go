@@ -22,9 +22,9 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 5, []string{"clusters"},
-		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(configured),
-		readmodel.On(labelsChanged), readmodel.On(observed), readmodel.On(removed))
+	return readmodel.Projection(Name, 6, []string{"clusters"},
+		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
+		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(observed), readmodel.On(removed))
 }
 
 func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
@@ -47,6 +47,11 @@ func credentialReplaced(ctx context.Context, f readmodel.Fold, p events.ClusterC
 	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4,
 		waived = coalesce($5::text[], '{}') where tenant = $1 and name = $2`,
 		f.Tenant, f.Subject, f.Time, f.Version, p.Waived)
+}
+
+func credentialRotated(ctx context.Context, f readmodel.Fold, _ events.ClusterCredentialRotated) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, f.Time, f.Version)
 }
 
 func configured(ctx context.Context, f readmodel.Fold, p events.ClusterConfigured) error {

@@ -1,0 +1,1 @@
+drop function gateway_api.rotate_cluster_credential;
