@@ -165,6 +165,19 @@ end $$;
 
 ALTER FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.ask_rebuild(p_consumer text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  insert into eventlog.rebuilds (consumer) select c.consumer from eventlog.checkpoints c where c.consumer = p_consumer
+    on conflict do nothing;
+  return exists (select from eventlog.checkpoints c where c.consumer = p_consumer);
+end $$;
+
+ALTER FUNCTION eventlog.ask_rebuild(p_consumer text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.at_work(p_consumer text) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
@@ -304,6 +317,18 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.drop_rebuild(p_consumer text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  delete from eventlog.rebuilds r where r.consumer = p_consumer;
+  return found;
+end $$;
+
+ALTER FUNCTION eventlog.drop_rebuild(p_consumer text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) RETURNS TABLE(service text, public_key bytea)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -521,6 +546,20 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  update eventlog.rebuilds r set position = p_position, failed = coalesce(p_failed, r.failed),
+      began = case when p_position = 0 then now() else r.began end
+    where r.consumer = p_consumer;
+  return found;
+end $$;
+
+ALTER FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.note_replay() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2026,6 +2065,19 @@ CREATE TABLE eventlog.readers (
 ALTER TABLE eventlog.readers OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.readers IS 'which event types each process that reads the log knows; it is alive for a minute after seen';
+
+CREATE TABLE eventlog.rebuilds (
+    consumer text NOT NULL,
+    asked timestamp with time zone DEFAULT now() NOT NULL,
+    role text DEFAULT SESSION_USER NOT NULL,
+    began timestamp with time zone,
+    "position" bigint,
+    failed text
+);
+
+ALTER TABLE eventlog.rebuilds OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.rebuilds IS 'rebuilds that are asked for and not done yet';
 
 CREATE TABLE eventlog.schema_info (
     schema text NOT NULL,
@@ -3777,6 +3829,9 @@ ALTER TABLE ONLY eventlog.partitions
 ALTER TABLE ONLY eventlog.readers
     ADD CONSTRAINT readers_pkey PRIMARY KEY (instance);
 
+ALTER TABLE ONLY eventlog.rebuilds
+    ADD CONSTRAINT rebuilds_pkey PRIMARY KEY (consumer);
+
 ALTER TABLE ONLY eventlog.schema_info
     ADD CONSTRAINT schema_info_pkey PRIMARY KEY (schema);
 
@@ -4576,6 +4631,12 @@ GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.ask_rebuild(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.ask_rebuild(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.ask_rebuild(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.ask_rebuild(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.ask_rebuild(p_consumer text) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.at_work(p_consumer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.at_work(p_consumer text) TO chandler_resolver;
@@ -4610,6 +4671,12 @@ GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
 REVOKE ALL ON FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp with time zone, p_mono interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.exchange_keys(p_service text, p_key bytea) TO chandler_gateway;
@@ -4666,6 +4733,12 @@ GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, 
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.note_replay() FROM PUBLIC;
 
@@ -4928,6 +5001,11 @@ GRANT SELECT ON TABLE eventlog.readers TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.readers TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.readers TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.readers TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.rebuilds TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.rebuilds TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.rebuilds TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.rebuilds TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;

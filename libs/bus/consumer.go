@@ -59,6 +59,10 @@ type Consumer struct {
 	Handle func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	// Patience is how long one event may find something unavailable before its stream is parked; 0 is unavailableFor.
 	Patience time.Duration
+	// Idle, where set, is for how long a transaction may lie without a statement before the database ends it, and with it
+	// the lock on the checkpoint: how long a process that is frozen keeps the others from working. It is for handlers that
+	// do nothing but statements; the default is that of the role, a minute.
+	Idle time.Duration
 	// Begin, where set, is called first in each transaction, behind the lock on the checkpoint; its error
 	// ends the transaction and is tried again.
 	Begin func(ctx context.Context, tx pgx.Tx) error
@@ -365,8 +369,11 @@ type locked struct {
 // lock makes the checkpoint where it is missing and locks it.
 func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (l locked, err error) {
 	var epoch, position *int64
-	err = tx.QueryRow(ctx, `select epoch, position, held, skips from eventlog.take_checkpoint($1)`, c.Name).
-		Scan(&epoch, &position, &l.held, &l.skips)
+	var idle string // set by the statement that takes the lock: there is no moment between the two
+	err = tx.QueryRow(ctx, `select epoch, position, held, skips, case when $2::bigint > 0
+		  then set_config('idle_in_transaction_session_timeout', $2::text, true) else '' end
+		from eventlog.take_checkpoint($1)`, c.Name, c.Idle.Milliseconds()).
+		Scan(&epoch, &position, &l.held, &l.skips, &idle)
 	if err != nil {
 		return l, fmt.Errorf("take the checkpoint of %s: %w", c.Name, pg.Err(err))
 	}

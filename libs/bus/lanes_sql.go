@@ -344,3 +344,16 @@ func (l *Lanes) Depth(ctx context.Context) (Depth, error) {
 		count(*) filter (where attempts > 0) from `+l.table).Scan(&d.Interactive, &d.FanOut, &d.Failing)
 	return d, pg.Err(err)
 }
+
+// MarkAll marks in the lanes of one table what is marked in those of another, both quoted: behind everything else, since
+// nobody waits for it.
+func MarkAll(ctx context.Context, tx pgx.Tx, into, from string) error {
+	_, err := tx.Exec(ctx, `insert into `+into+` as d (tenant, cluster, namespace, lane, cause, traceparent)
+		select tenant, cluster, namespace, $1, cause, traceparent from `+from+` order by tenant, cluster, namespace
+		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, attempts = 0,
+		  not_before = least(d.not_before, excluded.not_before)`, int16(FanOut))
+	if err != nil {
+		return fmt.Errorf("mark scopes dirty in %s: %w", into, pg.Err(err))
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
@@ -94,4 +95,24 @@ func (r *Reader) leave(ctx context.Context) error {
 		r.Log.DebugContext(ctx, "cannot say that this process reads the log no more", "error", err)
 	}
 	return nil
+}
+
+// Newest chooses which version of an event to write: the first of versions, newest first, that all live readers know.
+// What is known stays so: a version that was chosen is not refused by the append that follows, in tx or later. The oldest
+// is one that every release knows; where not even that may be written, the error is of kind errs.Unavailable.
+func (l *Log) Newest(ctx context.Context, q pg.Querier, versions ...events.Payload) (events.Payload, error) {
+	types := make([]string, len(versions))
+	for i, v := range versions {
+		types[i] = string(v.EventType())
+	}
+	var chosen int
+	err := q.QueryRow(ctx, `select coalesce(min(u.i), 0) from unnest($1::text[]) with ordinality as u(type, i)
+		join eventlog.event_types t on t.type = u.type`, types).Scan(&chosen)
+	if err != nil {
+		return nil, fmt.Errorf("choose the version of an event: %w", pg.Err(err))
+	}
+	if chosen == 0 {
+		return nil, errs.New(errs.Unavailable, "no version of the event may be written yet: %v", types)
+	}
+	return versions[chosen-1], nil
 }

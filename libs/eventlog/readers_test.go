@@ -65,6 +65,17 @@ func TestNewTypesWaitForAllReaders(t *testing.T) {
 			return err
 		})
 	}
+	// A writer that can write either takes the older one until then.
+	writes := func(want events.Payload) {
+		t.Helper()
+		got, err := log.Newest(t.Context(), gateway, events.CatalogAdded{Name: "one"}, events.CatalogChanged{})
+		if err != nil || got.EventType() != want.EventType() {
+			t.Errorf("a writer of two versions chooses %v (%v), want %s", got, err, want.EventType())
+		}
+	}
+	if _, err := log.Newest(t.Context(), gateway, events.CatalogAdded{}); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("a version that nobody may write, and no other: %v", err)
+	}
 	first, second := reader("0.1.0", old), reader("0.1.0", old)
 	if err := migrate.Up(t.Context(), d.URL("admin"), migrate.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
@@ -75,6 +86,7 @@ func TestNewTypesWaitForAllReaders(t *testing.T) {
 		if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "resolver 0.1.0") {
 			t.Errorf("while an old reader lives: %v", err)
 		}
+		writes(events.CatalogChanged{})
 		if gone == first {
 			leave(gone)
 			continue
@@ -88,6 +100,7 @@ func TestNewTypesWaitForAllReaders(t *testing.T) {
 	if err := next.Begin(t.Context()); err != nil { // its next sign of life
 		t.Fatal(err)
 	}
+	writes(events.CatalogAdded{})
 	if err := write("one"); err != nil {
 		t.Errorf("when all readers know it: %v", err)
 	}

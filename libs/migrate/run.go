@@ -108,7 +108,8 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := gomigrate.NewWithInstance("embedded", &booked{Driver: files, schema: r.schema}, r.schema, driver)
+	m, err := gomigrate.NewWithInstance("embedded", &booked{Driver: files, schema: r.schema}, r.schema,
+		concurrent{driver, r.db})
 	if err != nil {
 		return err
 	}
@@ -221,8 +222,12 @@ func (r runner) unchanged(ctx context.Context) error {
 	return rows.Err()
 }
 
+// booking stands between a migration and the statement that books it.
+const booking = "\n;\n-- booked\n"
+
 // booked adds to every migration the statement that books it. PostgreSQL runs all statements of one
-// message in one transaction, so that body and entry take effect together or not at all.
+// message in one transaction, so that body and entry take effect together or not at all; files with -- concurrently are
+// booked when all their statements have taken effect.
 type booked struct {
 	source.Driver
 	schema string
@@ -240,7 +245,7 @@ func (b *booked) ReadUp(version uint) (io.ReadCloser, string, error) {
 		return nil, "", err
 	}
 	entry := fmt.Sprintf(
-		"\n;\ninsert into %s.migrations_applied (version, file, digest) values (%d, '%04d_%s.up.sql', '%s');\n",
+		booking+"insert into %s.migrations_applied (version, file, digest) values (%d, '%04d_%s.up.sql', '%s');\n",
 		b.schema, version, version, title, digest.Bytes(body))
 	return io.NopCloser(bytes.NewReader(append(body, entry...))), title, nil
 }

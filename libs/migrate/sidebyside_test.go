@@ -88,20 +88,8 @@ func TestMigrationGivesWay(t *testing.T) {
 		}
 		return n
 	}
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for end := time.After(time.Minute); !ok(); {
-			select {
-			case <-tick.C:
-			case <-end:
-				t.Fatalf("waited in vain until %s", what)
-			}
-		}
-	}
-	until("the migration waits", func() bool { return waiting() > 0 })
-	until("it gives way", func() bool { return waiting() == 0 })
+	until(t, "the migration waits", func() bool { return waiting() > 0 })
+	until(t, "it gives way", func() bool { return waiting() == 0 })
 	if _, err := d.Pool(t, "gateway").Exec(t.Context(), "select from gateway.tokens limit 1"); err != nil {
 		t.Errorf("who came behind it: %v", err)
 	}
@@ -113,5 +101,19 @@ func TestMigrationGivesWay(t *testing.T) {
 	}
 	if _, err := admin.Exec(t.Context(), "select more from gateway.tokens"); err != nil {
 		t.Error(err)
+	}
+}
+
+// until waits for a signal.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(time.Minute); !ok(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("waited in vain until %s", what)
+		}
 	}
 }

@@ -99,6 +99,11 @@ type Runner struct {
 	rebuilt  events.Position
 }
 
+// frozenFor is how long a replica that is frozen within a transaction keeps the others from going on with its read model.
+// A fold does nothing but statements, so that a live one is never silent for so long; one that is paused for longer
+// takes its batch again.
+const frozenFor = 2 * time.Second
+
 // unknown is the number of connections of a position that does not hold.
 const unknown = -1
 
@@ -114,6 +119,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 	live := p.Live()
 	r.consumer = &bus.Consumer{
 		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
+		Idle:      frozenFor,
 		Begin:     r.begin,
 		Committed: r.moved,
 		Failed:    r.forget,

@@ -175,6 +175,37 @@ func TestWaitSeesAnotherReplica(t *testing.T) {
 	}
 }
 
+// A replica that is frozen within a transaction holds the read model for two seconds, not for as long as it is frozen:
+// another one goes on, readers get their minimum position, and the frozen one goes on behind it.
+func TestFrozenReplicaLetsGo(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	frozen, thaw := make(chan struct{}), make(chan struct{})
+	p := catalogs(1, 1)
+	fold := p.Apply
+	var first sync.Once
+	p.Apply = func(ctx context.Context, tx pgx.Tx, to projection.Tables, r eventlog.Recorded) error {
+		first.Do(func() { close(frozen); <-thaw })
+		return fold(ctx, tx, to, r)
+	}
+	stuck, other := e.runner(p), e.runner(catalogs(1, 1))
+	e.run(stuck.Run)
+	pos := e.refresh("one", 2)
+	<-frozen
+	e.run(other.Run)
+	// Less than the minute that the role's sessions may lie without a statement.
+	if err := other.Wait(t.Context(), pos, patience/2); err != nil {
+		t.Error(err)
+	}
+	close(thaw)
+	if err := stuck.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Error(err)
+	}
+	if got := e.content(); got != "one=3 total=3" {
+		t.Errorf("read model is %q", got)
+	}
+}
+
 func TestWaitEndsWithItsTimeout(t *testing.T) {
 	t.Parallel()
 	e := setup(t)

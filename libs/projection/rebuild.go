@@ -1,68 +1,159 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
-// rebuildBatch is how many events one transaction of a rebuild folds: nobody waits for it, so it is
-// larger than a live batch.
-const rebuildBatch = 2000
+const (
+	// rebuildBatch is how many events one transaction of a rebuild folds: nobody waits for it, so it is
+	// larger than a live batch.
+	rebuildBatch = 2000
+	// sequencedWithin bounds the wait for positions of what was decided before the last step of a rebuild: longer than a
+	// hand-over of the sequencing takes. Nothing is decided meanwhile.
+	sequencedWithin = 10 * time.Second
+	// sequencedEvery is how often that is looked at.
+	sequencedEvery = 20 * time.Millisecond
+	// beside is the schema of a session's temporary tables.
+	beside = "pg_temp"
+)
 
-// beside is the schema of a session's temporary tables.
-const beside = "pg_temp"
+// Making is what the tables of a consumer are made of, for a rebuild beside the live ones. Every table that its handlers
+// write has a part; a rebuild that finds another one written fails, and changes nothing.
+type Making struct {
+	Consumer *bus.Consumer
+	Schema   string
+	// Handle makes the effects of one event by its transaction alone, as Consumer.Handle does, but remembers nothing.
+	Handle bus.Handler
+	// Derived are the tables that hold what the handlers made of the log: they are replaced. Each has a primary key.
+	Derived []string
+	// Keep are columns of derived tables that others write, by table: they stay as they are.
+	Keep map[string][]string
+	// Marks are tables of lanes: what the replay marks is marked in the live one. All that the tables know is looked at
+	// once more by that, since it may be other than it was.
+	Marks []string
+	// Aside are tables that handlers write for those who work, such as a claim that an event makes void. They are of those
+	// who work, and stay as they are; the replay sees empty ones.
+	Aside []string
+	// Reached, where set, is called after each batch with where the replay is; its error ends the rebuild.
+	Reached func(ctx context.Context, at events.Position) error
 
-// Rebuild folds the log from its beginning beside the live tables and puts the result in place. The live
-// projection goes on meanwhile, and is held up only by the last step. An event that Apply cannot take parks its stream,
-// as in the live projection. An error, as of an event type that is unknown to this program, leaves the live tables as
-// they are.
-func (r *Runner) Rebuild(ctx context.Context) error {
-	conn, err := r.d.Pool.Acquire(ctx)
+	// prefix is that of the checkpoints that are locked out; the consumer's name where it is empty.
+	prefix string
+	// only has a rebuild take place on one replica at a time.
+	only bool
+	// finish, where set, is called in the transaction that puts the result in place.
+	finish func(ctx context.Context, tx pgx.Tx) error
+}
+
+// sides are the tables that are made beside.
+func (m Making) sides() []string { return slices.Concat(m.Derived, m.Marks, m.Aside) }
+
+// rebuild folds the log from its beginning into tables beside the live ones, which serve and decide meanwhile, and puts
+// the result in place in one transaction with the checkpoint. An event that cannot be taken parks its stream, as live. An
+// error, as of an event type that is unknown to this program, leaves everything as it is, and so does the end of the
+// process: the tables beside are temporary ones of one session.
+func (m Making) rebuild(ctx context.Context, pool *pg.Pool, log *slog.Logger) error {
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("rebuild %s: %w", r.p.Name, pg.Err(err))
+		return fmt.Errorf("rebuild %s: %w", m.Consumer.Name, pg.Err(err))
 	}
 	defer conn.Release()
-	if err := r.rebuildOn(ctx, conn); err != nil {
-		return fmt.Errorf("rebuild %s: %w", r.p.Name, pg.Err(err))
+	to := redirect(m.Schema, m.sides())
+	s := session{Making: m, conn: conn, log: log}
+	s.replay = m.Consumer.Replay(func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+		return m.Handle(ctx, redirected{tx, to}, e)
+	})
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("rebuild %s: %w", m.Consumer.Name, pg.Err(err))
 	}
 	return nil
 }
 
-func (r *Runner) rebuildOn(ctx context.Context, conn *pgxpool.Conn) error {
-	defer r.dropBeside(context.WithoutCancel(ctx), conn)
-	if err := r.makeBeside(ctx, conn); err != nil {
+// session is one rebuild, on the connection that has the tables beside.
+type session struct {
+	Making
+
+	conn   *pgxpool.Conn
+	log    *slog.Logger
+	replay *bus.Replay
+}
+
+func (s session) run(ctx context.Context) error {
+	release, err := s.alone(ctx)
+	if err != nil {
 		return err
 	}
-	side := r.p.tables(beside)
-	replay := r.consumer.Replay(func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-		return r.p.Apply(ctx, tx, side, e)
-	})
+	defer release()
+	if err := s.reached(ctx); err != nil {
+		return err
+	}
+	defer s.dropBeside(context.WithoutCancel(ctx))
+	if err := s.makeBeside(ctx); err != nil {
+		return err
+	}
 	for moved := int64(1); moved > 0; {
-		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
-			moved, err = replay.Fold(ctx, tx, rebuildBatch)
+		err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) (err error) {
+			moved, err = s.fold(ctx, tx)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		r.reached(replay.At())
+		if err := s.reached(ctx); err != nil {
+			return err
+		}
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.swap(ctx, tx, replay) })
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return s.swap(ctx, tx) })
 }
 
-func (r *Runner) makeBeside(ctx context.Context, conn *pgxpool.Conn) error {
-	r.dropBeside(ctx, conn)
-	side := r.p.tables(beside)
-	for _, t := range r.p.Tables {
-		_, err := conn.Exec(ctx, fmt.Sprintf(`create temporary table %s (like %s including all)`,
-			side.Name(t), pgx.Identifier{r.p.Schema, t}.Sanitize()))
+func (s session) reached(ctx context.Context) error {
+	if s.Reached == nil {
+		return nil
+	}
+	return s.Reached(ctx, s.replay.At())
+}
+
+// fold takes a batch, and makes sure that it was written beside.
+func (s session) fold(ctx context.Context, tx pgx.Tx) (moved int64, err error) {
+	before, err := written(ctx, tx, s.Schema)
+	if err != nil {
+		return 0, err
+	}
+	if moved, err = s.replay.Fold(ctx, tx, rebuildBatch); err != nil {
+		return 0, err
+	}
+	after, err := written(ctx, tx, s.Schema)
+	if err != nil {
+		return 0, err
+	}
+	for table, n := range after {
+		if n != before[table] {
+			return 0, errs.New(errs.Internal, "a handler wrote to %s.%s, of which a rebuild does not know what to make", s.Schema,
+				table)
+		}
+	}
+	return moved, nil
+}
+
+func (s session) makeBeside(ctx context.Context) error {
+	s.dropBeside(ctx)
+	for _, t := range s.sides() {
+		_, err := s.conn.Exec(ctx, fmt.Sprintf(`create temporary table %s (like %s including all)`,
+			pgx.Identifier{beside, t}.Sanitize(), pgx.Identifier{s.Schema, t}.Sanitize()))
 		if err != nil {
 			return fmt.Errorf("make a table beside %s: %w", t, err)
 		}
@@ -70,43 +161,95 @@ func (r *Runner) makeBeside(ctx context.Context, conn *pgxpool.Conn) error {
 	return nil
 }
 
-func (r *Runner) dropBeside(ctx context.Context, conn *pgxpool.Conn) {
-	side := r.p.tables(beside)
-	for _, t := range r.p.Tables {
-		if _, err := conn.Exec(ctx, `drop table if exists `+side.Name(t)); err != nil {
-			r.d.Logger.DebugContext(ctx, "a temporary table stays until its session ends", "table", t, "error", err)
+func (s session) dropBeside(ctx context.Context) {
+	for _, t := range s.sides() {
+		if _, err := s.conn.Exec(ctx, `drop table if exists `+pgx.Identifier{beside, t}.Sanitize()); err != nil {
+			s.log.DebugContext(ctx, "a temporary table stays until its session ends", "table", t, "error", err)
 		}
 	}
 }
 
-// swap locks out the live projection, folds what came meanwhile and replaces the contents of the live
-// tables. Readers go on with the old contents until it commits.
-func (r *Runner) swap(ctx context.Context, tx pgx.Tx, replay *bus.Replay) error {
-	if err := r.lockLive(ctx, tx); err != nil {
+// swap locks out the live consumer and who decides by its tables, folds what came meanwhile and puts the result in place.
+// Readers go on with the old contents until it commits. A process that is frozen here is let go of soon.
+func (s session) swap(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true)`,
+		fmt.Sprint(frozenFor.Milliseconds())); err != nil {
+		return err
+	}
+	if err := s.holdWork(ctx, tx); err != nil {
+		return err
+	}
+	// The transaction that the live consumer has open ends first, and the next one does not begin.
+	prefix := cmp.Or(s.prefix, s.Consumer.Name)
+	if _, err := tx.Exec(ctx, `select eventlog.lock_checkpoints($1, $2)`, s.Consumer.Name, prefix); err != nil {
 		return err
 	}
 	for moved := int64(1); moved > 0; {
 		var err error
-		if moved, err = replay.Fold(ctx, tx, rebuildBatch); err != nil {
+		if moved, err = s.fold(ctx, tx); err != nil {
 			return err
 		}
 	}
-	for _, t := range r.p.Tables {
-		live, side := pgx.Identifier{r.p.Schema, t}.Sanitize(), pgx.Identifier{beside, t}.Sanitize()
-		if _, err := tx.Exec(ctx, `delete from `+live); err != nil {
-			return fmt.Errorf("empty %s: %w", t, err)
-		}
-		//nolint:unqueryvet // side was made "like" live in this session: the columns are the same by construction
-		if _, err := tx.Exec(ctx, `insert into `+live+` select * from `+side); err != nil {
-			return fmt.Errorf("fill %s: %w", t, err)
+	for _, t := range s.Derived {
+		if err := replace(ctx, tx, s.Schema, t, s.Keep[t]); err != nil {
+			return err
 		}
 	}
-	return replay.Finish(ctx, tx)
+	for _, t := range s.Marks {
+		err := bus.MarkAll(ctx, tx, pgx.Identifier{s.Schema, t}.Sanitize(), pgx.Identifier{beside, t}.Sanitize())
+		if err != nil {
+			return err
+		}
+	}
+	if s.finish != nil {
+		if err := s.finish(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return s.replay.Finish(ctx, tx)
 }
 
-// lockLive waits for the transaction that the live projection has open, of this version and of older
-// ones, and keeps the next from beginning.
-func (r *Runner) lockLive(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `select eventlog.lock_checkpoints($1, $2)`, r.p.consumer(), prefix+r.p.Name+"/v")
-	return err
+// holdWork keeps out those who decide by the tables, and waits until what they have decided before has positions. A
+// decision is folded into the tables at once; the live consumer passes over it when the log brings it back. So whatever
+// is in the live tables must be in those beside, too.
+func (s session) holdWork(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('replay/' || $1))`, s.Consumer.Name); err != nil {
+		return err
+	}
+	var last int64
+	if err := tx.QueryRow(ctx, `select coalesce(max(id), 0) from eventlog.appended`).Scan(&last); err != nil {
+		return err
+	}
+	for end := time.Now().Add(sequencedWithin); ; {
+		var open bool
+		err := tx.QueryRow(ctx, `select exists (select from eventlog.appended where id <= $1)`, last).Scan(&open)
+		if err != nil || !open {
+			return err
+		}
+		if time.Now().After(end) {
+			return errs.New(errs.Unavailable, "events get no positions: nobody leads the sequencing")
+		}
+		pause(ctx, sequencedEvery)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Rebuild makes the read model anew beside the live one.
+func (r *Runner) Rebuild(ctx context.Context) error {
+	return r.making().rebuild(ctx, r.d.Pool, r.d.Logger)
+}
+
+// making is what the read model's tables are made of.
+func (r *Runner) making() Making {
+	side := r.p.tables(beside)
+	return Making{
+		Consumer: r.consumer, Schema: r.p.Schema, Derived: r.p.Tables, prefix: prefix + r.p.Name + "/v",
+		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return r.p.Apply(ctx, tx, side, e) },
+		Reached: func(_ context.Context, at events.Position) error {
+			r.reached(at)
+			return nil
+		},
+	}
 }

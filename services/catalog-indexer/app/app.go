@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
+	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
@@ -122,6 +123,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	g.Add("intents", intents.Run)
 	g.Add("clusters", clusters.Run)
+	g.Add("rebuilds", (&projection.Rebuilder{
+		Pool: a.Pool, Log: a.Telemetry.Log, Makings: store.Makings(intents, clusters),
+	}).Run)
 	return g.Run(ctx)
 }
 

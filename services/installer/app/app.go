@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
+	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -148,6 +149,9 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("publisher", a.hub.Work)
 	g.Add("stop switches", func(ctx context.Context) error { return hub.ServeGoAheads(ctx, a.hub) })
 	g.Add("consumer", a.hub.Consumer().Run)
+	g.Add("rebuilds", (&projection.Rebuilder{
+		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{a.hub.Making()},
+	}).Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)
 	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Key: a.signer, SessionKey: a.holds.Key}

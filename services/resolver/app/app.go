@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
@@ -53,6 +54,7 @@ type App struct {
 	lanes    *bus.Lanes
 	consumer *bus.Consumer
 	worker   *worker
+	rebuilds *projection.Rebuilder
 }
 
 // New connects to Postgres and NATS, waiting for those that are away, and refuses a schema that does
@@ -98,6 +100,9 @@ func (a *App) wire() error {
 		},
 		Committed: func(events.Position) { a.lanes.Wake() },
 	}
+	a.rebuilds = &projection.Rebuilder{
+		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{tables.Making(a.consumer)},
+	}
 	return nil
 }
 
@@ -111,6 +116,7 @@ func (a *App) Run(ctx context.Context) error {
 	)
 	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.bringUpToDate) })
 	g.Add("consumer", a.consumer.Run)
+	g.Add("rebuilds", a.rebuilds.Run)
 	g.Add("renderings", (&renderings{worker: a.worker}).run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
@@ -96,3 +97,6 @@ func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Ou
 
 // Rendering has plans rendered as another release does.
 func (a *App) Rendering(v *render.Versions) { a.worker.rendering = v }
+
+// Making is what rebuilds make of the tables.
+func (a *App) Making() projection.Making { return a.rebuilds.Makings[0] }

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
 )
 
 // Consumer is the name of the hub's checkpoint.
@@ -81,6 +82,20 @@ func New(c Config) *Hub {
 
 // Consumer is the part that follows the log.
 func (h *Hub) Consumer() *bus.Consumer { return h.consumer }
+
+// Making is what a rebuild makes of the hub's tables. Those that it does not name are the recorder's and the executors'
+// (holds, observations, reports, logs), and what was published.
+func (h *Hub) Making() projection.Making {
+	return projection.Making{
+		Consumer: h.consumer, Schema: "installer", Handle: h.handlers.Handle,
+		Derived: []string{
+			"clusters", "csvs", "metadata", "operatorgroups", "plans", "removals", "stops", "subscriptions", "totals",
+		},
+		Marks: []string{"dirty"},
+		// What was heard of holders, and until when plans may begin, is of now: an event of long ago changes neither.
+		Aside: []string{"holders", "grants"},
+	}
+}
 
 // Lanes are the dirty scopes.
 func (h *Hub) Lanes() *bus.Lanes { return h.lanes }

@@ -332,12 +332,14 @@ func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGe
 		}
 	}
 	stream := head.Create()
-	if _, err := w.to.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
+	m := w.meta("")
+	if _, err := w.to.log.Queue(w.b, m, stream, w.subject(g.Name), 0, g); err != nil {
 		return err
 	}
 	// The log gives it a position later; until then it is the youngest.
 	row := decide.EvolveSubscription(nil, decide.Event{
-		Subject: w.subject(g.Name), Incarnation: stream.Incarnation, Version: 1, Created: math.MaxInt64, Payload: g,
+		Subject: w.subject(g.Name), Incarnation: stream.Incarnation, Version: 1, Created: math.MaxInt64,
+		Correlation: m.Correlation, Payload: g,
 	})
 	args, err := subscriptionArgs(row)
 	if err != nil {

@@ -97,6 +97,11 @@ func (p *Projection) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) 
 	if p.own.knows(e.ID) {
 		return nil
 	}
+	return p.Fold(ctx, tx, e)
+}
+
+// Fold is Apply into tables that hold no decisions yet, those of a rebuild.
+func (p *Projection) Fold(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	fold, known := p.handlers[e.Type]
 	if !known {
 		return errs.New(errs.Internal, "the resolver does not know what to do with %s", e.Type)
