@@ -241,7 +241,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "starts a private server, knows nothing of what is in it",
 		},
 		{
-			Packages: []string{"libs/pg/pgtest", "libs/bus/bustest", "libs/telemetry/telemetrytest", "libs/tunneltest"},
+			Packages: []string{
+				"libs/pg/pgtest", "libs/bus/bustest", "libs/projection/projectiontest", "libs/telemetry/telemetrytest",
+				"libs/tunneltest",
+			},
 			May:      []string{anything}, Why: "used by tests only",
 		},
 		{Packages: []string{"libs/migrate/..."}, May: []string{
@@ -430,7 +433,7 @@ func Barriers() []Barrier {
 			But: []string{"services/gateway/internal/intent/intenttest", "services/gateway/internal/view/viewtest"},
 			Never: []string{
 				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
-				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/tunneltest",
+				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest", "libs/tunneltest",
 			},
 			Reason: "what ships holds no servers and no tests",
 		},

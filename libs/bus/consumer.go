@@ -59,9 +59,9 @@ type Consumer struct {
 	Handle func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	// Patience is how long one event may find something unavailable before its stream is parked; 0 is unavailableFor.
 	Patience time.Duration
-	// Idle, where set, is for how long a transaction may lie without a statement before the database ends it, and with it
-	// the lock on the checkpoint: how long a process that is frozen keeps the others from working. It is for handlers that
-	// do nothing but statements; the default is that of the role, a minute.
+	// Idle, where set, is for how long a transaction may lie without a statement before the database ends it, and with
+	// it the lock on the checkpoint: how long a process that is frozen keeps the others from working. It is for
+	// handlers that do nothing but statements; the default is that of the role, a minute.
 	Idle time.Duration
 	// Begin, where set, is called first in each transaction, behind the lock on the checkpoint; its error
 	// ends the transaction and is tried again.

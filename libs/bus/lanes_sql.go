@@ -345,8 +345,8 @@ func (l *Lanes) Depth(ctx context.Context) (Depth, error) {
 	return d, pg.Err(err)
 }
 
-// MarkAll marks in the lanes of one table what is marked in those of another, both quoted: behind everything else, since
-// nobody waits for it.
+// MarkAll marks in the lanes of one table what is marked in those of another, both quoted: behind everything else,
+// since nobody waits for it.
 func MarkAll(ctx context.Context, tx pgx.Tx, into, from string) error {
 	_, err := tx.Exec(ctx, `insert into `+into+` as d (tenant, cluster, namespace, lane, cause, traceparent)
 		select tenant, cluster, namespace, $1, cause, traceparent from `+from+` order by tenant, cluster, namespace

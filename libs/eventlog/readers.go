@@ -98,8 +98,8 @@ func (r *Reader) leave(ctx context.Context) error {
 }
 
 // Newest chooses which version of an event to write: the first of versions, newest first, that all live readers know.
-// What is known stays so: a version that was chosen is not refused by the append that follows, in tx or later. The oldest
-// is one that every release knows; where not even that may be written, the error is of kind errs.Unavailable.
+// What is known stays so: a version that was chosen is not refused by the append that follows, in tx or later. The
+// oldest is one that every release knows; where not even that may be written, the error is of kind errs.Unavailable.
 func (l *Log) Newest(ctx context.Context, q pg.Querier, versions ...events.Payload) (events.Payload, error) {
 	types := make([]string, len(versions))
 	for i, v := range versions {

@@ -19,9 +19,9 @@ import (
 // file runs outside of a transaction, statement by statement.
 var concurrentMark = regexp.MustCompile(`(?m)^-- concurrently$`)
 
-// The two statements that a file with the mark may have: each can be done again without harm, which is what makes up for
-// the missing transaction. The name of an index to be dropped carries its schema, as everywhere; that of one to be made
-// must not, in PostgreSQL: it stands in the schema of its table.
+// The two statements that a file with the mark may have: each can be done again without harm, which is what makes up
+// for the missing transaction. The name of an index to be dropped carries its schema, as everywhere; that of one to be
+// made must not, in PostgreSQL: it stands in the schema of its table.
 var (
 	createIndex = regexp.MustCompile(
 		`(?is)^create\s+(?:unique\s+)?index\s+concurrently\s+([a-z0-9_]+)\s+on\s+([a-z0-9_]+)\.[a-z0-9_]+[\s(]`)

@@ -12,8 +12,8 @@ import (
 
 // Consumer tables
 //
-// The handlers of a service name its tables by schema and name, since those who decide and work share the statements. In
-// a rebuild the same handlers run in a transaction that has each such name lead to the table beside.
+// The handlers of a service name its tables by schema and name, since those who decide and work share the statements.
+// In a rebuild the same handlers run in a transaction that has each such name lead to the table beside.
 
 // redirect leads the names of some tables of one schema to those of the session.
 func redirect(schema string, tables []string) func(sql string) string {
@@ -103,8 +103,8 @@ func shapeOf(ctx context.Context, tx pgx.Tx, schema, table string) (s shape, err
 	return s, err
 }
 
-// replace makes the contents of a live table those of the one beside, but for the columns of keep, which stay as they are
-// where the row stays. Rows that are equal are not touched: whoever works by them waits for nothing.
+// replace makes the contents of a live table those of the one beside, but for the columns of keep, which stay as they
+// are where the row stays. Rows that are equal are not touched: whoever works by them waits for nothing.
 func replace(ctx context.Context, tx pgx.Tx, schema, table string, keep []string) error {
 	s, err := shapeOf(ctx, tx, schema, table)
 	if err != nil {

@@ -51,8 +51,8 @@ func making(c *bus.Consumer) projection.Making {
 }
 
 // A rebuild of a consumer that others work beside: the live tables serve until the new ones are put in place, a rebuild
-// that is killed changes nothing and begins anew on another replica, what came meanwhile is there, and what is not made of
-// the log stays.
+// that is killed changes nothing and begins anew on another replica, what came meanwhile is there, and what is not made
+// of the log stays.
 func TestRebuildOfAConsumer(t *testing.T) {
 	t.Parallel()
 	e := setup(t)

@@ -99,9 +99,9 @@ type Runner struct {
 	rebuilt  events.Position
 }
 
-// frozenFor is how long a replica that is frozen within a transaction keeps the others from going on with its read model.
-// A fold does nothing but statements, so that a live one is never silent for so long; one that is paused for longer
-// takes its batch again.
+// frozenFor is how long a replica that is frozen within a transaction keeps the others from going on with its read
+// model. A fold does nothing but statements, so that a live one is never silent for so long; one that is paused for
+// longer takes its batch again.
 const frozenFor = 2 * time.Second
 
 // unknown is the number of connections of a position that does not hold.

@@ -22,8 +22,8 @@ const (
 	// rebuildBatch is how many events one transaction of a rebuild folds: nobody waits for it, so it is
 	// larger than a live batch.
 	rebuildBatch = 2000
-	// sequencedWithin bounds the wait for positions of what was decided before the last step of a rebuild: longer than a
-	// hand-over of the sequencing takes. Nothing is decided meanwhile.
+	// sequencedWithin bounds the wait for positions of what was decided before the last step of a rebuild: longer than
+	// a hand-over of the sequencing takes. Nothing is decided meanwhile.
 	sequencedWithin = 10 * time.Second
 	// sequencedEvery is how often that is looked at.
 	sequencedEvery = 20 * time.Millisecond
@@ -31,8 +31,8 @@ const (
 	beside = "pg_temp"
 )
 
-// Making is what the tables of a consumer are made of, for a rebuild beside the live ones. Every table that its handlers
-// write has a part; a rebuild that finds another one written fails, and changes nothing.
+// Making is what the tables of a consumer are made of, for a rebuild beside the live ones. Every table that its
+// handlers write has a part; a rebuild that finds another one written fails, and changes nothing.
 type Making struct {
 	Consumer *bus.Consumer
 	Schema   string
@@ -45,8 +45,8 @@ type Making struct {
 	// Marks are tables of lanes: what the replay marks is marked in the live one. All that the tables know is looked at
 	// once more by that, since it may be other than it was.
 	Marks []string
-	// Aside are tables that handlers write for those who work, such as a claim that an event makes void. They are of those
-	// who work, and stay as they are; the replay sees empty ones.
+	// Aside are tables that handlers write for those who work, such as a claim that an event makes void. They are of
+	// those who work, and stay as they are; the replay sees empty ones.
 	Aside []string
 	// Reached, where set, is called after each batch with where the replay is; its error ends the rebuild.
 	Reached func(ctx context.Context, at events.Position) error
@@ -63,8 +63,8 @@ type Making struct {
 func (m Making) sides() []string { return slices.Concat(m.Derived, m.Marks, m.Aside) }
 
 // rebuild folds the log from its beginning into tables beside the live ones, which serve and decide meanwhile, and puts
-// the result in place in one transaction with the checkpoint. An event that cannot be taken parks its stream, as live. An
-// error, as of an event type that is unknown to this program, leaves everything as it is, and so does the end of the
+// the result in place in one transaction with the checkpoint. An event that cannot be taken parks its stream, as live.
+// An error, as of an event type that is unknown to this program, leaves everything as it is, and so does the end of the
 // process: the tables beside are temporary ones of one session.
 func (m Making) rebuild(ctx context.Context, pool *pg.Pool, log *slog.Logger) error {
 	conn, err := pool.Acquire(ctx)
@@ -169,8 +169,8 @@ func (s session) dropBeside(ctx context.Context) {
 	}
 }
 
-// swap locks out the live consumer and who decides by its tables, folds what came meanwhile and puts the result in place.
-// Readers go on with the old contents until it commits. A process that is frozen here is let go of soon.
+// swap locks out the live consumer and who decides by its tables, folds what came meanwhile and puts the result in
+// place. Readers go on with the old contents until it commits. A process that is frozen here is let go of soon.
 func (s session) swap(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true)`,
 		fmt.Sprint(frozenFor.Milliseconds())); err != nil {

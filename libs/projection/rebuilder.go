@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// askedEvery is how often a service looks whether somebody asks for a rebuild: of a table that is nearly always empty.
+	// askedEvery is how often a service looks whether somebody asks for a rebuild: of a table that is nearly always
+	// empty.
 	askedEvery = 2 * time.Second
 	// rebuildPause is the wait before a rebuild that failed is tried again.
 	rebuildPause = 30 * time.Second
@@ -23,8 +24,8 @@ const (
 	rebuilderIdle = "30s"
 )
 
-// Rebuilder carries out the rebuilds that administrators ask for (chandler log rebuild). Of several replicas one does; a
-// rebuild that was killed begins anew wherever a replica is alive.
+// Rebuilder carries out the rebuilds that administrators ask for (chandler log rebuild). Of several replicas one does;
+// a rebuild that was killed begins anew wherever a replica is alive.
 type Rebuilder struct {
 	Pool    *pg.Pool
 	Log     *slog.Logger

@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
 )
 
-// TestRebuildBeside: the hub's tables are made anew while it publishes. What comes out is what was there, and what is not
-// made of the log, such as the grant of a plan and its message, stays.
+// TestRebuildBeside: the hub's tables are made anew while it publishes. What comes out is what was there, and what is
+// not made of the log, such as the grant of a plan and its message, stays.
 func TestRebuildBeside(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -24,7 +24,8 @@ func TestRebuildBeside(t *testing.T) {
 	})
 	for _, name := range []string{"etcd", "gone"} {
 		e.one(events.KindSubscription, "east/ns/"+name, events.SubscriptionCreated{
-			Cluster: "east", Namespace: "ns", Name: name, Spec: events.SubscriptionSpec{Package: name, Config: "c1:" + name},
+			Cluster: "east", Namespace: "ns", Name: name,
+			Spec: events.SubscriptionSpec{Package: name, Config: "c1:" + name},
 		})
 	}
 	e.one(events.KindSubscription, "east/ns/gone", events.SubscriptionDeleted{})
@@ -57,7 +58,7 @@ func TestRebuildBeside(t *testing.T) {
 	projectiontest.RebuildEqualsLive(t, e.db.Pool(t, "admin"), m, spoil...)
 	e.eventually("the hub is at rest again", func() bool { return e.atRest() })
 	after, there := e.plans(east)
-	if !there || !after.Stopped || len(after.Plans) != len(before.Plans) || !slices.Equal(planIDs(before), planIDs(after)) {
+	if !there || !after.Stopped || !slices.Equal(planIDs(before), planIDs(after)) {
 		t.Errorf("published before %+v, after %+v", before, after)
 	}
 }

@@ -16,7 +16,8 @@ func TestRebuildBeside(t *testing.T) {
 	f := newFleet(t)
 	f.start()
 	f.govern("waits", func(*events.ApprovalPolicySpec) {})
-	f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health", events.CatalogHealthSet{Mode: "Lenient"})
+	f.append(events.Gateway, events.KindPolicy, "catalog-health", "catalog-health",
+		events.CatalogHealthSet{Mode: "Lenient"})
 	f.populate()
 	f.carryOutAll()
 	f.fetched(buoyImage, "", "NotFound")

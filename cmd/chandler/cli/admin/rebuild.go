@@ -2,11 +2,9 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
@@ -24,15 +22,17 @@ func rebuildCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rebuild CONSUMER",
 		Short: "Rebuild the tables of a consumer from the event log",
-		Long: `Has the service of a consumer read the event log again from its beginning into tables beside the live ones. These serve
-and decide meanwhile. The result is put in place in one transaction; after that, everything that the tables know is looked at
-once more. A rebuild that is interrupted changes nothing and begins anew.
+		Long: `Has the service of a consumer read the event log again from its beginning into tables beside the live
+ones, which serve and decide meanwhile. The result is put in place in one transaction; after that, everything that the
+tables know is looked at once more. A rebuild that is interrupted changes nothing and begins anew.
 
-Only what is made of the log is rebuilt. Inputs of decisions, documents, content, keys, kubeconfigs, placements and grants stay.
+Only what is made of the log is rebuilt. Inputs of decisions, documents, content, keys, kubeconfigs, placements and
+grants stay.
 
-The consumers are resolver.scopes, installer.hub, catalog-indexer.intents and catalog-indexer.clusters. The command waits until the
-rebuild is done, and fails where it does; the service tries again until --cancel takes the request back.`,
-		Example: "  chandler log rebuild resolver.scopes --database-url postgres://postgres@db.example.test/chandler\n" +
+The consumers are resolver.scopes, installer.hub, catalog-indexer.intents and catalog-indexer.clusters. The command
+waits until the rebuild is done, and fails where it does; the service tries again until --cancel takes the request back.`,
+		Example: "  chandler log rebuild resolver.scopes " +
+			"--database-url postgres://postgres@db.example.test/chandler\n" +
 			"  chandler log rebuild resolver.scopes --cancel",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,14 +70,15 @@ func askRebuild(ctx context.Context, a *command.Env, pool *pg.Pool, consumer str
 	t := time.NewTicker(rebuiltEvery)
 	defer t.Stop()
 	for {
+		var asked bool
 		var failed string
-		err := pool.QueryRow(ctx, `select coalesce(failed, '') from eventlog.rebuilds where consumer = $1`, consumer).
-			Scan(&failed)
+		err := pool.QueryRow(ctx, `select count(*) > 0, coalesce(max(failed), '') from eventlog.rebuilds
+			where consumer = $1`, consumer).Scan(&asked, &failed)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return a.Say("%s is rebuilt", consumer)
 		case err != nil:
 			return pg.Err(err)
+		case !asked:
+			return a.Say("%s is rebuilt", consumer)
 		case failed != "":
 			return errs.New(errs.Unavailable, "the service tries again, since it failed: %s", strings.TrimSpace(failed))
 		}

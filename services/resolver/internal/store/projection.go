@@ -7,10 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
 )
 
 // Projection folds the log into the tables, and makes dirty what an event touches.
@@ -120,4 +122,23 @@ func (p *Projection) Checkpoint(ctx context.Context, consumer string) (at events
 		return at, fmt.Errorf("read the checkpoint of %s: %w", consumer, pg.Err(err))
 	}
 	return at, nil
+}
+
+// Making is what a rebuild makes of the resolver's tables. Those that it does not name are no folds of the log: what
+// decisions consulted and said (inputs, explanations, plan_documents, content_references), what the last one of a scope
+// asked (reads, wanted_images), counters (scopes), samples, previews and the cache package_apis.
+func (s *Store) Making(consumer *bus.Consumer) projection.Making {
+	return projection.Making{
+		Consumer: consumer, Schema: "resolver", Handle: s.Projection.Fold,
+		Derived: []string{
+			"clusters", "catalogs", "catalog_revisions", "bundle_images", "catalog_health", "approval_policies",
+			"operator_groups", "subscriptions", "plans", "installed",
+		},
+		// That a finished plan needs no more subscriptions is found by those who decide; the replay finds some of it.
+		Keep:  map[string][]string{"plans": {"settled"}},
+		Marks: []string{"dirty"},
+		// A decision that was made by the tables before compares the clock, which only goes up; wishes are of
+		// decisions.
+		Aside: []string{"catalog_clock", "wanted_images"},
+	}
 }
