@@ -245,7 +245,7 @@ func Rules() []Rule { //nolint:funlen // one table
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/projection/projectiontest", "libs/telemetry/telemetrytest",
 				"libs/tunneltest",
 			},
-			May:      []string{anything}, Why: "used by tests only",
+			May: []string{anything}, Why: "used by tests only",
 		},
 		{Packages: []string{"libs/migrate/..."}, May: []string{
 			anyStd, "migrations", "libs/errs", "libs/events",
@@ -433,7 +433,8 @@ func Barriers() []Barrier {
 			But: []string{"services/gateway/internal/intent/intenttest", "services/gateway/internal/view/viewtest"},
 			Never: []string{
 				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
-				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest", "libs/tunneltest",
+				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
+				"libs/tunneltest",
 			},
 			Reason: "what ships holds no servers and no tests",
 		},
