@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -27,16 +27,16 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			httpserver.Problem(w, r, err)
 			return
 		}
-		// A token that was good a while ago is not kept out by what others try from its address, such as a proxy's.
-		from := httpserver.ClientAddress(r, a.proxies)
-		if wait, is := a.limits.refused.empty(from); is && !a.limits.known.has(token) {
+		from := limit.Network(httpserver.ClientAddress(r, a.proxies))
+		if wait, ok := a.limits.before(token, from); !ok {
 			tooMany(w, r, wait)
 			return
 		}
 		who, err := a.tokens.Caller(r.Context(), token)
 		if err != nil {
 			if errs.Is(err, errs.Unauthenticated) {
-				a.limits.refused.take(from)
+				a.limits.known.Remove(token)
+				a.limits.refused.Take(from)
 			}
 			httpserver.Problem(w, r, public(err))
 			httpserver.NoteError(r.Context(), err)
@@ -45,8 +45,8 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		httpserver.NoteCaller(r.Context(), httpserver.Caller{
 			Tenant: who.Tenant, Actor: who.Actor, Token: who.Token, Role: string(who.Role),
 		})
-		a.limits.known.add(token)
-		if wait, ok := a.limits.identities.take(identity(who)); !ok {
+		a.limits.known.Add(token, identity(who))
+		if wait, ok := a.limits.identities.Take(identity(who)); !ok {
 			tooMany(w, r, wait)
 			return
 		}
@@ -245,9 +245,6 @@ const (
 	DefaultRefusedRate = 5
 	// refusedBurst is how many seconds of them come at once: a program that was started with a wrong token.
 	refusedBurst = 10
-	// maxIdentities bounds the identities and addresses that are counted. The fullest are forgotten first: a bucket
-	// that is full says nothing.
-	maxIdentities = 20_000
 	// DefaultStreams bounds open streams of one process: each costs a goroutine and a batch in memory.
 	DefaultStreams = 256
 	// DefaultOwnStreams bounds open streams of one identity, so that one does not take the places of all.
@@ -256,109 +253,31 @@ const (
 	maxLimit = 1_000_000
 )
 
-// limiter counts by token buckets.
-type limiter struct {
-	rate, burst float64
-	now         func() time.Time
-	mu          sync.Mutex
-	buckets     map[string]bucket
-}
-
-// bucket has so many requests left as of a time.
-type bucket struct {
-	left float64
-	at   time.Time
-}
-
-func newLimiter(rate, burst float64, now func() time.Time) *limiter {
-	return &limiter{rate: rate, burst: burst, now: now, buckets: map[string]bucket{}}
-}
-
-// take takes one request; where none is left it says how long until there is one.
-func (l *limiter) take(key string) (wait time.Duration, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.fill(key)
-	if b.left < 1 {
-		l.buckets[key] = b
-		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), false
-	}
-	b.left--
-	l.buckets[key] = b
-	return 0, true
-}
-
-// empty reports whether nothing is left, and takes nothing.
-func (l *limiter) empty(key string) (wait time.Duration, is bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b := l.fill(key); b.left < 1 {
-		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), true
-	}
-	return 0, false
-}
-
-func (l *limiter) fill(key string) bucket {
-	now := l.now()
-	b, known := l.buckets[key]
-	if !known {
-		if len(l.buckets) >= maxIdentities {
-			l.forget(now)
-		}
-		return bucket{left: l.burst, at: now}
-	}
-	b.left = min(l.burst, b.left+now.Sub(b.at).Seconds()*l.rate)
-	b.at = now
-	return b
-}
-
-// forget drops the buckets that are full again, and all where that makes no room.
-func (l *limiter) forget(now time.Time) {
-	for key, b := range l.buckets {
-		if b.left+now.Sub(b.at).Seconds()*l.rate >= l.burst {
-			delete(l.buckets, key)
-		}
-	}
-	if len(l.buckets) >= maxIdentities {
-		clear(l.buckets)
-	}
-}
-
 // limits are those of the whole interface.
 type limits struct {
-	identities, refused *limiter
-	known               *known
+	identities, refused *limit.Buckets
+	known               *limit.Known
 }
 
-// known are tokens that were good, as hashes, for as long as the process remembers them. It lets nobody in.
-type known struct {
-	mu     sync.Mutex
-	hashes map[[sha256.Size]byte]struct{}
-}
-
-func (k *known) add(token string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.hashes) >= maxIdentities {
-		clear(k.hashes)
+// before says whether a request may cost a look at the database. A token that was good a while ago is counted for whom
+// it was, and is not kept out by what others try from its address, such as a proxy's.
+func (l *limits) before(token, from string) (wait time.Duration, ok bool) {
+	var empty bool
+	if identity, good := l.known.Of(token); good {
+		wait, empty = l.identities.Empty(identity)
+	} else {
+		wait, empty = l.refused.Empty(from)
 	}
-	k.hashes[sha256.Sum256([]byte(token))] = struct{}{}
-}
-
-func (k *known) has(token string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, is := k.hashes[sha256.Sum256([]byte(token))]
-	return is
+	return wait, !empty
 }
 
 func newLimits(l Limits, now func() time.Time) limits {
 	l = l.orDefaults()
 	requests, refused := float64(l.RequestRate), float64(l.RefusedRate)
 	return limits{
-		identities: newLimiter(requests, requestBurst*requests, now),
-		refused:    newLimiter(refused, refusedBurst*refused, now),
-		known:      &known{hashes: map[[sha256.Size]byte]struct{}{}},
+		identities: limit.NewBuckets(requests, requestBurst*requests, now),
+		refused:    limit.NewBuckets(refused, refusedBurst*refused, now),
+		known:      limit.NewKnown(),
 	}
 }
 

@@ -12,11 +12,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-type callers struct{ asked int }
+type callers struct {
+	asked   int
+	revoked string
+}
 
 func (c *callers) Caller(_ context.Context, token string) (model.Caller, error) {
 	c.asked++
-	if token == "wrong" {
+	if token == "wrong" || token == c.revoked {
 		return model.Caller{}, errs.New(errs.Unauthenticated, "no such token")
 	}
 	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, nil
@@ -46,7 +49,11 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 			t.Fatalf("within the burst: %d", w.Code)
 		}
 	}
+	looks := tokens.asked
 	w := ask("busy", "10.0.0.2")
+	if tokens.asked != looks {
+		t.Error("a request past the limit costs a look at the database")
+	}
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
 		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("past it: %d, %v", w.Code, w.Header())
@@ -72,12 +79,15 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	if w := ask("wrong", "10.0.0.4"); w.Code != 401 {
 		t.Errorf("another address: %d", w.Code)
 	}
-	l := newLimiter(1, 1, func() time.Time { return now })
-	for i := range 3 * maxIdentities {
-		l.take(fmt.Sprint(i))
+	tokens.revoked = "busy"
+	if first, next := ask("busy", "10.0.0.3").Code, ask("busy", "10.0.0.3").Code; first != 401 || next != 429 {
+		t.Errorf("a token that was revoked is answered %d and %d at the address of the guesses", first, next)
 	}
-	if len(l.buckets) > maxIdentities {
-		t.Errorf("%d identities are remembered", len(l.buckets))
+	for i := range 10 * refused { // addresses of one network of IPv6
+		codes[ask("wrong", fmt.Sprintf("[2001:db8::%x]", i+1)).Code]++
+	}
+	if codes[401] != 2*refused {
+		t.Errorf("%d guesses from one network of IPv6 were looked at", codes[401]-refused)
 	}
 }
 
@@ -110,7 +120,7 @@ func TestLimits(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := newLimits(Limits{RequestRate: 2, RefusedRate: 1}, func() time.Time { return now })
 	for i := range 2*requestBurst + 1 {
-		if _, ok := l.identities.take("one"); ok != (i < 2*requestBurst) {
+		if _, ok := l.identities.Take("one"); ok != (i < 2*requestBurst) {
 			t.Errorf("request %d is taken: %v", i, ok)
 		}
 	}
