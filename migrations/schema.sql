@@ -1468,6 +1468,21 @@ ALTER TABLE catalog.search OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.search IS 'search rows and tiles of packages, by digest of the package document';
 
+CREATE TABLE catalog.signed_images (
+    tenant text NOT NULL,
+    catalog text NOT NULL,
+    image text NOT NULL,
+    content text NOT NULL,
+    evidence bytea NOT NULL
+);
+ALTER TABLE ONLY catalog.signed_images ALTER COLUMN evidence SET STORAGE EXTERNAL;
+
+ALTER TABLE ONLY catalog.signed_images FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.signed_images OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.signed_images IS 'images of catalogs with a signature policy, as they were fetched';
+
 CREATE TABLE catalog.upgrades (
     tenant text NOT NULL,
     from_content text NOT NULL,
@@ -1816,6 +1831,19 @@ CREATE VIEW catalog_api.served WITH (security_barrier='true') AS
 ALTER TABLE catalog_api.served OWNER TO chandler_owner;
 
 COMMENT ON VIEW catalog_api.served IS 'the revision of each live catalog that a cluster is served: that of its Kubernetes minor version, else the fallback';
+
+CREATE VIEW catalog_api.signed_images WITH (security_barrier='true') AS
+ SELECT signed_images.tenant,
+    signed_images.catalog,
+    signed_images.image,
+    signed_images.content,
+    signed_images.evidence
+   FROM catalog.signed_images
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = signed_images.tenant));
+
+ALTER TABLE catalog_api.signed_images OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.signed_images IS 'what signatures of bundle images are checked again by; it proves itself';
 
 CREATE VIEW catalog_api.upgrades WITH (security_barrier='true') AS
  SELECT upgrades.tenant,
@@ -3778,6 +3806,9 @@ ALTER TABLE ONLY catalog.schema_migrations
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_pkey PRIMARY KEY (tenant, digest);
 
+ALTER TABLE ONLY catalog.signed_images
+    ADD CONSTRAINT signed_images_pkey PRIMARY KEY (tenant, catalog, image);
+
 ALTER TABLE ONLY catalog.upgrades
     ADD CONSTRAINT upgrades_pkey PRIMARY KEY (tenant, from_content, to_content, semantics);
 
@@ -4103,6 +4134,8 @@ CREATE INDEX packs_shelf ON catalog.packs USING btree (tenant, shelf, id DESC);
 
 CREATE INDEX search_words ON catalog.search USING gin (words);
 
+CREATE INDEX signed_images_content ON catalog.signed_images USING btree (tenant, content);
+
 CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, incarnation, version);
 
 CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.events_000000000001 USING btree (stream_key, incarnation, version);
@@ -4200,6 +4233,9 @@ CREATE TRIGGER note_replay BEFORE UPDATE ON eventlog.checkpoints FOR EACH ROW WH
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
 
+ALTER TABLE ONLY catalog.signed_images
+    ADD CONSTRAINT signed_images_tenant_content_fkey FOREIGN KEY (tenant, content) REFERENCES catalog.contents(tenant, digest) ON DELETE CASCADE;
+
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_epoch_fkey FOREIGN KEY (epoch) REFERENCES eventlog.epochs(epoch);
 
@@ -4238,6 +4274,8 @@ ALTER TABLE catalog.revisions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.search ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE catalog.signed_images ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY tenant ON catalog.bundle_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON catalog.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
@@ -4269,6 +4307,8 @@ CREATE POLICY tenant ON catalog.revision_packages USING ((((current_setting('cha
 CREATE POLICY tenant ON catalog.revisions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON catalog.search USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON catalog.signed_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON catalog.upgrades USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -4878,6 +4918,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revisions TO chandle
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.search TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.signed_images TO chandler_catalog_indexer;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.upgrades TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.variants TO chandler_catalog_indexer;
@@ -4941,6 +4983,11 @@ GRANT SELECT ON TABLE catalog_api.served TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.served TO chandler_resolver;
 GRANT SELECT ON TABLE catalog_api.served TO chandler_installer;
 GRANT SELECT ON TABLE catalog_api.served TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.signed_images TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.signed_images TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.signed_images TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.signed_images TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_resolver;

@@ -52,6 +52,9 @@ type Tree struct {
 	Resolved    string
 	// Labels are those of an image.
 	Labels map[string]string
+	// Evidence is what an image with a signature policy is checked again by (oci.ReadEvidence); nil where it is too
+	// large.
+	Evidence []byte
 
 	close   []func() error
 	settled func(context.Context) error

@@ -79,7 +79,7 @@ func (f *Fetcher) image(ctx context.Context, at env, s source.Settings) (*Tree, 
 func unpacked(tree *oci.Tree) *Tree {
 	return &Tree{
 		FS: tree.FS(), Fingerprint: tree.Digest, Resolved: tree.Resolved, Labels: tree.Labels,
-		close: []func() error{tree.Close},
+		Evidence: tree.Evidence, close: []func() error{tree.Close},
 	}
 }
 
@@ -95,7 +95,7 @@ func (f *Fetcher) bundle(ctx context.Context, image string, s source.Settings) (
 		return nil, err
 	}
 	img := f.fromRegistry(at, image, s)
-	img.Named = f.named(s)
+	img.Named, img.Evidence = f.named(s), oci.MaxBundleEvidence
 	if path, err := dir.Resolve(f.Root, path); err == nil && isLayout(path) {
 		inLayout := img
 		inLayout.Layout, inLayout.Reference = path, image

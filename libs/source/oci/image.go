@@ -51,6 +51,9 @@ type Source struct {
 	Named *Named
 	// Signatures say who must have signed the image; nil asks nobody.
 	Signatures *source.SignaturePolicy
+	// Evidence is how many bytes the tree may keep of an image with a signature policy, for who checks it again; 0
+	// keeps none.
+	Evidence int64
 	// Temp is where images are unpacked.
 	Temp   string
 	Limits archive.Limits
@@ -83,6 +86,9 @@ type Tree struct {
 	// Resolved is the reference by digest.
 	Resolved string
 	Labels   map[string]string
+	// Evidence is what an image with a signature policy is checked again by (ReadEvidence); nil where it is larger than
+	// it may be.
+	Evidence []byte
 	// Database is the path of an SQLite database, "" for a file-based catalog.
 	Database string
 }
@@ -164,6 +170,11 @@ func inImage(label, at, standard string) (string, error) {
 func (s Source) open(ctx context.Context, wanted func(labels map[string]string) (plan, error)) (*Tree, error) {
 	var out *Tree
 	err := s.each(ctx, func(st store, reference string) error {
+		var kept *keeper
+		if s.Signatures != nil && s.Evidence > 0 {
+			kept = &keeper{store: st, left: s.Evidence}
+			st = kept
+		}
 		p, sum, err := load(ctx, st, reference)
 		if err != nil {
 			return err
@@ -180,6 +191,9 @@ func (s Source) open(ctx context.Context, wanted func(labels map[string]string) 
 			return err
 		}
 		out = &Tree{Target: target, Digest: sum, Resolved: s.resolved(sum), Labels: p.labels}
+		if kept != nil {
+			out.Evidence = kept.evidence(sum)
+		}
 		if pl.database {
 			out.Database = target.Path(pl.parts[0].To)
 		}

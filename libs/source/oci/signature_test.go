@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -13,6 +14,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/internal/imagetest"
 	"github.com/chandler-fleet/chandler/libs/source/oci"
 )
 
@@ -213,5 +216,61 @@ func TestSignaturesThatCannotBeHad(t *testing.T) {
 	s.Signatures = &source.SignaturePolicy{Keys: []string{ours.public()}}
 	if _, err := oci.Open(t.Context(), s); !errs.Is(err, errs.Unavailable) || errors.Is(err, oci.ErrUnsigned) {
 		t.Errorf("the registry is away for signatures: %v", err)
+	}
+}
+
+// TestEvidence: what is kept of a signed bundle image gives the same files again without the registry, and nothing else
+// once a byte of it is another one, a stranger signed it, or it is larger than may be kept (ADR 0034).
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	ours, theirs, h := newSigner(t), newSigner(t), newHub(t)
+	img := imagetest.Image(nil, imagetest.Tar(imagetest.File("manifests/csv.yaml", "kind: ClusterServiceVersion\n"),
+		imagetest.File("metadata/annotations.yaml", "annotations: {}\n"), imagetest.File("bin/opm", "other things")))
+	sum := h.push(t, "ops/gauge:v1", img)
+	h.attach(t, "ops/gauge", sum, signatureLayer(payloadOf(sum), ours.sign(payloadOf(sum))))
+	fetched := func(most int64) []byte {
+		t.Helper()
+		s := h.source(t, "ops/gauge:v1")
+		s.Signatures, s.Evidence = &source.SignaturePolicy{Keys: []string{ours.public()}}, most
+		tree, err := oci.Bundle(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.Close(); err != nil || tree.Digest != sum {
+			t.Fatal(tree.Digest, err)
+		}
+		return tree.Evidence
+	}
+	again := func(raw []byte, by signer) (string, error) {
+		e, err := oci.ReadEvidence(raw)
+		if err != nil {
+			return "", err
+		}
+		tree, err := e.Bundle(t.Context(), source.SignaturePolicy{Keys: []string{by.public()}}, t.TempDir())
+		if err != nil {
+			return "", err
+		}
+		text, err := fs.ReadFile(tree.FS(), "manifests/csv.yaml")
+		return string(text), errors.Join(err, tree.Close())
+	}
+	raw := fetched(oci.MaxBundleEvidence)
+	if text, err := again(raw, ours); err != nil || text != "kind: ClusterServiceVersion\n" {
+		t.Errorf("it holds %q: %v", text, err)
+	}
+	if _, err := again(raw, theirs); !errors.Is(err, oci.ErrUnsigned) {
+		t.Errorf("by the key of a stranger: %v", err)
+	}
+	for at := 0; at < len(raw); at += 61 {
+		changed := bytes.Clone(raw)
+		changed[at] ^= 0x20
+		if text, err := again(changed, ours); err == nil && text != "kind: ClusterServiceVersion\n" {
+			t.Fatalf("with byte %d of %d changed it is taken, and holds %q", at, len(raw), text)
+		}
+		if _, err := again(raw[:at], ours); err == nil {
+			t.Fatalf("%d of %d bytes are taken", at, len(raw))
+		}
+	}
+	if small := fetched(100); small != nil {
+		t.Errorf("%d bytes are kept of at most 100", len(small))
 	}
 }

@@ -189,6 +189,7 @@ func (f *fetcher) readImage(ctx context.Context, c store.Catalog, settings sourc
 		return ownError{err}
 	}
 	out.Content, out.Resolved = b.Content.Digest, tree.Resolved
+	out.Digest, out.Evidence = tree.Fingerprint, tree.Evidence
 	return nil
 }
 

@@ -122,7 +122,11 @@ type Fetched struct {
 	Image    Image
 	Content  digest.Digest // "" where Reason says why there is none
 	Resolved string        // digest of the image
-	Mutable  bool          // named by a tag
+	// Digest is what was fetched, and Evidence what the hub checks its signature again by (oci.ReadEvidence); "" and
+	// nil without a signature policy.
+	Digest   string
+	Evidence []byte
+	Mutable  bool // named by a tag
 	Reason   string
 	Message  string
 	// Pause is how long the image is left alone; 0 is for ever.
@@ -204,6 +208,9 @@ func (s *Images) PutFetched(ctx context.Context, c Catalog, m events.Meta, list 
 			if err := putFetched(ctx, tx, c, f); err != nil {
 				return err
 			}
+			if err := putEvidence(ctx, tx, c, f); err != nil {
+				return err
+			}
 		}
 		if len(news) == 0 {
 			return nil
@@ -256,6 +263,18 @@ func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
 		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message),
 		f.Pause, f.Image.Package, f.Image.Bundle)
 	return err
+}
+
+// putEvidence keeps what the hub checks the signature of an image again by. It goes with the content.
+func putEvidence(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
+	if f.Content == "" || len(f.Evidence) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `insert into catalog.signed_images (tenant, catalog, image, content, evidence)
+		values ($1, $2, $3, $4, $5)
+		on conflict (tenant, catalog, image) do update set content = excluded.content, evidence = excluded.evidence`,
+		c.Tenant, c.Subject, f.Digest, f.Content, f.Evidence)
+	return pg.Err(err)
 }
 
 // fetchAgain has every bundle image of a catalog fetched again: what was fetched under another signature policy may not

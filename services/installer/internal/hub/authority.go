@@ -38,7 +38,7 @@ func (h *Hub) judge(ctx context.Context, tx pgx.Tx, s protocol.Scope, p planRow)
 		return refusal{events.PlanUnreadable, "its document cannot be read: " + err.Error()}, nil
 	}
 	j := judgement{h: h, tx: tx, scope: s, plan: p, bundles: bundles}
-	for _, check := range []func(context.Context) (refusal, error){j.terms, j.allowances} {
+	for _, check := range []func(context.Context) (refusal, error){j.terms, j.signatures, j.allowances} {
 		if r, err := check(ctx); err != nil || r != (refusal{}) {
 			return r, err
 		}

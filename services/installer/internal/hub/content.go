@@ -40,13 +40,15 @@ type contents struct {
 	healed map[string]time.Time
 	// deprecated is what package documents deprecate, by tenant and digest.
 	deprecated map[string][]catalog.Deprecation
-	grown      map[string]int // rights that upgrades gain, by the digests of both contents
+	verified   map[string]bool // contents that a policy's key has signed, by the digests of both
+	grown      map[string]int  // rights that upgrades gain, by the digests of both contents
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
 	return &contents{
 		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, healed: map[string]time.Time{},
 		deprecated: map[string][]catalog.Deprecation{}, grown: map[string]int{},
+		verified: map[string]bool{},
 	}
 }
 
