@@ -3018,7 +3018,8 @@ CREATE TABLE installer.published (
     stopped boolean NOT NULL,
     published timestamp with time zone NOT NULL,
     renew timestamp with time zone,
-    keys text[] DEFAULT '{}'::text[] NOT NULL
+    keys text[] DEFAULT '{}'::text[] NOT NULL,
+    sequence bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE ONLY installer.published FORCE ROW LEVEL SECURITY;
@@ -3026,6 +3027,8 @@ ALTER TABLE ONLY installer.published FORCE ROW LEVEL SECURITY;
 ALTER TABLE installer.published OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.published IS 'the last message of each scope in PLANS';
+
+COMMENT ON COLUMN installer.published.sequence IS 'of the message in PLANS; 0: not known, it is published again';
 
 CREATE TABLE installer.removals (
     tenant text NOT NULL,
@@ -4135,6 +4138,8 @@ CREATE INDEX packs_shelf ON catalog.packs USING btree (tenant, shelf, id DESC);
 CREATE INDEX search_words ON catalog.search USING gin (words);
 
 CREATE INDEX signed_images_content ON catalog.signed_images USING btree (tenant, content);
+
+CREATE INDEX appended_access ON eventlog.appended USING btree (id) WHERE (kind = 'access'::text);
 
 CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, incarnation, version);
 

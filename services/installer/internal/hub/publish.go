@@ -39,8 +39,7 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 		return err
 	}
 	// Taken before the tables are read: a worker that was paused behind this and is overtaken is refused.
-	last, err := h.lastSequence(ctx, protocol.PlansSubject(
-		protocol.Scope{Tenant: s.Tenant, ClusterID: cluster, Namespace: s.Namespace}))
+	was, err := h.lastMessage(ctx, protocol.Scope{Tenant: s.Tenant, ClusterID: cluster, Namespace: s.Namespace})
 	if err != nil {
 		return err
 	}
@@ -61,21 +60,23 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	}
 	signed := h.signedSum(sum)
 	if w.message.Nothing() && w.renew.IsZero() {
-		if done, err := h.retire(ctx, &w, signed); err != nil || done {
+		if done, err := h.retire(ctx, &w, was, signed); err != nil || done {
 			return err
 		}
 	}
-	current, err := h.current(ctx, w, signed, last > 0)
+	current, err := h.current(ctx, w, was, signed)
 	if err != nil || current {
 		return err
 	}
 	if err := saveGrants(ctx, h.c.Pool, w); err != nil {
 		return err
 	}
-	if err := h.send(ctx, &w, last); err != nil {
+	sequence, err := h.send(ctx, &w, was.sequence)
+	if err != nil {
 		return err
 	}
-	return h.savePublished(ctx, w, signed)
+	// Killed here, the row tells of the message before: whatever is wanted then is published again.
+	return h.savePublished(ctx, w, was, signed, sequence)
 }
 
 // signedSum is what a message says, and the key that it is signed with: a message that another key signed is not the
@@ -112,11 +113,56 @@ func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, e
 	return id, err == nil, pg.Err(err)
 }
 
-// lastSequence is the sequence of the scope's message in PLANS, 0 where there is none.
-func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) {
+// lastMessage is what was known of a scope's message before the tables were read. All that is decided by it, and
+// written, holds only while that is how it is.
+type lastMessage struct {
+	sequence uint64 // of the message that PLANS holds, 0 where there is none
+	noted    *note  // nil where nothing was ever published
+}
+
+// note is what a row of installer.published tells of the message with a sequence.
+type note struct {
+	sequence  int64
+	digest    string
+	published time.Time
+	renew     *time.Time
+}
+
+// digest is what the message says that PLANS holds; it is empty where there is none, and where that is not known: the
+// row tells of another message.
+func (l lastMessage) digest() string {
+	if l.sequence == 0 || l.noted == nil || uint64(l.noted.sequence) != l.sequence {
+		return ""
+	}
+	return l.noted.digest
+}
+
+func (h *Hub) lastMessage(ctx context.Context, s protocol.Scope) (l lastMessage, err error) {
+	if l.sequence, err = h.lastSequence(ctx, protocol.StreamPlans, protocol.PlansSubject(s)); err != nil {
+		return l, err
+	}
+	var n note
+	err = h.c.Pool.QueryRow(ctx, `select sequence, digest, published, renew from installer.published
+		where tenant = $1 and cluster_id = $2 and namespace = $3`, s.Tenant, s.ClusterID, s.Namespace).
+		Scan(&n.sequence, &n.digest, &n.published, &n.renew)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, nil
+	}
+	l.noted = &n
+	return l, pg.Err(err)
+}
+
+// overtaken is why a work ends that finds a row changed since it read it. What the other one has left is looked at
+// again.
+func overtaken(s protocol.Scope) error {
+	return errs.New(errs.Conflict, "another worker published %s/%s meanwhile", s.Cluster, s.Namespace)
+}
+
+// lastSequence is the sequence of the last message of a subject, 0 where there is none.
+func (h *Hub) lastSequence(ctx context.Context, kind, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	stream, err := h.c.Bus.Ensured(ctx, protocol.StreamPlans)
+	stream, err := h.c.Bus.Ensured(ctx, kind)
 	if err != nil {
 		return 0, err
 	}
@@ -164,51 +210,58 @@ func needed(m protocol.ScopePlans, content string) bool {
 
 // current reports whether the last message is there, says the same and has grants that are good for long
 // enough. A message that stays is made again when the scope wants it.
-func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bool, error) {
-	var last string
-	var renew *time.Time
-	err := h.c.Pool.QueryRow(ctx, `select digest, renew from installer.published where tenant = $1 and cluster_id = $2
-		and namespace = $3`,
-		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
-	if errors.Is(err, pgx.ErrNoRows) {
+func (h *Hub) current(ctx context.Context, w wanted, was lastMessage, sum string) (bool, error) {
+	if was.noted == nil && was.sequence == 0 {
 		// Nothing was ever wanted of this scope, and nothing is.
 		return w.message.Nothing() && w.renew.IsZero(), nil
 	}
-	if err != nil {
-		return false, pg.Err(err)
+	if was.digest() != sum {
+		return false, nil
 	}
-	if !there || last != sum || renew != nil && !h.c.Now().Before(*renew) {
+	renew := was.noted.renew
+	if renew != nil && !h.c.Now().Before(*renew) {
 		return false, nil
 	}
 	if w.renew.IsZero() || renew != nil && !w.renew.Before(*renew) {
 		return true, nil
 	}
-	_, err = h.c.Pool.Exec(ctx, `update installer.published set renew = $4 where tenant = $1 and cluster_id = $2
-		and namespace = $3`,
-		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.renew)
-	return true, pg.Err(err)
+	return true, renewAt(ctx, h.c.Pool, w, was, w.renew)
+}
+
+// renewAt notes when a message that stays is looked at again.
+func renewAt(ctx context.Context, pool *pg.Pool, w wanted, was lastMessage, at time.Time) error {
+	s := w.message.Scope
+	tag, err := pool.Exec(ctx, `update installer.published set renew = $4 where tenant = $1 and cluster_id = $2
+		and namespace = $3 and sequence = $5`, s.Tenant, w.cluster, s.Namespace, at, was.noted.sequence)
+	if err == nil && tag.RowsAffected() == 0 {
+		return overtaken(s)
+	}
+	return pg.Err(err)
 }
 
 // send publishes the message behind the one that was there when the tables were read. Plans that do not
 // fit into one message wait until older ones are finished.
-func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
+func (h *Hub) send(ctx context.Context, w *wanted, last uint64) (sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	body, err := h.encode(w)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	m := nats.NewMsg(protocol.PlansSubject(w.message.Scope))
 	m.Data = body
 	signature, err := protocol.SignMessage(m.Subject, body, h.c.Key)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	m.Header.Set(protocol.HeaderSignature, signature)
-	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
+	ack, err := h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
-	return errs.Wrap(errs.Unavailable, h.c.Bus.Published(protocol.StreamPlans, err), "publish the plans of %s/%s",
-		w.message.Scope.Cluster, w.message.Scope.Namespace)
+	if err := h.c.Bus.Published(protocol.StreamPlans, err); err != nil {
+		return 0, errs.Wrap(errs.Unavailable, err, "publish the plans of %s/%s", w.message.Scope.Cluster,
+			w.message.Scope.Namespace)
+	}
+	return ack.Sequence, nil
 }
 
 func (h *Hub) encode(w *wanted) ([]byte, error) {
@@ -280,19 +333,29 @@ func dropMetadata(m *protocol.ScopePlans) (some bool) {
 // savePublished notes what was sent. keys are those that anything in the message, or a step log that was begun for it,
 // may be signed with: a step log keeps the grant under which it was opened, so that a key stays while plans or removals
 // are under way in the scope. A key that is named nowhere can be retired.
-func (h *Hub) savePublished(ctx context.Context, w wanted, sum string) error {
+func (h *Hub) savePublished(ctx context.Context, w wanted, was lastMessage, sum string, sequence uint64) error {
 	var renew *time.Time
 	if !w.renew.IsZero() {
 		renew = &w.renew
 	}
-	_, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest,
-		stopped, published, renew, keys)
-		values ($1, $2, $3, $4, $5, $6, now(), $7, array[$8::text])
+	s := w.message.Scope
+	read := int64(-1) // no row has it
+	if was.noted != nil {
+		read = was.noted.sequence
+	}
+	tag, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest,
+		stopped, published, renew, keys, sequence)
+		values ($1, $2, $3, $4, $5, $6, now(), $7, array[$8::text], $10)
 		on conflict (tenant, cluster_id, namespace) do update set cluster = excluded.cluster, digest = excluded.digest,
 		  stopped = excluded.stopped, published = excluded.published, renew = excluded.renew,
-		  keys = case when $9 then array_append(array_remove(p.keys, $8), $8) else excluded.keys end`,
-		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.message.Scope.Cluster, sum, w.message.Stopped,
-		renew, h.keyID, len(w.message.Plans)+len(w.message.Removals) > 0)
+		  keys = case when $9 then array_append(array_remove(p.keys, $8), $8) else excluded.keys end,
+		  sequence = excluded.sequence
+		where p.sequence = $11`,
+		s.Tenant, w.cluster, s.Namespace, s.Cluster, sum, w.message.Stopped,
+		renew, h.keyID, len(w.message.Plans)+len(w.message.Removals) > 0, int64(sequence), read)
+	if err == nil && tag.RowsAffected() == 0 {
+		return overtaken(s)
+	}
 	return pg.Err(err)
 }
 
@@ -308,10 +371,11 @@ func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
 		return pg.Err(err)
 	}
 	for _, id := range ids {
-		if err := h.purge(ctx, protocol.StreamPlans, protocol.PlansFilter(s.Tenant, id)); err != nil {
+		if err := h.purge(ctx, protocol.StreamPlans, protocol.PlansFilter(s.Tenant, id), 0); err != nil {
 			return err
 		}
-		if err := h.purge(ctx, protocol.StreamReports, protocol.SubjectReport+"."+s.Tenant+"."+id+".>"); err != nil {
+		reports := protocol.SubjectReport + "." + s.Tenant + "." + id + ".>"
+		if err := h.purge(ctx, protocol.StreamReports, reports, 0); err != nil {
 			return err
 		}
 		if err := h.deleteRegistration(ctx, s.Tenant, id); err != nil {
@@ -321,15 +385,20 @@ func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
 	return nil
 }
 
-func (h *Hub) purge(ctx context.Context, stream, filter string) error {
+// purge removes the messages of the subjects that a filter names: all, or those up to a sequence.
+func (h *Hub) purge(ctx context.Context, stream, filter string, upTo uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	st, err := h.c.Bus.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
+	which := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(filter)}
+	if upTo > 0 {
+		which = append(which, jetstream.WithPurgeSequence(upTo+1)) // the first one that stays
+	}
 	if err == nil {
-		err = st.Purge(ctx, jetstream.WithPurgeSubject(filter))
+		err = st.Purge(ctx, which...)
 	}
 	return errs.Wrap(errs.Unavailable, err, "clear %s", filter)
 }

@@ -1,0 +1,1 @@
+alter table installer.published drop column sequence;
