@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,11 @@ import (
 )
 
 // folder folds the log into the tables of the installer schema, and marks the scopes that an event touches.
-type folder struct{ lanes *bus.Lanes }
+type folder struct {
+	lanes *bus.Lanes
+	// stops is set when a stop, or the end of one, was folded.
+	stops *atomic.Bool
+}
 
 // subject is a natural key of the form cluster/namespace/name.
 type subject struct{ cluster, namespace, name string }
@@ -429,30 +434,18 @@ func (f folder) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 // fleet is the subject of a stop that holds for all clusters of a tenant.
 const fleet = "fleet"
 
+// effectsStopped writes one row and nothing else, so that nothing can keep a stop out of the answers to executors. The
+// messages that have to say so are marked behind it (Hub.markStops), and by the guard where that fails.
 func (f folder) effectsStopped(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.EffectsStopped) error {
-	if _, err := tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)
-		on conflict (tenant, subject) do update set reason = excluded.reason`,
-		e.Tenant, e.Envelope.Subject, p.Reason); err != nil {
-		return err
-	}
-	return markPublished(ctx, tx, e)
+	f.stops.Store(true)
+	_, err := tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)
+		on conflict (tenant, subject) do update set reason = excluded.reason`, e.Tenant, e.Envelope.Subject, p.Reason)
+	return err
 }
 
 func (f folder) effectsResumed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.EffectsResumed) error {
-	if _, err := tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant,
-		e.Envelope.Subject); err != nil {
-		return err
-	}
-	return markPublished(ctx, tx, e)
-}
-
-// markPublished marks every scope that has a message, of the whole fleet or of one cluster: it contains the stop.
-func markPublished(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
-		select tenant, cluster, namespace, 0, $3 from installer.published
-		where tenant = $1 and ($2 = 'fleet' or $2 = 'cluster/' || cluster) order by tenant, cluster, namespace
-		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, lane = 0,
-		not_before = now(), attempts = 0`,
-		e.Tenant, e.Envelope.Subject, e.ID)
+	f.stops.Store(true)
+	_, err := tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant,
+		e.Envelope.Subject)
 	return err
 }

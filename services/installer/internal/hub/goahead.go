@@ -24,8 +24,18 @@ const switchesEvery = 2 * time.Second
 type switches struct {
 	mu    sync.Mutex
 	known freshness
-	all   map[string]bool     // tenants, or "*"
-	some  map[string][]string // ids of clusters by tenant
+	stopRows
+}
+
+// stopRows are what one snapshot says of the switches.
+type stopRows struct {
+	all  map[string]bool     // tenants, or "*"
+	some map[string][]string // ids of clusters by tenant
+	// parked are tenants of which the hub could not take a stop, or the end of one: their event is parked.
+	parked map[string]bool
+	// waiting are tenants of which a stop has been acknowledged that has no position yet, with when that was seen last.
+	// It is folded once a later end of the log is.
+	waiting map[string]time.Time
 }
 
 // freshness is as of when it is known that nobody has stopped anything else. A stop is an event: what was read of the
@@ -100,14 +110,24 @@ func readSwitches(ctx context.Context, h *Hub) {
 func (s *switches) goAhead(tenant string, now time.Time) (protocol.GoAhead, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	stopped := s.all[tenant] || s.all[events.AllTenants]
+	if stopped { // in whatever else is not known
+		return protocol.GoAhead{All: true}, nil
+	}
+	if s.parked[tenant] {
+		return protocol.GoAhead{}, errs.New(errs.Unavailable, "whether effects are stopped is not known: the installer "+
+			"could not take an event that stops or resumes them (chandler log parked)")
+	}
+	if seen, ok := s.waiting[tenant]; ok && !s.known.asOf.After(seen) {
+		return protocol.GoAhead{}, errs.New(errs.Unavailable,
+			"effects are being stopped: that is in the log, and the installer has not come to it")
+	}
 	if s.known.asOf.IsZero() || now.Sub(s.known.asOf) >= protocol.GoAheadMemory {
 		return protocol.GoAhead{}, errs.New(errs.Unavailable,
 			"whether effects are stopped is not known: the last time that it was read is more than %s ago",
 			protocol.GoAheadMemory)
 	}
-	return protocol.GoAhead{
-		All: s.all[tenant] || s.all[events.AllTenants], Stopped: slices.Clone(s.some[tenant]),
-	}, nil
+	return protocol.GoAhead{Stopped: slices.Clone(s.some[tenant])}, nil
 }
 
 // switchesTimeout bounds one look, so that a database that does not answer is noticed.
@@ -118,31 +138,16 @@ func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time
 	ctx, cancel := context.WithTimeout(ctx, switchesTimeout)
 	defer cancel()
 	at := now()
+	var read stopRows
 	var head, folded events.Position
-	all, some := map[string]bool{}, map[string][]string{}
-	err := pool.Snapshot(ctx, func(tx pgx.Tx) error {
+	err := pool.Snapshot(ctx, func(tx pgx.Tx) (err error) {
 		if err := tx.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
 			from (select epoch, position from eventlog.sequencer order by revision desc limit 1) s
 			left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`, Consumer, events.AllTenants).
 			Scan(&head.Epoch, &head.N, &folded.Epoch, &folded.N); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `select tenant, '' from eventlog.stops where resumed is null
-			union all select tenant, '' from installer.stops where subject = $1
-			union all select c.tenant, c.cluster_id::text from installer.stops s
-			join installer.clusters c on c.tenant = s.tenant and s.subject = 'cluster/' || c.name`, fleet)
-		if err != nil {
-			return err
-		}
-		var tenant, cluster string
-		_, err = pgx.ForEachRow(rows, []any{&tenant, &cluster}, func() error {
-			if cluster == "" {
-				all[tenant] = true
-				return nil
-			}
-			some[tenant] = append(some[tenant], cluster)
-			return nil
-		})
+		read, err = readStops(ctx, tx, at)
 		return err
 	})
 	if err != nil {
@@ -151,6 +156,50 @@ func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.read(head, folded, at)
-	s.all, s.some = all, some
+	for tenant, seen := range s.waiting {
+		if _, still := read.waiting[tenant]; !still && !s.known.asOf.After(seen) {
+			read.waiting[tenant] = seen
+		}
+	}
+	s.stopRows = read
 	return nil
+}
+
+// What a row of readStops says of a tenant.
+const (
+	rowParked  = "parked"
+	rowWaiting = "waiting"
+)
+
+// readStops reads which stops are in force, and of which tenants some are known and not in force yet.
+func readStops(ctx context.Context, tx pgx.Tx, at time.Time) (stopRows, error) {
+	s := stopRows{
+		all: map[string]bool{}, some: map[string][]string{}, parked: map[string]bool{}, waiting: map[string]time.Time{},
+	}
+	rows, err := tx.Query(ctx, `select tenant, '', 'stopped' from eventlog.stops where resumed is null
+		union all select tenant, '', 'stopped' from installer.stops where subject = $1
+		union all select c.tenant, c.cluster_id::text, 'stopped' from installer.stops s
+		join installer.clusters c on c.tenant = s.tenant and s.subject = 'cluster/' || c.name
+		union all select tenant, '', 'parked' from eventlog.parked where consumer = $2 and starts_with(stream, $3)
+		union all select tenant, '', 'waiting' from eventlog.appended
+		where kind = 'access' and type = $4 and id > (select settled from eventlog.sequencer order by revision desc limit 1)`,
+		fleet, Consumer, string(events.KindAccess)+":", string(events.EffectsStopped{}.EventType()))
+	if err != nil {
+		return s, err
+	}
+	var tenant, cluster, what string
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &cluster, &what}, func() error {
+		switch {
+		case what == rowParked:
+			s.parked[tenant] = true
+		case what == rowWaiting:
+			s.waiting[tenant] = at
+		case cluster == "":
+			s.all[tenant] = true
+		default:
+			s.some[tenant] = append(s.some[tenant], cluster)
+		}
+		return nil
+	})
+	return s, err
 }

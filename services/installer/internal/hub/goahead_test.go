@@ -1,11 +1,20 @@
 package hub
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -47,9 +56,9 @@ func TestFreshness(t *testing.T) {
 func TestGoAheadFromMemory(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := &switches{
+	s := &switches{stopRows: stopRows{
 		all: map[string]bool{"stopped": true}, some: map[string][]string{"some": {"east"}},
-	}
+	}}
 	if _, err := s.goAhead("free", now); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("before the switches were read: %v", err)
 	}
@@ -68,5 +77,92 @@ func TestGoAheadFromMemory(t *testing.T) {
 	s.all[events.AllTenants] = true
 	if got, err := s.goAhead("free", now); err != nil || !got.All {
 		t.Errorf("while the record has lost commits: %+v, %v", got, err)
+	}
+}
+
+// TestStopThatIsNotFolded: a stop that was acknowledged takes the go-ahead away, wherever it is on its way: without a
+// position, in the log and not folded, or parked because the hub cannot take it. Another tenant goes on.
+func TestStopThatIsNotFolded(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	gateway, own, admin := d.Pool(t, "gateway"), d.Pool(t, "installer"), d.Pool(t, "admin")
+	log := eventlog.New(gateway)
+	h := New(Config{Pool: own, EventLog: eventlog.New(own), Log: bustest.Log(t)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var sequencing sync.WaitGroup
+	defer sequencing.Wait()
+	defer cancel()
+	at := time.Now()
+	look := func() error {
+		t.Helper()
+		at = at.Add(switchesEvery)
+		if err := h.switches.load(ctx, own, func() time.Time { return at }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.switches.goAhead("another", at); err != nil {
+			t.Errorf("another tenant is told %v", err)
+		}
+		_, err := h.switches.goAhead(events.DefaultTenant, at)
+		return err
+	}
+	fold := func() {
+		t.Helper()
+		if err := h.Consumer().CatchUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := admin.Exec(ctx, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fold()
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	exec(`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'full'; end $$;
+		create trigger refuse before insert on installer.stops for each row execute function public.refuse()`)
+	meta := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: at}
+	stream := events.StreamID{
+		Kind: events.KindAccess, Key: events.Key(events.DefaultTenant, events.KindAccess, fleet), Incarnation: 1,
+	}
+	var stopped eventlog.Appended
+	if err := gateway.Tx(ctx, func(tx pgx.Tx) (err error) {
+		stopped, err = log.Append(ctx, tx, meta, stream, fleet, 0, events.EffectsStopped{Reason: "Operator"})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("while the stop waits for its position: %v", err)
+	}
+	sequencing.Go(func() { _ = eventlog.NewSequencer(log, eventlog.Options{ID: "a"}).Run(ctx) })
+	if _, ok, err := log.Wait(ctx, stopped, time.Minute); err != nil || !ok {
+		t.Fatal(err)
+	}
+	if err := look(); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("while the stop is in the log and not folded: %v", err)
+	}
+	fold()
+	if err := look(); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("while the stop is parked: %v", err)
+	}
+	exec(`drop trigger refuse on installer.stops`)
+	if err := bus.RetryParked(ctx, gateway, events.DefaultTenant, Consumer, ""); err != nil {
+		t.Fatal(err)
+	}
+	fold()
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.switches.goAhead(events.DefaultTenant, at); err != nil || !got.All {
+		t.Errorf("once it is folded: %+v, %v", got, err)
+	}
+	select {
+	case <-h.stopped:
+	default:
+		t.Error("the namespaces of the stop are not marked at once")
 	}
 }

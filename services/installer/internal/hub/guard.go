@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,9 @@ func (h *Hub) Guard(ctx context.Context) error {
 			h.c.Log.Debug("unsubscribe", "error", err)
 		}
 	}()
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { h.followStops(ctx) })
 	t := time.NewTicker(guardEvery)
 	defer t.Stop()
 	failing, marked := "", false
@@ -147,10 +151,10 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 	}
 	h.c.Log.InfoContext(ctx, "filling streams again", "scopes", published)
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `update installer.published set digest = ''`); err != nil {
+		if _, err := tx.Exec(ctx, `update installer.published set digest = '', sequence = 0`); err != nil {
 			return err
 		}
-		if err := h.markAll(ctx, tx); err != nil {
+		if err := markAll(ctx, tx); err != nil {
 			return err
 		}
 		for _, kind := range slices.Sorted(maps.Keys(least)) {
@@ -196,44 +200,77 @@ func stamp(info *jetstream.StreamInfo) time.Time {
 // markExpiringGrants marks scopes whose grants, approvals or windows have to be published again.
 func (h *Hub) markExpiringGrants(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`,
+		return markPublished(ctx, tx, bus.FanOut, `renew <= $2`,
 			h.c.Now())
 	})
 }
 
-// markStopSwitches marks scopes whose message does not say what a loss of commits, or its end, now demands.
+// stopDiffers is which messages do not say what the switches now demand.
+const stopDiffers = `stopped <> (
+	exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))
+	or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))`
+
+// markStopSwitches marks scopes whose message does not say what a loss of commits, a stop, or its end, now demands.
 func (h *Hub) markStopSwitches(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		return h.markPublished(ctx, tx, bus.Interactive, `stopped <> (
-			exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))
-			or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))`)
+		return markPublished(ctx, tx, bus.Interactive, stopDiffers)
+	})
+}
+
+// followStops marks scopes as soon as a stop, or its end, was folded, until ctx ends. What it cannot mark the guard
+// does.
+func (h *Hub) followStops(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.stopped:
+		}
+		if err := h.markStops(ctx); err != nil && ctx.Err() == nil {
+			h.c.Log.WarnContext(ctx, "cannot mark the namespaces of a stop; trying again", "error", err)
+		}
+		h.lanes.Wake()
+	}
+}
+
+// markStops is markStopSwitches at once, also for scopes that wait after a failure, and those that are being worked on.
+func (h *Hub) markStops(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		return markWhere(ctx, tx, bus.Interactive, `update set generation = d.generation + 1, lane = excluded.lane,
+			not_before = now(), attempts = 0`, stopDiffers+` or exists (select from installer.dirty d
+			where d.tenant = p.tenant and d.cluster = p.cluster and d.namespace = p.namespace
+			and d.owner is not null)`)
 	})
 }
 
 // markOtherKeys marks scopes whose message was signed with a key that is not the active one.
 func (h *Hub) markOtherKeys(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		return h.markPublished(ctx, tx, bus.FanOut, `not p.digest like $2`, h.keyID+"/%")
+		return markPublished(ctx, tx, bus.FanOut, `not p.digest like $2`, h.keyID+"/%")
 	})
 }
 
 // markAll marks all published scopes, also those that are being worked on: what they have sent may be lost.
-func (h *Hub) markAll(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane)
-		select p.tenant, p.cluster, p.namespace, $1 from installer.published p
-		  join installer.clusters c on c.tenant = p.tenant and c.cluster_id = p.cluster_id and not c.removed
-		order by p.tenant, p.cluster, p.namespace
-		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1`, int16(bus.FanOut))
-	return pg.Err(err)
+func markAll(ctx context.Context, tx pgx.Tx) error {
+	return markWhere(ctx, tx, bus.FanOut, `update set generation = d.generation + 1`, `true`)
 }
 
 // markPublished marks published scopes that fulfil a condition and are not dirty already: those have their
 // turn, or their pause after a failure. Arguments of the condition count from $2.
-func (h *Hub) markPublished(ctx context.Context, tx pgx.Tx, lane bus.Lane, condition string, args ...any) error {
-	_, err := tx.Exec(ctx, `insert into installer.dirty (tenant, cluster, namespace, lane)
+func markPublished(ctx context.Context, tx pgx.Tx, lane bus.Lane, condition string, args ...any) error {
+	return markWhere(ctx, tx, lane, `nothing`, condition, args...)
+}
+
+// markWhere marks published scopes that fulfil a condition; dirty is what is done with those that are marked already
+// (d). The rows are locked in the order of bytes, as bus.Lanes does: that of a language has them in another one, and
+// two who lock in two orders wait for each other.
+func markWhere(ctx context.Context, tx pgx.Tx, lane bus.Lane, dirty, condition string, args ...any) error {
+	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane)
 		select p.tenant, p.cluster, p.namespace, $1 from installer.published p
 		  join installer.clusters c on c.tenant = p.tenant and c.cluster_id = p.cluster_id and not c.removed
-		where `+condition+` order by p.tenant, p.cluster, p.namespace
-		on conflict (tenant, cluster, namespace) do nothing`, append([]any{int16(lane)}, args...)...)
+		where (`+condition+`) order by p.tenant collate "C", p.cluster collate "C", p.namespace collate "C"
+		on conflict (tenant, cluster, namespace) do `+dirty, append([]any{int16(lane)}, args...)...)
 	return pg.Err(err)
 }

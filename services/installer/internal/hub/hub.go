@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
@@ -48,6 +49,9 @@ type Hub struct {
 	content  *contents
 	keyID    string // of the active key
 	switches switches
+	// stops is set by the fold of a stop, stopped woken once that is committed.
+	stops   atomic.Bool
+	stopped chan struct{}
 
 	mu          sync.Mutex
 	withheldWhy map[string]string // why plans are withheld, so that each reason is reported once
@@ -67,17 +71,29 @@ func New(c Config) *Hub {
 	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
 	lanes.Follows = Consumer // half-built tables would tell executors that nothing is wanted
 	h := &Hub{
-		c: c, lanes: lanes, handlers: folder{lanes}.handlers(), content: newContents(c.Pool, c.Bus),
-		withheldWhy: map[string]string{}, keyID: keys.SignerID(c.Key),
+		c: c, lanes: lanes, content: newContents(c.Pool, c.Bus), withheldWhy: map[string]string{},
+		keyID: keys.SignerID(c.Key), stopped: make(chan struct{}, 1),
 	}
+	h.handlers = folder{lanes, &h.stops}.handlers()
 	h.consumer = &bus.Consumer{
 		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: h.handlers.Types(),
 		Handle: h.handlers.Handle, Logger: c.Log, Committed: func(events.Position) {
+			if h.stops.Swap(false) {
+				signal(h.stopped)
+			}
 			h.lanes.Wake()
 			c.Changed()
 		},
 	}
 	return h
+}
+
+// signal wakes whoever waits for c, once.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // Consumer is the part that follows the log.
