@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need from the system: a C compiler (for -race) and the programs of
-# PostgreSQL. As root with apt-get it installs them, else it says in one sentence what is missing.
+# Installs what the tests need from the system: a C compiler (for -race), OpenSSH's agent and the
+# programs of PostgreSQL. As root with apt-get it installs them, else it says in one sentence what is missing.
 #
 #   tools/prepare.sh             both
 #   tools/prepare.sh postgres    what the demo needs
@@ -15,8 +15,12 @@ have_postgres() {
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
+# OpenSSH's agent signs in a test of keys that are elsewhere.
+have_agent() { command -v ssh-agent >/dev/null; }
+
 packages=()
 [ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
+[ "${1:-}" = postgres ] || have_agent || packages+=(openssh-client)
 [ "${1:-}" = compiler ] || have_postgres || packages+=(postgresql)
 [ ${#packages[@]} -eq 0 ] && exit 0
 

@@ -257,6 +257,16 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "gateway, installer and catalog-indexer agree on it",
 		},
 		{
+			Packages: []string{"libs/keys/sshagent"},
+			May:      []string{anyStd, "libs/errs", "libs/keys", "golang.org/x/crypto/ssh"},
+			Why:      "keys that another process signs with",
+		},
+		{
+			Packages: []string{"libs/keys/ageplugin"},
+			May:      []string{anyStd, "libs/errs", "libs/keys/seal", "filippo.io/age"},
+			Why:      "keys that another program decrypts with",
+		},
+		{
 			Packages: []string{"libs/keys/reseal"}, May: []string{
 				anyStd, "libs/errs", "libs/keys/seal", "libs/pg", "github.com/jackc/pgx/v5",
 			},

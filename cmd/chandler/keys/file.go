@@ -12,7 +12,9 @@ import (
 	"filippo.io/age"
 
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
+	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 )
 
@@ -99,7 +101,7 @@ func (f *File) set(p Purpose) (entries, ids []string, err error) {
 func idOf(p Purpose, entry string) (string, error) {
 	switch p {
 	case Grant:
-		set, err := keys.ParseSigning(entry, nil)
+		set, err := keys.ParseSigning(entry, sshagent.Open(""))
 		if public, ok := strings.CutPrefix(entry, "public:"); ok {
 			raw, err := base64.StdEncoding.DecodeString(public)
 			return keys.IDOf(keys.KindSign, raw).String(), err
@@ -113,7 +115,7 @@ func idOf(p Purpose, entry string) (string, error) {
 		return list.ActiveID(), err
 	case Credentials, CatalogCredentials: // identities of age
 	}
-	set, err := seal.ParseIdentities(entry, nil)
+	set, err := seal.ParseIdentities(entry, ageplugin.Open)
 	return set.Active().ID.String(), err
 }
 
@@ -208,7 +210,7 @@ func (f *File) save(p Purpose, entries []string) {
 	if s.public == "" {
 		return
 	}
-	if set, err := seal.ParseIdentities(entries[0], nil); err == nil {
+	if set, err := seal.ParseIdentities(entries[0], ageplugin.Open); err == nil {
 		f.put(s.public, set.Active().String())
 	}
 }

@@ -1,11 +1,18 @@
 package keys_test
 
 import (
+	"crypto/ed25519"
 	"slices"
 	"strings"
 	"testing"
 
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
 	"github.com/chandler-fleet/chandler/cmd/chandler/keys"
+	libkeys "github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/seal"
+	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 )
 
 // TestRotateInAFile: a file keeps every key through a rotation until it is retired, the public half follows the active
@@ -98,4 +105,47 @@ func only(t *testing.T, f *keys.File, p keys.Purpose) []string {
 		t.Fatalf("%s has keys %v, want one", p, ids)
 	}
 	return ids
+}
+
+// TestKeysElsewhere: keys of an agent and of a plugin have ids, and are rotated in a file as others are, though no
+// agent and no plugin is there; the gateway gets the public half that a plugin decrypts for.
+func TestKeysElsewhere(t *testing.T) {
+	t.Parallel()
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipient, err := seal.ParseRecipient(device.Recipient().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := keys.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := keys.ParseFile([]byte("CHANDLER_GRANT_KEY=" + k.GrantKey + "," + sshagent.Entry(public) +
+		"\nCHANDLER_CREDENTIALS_IDENTITY=" + k.Identity + "," + plugin.EncodeIdentity("device", []byte("slot 9")) +
+		":" + device.Recipient().String() + "\n"))
+	for purpose, id := range map[keys.Purpose]string{
+		keys.Grant: libkeys.IDOf(libkeys.KindSign, public).String(), keys.Credentials: recipient.ID.String(),
+	} {
+		old := of(t, f, purpose)
+		if len(old) != 2 || old[1] != id {
+			t.Fatalf("%s: keys %v, want %s as the second", purpose, old, id)
+		}
+		if err := f.Activate(purpose, id); err != nil {
+			t.Fatal(err)
+		}
+		if got := of(t, f, purpose); got[0] != id {
+			t.Errorf("%s: after activate %v", purpose, got)
+		}
+	}
+	want := "CHANDLER_CREDENTIALS_RECIPIENT=" + device.Recipient().String()
+	if !strings.Contains(string(f.Bytes()), want) {
+		t.Error("the gateway would encrypt to another key")
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
@@ -132,11 +133,22 @@ func (a *App) Run(ctx context.Context) error {
 // checks say whether the service can do its work. NATS is none of them: without it consumers go on
 // from Postgres.
 func (a *App) checks(intents, clusters *bus.Consumer) []httpserver.Check {
-	return []httpserver.Check{
+	list := []httpserver.Check{
 		a.PostgresCheck(),
 		{Name: "intents", Check: intents.Check, Note: intents.Note},
 		{Name: "clusters", Check: clusters.Check, Note: clusters.Note},
 	}
+	if a.reseal == nil {
+		return list
+	}
+	for _, i := range a.reseal.Identities { // keys that are elsewhere may be away
+		if p, ok := i.Identity.(*ageplugin.Identity); ok {
+			list = append(list, httpserver.Check{
+				Name: "catalog-credentials-key " + i.Recipient.ID.String(), Check: p.Check,
+			})
+		}
+	}
+	return list
 }
 
 // intents folds catalog intents and marks what is to be polled.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
@@ -71,7 +72,7 @@ func (c *Config) identities() (seal.Identities, error) {
 	if strings.TrimSpace(c.Identity) == "" {
 		return nil, nil
 	}
-	list, err := seal.ParseIdentities(c.Identity, nil)
+	list, err := seal.ParseIdentities(c.Identity, ageplugin.Open)
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY: %v", err).
 			At("catalog-credentials-identity", "")

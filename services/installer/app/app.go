@@ -12,8 +12,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/reseal"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
+	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
@@ -136,12 +138,12 @@ func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accep
 // recorded, the log.
 func (a *App) Run(ctx context.Context) error {
 	defer a.Close()
-	g := a.Group(
+	g := a.Group(append([]httpserver.Check{
 		a.PostgresCheck(),
-		httpserver.Check{Name: "nats", Check: a.Bus.Check},
-		httpserver.Check{Name: "streams", Check: a.Bus.CheckStreams, Note: a.Bus.NoteStreams},
-		httpserver.Check{Name: "consumer", Check: a.hub.Consumer().Check, Note: a.hub.Consumer().Note},
-	)
+		{Name: "nats", Check: a.Bus.Check},
+		{Name: "streams", Check: a.Bus.CheckStreams, Note: a.Bus.NoteStreams},
+		{Name: "consumer", Check: a.hub.Consumer().Check, Note: a.hub.Consumer().Note},
+	}, keyChecks(a.signer, a.reseal.Identities)...)...)
 	g.Add("recorder", a.recorder.Run)
 	g.Add("streams", a.hub.Guard)
 	g.Add("requests for bundles", func(ctx context.Context) error { return hub.ServeContents(ctx, a.hub) })
@@ -158,4 +160,17 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)
 	return g.Run(ctx)
+}
+
+// keyChecks say whether keys that are elsewhere can be used.
+func keyChecks(signer crypto.Signer, identities seal.Identities) (list []httpserver.Check) {
+	if s, ok := signer.(*sshagent.Signer); ok {
+		list = append(list, httpserver.Check{Name: "grant-key", Check: s.Check})
+	}
+	for _, i := range identities {
+		if p, ok := i.Identity.(*ageplugin.Identity); ok {
+			list = append(list, httpserver.Check{Name: "credentials-key " + i.Recipient.ID.String(), Check: p.Check})
+		}
+	}
+	return list
 }

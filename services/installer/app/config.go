@@ -7,7 +7,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
+	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
@@ -20,7 +22,9 @@ type Config struct {
 	service.Config
 	Identity string // age identities that open kubeconfigs, the active one first
 	GrantKey string // Ed25519 keys that sign grants, the active one first: see keys.ParseSigning
-	Streams  string // bus.StreamSettings in JSON
+	// GrantAgent is the Unix socket of the agent that has keys of GrantKey: see sshagent.Entry.
+	GrantAgent string
+	Streams    string // bus.StreamSettings in JSON
 	// Capacity is the weight of clusters whose executors this replica runs.
 	Capacity int
 	// LocalClusters lets clusters be on this machine, at loopback: demos and tests have them there.
@@ -35,6 +39,9 @@ func (c *Config) Settings(s *service.Settings) {
 		"first")
 	s.Secret(&c.GrantKey, "grant-key", "Ed25519 keys that sign grants, with commas: seeds of 32 bytes in base64, the active one first; "+
 		"others are still accepted, of which public:<base64> is enough")
+	s.String(&c.GrantAgent, "grant-agent", "",
+		"Unix socket of the agent (protocol of ssh-agent) that has the keys of CHANDLER_GRANT_KEY which begin with "+
+			sshagent.Prefix)
 	s.String(&c.Streams, "nats-streams", "", "replicas, placement and bounds of the streams, as JSON")
 	s.Int(&c.Capacity, "executor-capacity", defaultCapacity,
 		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")
@@ -46,14 +53,18 @@ func (c *Config) Settings(s *service.Settings) {
 
 // keys parses the secrets. Errors never quote them.
 func (c *Config) keys() (seal.Identities, keys.Signing, error) {
-	id, err := seal.ParseIdentities(c.Identity, nil)
+	id, err := seal.ParseIdentities(c.Identity, ageplugin.Open)
 	if err != nil {
 		return nil, keys.Signing{}, errs.New(errs.Invalid, "CHANDLER_CREDENTIALS_IDENTITY: %v", err).
 			At("credentials-identity", "")
 	}
-	signing, err := keys.ParseSigning(c.GrantKey, nil)
+	signing, err := keys.ParseSigning(c.GrantKey, sshagent.Open(c.GrantAgent))
 	if err != nil {
 		return nil, keys.Signing{}, errs.New(errs.Invalid, "CHANDLER_GRANT_KEY: %v", err).At("grant-key", "")
+	}
+	if _, ok := signing.Active.(*sshagent.Signer); ok && c.GrantAgent == "" {
+		return nil, keys.Signing{}, errs.New(errs.Invalid, "CHANDLER_GRANT_AGENT is not set: the active key of "+
+			"CHANDLER_GRANT_KEY is that of an agent, want its Unix socket").At("grant-agent", "")
 	}
 	return id, signing, nil
 }

@@ -27,7 +27,9 @@ func Request(ctx context.Context, config *rest.Config, life time.Duration) (stri
 	return request(ctx, base.Kube, life)
 }
 
-func request(ctx context.Context, client kubernetes.Interface, life time.Duration) (string, clusteraccess.Token, error) {
+func request(ctx context.Context, client kubernetes.Interface, life time.Duration) (
+	string, clusteraccess.Token, error,
+) {
 	seconds := int64(max(life, clusteraccess.MinLife) / time.Second)
 	answer, err := client.CoreV1().ServiceAccounts(clusteraccess.Namespace).CreateToken(ctx, clusteraccess.Hub,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}},
