@@ -277,6 +277,10 @@ type ClusterReport struct {
 	Seen              events.Position `json:"seen"`
 	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
 	Reported          time.Time       `json:"reported"`        // as in ScopeReport
+	// Acted is the highest position with which anything began in the cluster, as it keeps it, and ActedProof its proof.
+	// A record that was restored and has gone on comes to lie beyond it: only the hash in the proof tells.
+	Acted      events.Position `json:"acted,omitzero"`
+	ActedProof []byte          `json:"actedProof,omitempty"`
 	// Scopes are the newest reports of the namespaces, as REPORTS took them of this session. It is absent from an
 	// executor that repeats them instead.
 	Scopes *ReportSet `json:"scopes,omitempty"`

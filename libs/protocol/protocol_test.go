@@ -3,11 +3,14 @@ package protocol_test
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -53,6 +56,50 @@ func TestGrantSignature(t *testing.T) {
 	}
 	if read.Expired(now) || !read.Expired(now.Add(time.Hour)) {
 		t.Error("expiry is not at Expires")
+	}
+}
+
+// TestProofOfAPosition: a proof is of one event at one position, told to one cluster; those of older releases, which
+// name no event, are still good (DESIGN D1).
+func TestProofOfAPosition(t *testing.T) {
+	t.Parallel()
+	public, priv, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, hash := events.Position{Epoch: 2, N: 7}, digest.Bytes([]byte("an event"))
+	proof, err := protocol.ProvePosition("c", at, hash, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := protocol.ProvePosition("c", at, "", priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := append(slices.Clone(proof[:len(proof)-1]), proof[len(proof)-1]^1)
+	for name, c := range map[string]struct {
+		cluster string
+		at      events.Position
+		proof   []byte
+		hash    digest.Digest
+		ok      bool
+	}{
+		"as it was told":   {"c", at, proof, hash, true},
+		"without an event": {"c", at, old, "", true},
+		"another cluster":  {"d", at, proof, hash, false},
+		"another position": {"c", events.Position{Epoch: 2, N: 8}, proof, hash, false},
+		"another event":    {"c", at, other, protocol.ProvedHash(other), false},
+		"the event cut":    {"c", at, proof[:len(old)], "", false},
+		"half of it":       {"c", at, proof[:20], "", false},
+		"nothing":          {"c", at, nil, "", false},
+	} {
+		got, ok := protocol.Proved(c.cluster, c.at, c.proof, keys.Accept(public))
+		if ok != c.ok || got != c.hash {
+			t.Errorf("%s: proved %v of event %q, want %v of %q", name, ok, got, c.ok, c.hash)
+		}
+	}
+	if _, err := protocol.ProvePosition("c", at, "sha256:ab", priv); !errs.Is(err, errs.Invalid) {
+		t.Errorf("half a hash: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -80,6 +81,31 @@ func TestSeen(t *testing.T) {
 	if !strings.HasPrefix(noted, b.scope("fresh").Position.String()+" ") {
 		t.Errorf("noted is %.20q, want %s", noted, b.scope("fresh").Position)
 	}
+	position, hash, _ := strings.Cut(noted, " ")
+	proof, err := base64.StdEncoding.DecodeString(hash)
+	must(t, err)
+	if got := protocol.ProvedHash(proof); got != b.EventAt(b.scope("fresh").Position) {
+		t.Errorf("with position %s the event %q is noted", position, got)
+	}
+	// The record is replaced by one that is as long: nothing follows from it.
+	second, secondContent := simple(t, "second")
+	s := b.scope("fresh")
+	s.Plans = append(s.Plans, b.plan("fresh", "second", secondContent))
+	b.ReplaceRecord("another")
+	b.publishAt(s)
+	b.awaitPlan("fresh", s.Plans[1].ID, blocked("RecordBehind"))
+	b.ReplaceRecord("")
+	_, err = b.kube.AppsV1().Deployments("fresh").Get(ctx, second.name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("something was begun by a record that was replaced: %v", err)
+	}
+	await(t, "the report of the cluster", func(ctx context.Context) error {
+		r, ok, err := b.clusterReport(ctx)
+		if err != nil || !ok || r.Acted.N != 1_000_000 || len(r.ActedProof) == 0 {
+			return fmt.Errorf("acted on %s: %w", r.Acted, err)
+		}
+		return nil
+	})
 	// What was remembered of another one holds: its record has gone back.
 	await(t, "the report of the namespace ahead", func(ctx context.Context) error {
 		r, ok, err := b.report(ctx, "ahead")
@@ -96,7 +122,6 @@ func TestSeen(t *testing.T) {
 		t.Errorf("something was begun in a namespace whose record has gone back: %v", err)
 	}
 	// The end: it is uninstalled, and nobody wants anything of the namespace.
-	s := b.scope("fresh")
 	s.Plans, s.Removals = nil, []protocol.Removal{b.Removal("fresh", protocol.Removal{ID: "gone", CSV: o.csv()})}
 	b.publish(s)
 	await(t, "the end of the removal", func(ctx context.Context) error {

@@ -51,6 +51,7 @@ type Hub struct {
 // record is what the hub has said.
 type record struct {
 	mu     sync.Mutex
+	name   string
 	n      int64 // position
 	scopes map[string]protocol.ScopePlans
 }
@@ -185,7 +186,7 @@ func (h *Hub) PublishAt(s protocol.ScopePlans) {
 	h.record.scopes[s.Scope.Namespace] = s
 	h.record.mu.Unlock()
 	var err error
-	s.Proof, err = protocol.ProvePosition(s.Scope.ClusterID, s.Position, h.Key)
+	s.Proof, err = protocol.ProvePosition(s.Scope.ClusterID, s.Position, h.EventAt(s.Position), h.Key)
 	must(h.tb, err)
 	m := nats.NewMsg(protocol.PlansSubject(s.Scope))
 	m.Data, err = json.Marshal(s)
@@ -195,6 +196,20 @@ func (h *Hub) PublishAt(s protocol.ScopePlans) {
 	m.Header.Set(protocol.HeaderSignature, signature)
 	_, err = h.JetStream.PublishMsg(h.tb.Context(), m)
 	must(h.tb, err)
+}
+
+// EventAt is the hash of the event at a position of the hub's record.
+func (h *Hub) EventAt(p events.Position) digest.Digest {
+	h.record.mu.Lock()
+	defer h.record.mu.Unlock()
+	return digest.Bytes([]byte(h.record.name + p.String()))
+}
+
+// ReplaceRecord has the hub's record hold other events, as after a restore from a backup; positions go on.
+func (h *Hub) ReplaceRecord(name string) {
+	h.record.mu.Lock()
+	defer h.record.mu.Unlock()
+	h.record.name = name
 }
 
 // Want publishes a scope with exactly these plans.

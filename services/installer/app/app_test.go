@@ -501,8 +501,14 @@ func TestClusterThatKnowsMoreThanTheRecord(t *testing.T) {
 	s := e.cluster("east")
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	e.planned(s, id)
+	m, _ := e.plans(s)
+	var hash []byte
+	if err := e.pools[events.Gateway].QueryRow(t.Context(), `select hash from eventlog.events where position = $1`,
+		m.Position.N).Scan(&hash); err != nil || protocol.ProvedHash(m.Proof) != digest.FromSum(hash) {
+		t.Errorf("with %s the event %q is told, want %x (%v)", m.Position, protocol.ProvedHash(m.Proof), hash, err)
+	}
 	seen := events.Position{Epoch: 1, N: 9000}
-	proof, err := protocol.ProvePosition(s.ClusterID, seen, e.private)
+	proof, err := protocol.ProvePosition(s.ClusterID, seen, "", e.private)
 	if err != nil {
 		t.Fatal(err)
 	}

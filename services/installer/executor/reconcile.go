@@ -119,8 +119,10 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	}
 	sc := s.scope(wanted)
 	defer sc.Slot.Release()
-	// A record that is behind what was acted on here has lost commits.
-	sc.Snapshot.RecordBehind = behind || wanted.Position.Less(s.positions.of(namespace).Position)
+	// A record that is behind what was acted on here, or holds another event there, has lost commits.
+	acted := s.positions.of(namespace)
+	sc.Snapshot.RecordBehind = behind || wanted.Position.Less(acted.Position) ||
+		acted.Contradicts(wanted.Position, wanted.Proof)
 	if err := s.logs.In(sc).Read(ctx); err != nil {
 		return 0, err
 	}

@@ -15,7 +15,8 @@ import (
 
 func (s *session) reportCluster() {
 	// What was heard says as much as what was acted on, and the hub's proof goes with both.
-	seen := s.positions.highest()
+	acted := s.positions.highest()
+	seen := acted
 	if heard, proof := s.inbox.Highest(); seen.Less(heard) {
 		seen = kube.Seen{Position: heard, Proof: proof}
 	}
@@ -25,7 +26,7 @@ func (s *session) reportCluster() {
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
 		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position,
-		Proof: seen.Proof, TokenAuth: tokenAuth,
+		Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
 	}
 	if r.Message = s.olmMessage(); r.Message != "" {
 		r.Reason = failure.ReasonOLM

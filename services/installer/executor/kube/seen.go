@@ -17,6 +17,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // The ConfigMaps that begin with seenPrefix hold, for each namespace, the position of the record with which a plan or a
@@ -41,7 +42,8 @@ func seenName(namespace string) string {
 	return fmt.Sprintf("%s%02d", seenPrefix, h.Sum32()%seenParts)
 }
 
-// Seen is a position that was acted on, with the hub's proof that it told of it.
+// Seen is a position that was acted on, with the hub's proof that it told of it. The hash of the event there is in the
+// proof; one that was stored before hashes were has none.
 type Seen struct {
 	events.Position
 	Proof []byte
@@ -53,6 +55,13 @@ func (s Seen) String() string {
 		return s.Position.String()
 	}
 	return s.Position.String() + " " + base64.StdEncoding.EncodeToString(s.Proof)
+}
+
+// Contradicts reports whether another event is at the same position of the record by another proof: the record is not
+// the one that was acted on.
+func (s Seen) Contradicts(p events.Position, proof []byte) bool {
+	was, is := protocol.ProvedHash(s.Proof), protocol.ProvedHash(proof)
+	return s.Position == p && was != "" && is != "" && was != is
 }
 
 // ParseSeen reads what String writes.

@@ -39,8 +39,8 @@ func (a admission) decide(p protocol.Plan, begun bool) *failure.Failure {
 	if a.snapshot.RecordBehind {
 		return &failure.Failure{
 			Class: failure.Stopped, Reason: failure.ReasonBehind, Quick: true,
-			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", a.snapshot.Wanted.Position,
-				a.seen),
+			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s, of which that record knows "+
+				"nothing", a.snapshot.Wanted.Position, a.seen.Position),
 		}
 	}
 	if a.stopped != nil {

@@ -71,12 +71,19 @@ func (h *Hub) read(ctx context.Context, s bus.Scope) (w wanted, ok bool, err err
 
 func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	m := &w.message
-	err := tx.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
-		Consumer, events.AllTenants).Scan(&m.Position.Epoch, &m.Position.N)
+	var sum []byte // null after the epoch was raised, until an event has come
+	err := tx.QueryRow(ctx, `select c.epoch, c.position, (select e.hash from eventlog.events e
+			where e.position = c.position and e.epoch = c.epoch)
+		from eventlog.checkpoints c where c.consumer = $1 and c.tenant = $2`,
+		Consumer, events.AllTenants).Scan(&m.Position.Epoch, &m.Position.N, &sum)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	if m.Proof, err = protocol.ProvePosition(m.Scope.ClusterID, m.Position, h.c.Key); err != nil {
+	var hash digest.Digest
+	if sum != nil {
+		hash = digest.FromSum(sum)
+	}
+	if m.Proof, err = protocol.ProvePosition(m.Scope.ClusterID, m.Position, hash, h.c.Key); err != nil {
 		return err
 	}
 	if m.Stopped, err = stopped(ctx, tx, m.Scope); err != nil {

@@ -12,13 +12,17 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// recordCluster records what a report says of a cluster as a whole.
-func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterReport) (got outcome, err error) {
-	from := sender{
+func clusterSender(report protocol.ClusterReport) sender {
+	return sender{
 		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, whole: true,
 		claim: record.Claim{Epoch: report.HolderEpoch, Session: report.Session, Sequence: report.Sequence},
-		seen:  report.Seen, proof: report.Proof,
+		told:  []told{{report.Seen, report.Proof}, {report.Acted, report.ActedProof}},
 	}
+}
+
+// recordCluster records what a report says of a cluster as a whole.
+func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterReport) (got outcome, err error) {
+	from := clusterSender(report)
 	if err := w.checkEpoch(ctx, from); err != nil {
 		return recorded, err
 	}

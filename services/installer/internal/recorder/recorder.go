@@ -84,9 +84,7 @@ type writer struct {
 	c       Config
 	claimOf func(clusterKey) int64 // 0: the cluster is another recorder's
 	logged  once
-
-	mu   sync.Mutex
-	head events.Position // of the log, as far as known
+	seen    *logSeen
 }
 
 // New returns a recorder that records nothing before it has claimed a cluster.
@@ -102,7 +100,10 @@ func New(c Config) *Recorder {
 		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), inbox: make(chan *nats.Msg, inboxSize),
 		claims: map[clusterKey]*claim{}, done: map[clusterKey]digest.Digest{}, misses: map[clusterKey]int{},
 	}
-	r.writer = &writer{c: c, claimOf: r.claimOf}
+	r.writer = &writer{
+		c: c, claimOf: r.claimOf,
+		seen: &logSeen{log: c.EventLog, pool: c.Pool, now: c.Now, compared: map[string]time.Time{}},
+	}
 	return r
 }
 
@@ -272,7 +273,8 @@ func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) (out
 	again := r.done[of] == sum
 	r.mu.Unlock()
 	if again {
-		if err := r.writer.touchHolder(ctx, report); err != nil {
+		err := errors.Join(r.writer.checkEpoch(ctx, clusterSender(report)), r.writer.touchHolder(ctx, report))
+		if err != nil {
 			return recorded, err
 		}
 		r.compare(ctx, report)

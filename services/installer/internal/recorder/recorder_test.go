@@ -36,6 +36,7 @@ type env struct {
 	recorder *recorder.Recorder
 	scope    protocol.Scope
 	sessions map[int64]*protocol.Session // by the epoch that each registered
+	now      time.Time
 }
 
 func setup(t *testing.T) *env {
@@ -54,7 +55,7 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e := &env{
-		t: t, db: d, own: own, log: eventlog.New(own), sessions: map[int64]*protocol.Session{},
+		t: t, db: d, own: own, log: eventlog.New(own), sessions: map[int64]*protocol.Session{}, now: time.Now().UTC(),
 		scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"},
 	}
 	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential)

@@ -78,7 +78,7 @@ func (w *writer) recordParts(ctx context.Context, tx *reportTx, report protocol.
 func senderOf(report protocol.ScopeReport) sender {
 	s := report.Scope
 	return sender{
-		tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, seen: report.Seen, proof: report.Proof,
+		tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, told: []told{{report.Seen, report.Proof}},
 		claim: record.Claim{Epoch: report.Epoch, Session: report.Session, Sequence: report.Sequence},
 	}
 }

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
 // claim is a report of a cluster that says it has acted on a position.
@@ -39,7 +42,7 @@ func TestSeenIsProved(t *testing.T) {
 	t.Parallel()
 	seen := events.Position{Epoch: 1, N: 9000}
 	prove := func(cluster string, key ed25519.PrivateKey) []byte {
-		proof, err := protocol.ProvePosition(cluster, seen, key)
+		proof, err := protocol.ProvePosition(cluster, seen, "", key)
 		if err != nil {
 			t.Error(err)
 		}
@@ -103,4 +106,139 @@ func TestSeenIsProved(t *testing.T) {
 			t.Errorf("recorded %v, effects are stopped by a cluster that nobody knows", err)
 		}
 	})
+}
+
+// TestRecordWasReplaced: a record that was restored from a backup and has gone on is as long as what a cluster has
+// acted on, or longer. The hash of the event there tells that it is another one: effects stop, whatever the cluster has
+// heard since.
+func TestRecordWasReplaced(t *testing.T) {
+	t.Parallel()
+	before, e := setup(t), setup(t) // two records; what differs is what happened in them
+	e.bounded(&e.now, record.RateLimit{}, record.RateLimit{})
+	told := before.lastEvent()
+	for range 3 { // the restored one has gone on
+		e.gotOn()
+	}
+	now := e.lastEvent()
+	if !told.Position.Less(now.Position) || told.Position.Epoch != now.Position.Epoch {
+		t.Fatalf("the record stands at %s, want it beyond %s", now.Position, told.Position)
+	}
+	report := func(acted, seen eventlog.Recorded, withHash bool) {
+		t.Helper()
+		prove := func(r eventlog.Recorded) []byte {
+			if !withHash {
+				r.Hash = ""
+			}
+			proof, err := protocol.ProvePosition(e.scope.ClusterID, r.Position, r.Hash, hubKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return proof
+		}
+		e.record(protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), protocol.ClusterReport{
+			Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, State: "Connected",
+			HolderEpoch: 1, Reported: e.now, Seen: seen.Position, Proof: prove(seen), Acted: acted.Position,
+			ActedProof: prove(acted),
+		})
+		e.now = e.now.Add(time.Hour)
+	}
+	report(now, now, true)
+	report(told, now, false) // as an older release proved it: nothing is known of the event
+	if e.stopped() {
+		t.Fatal("effects are stopped by what the record holds")
+	}
+	report(told, now, true)
+	stop, stopped, err := e.log.EffectsStopped(t.Context())
+	if err != nil || !stopped || stop.Seen != told.Position || stop.Source != "cluster east" {
+		t.Fatalf("stopped %v: %+v %v", stopped, stop, err)
+	}
+	if err := eventlog.New(e.db.Pool(t, "gateway")).Resume(t.Context(), stop.Epoch, "person"); err != nil {
+		t.Fatal(err)
+	}
+	report(told, now, true) // a person has accepted the loss
+	if e.stopped() {
+		t.Error("a loss that was accepted stops effects again")
+	}
+}
+
+// TestRecordIsReplacedMeanwhile: a cluster at rest reports the same thing again and again; the record is compared with
+// it all the same.
+func TestRecordIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.bounded(&e.now, record.RateLimit{}, record.RateLimit{})
+	last := e.lastEvent()
+	proof, err := protocol.ProvePosition(e.scope.ClusterID, last.Position, last.Hash, hubKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := func() {
+		t.Helper()
+		e.record(protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), protocol.ClusterReport{
+			Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, State: "Connected",
+			HolderEpoch: 1, Acted: last.Position, ActedProof: proof,
+		})
+	}
+	report()
+	report()
+	if e.stopped() {
+		t.Fatal("effects are stopped by what the record holds")
+	}
+	// The event is another one from now on, as after a restore; only a test can do that.
+	admin := e.db.Pool(t, "admin")
+	if _, err := admin.Exec(t.Context(), `alter table eventlog.events disable trigger user;
+		update eventlog.events set hash = sha256('another')`); err != nil {
+		t.Fatal(err)
+	}
+	report()
+	if e.stopped() {
+		t.Fatal("the record is compared at every report")
+	}
+	e.now = e.now.Add(time.Minute)
+	report()
+	if !e.stopped() {
+		t.Error("effects go on by a record that was replaced")
+	}
+}
+
+// gotOn appends an event to the stream of the cluster.
+func (e *env) gotOn() {
+	e.t.Helper()
+	gateway := e.db.Pool(e.t, "gateway")
+	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster,
+		"east"), Incarnation: 1}
+	m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
+	must(e.t, gateway.Tx(e.t.Context(), func(tx pgx.Tx) error {
+		head, err := e.log.Latest(e.t.Context(), tx, events.DefaultTenant, events.KindCluster, "east")
+		if err != nil {
+			return err
+		}
+		_, err = eventlog.New(gateway).Append(e.t.Context(), tx, m, stream, "east", head.Version,
+			events.ClusterCredentialReplaced{Credential: "c1:" + uuid.NewString()})
+		return err
+	}))
+}
+
+// lastEvent gives positions to what was appended, and returns the newest event.
+func (e *env) lastEvent() eventlog.Recorded {
+	e.t.Helper()
+	var term int64
+	own := e.db.Pool(e.t, "installer")
+	must(e.t, own.QueryRow(e.t.Context(), `select eventlog.lead('test', interval '10 s')`).Scan(&term))
+	_, err := own.Exec(e.t.Context(), `select eventlog.sequence($1, 1000, '2 s', null)`, term)
+	must(e.t, err)
+	_, err = own.Exec(e.t.Context(), `select eventlog.resign($1)`, term)
+	must(e.t, err)
+	head, err := e.log.Latest(e.t.Context(), e.own, events.DefaultTenant, events.KindCluster, "east")
+	must(e.t, err)
+	list, err := e.log.ReadStream(e.t.Context(), e.own, events.DefaultTenant, head.ID, 0)
+	must(e.t, err)
+	return list[len(list)-1]
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
