@@ -117,15 +117,19 @@ func TestTokensFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	asked := make(chan string, 10)
-	answers := make(chan func() (string, error), 10)
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer)
 	e.request = func(c *rest.Config, want time.Duration) (string, clusteraccess.Token, error) {
 		if want != life {
 			t.Errorf("a life of %s is asked for", want)
 		}
 		asked <- bearer(t, c)
-		text, err := (<-answers)()
-		token, _ := clusteraccess.Parse(text)
-		return text, token, err
+		a := <-answers
+		token, _ := clusteraccess.Parse(a.text)
+		return a.text, token, a.err
 	}
 	begin := time.Now()
 	tokens := make([]string, 6)
@@ -138,10 +142,9 @@ func TestTokensFollowOneAnother(t *testing.T) {
 	e.run()
 	e.next("begin east ")
 	e.uses("east", tokens[0])
-	// turn lets the host ask at half of a life, and gives it an answer.
-	turn := func(present string, after time.Duration, answer func() (string, error)) {
+	// turn lets the host ask at half of a life, and gives it an answer; what gives does comes before the answer.
+	turn := func(present string, after time.Duration, gives func() (string, error)) {
 		t.Helper()
-		answers <- answer
 		e.ahead.Add(int64(after))
 		e.host.Wake()
 		select {
@@ -152,6 +155,8 @@ func TestTokensFollowOneAnother(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("no token is asked for")
 		}
+		text, err := gives()
+		answers <- answer{text, err}
 	}
 	gives := func(text string) func() (string, error) { return func() (string, error) { return text, nil } }
 	first := e.commitmentNow("east")
