@@ -1129,6 +1129,33 @@ end $_$;
 
 ALTER FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
 
+CREATE FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  update installer.replicas set draining = p_draining, draining_by = case when p_draining then p_actor else '' end
+   where name = p_name;
+  return found;
+end $$;
+
+ALTER FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) IS 'has a replica take clusters no more, or again; false: there is none';
+
+CREATE FUNCTION installer_api.replicas() RETURNS TABLE(name text, live boolean, draining boolean, draining_by text, capacity integer, clusters integer, load integer, unplaced integer, recorded integer, moves bigint, heard timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select r.name, r.heard > now() - interval '8 seconds', r.draining, r.draining_by, r.capacity, r.clusters, r.load,
+    r.unplaced, r.recorded, r.moves, nullif(r.heard, '-infinity')
+    from installer.replicas r order by r.name
+$$;
+
+ALTER FUNCTION installer_api.replicas() OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION installer_api.replicas() IS 'replicas of the installer, live ones and those that are gone for less than an hour';
+
 CREATE TABLE catalog.bundle_images (
     tenant text NOT NULL,
     catalog text NOT NULL,
@@ -3059,7 +3086,11 @@ CREATE TABLE installer.replicas (
     heard timestamp with time zone NOT NULL,
     clusters integer DEFAULT 0 NOT NULL,
     load integer DEFAULT 0 NOT NULL,
-    unplaced integer DEFAULT 0 NOT NULL
+    unplaced integer DEFAULT 0 NOT NULL,
+    moves bigint DEFAULT 0 NOT NULL,
+    recorded integer DEFAULT 0 NOT NULL,
+    gone timestamp with time zone,
+    draining_by text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE ONLY installer.replicas FORCE ROW LEVEL SECURITY;
@@ -4888,6 +4919,12 @@ GRANT ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_nam
 
 REVOKE ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) TO chandler_installer;
+
+REVOKE ALL ON FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) TO chandler_gateway;
+
+REVOKE ALL ON FUNCTION installer_api.replicas() FROM PUBLIC;
+GRANT ALL ON FUNCTION installer_api.replicas() TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
 

@@ -23,6 +23,7 @@ func TestFaultsOfServices(t *testing.T) {
 		}})
 	}
 	faults = append(faults,
+		fault{name: "the installer is drained, and killed while a second one works", do: (*world).drainedAndKilled},
 		fault{name: "the gateway is stopped while a second one works", do: (*world).otherGateway},
 		fault{name: "each service is killed every two seconds", do: (*world).killedAgainAndAgain},
 	)
@@ -52,6 +53,85 @@ func (w *world) takenOver(name string) {
 	w.must(w.Continue(name))
 	w.during(20 * time.Second)
 	w.Kill(other)
+}
+
+// drainedAndKilled drains the replica of the installer that runs the executor, and kills the one that has taken over.
+// The other one goes on each time; how long that takes is told.
+func (w *world) drainedAndKilled() {
+	w.t.Helper()
+	const first = "installer"
+	second := stack.Second(first)
+	w.must(w.Launch(second))
+	w.must(w.Stack.Ready(w.ctx, second))
+	w.addedBefore("taken")
+	runs := func() string { // the process with the executor
+		var by string
+		w.eventually("one replica runs the executor", func() (string, bool) {
+			running := map[string]bool{}
+			for name, r := range w.replicas() {
+				running[name] = r.Live && r.Clusters == 1
+			}
+			by = map[bool]string{true: first, false: second}[running[first]]
+			return fmt.Sprint(running), running[first] != running[second]
+		})
+		return by
+	}
+	other := map[string]string{first: second, second: first}
+	installs := func(namespace string, since time.Time, what string) {
+		w.group(namespace)
+		w.subscribe(namespace, subscription{Name: "light", Package: "lighthouse", Catalog: "taken"})
+		w.succeeded(namespace, "lighthouse.v1.2.0")
+		w.t.Logf("%s: the other replica has installed an operator after %s", what,
+			time.Since(since).Round(time.Millisecond))
+	}
+	drained := runs()
+	begun := time.Now()
+	w.drain(drained, true)
+	w.eventually("the other replica runs the executor", func() (string, bool) {
+		all := w.replicas()
+		return fmt.Sprint(all), all[drained].Clusters == 0 && all[other[drained]].Clusters == 1
+	})
+	installs("drained-installer", begun, "drained")
+	w.drain(drained, false)
+	killed := runs()
+	begun = time.Now()
+	w.Kill(killed)
+	installs("killed-installer", begun, "killed")
+	if killed == first {
+		w.must(w.Launch(first))
+		w.must(w.Stack.Ready(w.ctx, first))
+		w.Kill(second)
+	}
+}
+
+// replica is a replica of the installer as the API shows it.
+type replica struct {
+	Name     string
+	Live     bool
+	Clusters int
+}
+
+// replicas are those of the two processes, by the name of the process.
+func (w *world) replicas() map[string]replica {
+	w.t.Helper()
+	var list struct{ Items []replica }
+	// A client of its own: replicas have no position in the log to wait for.
+	w.must(stack.NewClient(w.Stack.URL(), w.Client.Token).Get(w.ctx, "/api/v1/replicas", &list))
+	all := map[string]replica{}
+	for _, r := range list.Items {
+		for _, process := range []string{"installer", stack.Second("installer")} {
+			if strings.HasSuffix(r.Name, "/"+w.OpsAddress(process)) {
+				all[process] = r
+			}
+		}
+	}
+	return all
+}
+
+func (w *world) drain(process string, draining bool) {
+	w.t.Helper()
+	body := map[string]any{"replica": w.replicas()[process].Name, "draining": draining}
+	w.must(w.Post(w.ctx, "/api/v1/replicas/drain", body, nil))
 }
 
 // addedBefore adds a catalog unless it is there.

@@ -227,6 +227,9 @@ const second = "-2"
 // Second names the second process of a service. It is not started with the others; Launch starts it.
 func Second(service string) string { return service + second }
 
+// OpsAddress is where a part answers questions about itself; an installer is named after it.
+func (s *Stack) OpsAddress(name string) string { return s.ops[name] }
+
 // Launch starts a service that does not run, or the second process of one, without waiting for it.
 func (s *Stack) Launch(name string) error {
 	path, env := s.Command(name)

@@ -116,8 +116,8 @@ chandler help exit-codes lists the exit statuses.`,
 	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.MigrateCommand(a),
-		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.DoctorCommand(a),
-		admin.VersionCommand(a))
+		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.InstallerCommand(a),
+		admin.DoctorCommand(a), admin.VersionCommand(a))
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(flagError)

@@ -238,6 +238,8 @@ func validBody(method, path string) any {
 	case path == "/api/v1/log/parked/skip":
 		ref := model.ParkedRef{Consumer: "a", Stream: "a", Version: 1}
 		return model.SkipParked{ParkedRef: ref, Reason: "a"}
+	case path == "/api/v1/replicas/drain":
+		return model.DrainReplica{Replica: "a"}
 	case path == "/api/v1/effects":
 		return model.EffectsRequest{Action: "stop"}
 	default:

@@ -100,3 +100,25 @@ type Page struct {
 	Limit int
 	After []string
 }
+
+// Replica is a replica of the installer. It runs the executors of clusters whose kubeconfigs are stored, and records
+// the reports of clusters.
+type Replica struct {
+	Name       string     `json:"name"`
+	Live       bool       `json:"live" doc:"Heard in the last seconds"`
+	Draining   bool       `json:"draining" doc:"It takes no clusters"`
+	DrainingBy string     `json:"drainingBy,omitempty" doc:"Actor of the person who drains it"`
+	Capacity   int        `json:"capacity" doc:"Weight of the clusters that it takes; 0 is any"`
+	Clusters   int        `json:"clusters" doc:"Whose executors it runs"`
+	Weight     int        `json:"weight" doc:"Of its clusters: each has 1, and 1 for each operator"`
+	Unplaced   int        `json:"unplaced" doc:"Clusters of the fleet for which it finds no replica with room"`
+	Recorded   int        `json:"recorded" doc:"Clusters whose reports it records"`
+	Moves      int64      `json:"moves" doc:"Executors that it has given to other replicas"`
+	Heard      *time.Time `json:"heard,omitempty" doc:"When it last said that it lives; absent once it has stopped"`
+}
+
+// DrainReplica has a replica take clusters no more, or again.
+type DrainReplica struct {
+	Replica  string `json:"replica" minLength:"1" maxLength:"512" doc:"As the list of replicas names it"`
+	Draining bool   `json:"draining" doc:"true: its clusters move to the others; false: it takes clusters again"`
+}

@@ -103,6 +103,10 @@ const (
 	// ActionParkedRetry and ActionParkedSkip: somebody had parked events tried again, or skipped one.
 	ActionParkedRetry = "log.parked.retry"
 	ActionParkedSkip  = "log.parked.skip"
+	// ActionDrain and ActionUndrain: somebody had a replica of the installer give its clusters away, or take some
+	// again.
+	ActionDrain   = "replica.drain"
+	ActionUndrain = "replica.undrain"
 )
 
 // Asked says who asked what and when.

@@ -92,7 +92,8 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Name: holder, Log: a.Telemetry.Log, Key: signing.Accepted,
 	})
 	a.host = executorhost.New(executorhost.Config{
-		Live: a.recorder.Place, Name: holder, Capacity: a.cfg.Capacity, Dial: address.Dial(a.cfg.LocalClusters),
+		Live: a.recorder.Place, Recorded: a.recorder.Clusters, Name: holder, Capacity: a.cfg.Capacity,
+		Dial: address.Dial(a.cfg.LocalClusters),
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
 		EventLog: a.Log, Request: access.Request,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
@@ -109,6 +110,10 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }
 	if err := a.Telemetry.Table(read, hub.Metrics()...); err != nil {
+		return err
+	}
+	placed := func(ctx context.Context) ([]telemetry.Sample, error) { return executorhost.Samples(ctx, a.Pool) }
+	if err := a.Telemetry.Table(placed, executorhost.Metrics()...); err != nil {
 		return err
 	}
 	return nil

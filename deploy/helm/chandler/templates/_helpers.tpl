@@ -91,6 +91,7 @@ CHANDLER_NATS_ALLOW_PLAINTEXT: {{ $v.nats.allowPlaintext | quote }}
 CHANDLER_NATS_ALLOW_OPEN: {{ $v.nats.allowOpen | quote }}
 {{- if eq .component "installer" }}
 CHANDLER_NATS_STREAMS: {{ include "chandler.streams" .root | trim | quote }}
+CHANDLER_EXECUTOR_CAPACITY: {{ $v.installer.capacity | quote }}
 {{- end }}
 CHANDLER_OPS_LISTEN: ":9090"
 CHANDLER_LOG_LEVEL: {{ $v.log.level | quote }}

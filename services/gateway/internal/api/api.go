@@ -113,6 +113,7 @@ func New(d Deps) *API {
 		accessHandlers{d}.register(a)
 		parkedHandlers{d}.register(a)
 		keyHandlers{d}.register(a)
+		replicaHandlers{d}.register(a)
 		ruleHandlers{}.register(a)
 		nameHandlers{d}.register(a)
 		a.tidy()

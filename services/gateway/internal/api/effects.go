@@ -37,3 +37,32 @@ func (h effectsHandlers) setEffects(
 	e, err := h.Intents.Effects.Set(ctx, who, in.Body)
 	return wrote(e, e.Position, "", err)
 }
+
+const tagReplicas = "Replicas"
+
+// replicaHandlers are the operations on the replicas of the installer. They are the installation's, as its keys are:
+// administrators see and drain them.
+type replicaHandlers struct{ Deps }
+
+func (h replicaHandlers) register(a *API) {
+	register(a, needWrite, operation(http.MethodGet, "/replicas", "list-replicas", tagReplicas,
+		"List the replicas of the installer and what they run; for administrators"), h.list)
+	register(a, needWrite, operation(http.MethodPost, "/replicas/drain", "drain-replica", tagReplicas,
+		"Have a replica give its clusters to others, or take clusters again"), h.drain)
+}
+
+func (h replicaHandlers) list(
+	ctx context.Context, who model.Caller, _ *struct{},
+) (*listOutput[model.Replica], error) {
+	items, err := h.Intents.Replicas.List(ctx, who)
+	return listed(items, nil, err)
+}
+
+type drainReplicaInput struct{ Body model.DrainReplica }
+
+func (h replicaHandlers) drain(ctx context.Context, who model.Caller, in *drainReplicaInput) (*struct{}, error) {
+	if err := h.Intents.Replicas.Drain(ctx, who, in.Body); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/parked"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/previews"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/replicas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -63,6 +64,7 @@ type Services struct {
 	Tokens         *tokens.Service
 	Audit          *audit.Service
 	Parked         *parked.Service
+	Replicas       *replicas.Service
 }
 
 // New makes the services.
@@ -83,6 +85,7 @@ func New(d Deps) *Services {
 		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens},
 		Audit:          &audit.Service{Units: u},
 		Parked:         &parked.Service{Units: u},
+		Replicas:       &replicas.Service{Units: u},
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Keys: d.HookKeys, Catalogs: s.Catalogs, Slog: log}
 	s.Subscriptions = &subscriptions.Service{

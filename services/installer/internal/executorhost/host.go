@@ -69,6 +69,8 @@ type Config struct {
 	Capacity int
 	// Live is given the replicas that live, in each round in which the placement counts. It may be left out.
 	Live func(ctx context.Context, live []placement.Replica) error
+	// Recorded is how many clusters this replica records. It may be left out.
+	Recorded func() int
 	// Dial connects to API servers. It may be left out.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	Now  func() time.Time
@@ -88,6 +90,7 @@ type Host struct {
 	unusable map[string]unusable
 	load     int // weight of the clusters that are this replica's
 	unplaced int // clusters of the fleet without room
+	moves    int // executors that were given to other replicas since that was last said
 }
 
 // hosted is one executor.
@@ -209,6 +212,9 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored, live []placement.
 		if !mine[s.id] {
 			moved.Go(func() {
 				if h.stop(s.id) != nil {
+					h.mu.Lock()
+					h.moves++
+					h.mu.Unlock()
 					h.c.Log.InfoContext(ctx, "the executor of a cluster moves to another replica", "cluster", s.name)
 				}
 			})

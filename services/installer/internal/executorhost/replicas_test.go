@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 )
@@ -102,6 +103,38 @@ func (r *replicas) placed(what string, ok func(count map[string]int) bool) map[s
 	}
 }
 
+// eventuallySampled waits until a metric has a value for a replica.
+func (r *replicas) eventuallySampled(metric, replica string, want float64) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		list, err := executorhost.Samples(ctx, r.own)
+		if slices.ContainsFunc(list, func(s telemetry.Sample) bool {
+			return s.Metric == metric && slices.Equal(s.Labels, []string{replica}) && s.Value == want
+		}) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			r.t.Fatalf("waited in vain for %s %v of %s: %v, %v", metric, want, replica, list, err)
+		}
+	}
+}
+
+// count is how many clusters are at a replica.
+func count(where map[string]string, replica string) (n int) {
+	for at := range maps.Values(where) {
+		if at == replica {
+			n++
+		}
+	}
+	return n
+}
+
 func sum(count map[string]int) (n int) {
 	for c := range maps.Values(count) {
 		n += c
@@ -124,8 +157,8 @@ func newReplicas(t *testing.T, clusters int) *replicas {
 }
 
 // TestReplicasShareTheClusters: DESIGN D8: only the primary of a cluster runs its executor; a replica that comes takes
-// load off the others and moves nothing else; one that stops hands over at once; one that is silent is replaced within
-// a bound.
+// load off the others and moves nothing else; one that drains gives all away and takes none; one that stops hands over
+// at once; one that is silent is replaced within a bound.
 func TestReplicasShareTheClusters(t *testing.T) {
 	t.Parallel()
 	const n = 24
@@ -139,6 +172,15 @@ func TestReplicasShareTheClusters(t *testing.T) {
 			t.Errorf("%s began %d times and stayed where it was", cluster, r.begins[cluster])
 		}
 	}
+	drain := func(draining bool) {
+		t.Helper()
+		r.exec(r.gateway, `select installer_api.drain_replica('two', $1, 'me')`, draining)
+	}
+	drain(true)
+	r.placed("one replica while the other one drains", func(c map[string]int) bool { return c["one"] == n })
+	r.eventuallySampled("chandler_installer_replica_moves", "two", float64(n-count(both, "one")))
+	drain(false)
+	r.placed("both again", func(c map[string]int) bool { return c["two"] > n/6 && sum(c) == n })
 	begun := time.Now()
 	stop()
 	r.placed("the other one after an orderly stop", func(c map[string]int) bool { return c["one"] == n })

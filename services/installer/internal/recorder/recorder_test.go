@@ -29,7 +29,7 @@ var hubKey = ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
 
 // env is a recorder that is given reports one by one, of one registered cluster.
 type env struct {
-	t        *testing.T
+	t        testing.TB
 	db       *pgtest.Database
 	own      *pg.Pool
 	log      *eventlog.Log
@@ -39,7 +39,7 @@ type env struct {
 	now      time.Time
 }
 
-func setup(t *testing.T) *env {
+func setup(t testing.TB) *env {
 	t.Helper()
 	d := pgtest.DB(t)
 	gateway, own := d.Pool(t, "gateway"), d.Pool(t, "installer")

@@ -236,7 +236,7 @@ func (e *env) lastEvent() eventlog.Recorded {
 	return list[len(list)-1]
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
