@@ -142,6 +142,21 @@ func (p *Publisher) lastHint(ctx context.Context, key []byte) (events.Position, 
 	return at, hash, ours, nil
 }
 
+// Compare notes that the record lost commits where it does not hold the event of the last hint. It changes nothing in
+// the stream.
+func (p *Publisher) Compare(ctx context.Context) error {
+	key, err := p.hintKey(ctx)
+	if err != nil {
+		return err
+	}
+	last, hash, ours, err := p.lastHint(ctx, key)
+	if err != nil || !ours {
+		return err
+	}
+	_, err = p.holds(ctx, last, hash)
+	return err
+}
+
 // holds reports whether the log holds the event that a hint of ours claims. If it does not, that is evidence that the
 // record lost commits: an error, until a person has resumed.
 func (p *Publisher) holds(ctx context.Context, last events.Position, hash digest.Digest) (bool, error) {

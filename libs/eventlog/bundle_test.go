@@ -138,13 +138,18 @@ func (b bundle) readAll(tb testing.TB) []eventlog.Recorded {
 // sequencer runs a candidate until the test ends or stop is called.
 func (b bundle) sequencer(tb testing.TB, id string) (s *eventlog.Sequencer, stop func()) {
 	tb.Helper()
+	return b.sequencerWith(tb, eventlog.Options{ID: id, Log: quiet})
+}
+
+func (b bundle) sequencerWith(tb testing.TB, o eventlog.Options) (s *eventlog.Sequencer, stop func()) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s = eventlog.NewSequencer(b.log, eventlog.Options{ID: id, Log: quiet})
+	s = eventlog.NewSequencer(b.log, o)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := s.Run(ctx); err != nil {
-			tb.Errorf("sequencer %s: %v", id, err)
+			tb.Errorf("sequencer %s: %v", o.ID, err)
 		}
 	}()
 	stop = func() {

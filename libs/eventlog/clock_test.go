@@ -1,10 +1,13 @@
 package eventlog_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 )
 
 // A clock of the database that is set a year ahead does not take the time of the log along: that goes on, catches up at
@@ -69,7 +72,18 @@ func TestClockThatJumpsAhead(t *testing.T) {
 func TestAnotherServerEndsTheTerm(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.sequencer(t, "a")
+	compared := make(chan int, 10)
+	b.sequencerWith(t, eventlog.Options{ID: "a", Log: quiet, Compare: func(ctx context.Context) error {
+		b.mustAppend(t, "east", 0, registered("east"))
+		var term *int64
+		if err := b.pool.QueryRow(ctx, `select eventlog.lead('b', interval '2 s')`).Scan(&term); err != nil {
+			return err
+		}
+		var waiting int
+		err := b.admin.QueryRow(ctx, `select count(*) from eventlog.appended`).Scan(&waiting)
+		compared <- waiting
+		return err
+	}})
 	b.awaitLeader(t, "a")
 	eventually(t, "the server is noted", func() bool {
 		err := b.admin.QueryRow(t.Context(), `select from eventlog.server`).Scan()
@@ -95,4 +109,13 @@ func TestAnotherServerEndsTheTerm(t *testing.T) {
 		&noted); err != nil || noted != 1 {
 		t.Errorf("%d changes are noted, want 1 (%v)", noted, err)
 	}
+	if waiting := <-compared; waiting != 1 || len(compared) != 0 {
+		t.Errorf("%d events were without a position at the end of the comparison, want 1; compared %d times more", waiting,
+			len(compared))
+	}
+	eventually(t, "what came meanwhile has a position", func() bool {
+		var waiting int
+		err := b.admin.QueryRow(t.Context(), `select count(*) from eventlog.appended`).Scan(&waiting)
+		return err == nil && waiting == 0
+	})
 }

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -40,7 +43,14 @@ type Options struct {
 	// publisher of hints is one. A leader whose term has passed may notice late, so that what Lead does
 	// outside the database must be fenced there. If it returns, it is started again after a pause.
 	Lead func(ctx context.Context) error
+	// Compare compares the record with what was seen of it outside. It runs when the record stands on another server or
+	// timeline, before a position is given there: an event in the place of a lost one would hide the loss, and readers
+	// take the one for the other. What takes longer than compareBound is left to Lead, and positions are given.
+	Compare func(ctx context.Context) error
 }
+
+// compareBound keeps the comparison within the lease, so that nobody else gives positions meanwhile.
+const compareBound = lease / 2
 
 // Sequencer is one candidate for giving positions. Every service hosts one, one of them leads.
 type Sequencer struct {
@@ -192,18 +202,38 @@ func (s *Sequencer) onOneConnection(ctx context.Context, term int64, began time.
 var errOtherServer = errors.New("the record stands on another server or timeline")
 
 // watchServer compares the server of a new connection with the one on which the record stood before. A fail-over or a
-// restore cannot be reached on an old connection.
-func (s *Sequencer) watchServer(ctx context.Context, q pg.Querier) error {
+// restore cannot be reached on an old connection. The change is noted after the comparison: who is killed between them
+// leaves it to the next leader.
+func (s *Sequencer) watchServer(ctx context.Context, conn *pgxpool.Conn) error {
 	var changed *string
-	if err := q.QueryRow(ctx, `select eventlog.watch_server()`).Scan(&changed); err != nil {
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `select eventlog.watch_server()`).Scan(&changed); err != nil || changed == nil {
+			return err
+		}
+		s.o.Log.WarnContext(ctx, "the record stands on another server or timeline; it is compared with what was seen of it",
+			"change", *changed)
+		s.compare(ctx)
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("look at which server the record stands on: %w", pg.Err(err))
 	}
-	if changed == nil {
-		return nil
+	if changed != nil {
+		return errOtherServer
 	}
-	s.o.Log.WarnContext(ctx, "the record stands on another server or timeline; it is compared with what was seen of it",
-		"change", *changed)
-	return errOtherServer
+	return nil
+}
+
+func (s *Sequencer) compare(ctx context.Context) {
+	if s.o.Compare == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareBound)
+	defer cancel()
+	if err := s.o.Compare(ctx); err != nil {
+		s.o.Log.WarnContext(ctx, "the record could not be compared before it goes on; that is tried again beside",
+			"error", err)
+	}
 }
 
 func (s *Sequencer) warn(ctx context.Context, err error) {

@@ -116,8 +116,9 @@ func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
 }
 
 func (p *Platform) sequencer() *eventlog.Sequencer {
+	hints := p.Bus.Publisher(p.Log, p.Pool)
 	return eventlog.NewSequencer(p.Log, eventlog.Options{
-		ID: p.Name + "/" + uuid.NewString(), Log: p.Telemetry.Log, Lead: p.Bus.Publisher(p.Log, p.Pool).Lead,
+		ID: p.Name + "/" + uuid.NewString(), Log: p.Telemetry.Log, Lead: hints.Lead, Compare: hints.Compare,
 	})
 }
 
