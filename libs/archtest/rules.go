@@ -289,7 +289,9 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
 		},
 		{
-			Packages: []string{"libs/rpc"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"},
+			Packages: []string{"libs/rpc"}, May: []string{
+				anyStd, "libs/errs", "libs/natsauth", "libs/telemetry", "github.com/nats-io", "go.opentelemetry.io",
+			},
 			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
 		},
 		{

@@ -2,9 +2,12 @@ package bus_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
 const (
@@ -98,26 +102,29 @@ func TestEachUserMayDoItsOwnOnly(t *testing.T) {
 				"$JS.API.STREAM.DELETE." + plans, "$JS.API.STREAM.PURGE." + plans, "$JS.API.STREAM.CREATE.X",
 				"$JS.API.STREAM.UPDATE." + plans, "$JS.API.DIRECT.GET." + plans,
 				"$JS.API.DIRECT.GET." + plans + ".chandler.plans.default." + mine + "." + scope,
-				"$JS.API.STREAM.MSG.GET." + plans, "$JS.API.CONSUMER.CREATE." + plans, "_INBOX_resolver.a", "_INBOX.a",
+				"$JS.API.STREAM.MSG.GET." + plans, "$JS.API.CONSUMER.CREATE." + plans, "_INBOX.resolver.a", "_INBOX.a",
 			},
 			"subscribe": {
-				">", "chandler.>", "chandler.plans.>", "chandler.reports.>", "_INBOX.>", "_INBOX_resolver.>", "$JS.>",
-				"chandler.rpc.resolver.>", "_INBOX_" + agent + ".>",
+				">", "chandler.>", "chandler.plans.>", "chandler.reports.>", "_INBOX.>", "_INBOX.resolver.>", "$JS.>",
+				"chandler.rpc.resolver.>", natsauth.Inbox(agent) + ".>",
 			},
 		},
 		natsauth.Resolver: {
 			"publish": {
-				"chandler.plans.default." + mine + "." + scope, "chandler.rpc.installer.check", "_INBOX_gateway.a",
+				"chandler.plans.default." + mine + "." + scope, "chandler.rpc.installer.check", "_INBOX.gateway.a",
 			},
-			"subscribe": {"chandler.rpc.installer.>", "chandler.reports.>", "_INBOX_gateway.>"},
+			"subscribe": {"chandler.rpc.installer.>", "chandler.reports.>", "_INBOX.gateway.>"},
 		},
 		natsauth.CatalogIndexer: {
 			"publish":   {"chandler.content.default.aa.0", "chandler.rpc.resolver.explain", "chandler.reports.a.b.c"},
 			"subscribe": {"chandler.rpc.>", "chandler.plans.>"},
 		},
 		natsauth.Installer: {
-			"publish":   {"$JS.API.STREAM.DELETE." + plans, "chandler.rpc.resolver.explain", "_INBOX_gateway.a"},
-			"subscribe": {"chandler.rpc.resolver.>", "_INBOX_gateway.>", ">"},
+			"publish": {
+				"$JS.API.STREAM.DELETE." + plans, "chandler.rpc.resolver.explain", "_INBOX.gateway.a",
+				"_INBOX.gateway.resolver.a.b",
+			},
+			"subscribe": {"chandler.rpc.resolver.>", "_INBOX.gateway.>", ">"},
 		},
 		agent: {
 			"publish": {
@@ -130,12 +137,16 @@ func TestEachUserMayDoItsOwnOnly(t *testing.T) {
 				"$JS.API.STREAM.MSG.GET." + plans, "$JS.API.CONSUMER.CREATE." + plans,
 				"$JS.API.CONSUMER.CREATE." + plans + ".c.chandler.plans.>", "$JS.API.STREAM.PURGE." + plans,
 				"chandler.rpc.content.default." + theirs, "chandler.rpc.executor.default." + theirs + ".check",
-				"chandler.rpc.resolver.explain", "_INBOX_installer.a",
+				"chandler.rpc.resolver.explain", "_INBOX.installer.a",
+				protocol.RPCGoAheadSubject("default", theirs),
+				protocol.RPCGoAheadSubject("default", protocol.GoAheadAll),
+				protocol.RPCGoAheadSubject("other", mine),
+				"_INBOX.installer.executor.default." + theirs + ".check.a", "_INBOX.gateway.installer.check.a",
 			},
 			"subscribe": {
 				"chandler.plans.default." + theirs + ".*", "chandler.plans.>", "chandler.plans.*." + mine + ".*",
-				"chandler.evt.>", "chandler.reports.default." + mine + ".*", "_INBOX.>", "_INBOX_installer.>",
-				"_INBOX_" + natsauth.AgentName(theirs) + ".>", "chandler.rpc.executor.default." + theirs + ".*",
+				"chandler.evt.>", "chandler.reports.default." + mine + ".*", "_INBOX.>", "_INBOX.installer.>",
+				natsauth.Inbox(natsauth.AgentName(theirs)) + ".>", "chandler.rpc.executor.default." + theirs + ".*",
 			},
 		},
 	}
@@ -176,31 +187,121 @@ func literal(pattern string) string {
 	return strings.NewReplacer("*", "nothing", ">", "nothing").Replace(pattern)
 }
 
-// The answer to a question reaches who asked, once; who answers may say nothing else there.
+// TestAnswersReachWhoAsked: an answer goes to an inbox for answers to that question, of somebody who may ask it. Who
+// asks does not choose where another one publishes: an agent that wants the installer's answer as a request to empty a
+// stream, as the plan of another cluster, in another's inbox or on the subject of a service gets none, on a real
+// server.
 func TestAnswersReachWhoAsked(t *testing.T) {
 	t.Parallel()
 	e := bustest.Start(t)
-	resolver, gateway := connect(t, e, natsauth.Resolver), connect(t, e, natsauth.Gateway)
-	again := make(chan *nats.Msg, 1)
-	_, err := resolver.conn.Subscribe("chandler.rpc.resolver.why", func(m *nats.Msg) {
-		if err := m.Respond([]byte("because")); err == nil {
-			again <- m
-		}
-	})
+	e.AddAgent(t, "default", mine)
+	e.AddAgent(t, "default", theirs)
+	if _, err := e.Bus.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan := "chandler.plans.default." + theirs + "." + protocol.ScopeID(theirs, "ns")
+	if _, err := e.Bus.JetStream().Publish(t.Context(), plan, []byte("theirs")); err != nil {
+		t.Fatal(err)
+	}
+	agent, installer := connect(t, e, natsauth.AgentName(mine)), connect(t, e, natsauth.Installer)
+	log := &logged{}
+	answering(t, installer.conn, slog.New(slog.NewTextHandler(log, nil)), protocol.RPCGoAheadSubject("*", "*"))
+	answering(t, installer.conn, slog.New(slog.NewTextHandler(log, nil)), protocol.RPCContentSubject("*", "*"))
+
+	plans := e.Bus.StreamName(protocol.StreamPlans)
+	own := protocol.RPCGoAheadSubject("default", mine)
+	anywhere := []string{
+		"$JS.API.STREAM.DELETE." + plans, "$JS.API.STREAM.PURGE." + plans, plan, "chandler.evt.default.x",
+		"chandler.rpc.executor.default." + theirs + ".check", "_INBOX.installer.x", "_INBOX.gateway.installer.check.x",
+		"_INBOX.agent." + theirs + ".go-ahead.default." + theirs + ".x",
+		"_INBOX.agent." + mine + ".go-ahead.default." + mine, // nothing of the asker's own choice
+		"_INBOX.agent." + mine + ".go-ahead.default." + mine + ".a.b", "_INBOX.agent." + mine + ".go-ahead.other.x",
+	}
+	spy, err := e.Bus.Conn().SubscribeSync(">")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := resolver.conn.Flush(); err != nil {
+	questions := []string{own, protocol.RPCContentSubject("default", mine)}
+	honest(t, agent.conn, questions)
+	for _, question := range questions {
+		for _, reply := range anywhere {
+			if err := agent.conn.PublishRequest(question, reply, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	honest(t, agent.conn, questions) // those before it were handled
+	if err := e.Bus.Conn().Flush(); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := gateway.conn.Request("chandler.rpc.resolver.why", nil, patience)
-	if err != nil || string(reply.Data) != "because" {
-		t.Fatalf("answered %v, %v", reply, err)
+	for {
+		m, err := spy.NextMsg(0)
+		if err != nil {
+			break
+		}
+		if slices.Contains(anywhere, m.Subject) {
+			t.Errorf("the installer answered to %s: %s", m.Subject, m.Data)
+		}
 	}
-	if m := <-again; resolver.mayPublish(m.Reply) {
-		t.Error("a second answer was taken")
+	stream, err := e.Bus.JetStream().Stream(t.Context(), plans)
+	if err != nil {
+		t.Fatalf("the stream of plans: %v", err)
+	}
+	if m, err := stream.GetLastMsgForSubject(t.Context(), plan); err != nil || string(m.Data) != "theirs" {
+		t.Errorf("the plan of another cluster is %v, %v", m, err)
+	}
+	if n := strings.Count(log.text(), "gets no answer"); n != 2 {
+		t.Errorf("%d lines of log for %d questions on 2 subjects, want one for each", n, 2*len(anywhere))
 	}
 }
+
+// honest asks until each question is answered.
+func honest(t *testing.T, conn *nats.Conn, questions []string) {
+	t.Helper()
+	by := rpc.Asker{Verify: func(context.Context, []byte, string) bool { return true }}
+	for _, question := range questions {
+		err := by.Ask(t.Context(), conn, question, struct{}{}, nil)
+		for err != nil && strings.Contains(err.Error(), "nobody serves") {
+			err = by.Ask(t.Context(), conn, question, struct{}{}, nil)
+		}
+		if err != nil {
+			t.Fatalf("an honest question: %v", err)
+		}
+	}
+}
+
+// answering answers all questions on a subject until the test ends.
+func answering(t *testing.T, conn *nats.Conn, log *slog.Logger, subject string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	by := rpc.Answerer{Sign: func([]byte) (string, error) { return "", nil }}
+	go func() {
+		done <- by.Serve(ctx, conn, log, subject, func(context.Context, json.RawMessage) (any, error) {
+			return struct{}{}, nil
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// logged is a log in memory.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 // Every line of the table is for somebody, and an agent gets nothing with a wildcard in the place of its cluster.
 func TestTable(t *testing.T) {
@@ -219,7 +320,7 @@ func TestTable(t *testing.T) {
 	p := natsauth.OfAgent("t", mine)
 	for _, s := range append(p.Publish, p.Subscribe...) {
 		private := strings.Contains(s, mine) || strings.Contains(s, "chandler.content.t.") ||
-			s == "$JS.API.STREAM.INFO.*" || s == protocol.RPCGoAhead // the answer is signed for the question
+			s == "$JS.API.STREAM.INFO.*"
 		if !private {
 			t.Errorf("an agent may %s, which names neither its cluster nor its tenant", s)
 		}

@@ -92,7 +92,7 @@ func TestCall(t *testing.T) {
 	}
 	// Nor does anybody answer its questions but itself.
 	var out question
-	stranger := n.Connect(t, bus.WithIdentity(forging{key: newKey(t)}))
+	stranger := n.Connect(t, bus.WithName(natsauth.Gateway), bus.WithIdentity(forging{key: newKey(t)}))
 	err := stranger.Call(t.Context(), "chandler.rpc.resolver.echo", question{Text: "a"}, &out)
 	if err != nil || out.Text != "forged" {
 		t.Errorf("a question of somebody else: %v, %+v", err, out)

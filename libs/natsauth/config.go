@@ -9,9 +9,6 @@ import (
 // Account is the account of an installation in a configuration of a server.
 const Account = "CHANDLER"
 
-// respondsWithin is how long after a request its answer may be sent: longer than the bound of a question (15 s).
-const respondsWithin = "30s"
-
 // User is a user of the account. Exactly one of NKey, Password and Variable says how it is recognised.
 type User struct {
 	Name string
@@ -61,9 +58,6 @@ func writeUser(b *strings.Builder, u *User) {
 	b.WriteString("        permissions {\n")
 	writeSubjects(b, "publish", u.Publish)
 	writeSubjects(b, "subscribe", u.Subscribe)
-	if u.Responds {
-		fmt.Fprintf(b, "          allow_responses {max: 1, expires: \"%s\"}\n", respondsWithin)
-	}
 	b.WriteString("        }\n      }\n")
 }
 

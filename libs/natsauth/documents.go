@@ -16,7 +16,10 @@ func Markdown() string {
 Each installation has an account of its own, in it one user for each service, one for the administrator, and one for the
 agent of each cluster whose executor runs elsewhere. Nothing else is allowed. In each subject ` + "`<tenant>`" + ` and
 ` + "`<cluster>`" + ` are those of the agent; for all others they are wildcards. Each user may also subscribe to its own
-inboxes, ` + "`_INBOX_<user>.>`" + `, and those that answer questions may answer each request once.
+inboxes, ` + "`_INBOX.<user>.>`" + ` (` + "`_INBOX.agent.<cluster>.>`" + ` for an agent). Who answers a question may publish
+to the inboxes for answers on that subject alone: those to ` + "`chandler.rpc.resolver.why`" + ` of the gateway go to
+` + "`_INBOX.gateway.resolver.why.*`" + `. Nobody is given ` + "`allow_responses`" + `: by it, who asks chooses where the
+other one publishes.
 
 | subject | meaning | publish | subscribe |
 |---|---|---|---|

@@ -3,7 +3,8 @@
 //
 // An installation has an account of its own. In it each service is a user, and so is the agent of each cluster whose
 // executor runs elsewhere. Every user has its own prefix for inboxes, so that nobody reads what another one is
-// answered.
+// answered. Where an answer goes is made from the question's subject (ReplyTo), so that a user who answers may publish
+// to these inboxes alone, and nobody who asks chooses where it publishes.
 package natsauth
 
 import (
@@ -88,7 +89,11 @@ func Table() []Row {
 			[]string{Installer},
 			[]string{Agent, Installer},
 		},
-		{protocol.RPCGoAhead, "whether effects are allowed", []string{Agent, Installer}, []string{Installer}},
+		{
+			protocol.RPCGoAhead + scope, "whether effects are allowed",
+			[]string{Agent, Installer},
+			[]string{Installer},
+		},
 		{"$JS.API.STREAM.INFO.*", "state of a stream, with the subjects that it holds", everybody, nil},
 		{"$JS.API.STREAM.NAMES", "which stream holds a subject", keepers, nil},
 		{"$JS.API.STREAM.CREATE.*", "a stream that is missing", keepers, nil},
@@ -141,8 +146,6 @@ func Asks(subject string) (askers, answerers []string) {
 type Permissions struct {
 	Publish   []string
 	Subscribe []string
-	// Responds: the user may answer the requests that it gets, each once.
-	Responds bool
 }
 
 // Of are the permissions of a user of Table but Agent.
@@ -166,7 +169,7 @@ func permissions(role, name, tenantID, clusterID string) Permissions {
 		}
 		if slices.Contains(r.Subscribe, role) {
 			p.Subscribe = append(p.Subscribe, subject)
-			p.Responds = p.Responds || strings.HasPrefix(subject, "chandler.rpc.")
+			p.Publish = append(p.Publish, r.replies(fill)...)
 		}
 	}
 	slices.Sort(p.Publish)
@@ -174,5 +177,82 @@ func permissions(role, name, tenantID, clusterID string) Permissions {
 	return p
 }
 
-// Inbox is the prefix of a user's inboxes, where it gets answers.
-func Inbox(user string) string { return "_INBOX_" + user }
+// replies are the subjects to which who hears the questions of a row may answer.
+func (r Row) replies(fill *strings.Replacer) []string {
+	if !strings.HasPrefix(r.Subject, questions+".") {
+		return nil
+	}
+	subjects := make([]string, 0, len(r.Publish))
+	for _, asker := range r.Publish {
+		if asker == Agent {
+			asker = AgentName(cluster)
+		}
+		s := ReplyTo(Inbox(asker), r.Subject)
+		if !strings.HasSuffix(s, ".>") {
+			s += ".*"
+		}
+		subjects = append(subjects, fill.Replace(s))
+	}
+	return subjects
+}
+
+// questions is the prefix of the subjects of questions.
+const questions = "chandler.rpc"
+
+// Inbox is the prefix of a user's inboxes, where it gets answers: a subject of whole tokens, so that one pattern stands
+// for those of all agents.
+func Inbox(user string) string {
+	if id, ok := strings.CutPrefix(user, AgentName("")); ok {
+		user = Agent + "." + id
+	}
+	return "_INBOX." + user
+}
+
+// ReplyTo is the prefix of the subjects to which the question on a subject is answered, for who has these inboxes: an
+// answer's subject says to what question it is. One token of the asker's choice follows.
+func ReplyTo(inbox, subject string) string { return inbox + strings.TrimPrefix(subject, questions) }
+
+// Asker is who asks on a subject and wants to be answered there: a service, or an agent by its name. It is false where
+// none of those who may ask on that subject has its inbox there; an agent has its own cluster's alone.
+func Asker(subject, reply string) (user string, ok bool) {
+	prefix, token := reply, ""
+	if i := strings.LastIndexByte(reply, '.'); i >= 0 {
+		prefix, token = reply[:i], reply[i+1:]
+	}
+	if token == "" || strings.ContainsAny(reply, "*> \t\r\n") {
+		return "", false
+	}
+	for _, r := range Table() {
+		clusterID, ok := r.matches(subject)
+		if !ok || !strings.HasPrefix(r.Subject, questions+".") {
+			continue
+		}
+		for _, user := range r.Publish {
+			if user == Agent {
+				user = AgentName(clusterID)
+			}
+			if prefix == ReplyTo(Inbox(user), subject) {
+				return user, true
+			}
+		}
+	}
+	return "", false
+}
+
+// matches reports whether a subject is of this row, and which cluster it names; "" where it names none.
+func (r Row) matches(subject string) (clusterID string, ok bool) {
+	want, got := strings.Split(r.Subject, "."), strings.Split(subject, ".")
+	for i, w := range want {
+		switch {
+		case i >= len(got):
+			return "", false
+		case w == ">":
+			return clusterID, true
+		case w == cluster:
+			clusterID = got[i]
+		case w != tenant && w != "*" && w != got[i]:
+			return "", false
+		}
+	}
+	return clusterID, len(want) == len(got)
+}

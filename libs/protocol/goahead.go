@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"encoding/base64"
+	"strings"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/keys"
@@ -13,9 +14,11 @@ import (
 // effects are allowed. It asks, and counts from the moment at which it asked by its own clock that runs evenly: no two
 // clocks are compared, and an answer that somebody held back or repeats is no newer for it.
 const (
-	// RPCGoAhead is where the installer is asked: GoAheadQuestion → GoAhead. A process asks once for all clusters of a
-	// tenant that it works on.
+	// RPCGoAhead is where the installer is asked: <prefix>.<tenant>.<cluster>, GoAheadQuestion → GoAhead. An agent asks
+	// for its cluster; a process of the installer asks once for all clusters of a tenant that it works on.
 	RPCGoAhead = "chandler.rpc.go-ahead"
+	// GoAheadAll stands for the cluster in a question about all clusters of a tenant. No cluster has such an id.
+	GoAheadAll = "all"
 	// GoAheadEvery is how often it is asked: so soon a stop is known where the messages of PLANS do not arrive.
 	GoAheadEvery = 5 * time.Second
 	// GoAheadValid is for how long after the question an answer allows steps. Three answers may be lost, and the
@@ -26,6 +29,11 @@ const (
 	GoAheadMemory = time.Minute
 )
 
+// RPCGoAheadSubject is where it is asked for a cluster of a tenant, or for GoAheadAll.
+func RPCGoAheadSubject(tenant, clusterID string) string {
+	return strings.Join([]string{RPCGoAhead, tenant, clusterID}, ".")
+}
+
 // GoAheadQuestion asks whether effects are allowed in the clusters of a tenant.
 type GoAheadQuestion struct {
 	Tenant string `json:"tenant"`
@@ -33,6 +41,10 @@ type GoAheadQuestion struct {
 
 // GoAhead is the answer.
 type GoAhead struct {
+	// Tenant is the one that was asked about, and AsOf when the hub read this, by its own clock. An answer whose tenant
+	// is another one, or whose AsOf lies before that of an answer that came before, allows nothing.
+	Tenant string    `json:"tenant"`
+	AsOf   time.Time `json:"asOf"`
 	// All is set where effects are stopped in all clusters of the tenant; else Stopped are the ids of those where they
 	// are.
 	All     bool     `json:"all,omitempty"`

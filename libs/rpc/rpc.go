@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
@@ -49,9 +50,16 @@ type wireError struct {
 // Handler handles one request, given as JSON. Its result is encoded as JSON.
 type Handler func(ctx context.Context, request json.RawMessage) (any, error)
 
-func serve(ctx context.Context, conn *nats.Conn, subject string, fn func(context.Context, *nats.Msg)) error {
+func serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
+	fn func(context.Context, *nats.Msg),
+) error {
 	slots := make(chan struct{}, parallel)
+	refuse := refusals{log: log}
 	sub, err := conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) {
+		if _, ok := natsauth.Asker(m.Subject, m.Reply); !ok {
+			refuse.note(ctx, m, "who may ask there has no inbox where the answer should go")
+			return
+		}
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots }()

@@ -8,9 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
@@ -18,11 +20,11 @@ import (
 // is refused at once; the caller does not wait for its timeout.
 func TestOneSubscriptionForSeveralSubjects(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Start(t).Connect(t).Conn()
+	conn := bustest.Start(t).Connect(t, bus.WithName(natsauth.Gateway)).Conn()
 	say := func(text string) rpc.Handler {
 		return func(context.Context, json.RawMessage) (any, error) { return text, nil }
 	}
-	answers := map[string]rpc.Handler{"test.ask.one": say("1"), "test.ask.two": say("2")}
+	answers := map[string]rpc.Handler{"chandler.rpc.resolver.one": say("1"), "chandler.rpc.resolver.two": say("2")}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -30,23 +32,23 @@ func TestOneSubscriptionForSeveralSubjects(t *testing.T) {
 			fn, ok := answers[subject]
 			return fn, ok
 		}
-		done <- rpc.Answerer{Sign: sign}.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", choose)
+		done <- rpc.Answerer{Sign: sign}.ServeAll(ctx, conn, bustest.Log(t), "chandler.rpc.resolver.*", choose)
 	}()
-	for subject, want := range map[string]string{"test.ask.one": "1", "test.ask.two": "2"} {
+	for subject, want := range map[string]string{"chandler.rpc.resolver.one": "1", "chandler.rpc.resolver.two": "2"} {
 		var got string
 		if err := patient(t, conn, subject, &got); err != nil || got != want {
 			t.Errorf("%s: answer %q, %v, want %q", subject, got, err, want)
 		}
 	}
 	var got string
-	if err := ask(t, conn, "test.ask.three", &got); !errs.Is(err, errs.NotFound) {
+	if err := ask(t, conn, "chandler.rpc.resolver.three", &got); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a question that nobody knows: %v, want %s", err, errs.NotFound)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("ServeAll = %v", err)
 	}
-	if err := ask(t, conn, "test.ask.one", &got); !errs.Is(err, errs.Unavailable) {
+	if err := ask(t, conn, "chandler.rpc.resolver.one", &got); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("after the end: %v, want %s", err, errs.Unavailable)
 	}
 }

@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
@@ -52,9 +55,12 @@ func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out
 	if err != nil {
 		return err
 	}
-	nonce := rand.Text()
-	m.Reply = conn.NewInbox()
-	m.Header.Set(headerNonce, nonce)
+	m.Reply = natsauth.ReplyTo(conn.Opts.InboxPrefix, subject) + "." + rand.Text()
+	if _, ok := natsauth.Asker(subject, m.Reply); !ok {
+		return errs.New(errs.Internal, "who has the inboxes %s may not ask on %s (libs/natsauth)", conn.Opts.InboxPrefix,
+			subject)
+	}
+	m.Header.Set(headerNonce, rand.Text())
 	if tp := telemetry.TraceParent(ctx); tp != "" {
 		m.Header.Set(headerTrace, tp)
 	}
@@ -65,14 +71,14 @@ func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out
 		}
 		m.Header.Set(headerSignature, signature)
 	}
-	reply, err := a.exchange(ctx, conn, m, nonce)
+	reply, err := a.exchange(ctx, conn, m)
 	if err != nil {
 		return err
 	}
 	return decodeReply(subject, reply, out)
 }
 
-func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg, nonce string) (*nats.Msg, error) {
+func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg) (*nats.Msg, error) {
 	sub, err := conn.SubscribeSync(m.Reply)
 	if err != nil {
 		return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
@@ -91,7 +97,7 @@ func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg, nonce
 				"believed: see who else answers there", m.Subject, refused)
 		case err != nil:
 			return nil, errs.Wrap(errs.Unavailable, err, "ask %s", m.Subject)
-		case a.Verify(ctx, answerText(m.Subject, nonce, reply), reply.Header.Get(headerSignature)):
+		case a.Verify(ctx, answerText(m, reply), reply.Header.Get(headerSignature)):
 			return reply, nil
 		}
 	}
@@ -110,13 +116,13 @@ type Answerer struct {
 func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
 	choose func(subject string) (Handler, bool),
 ) error {
-	return serve(ctx, conn, subject, func(ctx context.Context, m *nats.Msg) {
+	return serve(ctx, conn, log, subject, func(ctx context.Context, m *nats.Msg) {
 		if a.Verify != nil && !a.believes(ctx, m) {
 			log.DebugContext(ctx, "a question that is not signed by who may ask gets no answer", "subject", m.Subject)
 			return
 		}
 		handle(ctx, conn, log, m, choose, func(reply *nats.Msg) error {
-			signature, err := a.Sign(answerText(m.Subject, m.Header.Get(headerNonce), reply))
+			signature, err := a.Sign(answerText(m, reply))
 			reply.Header.Set(headerSignature, signature)
 			return err
 		})
@@ -142,10 +148,13 @@ func questionText(m *nats.Msg) []byte {
 	return append([]byte(strings.Join(head, "\n")), m.Data...)
 }
 
-// answerText is what is signed of an answer: to which question it is, and whether it is an error.
-func answerText(subject, nonce string, m *nats.Msg) []byte {
+// answerText is what is signed of an answer: to which question, by the digest of all that was asked, and whether it is
+// an error. So an answer to a question that was changed on its way is none to the one that was asked.
+func answerText(question, m *nats.Msg) []byte {
+	asked := sha256.Sum256(questionText(question))
 	head := []string{
-		answerType, subject, nonce, m.Header.Get(headerError), m.Header.Get(headerEncoding), "",
+		answerType, question.Subject, hex.EncodeToString(asked[:]), m.Header.Get(headerError),
+		m.Header.Get(headerEncoding), "",
 	}
 	return append([]byte(strings.Join(head, "\n")), m.Data...)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -30,7 +31,7 @@ func (a *answers) serve(tb testing.TB, conn *nats.Conn, key ed25519.PrivateKey) 
 	go func() {
 		defer close(done)
 		// A connection that was closed with the server serves nobody any more.
-		_ = by.Serve(ctx, conn, bustest.Log(tb), protocol.RPCGoAhead, a.answer)
+		_ = by.Serve(ctx, conn, bustest.Log(tb), protocol.RPCGoAheadSubject(Tenant, "*"), a.answer)
 	}()
 	tb.Cleanup(func() {
 		stop()
@@ -44,7 +45,9 @@ func (a *answers) answer(context.Context, json.RawMessage) (any, error) {
 	if a.silent {
 		return nil, errs.New(errs.Unavailable, "the hub does not know")
 	}
-	return a.goAhead, nil
+	said := a.goAhead
+	said.Tenant, said.AsOf = Tenant, time.Now()
+	return said, nil
 }
 
 // GoAhead is what executors are told from now on that ask whether effects are allowed.

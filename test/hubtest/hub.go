@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -60,7 +61,7 @@ type record struct {
 func New(tb testing.TB) *Hub {
 	tb.Helper()
 	env := bustest.Start(tb)
-	b := env.Connect(tb)
+	b := env.Connect(tb, bus.WithName(natsauth.Installer)) // it asks in the name of the installer
 	ensure := func(tb testing.TB) {
 		tb.Helper()
 		_, err := b.Ensure(tb.Context())

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -79,7 +80,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		return err
 	}
 	a.holds = holds.Registry{Pool: a.Pool, Log: a.Telemetry.Log}
-	a.goAheads = hubclient.NewGoAheads(a.Bus.Conn(), signing.Accepted, a.Telemetry.Log, time.Now)
+	a.goAheads = hubclient.NewGoAheads(a.Bus.Conn(), protocol.GoAheadAll, signing.Accepted, a.Telemetry.Log, time.Now)
 	own, err := executor.NewSession()
 	if err != nil {
 		return err

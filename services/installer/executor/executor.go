@@ -136,7 +136,8 @@ func New(cfg Config) (*Executor, error) {
 	cfg.Rendering = cmp.Or(cfg.Rendering, render.Known)
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
 	if cfg.GoAheads == nil {
-		cfg.GoAheads = hubclient.NewGoAheads(cfg.JetStream.Conn(), cfg.GrantKey, cfg.Log, time.Now)
+		cfg.GoAheads = hubclient.NewGoAheads(cfg.JetStream.Conn(), cfg.ClusterID, cfg.GrantKey, cfg.Log,
+			time.Now)
 	}
 	own, err := NewSession()
 	if err != nil {

@@ -80,7 +80,7 @@ func newFleet(t testing.TB) *fleet {
 	f.admin = f.db.Pool(t, "admin")
 	f.log = eventlog.New(f.pools[events.Gateway])
 	f.tel = &telemetry.Telemetry{Log: bustest.Log(t)}
-	f.gateway = f.nats.Connect(t, bustest.Speaking(t, f.db, natsauth.Gateway))
+	f.gateway = f.nats.As(t, natsauth.Gateway, bustest.Speaking(t, f.db, natsauth.Gateway))
 	return f
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/rpc"
@@ -33,10 +34,11 @@ const (
 // GoAheads asks the hub again and again whether effects are allowed (DESIGN D7), once for all clusters of a tenant. Its
 // methods may be called side by side.
 type GoAheads struct {
-	conn *nats.Conn
-	ask  rpc.Asker
-	log  *slog.Logger
-	now  func() time.Time
+	conn    *nats.Conn
+	cluster string // or protocol.GoAheadAll
+	ask     rpc.Asker
+	log     *slog.Logger
+	now     func() time.Time
 
 	mu      sync.Mutex
 	tenants map[string]*goAhead
@@ -48,14 +50,17 @@ type goAhead struct {
 	stop    context.CancelFunc
 	first   chan struct{} // closed when it was asked once, whether there was an answer or not
 	asked   time.Time     // when the question of the last answer was asked; zero before the first
+	asOf    time.Time     // of the last answer, by PostgreSQL's clock
 	all     bool
 	stopped map[string]bool
 }
 
-// NewGoAheads returns one that asks for the tenants that are followed.
-func NewGoAheads(conn *nats.Conn, hub keys.Accepted, log *slog.Logger, now func() time.Time) *GoAheads {
+// NewGoAheads returns one that asks for the tenants that are followed: about one cluster, or about
+// protocol.GoAheadAll, which only the installer may.
+func NewGoAheads(conn *nats.Conn, cluster string, hub keys.Accepted, log *slog.Logger, now func() time.Time) *GoAheads {
 	return &GoAheads{
-		conn: conn, ask: rpc.Asker{Verify: protocol.HubSigned(hub)}, log: log, now: now, tenants: map[string]*goAhead{},
+		conn: conn, cluster: cluster, ask: rpc.Asker{Verify: protocol.HubSigned(hub)}, log: log, now: now,
+		tenants: map[string]*goAhead{},
 	}
 }
 
@@ -138,9 +143,12 @@ func (g *GoAheads) once(ctx context.Context, tenant string, t *goAhead) error {
 	defer cancel()
 	asked := g.now()
 	var answer protocol.GoAhead
-	err := g.ask.Ask(ctx, g.conn, protocol.RPCGoAhead, protocol.GoAheadQuestion{Tenant: tenant}, &answer)
-	if err != nil {
+	subject := protocol.RPCGoAheadSubject(tenant, g.cluster)
+	if err := g.ask.Ask(ctx, g.conn, subject, protocol.GoAheadQuestion{Tenant: tenant}, &answer); err != nil {
 		return err
+	}
+	if answer.Tenant != tenant {
+		return errs.New(errs.Invalid, "the hub answers about tenant %q", answer.Tenant)
 	}
 	stopped := make(map[string]bool, len(answer.Stopped))
 	for _, id := range answer.Stopped {
@@ -148,6 +156,18 @@ func (g *GoAheads) once(ctx context.Context, tenant string, t *goAhead) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t.asked, t.all, t.stopped = asked, answer.All, stopped
+	if answer.All && answer.AsOf.IsZero() { // a hub that knows of a stop, and not yet of everything else
+		answer.AsOf = t.asOf
+	} else if !newer(answer.AsOf, t.asOf) {
+		return errs.New(errs.Unavailable, "what the hub says is as of %s, and it knew more as of %s", answer.AsOf, t.asOf)
+	}
+	t.asked, t.asOf, t.all, t.stopped = asked, answer.AsOf, answer.All, stopped
 	return nil
+}
+
+// newer reports whether an answer may take the place of the last one: a process of the installer that does not reach
+// PostgreSQL must not allow again what another one has stopped. None answers by what is older than
+// protocol.GoAheadMemory: an answer that is older still than the last one comes from a clock that was set back.
+func newer(asOf, last time.Time) bool {
+	return !asOf.IsZero() && (!asOf.Before(last) || last.Sub(asOf) > protocol.GoAheadMemory)
 }

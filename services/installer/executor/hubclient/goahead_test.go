@@ -10,9 +10,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
+	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/rpc"
 )
@@ -44,7 +46,7 @@ func TestFresh(t *testing.T) {
 // of the hub nothing is allowed any more after a bounded time, and again when it answers.
 func TestGoAhead(t *testing.T) {
 	t.Parallel()
-	b := bustest.Start(t).Connect(t)
+	b := bustest.Start(t).Connect(t, bus.WithName(natsauth.Installer))
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,12 +54,14 @@ func TestGoAhead(t *testing.T) {
 	var mu sync.Mutex
 	var say *protocol.GoAhead
 	answer := func(a *protocol.GoAhead) { mu.Lock(); say = a; mu.Unlock() }
+	const about = "chandler.rpc.go-ahead.t.all"
+	first := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		by := rpc.Answerer{Sign: protocol.HubSigns(key)}
-		if err := by.Serve(ctx, b.Conn(), bustest.Log(t), protocol.RPCGoAhead,
+		if err := by.Serve(ctx, b.Conn(), bustest.Log(t), about,
 			func(context.Context, json.RawMessage) (any, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -75,14 +79,14 @@ func TestGoAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub, err := b.Conn().Subscribe(protocol.RPCGoAhead, func(m *nats.Msg) {
+	sub, err := b.Conn().Subscribe(about, func(m *nats.Msg) {
 		stolen, err := protocol.HubSigns(own)(m.Data)
 		if err != nil {
 			t.Error(err)
 		}
 		for _, signature := range []string{"", "x", stolen} {
 			forged := nats.NewMsg(m.Reply)
-			forged.Data = []byte(`{}`)
+			forged.Data = []byte(`{"tenant":"t","asOf":"2032-02-03T04:05:06Z"}`)
 			forged.Header.Set("Chandler-Signature", signature)
 			if err := b.Conn().PublishMsg(forged); err != nil {
 				t.Error(err)
@@ -96,23 +100,34 @@ func TestGoAhead(t *testing.T) {
 
 	clock := time.Now()
 	now := func() time.Time { mu.Lock(); defer mu.Unlock(); return clock }
-	g := NewGoAheads(b.Conn(), keys.Accept(key.Public().(ed25519.PublicKey)), bustest.Log(t), now)
+	g := NewGoAheads(b.Conn(), protocol.GoAheadAll, keys.Accept(key.Public().(ed25519.PublicKey)), bustest.Log(t), now)
 	a := &goAhead{}
 	g.tenants["t"] = a
 	ask := func() error { return g.once(t.Context(), "t", a) }
 	if err := ask(); !errs.Is(err, errs.Unavailable) || g.Check("t", "east") != Unknown {
 		t.Errorf("a hub that does not know: %v, allowed %d", err, g.Check("t", "east"))
 	}
-	answer(&protocol.GoAhead{Stopped: []string{"west"}})
+	answer(&protocol.GoAhead{Tenant: "t", AsOf: first, Stopped: []string{"west"}})
 	if err := ask(); err != nil || g.Check("t", "east") != Going || g.Check("t", "west") != Stopped ||
 		g.Check("other", "east") != Unknown {
 		t.Errorf("one cluster is stopped: %v, east %d, west %d", err, g.Check("t", "east"), g.Check("t", "west"))
 	}
-	answer(&protocol.GoAhead{All: true})
+	answer(&protocol.GoAhead{Tenant: "t", All: true}) // as of never: a hub that has just started knows of the stop
 	if err := ask(); err != nil || g.Check("t", "east") != Stopped {
 		t.Errorf("all are stopped: %v, east %d", err, g.Check("t", "east"))
 	}
-	answer(&protocol.GoAhead{})
+	for name, a := range map[string]protocol.GoAhead{
+		"about another tenant": {Tenant: "other", AsOf: first.Add(time.Second)},
+		"as of never":          {Tenant: "t"},
+		"as of before":         {Tenant: "t", AsOf: first.Add(-protocol.GoAheadMemory)},
+	} {
+		answer(&a)
+		if err := ask(); err == nil || g.Check("t", "east") != Stopped {
+			t.Errorf("an answer %s: %v, east %d", name, err, g.Check("t", "east"))
+		}
+	}
+	// PostgreSQL's clock was set back.
+	answer(&protocol.GoAhead{Tenant: "t", AsOf: first.Add(-protocol.GoAheadMemory - 1)})
 	if err := ask(); err != nil || g.Check("t", "west") != Going {
 		t.Errorf("nothing is stopped: %v, west %d", err, g.Check("t", "west"))
 	}

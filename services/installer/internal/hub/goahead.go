@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type switches struct {
 type stopRows struct {
 	all  map[string]bool     // tenants, or "*"
 	some map[string][]string // ids of clusters by tenant
+	// tenants are those that have or had clusters.
+	tenants map[string]bool
 	// parked are tenants of which the hub could not take a stop, or the end of one: their event is parked.
 	parked map[string]bool
 	// waiting are tenants of which a stop has been acknowledged that has no position yet, with when that was seen last.
@@ -41,26 +44,27 @@ type stopRows struct {
 // freshness is as of when it is known that nobody has stopped anything else. A stop is an event: what was read of the
 // switches says nothing of events that the hub has not folded yet.
 type freshness struct {
-	asOf    time.Time // zero: never
+	asOf    time.Time // by the clock of this process; zero: never
+	told    time.Time // the same by PostgreSQL's, which is one for all processes of the installer
 	pending []headAt  // heads of the log that the hub has not reached, oldest first
 }
 
-// headAt is where the log ended at a time.
+// headAt is where the log ended at a time, by the clock of this process and by PostgreSQL's.
 type headAt struct {
-	head events.Position
-	at   time.Time
+	head     events.Position
+	at, told time.Time
 }
 
 // maxPendingHeads bounds the heads that are remembered: two minutes of them, which is longer than any is of use.
 const maxPendingHeads = 60
 
-// read notes that the log ended at head at a time, and that all up to folded is in what was read then.
-func (f *freshness) read(head, folded events.Position, at time.Time) {
+// read notes where the log ended at a time, and that all up to folded is in what was read then.
+func (f *freshness) read(end headAt, folded events.Position) {
 	if len(f.pending) < maxPendingHeads {
-		f.pending = append(f.pending, headAt{head, at})
+		f.pending = append(f.pending, end)
 	}
 	for len(f.pending) > 0 && !folded.Less(f.pending[0].head) {
-		f.asOf = f.pending[0].at
+		f.asOf, f.told = f.pending[0].at, f.pending[0].told
 		f.pending = f.pending[1:]
 	}
 }
@@ -73,14 +77,19 @@ func ServeGoAheads(ctx context.Context, h *Hub) error {
 	defer stop()
 	running.Go(func() { readSwitches(reading, h) })
 	a := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key)}
-	return a.Serve(ctx, h.c.Bus.Conn(), h.c.Log, protocol.RPCGoAhead, func(_ context.Context, raw json.RawMessage) (
-		any, error,
-	) {
-		var q protocol.GoAheadQuestion
-		if err := json.Unmarshal(raw, &q); err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "read the question")
-		}
-		return h.switches.goAhead(q.Tenant, h.c.Now())
+	all := protocol.RPCGoAheadSubject("*", "*")
+	return a.ServeAll(ctx, h.c.Bus.Conn(), h.c.Log, all, func(subject string) (rpc.Handler, bool) {
+		about := strings.Split(strings.TrimPrefix(subject, protocol.RPCGoAhead+"."), ".")
+		return func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q protocol.GoAheadQuestion
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, errs.Wrap(errs.Invalid, err, "read the question")
+			}
+			if q.Tenant != about[0] {
+				return nil, errs.New(errs.Invalid, "a question about tenant %q is asked on the subject of another", q.Tenant)
+			}
+			return h.switches.goAhead(q.Tenant, about[1], h.c.Now())
+		}, len(about) == 2
 	})
 }
 
@@ -106,13 +115,14 @@ func readSwitches(ctx context.Context, h *Hub) {
 	}
 }
 
-// goAhead is the answer for a tenant. Without knowledge that is fresh there is none: executors wait.
-func (s *switches) goAhead(tenant string, now time.Time) (protocol.GoAhead, error) {
+// goAhead is the answer for a cluster of a tenant, or for protocol.GoAheadAll. Without knowledge that is fresh there is
+// none: executors wait. Of a tenant that has no cluster nothing is known either: that is errs.NotFound.
+func (s *switches) goAhead(tenant, clusterID string, now time.Time) (protocol.GoAhead, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stopped := s.all[tenant] || s.all[events.AllTenants]
 	if stopped { // in whatever else is not known
-		return protocol.GoAhead{All: true}, nil
+		return protocol.GoAhead{Tenant: tenant, AsOf: s.known.told, All: true}, nil
 	}
 	if s.parked[tenant] {
 		return protocol.GoAhead{}, errs.New(errs.Unavailable, "whether effects are stopped is not known: the installer "+
@@ -127,7 +137,14 @@ func (s *switches) goAhead(tenant string, now time.Time) (protocol.GoAhead, erro
 			"whether effects are stopped is not known: the last time that it was read is more than %s ago",
 			protocol.GoAheadMemory)
 	}
-	return protocol.GoAhead{Stopped: slices.Clone(s.some[tenant])}, nil
+	if !s.tenants[tenant] {
+		return protocol.GoAhead{}, errs.New(errs.NotFound, "tenant %q has no cluster", tenant)
+	}
+	some := slices.Clone(s.some[tenant])
+	if clusterID != protocol.GoAheadAll {
+		some = slices.DeleteFunc(some, func(id string) bool { return id != clusterID })
+	}
+	return protocol.GoAhead{Tenant: tenant, AsOf: s.known.told, Stopped: some}, nil
 }
 
 // switchesTimeout bounds one look, so that a database that does not answer is noticed.
@@ -137,17 +154,17 @@ const switchesTimeout = 5 * time.Second
 func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, switchesTimeout)
 	defer cancel()
-	at := now()
+	end := headAt{at: now()}
 	var read stopRows
-	var head, folded events.Position
+	var folded events.Position
 	err := pool.Snapshot(ctx, func(tx pgx.Tx) (err error) {
-		if err := tx.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
+		if err := tx.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0), now()
 			from (select epoch, position from eventlog.sequencer order by revision desc limit 1) s
 			left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`, Consumer, events.AllTenants).
-			Scan(&head.Epoch, &head.N, &folded.Epoch, &folded.N); err != nil {
+			Scan(&end.head.Epoch, &end.head.N, &folded.Epoch, &folded.N, &end.told); err != nil {
 			return err
 		}
-		read, err = readStops(ctx, tx, at)
+		read, err = readStops(ctx, tx, end.at)
 		return err
 	})
 	if err != nil {
@@ -155,7 +172,7 @@ func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.read(head, folded, at)
+	s.known.read(end, folded)
 	for tenant, seen := range s.waiting {
 		if _, still := read.waiting[tenant]; !still && !s.known.asOf.After(seen) {
 			read.waiting[tenant] = seen
@@ -169,17 +186,20 @@ func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time
 const (
 	rowParked  = "parked"
 	rowWaiting = "waiting"
+	rowThere   = "there"
 )
 
 // readStops reads which stops are in force, and of which tenants some are known and not in force yet.
 func readStops(ctx context.Context, tx pgx.Tx, at time.Time) (stopRows, error) {
 	s := stopRows{
-		all: map[string]bool{}, some: map[string][]string{}, parked: map[string]bool{}, waiting: map[string]time.Time{},
+		all: map[string]bool{}, some: map[string][]string{}, tenants: map[string]bool{}, parked: map[string]bool{},
+		waiting: map[string]time.Time{},
 	}
 	rows, err := tx.Query(ctx, `select tenant, '', 'stopped' from eventlog.stops where resumed is null
 		union all select tenant, '', 'stopped' from installer.stops where subject = $1
 		union all select c.tenant, c.cluster_id::text, 'stopped' from installer.stops s
 		join installer.clusters c on c.tenant = s.tenant and s.subject = 'cluster/' || c.name
+		union all select distinct tenant, '', 'there' from installer.clusters
 		union all select tenant, '', 'parked' from eventlog.parked where consumer = $2 and starts_with(stream, $3)
 		union all select tenant, '', 'waiting' from eventlog.appended
 		where kind = 'access' and type = $4 and id > (select settled from eventlog.sequencer order by revision desc limit 1)`,
@@ -190,6 +210,8 @@ func readStops(ctx context.Context, tx pgx.Tx, at time.Time) (stopRows, error) {
 	var tenant, cluster, what string
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &cluster, &what}, func() error {
 		switch {
+		case what == rowThere:
+			s.tenants[tenant] = true
 		case what == rowParked:
 			s.parked[tenant] = true
 		case what == rowWaiting:

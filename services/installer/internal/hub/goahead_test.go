@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -38,13 +39,13 @@ func TestFreshness(t *testing.T) {
 		{12, 9, 8, at(6)}, // what was the end at 6 is reached
 		{12, 12, 10, at(10)},
 	} {
-		f.read(p(c.head), p(c.folded), at(c.second))
-		if !f.asOf.Equal(c.asOf) {
-			t.Errorf("look %d: known as of %s, want %s", i, f.asOf, c.asOf)
+		f.read(headAt{p(c.head), at(c.second), at(c.second)}, p(c.folded))
+		if !f.asOf.Equal(c.asOf) || !f.told.Equal(c.asOf) {
+			t.Errorf("look %d: known as of %s (told %s), want %s", i, f.asOf, f.told, c.asOf)
 		}
 	}
 	for i := range 10 * maxPendingHeads {
-		f.read(p(int64(100+i)), p(12), at(20+i))
+		f.read(headAt{p(int64(100 + i)), at(20 + i), at(20 + i)}, p(12))
 	}
 	if len(f.pending) > maxPendingHeads || !f.asOf.Equal(at(10)) {
 		t.Errorf("%d heads are remembered, known as of %s", len(f.pending), f.asOf)
@@ -52,30 +53,45 @@ func TestFreshness(t *testing.T) {
 }
 
 // TestGoAheadFromMemory: DESIGN D7: the hub answers by what it knows for protocol.GoAheadMemory and no longer; a stop
-// of the fleet or of one cluster is in the answer of its tenant alone.
+// of the fleet or of one cluster is in the answer of its tenant alone, and an agent is told of its cluster alone. Of a
+// tenant that there is not nothing is allowed.
 func TestGoAheadFromMemory(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := &switches{stopRows: stopRows{
-		all: map[string]bool{"stopped": true}, some: map[string][]string{"some": {"east"}},
+		all: map[string]bool{"stopped": true}, some: map[string][]string{"some": {"east", "west"}},
+		tenants: map[string]bool{"free": true, "stopped": true, "some": true},
 	}}
-	if _, err := s.goAhead("free", now); !errs.Is(err, errs.Unavailable) {
+	if _, err := s.goAhead("free", protocol.GoAheadAll, now); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("before the switches were read: %v", err)
 	}
-	s.known.asOf = now
-	for tenant, want := range map[string]protocol.GoAhead{
-		"free": {}, "stopped": {All: true}, "some": {Stopped: []string{"east"}},
+	s.known.asOf, s.known.told = now, now.Add(-time.Hour) // PostgreSQL's clock is another one
+	const all = protocol.GoAheadAll
+	for name, c := range map[string]struct {
+		tenant, cluster string
+		want            protocol.GoAhead
+	}{
+		"free":                       {"free", all, protocol.GoAhead{}},
+		"stopped":                    {"stopped", all, protocol.GoAhead{All: true}},
+		"some":                       {"some", all, protocol.GoAhead{Stopped: []string{"east", "west"}}},
+		"agent of a stopped cluster": {"some", "east", protocol.GoAhead{Stopped: []string{"east"}}},
+		"agent of another one":       {"some", "north", protocol.GoAhead{Stopped: []string{}}},
 	} {
-		got, err := s.goAhead(tenant, now.Add(protocol.GoAheadMemory-1))
-		if err != nil || got.All != want.All || len(got.Stopped) != len(want.Stopped) {
-			t.Errorf("%s is told %+v, %v", tenant, got, err)
+		c.want.Tenant, c.want.AsOf = c.tenant, s.known.told
+		got, err := s.goAhead(c.tenant, c.cluster, now.Add(protocol.GoAheadMemory-1))
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
-	if _, err := s.goAhead("free", now.Add(protocol.GoAheadMemory)); !errs.Is(err, errs.Unavailable) {
+	if got, err := s.goAhead("nobody", all, now); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a tenant that there is not is told %+v, %v", got, err)
+	}
+	late := now.Add(protocol.GoAheadMemory)
+	if _, err := s.goAhead("free", all, late); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("a minute after the switches were read: %v", err)
 	}
 	s.all[events.AllTenants] = true
-	if got, err := s.goAhead("free", now); err != nil || !got.All {
+	if got, err := s.goAhead("free", all, now); err != nil || !got.All {
 		t.Errorf("while the record has lost commits: %+v, %v", got, err)
 	}
 }
@@ -100,10 +116,10 @@ func TestStopThatIsNotFolded(t *testing.T) {
 		if err := h.switches.load(ctx, own, func() time.Time { return at }); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.switches.goAhead("another", at); err != nil {
+		if _, err := h.switches.goAhead("another", protocol.GoAheadAll, at); err != nil {
 			t.Errorf("another tenant is told %v", err)
 		}
-		_, err := h.switches.goAhead(events.DefaultTenant, at)
+		_, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at)
 		return err
 	}
 	fold := func() {
@@ -118,6 +134,9 @@ func TestStopThatIsNotFolded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential)
+		values ('` + events.DefaultTenant + `', 'east', gen_random_uuid(), '', ''),
+			('another', 'east', gen_random_uuid(), '', '')`)
 	fold()
 	if err := look(); err != nil {
 		t.Fatal(err)
@@ -157,7 +176,7 @@ func TestStopThatIsNotFolded(t *testing.T) {
 	if err := look(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.switches.goAhead(events.DefaultTenant, at); err != nil || !got.All {
+	if got, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at); err != nil || !got.All {
 		t.Errorf("once it is folded: %+v, %v", got, err)
 	}
 	select {
