@@ -42,7 +42,8 @@ func TestRebuildBeside(t *testing.T) {
 		Cluster: "east", Namespace: "ns", Name: "etcd.v1", Package: "etcd", Phase: "Succeeded", Plan: begun,
 	})
 	csv("etcd.v1", events.CSVRemovalRequested{Removal: uuid.NewString()})
-	e.exec(events.Installer, `insert into installer.holders (tenant, cluster_id, epoch, heard) values ($1, $2, 1, now())`,
+	e.exec(events.Installer, `insert into installer.holders (tenant, cluster_id, epoch, heard) values ($1, $2, 1, now())
+		on conflict (tenant, cluster_id) do update set epoch = excluded.epoch, heard = excluded.heard`,
 		events.DefaultTenant, east.ClusterID)
 	e.exec(events.Installer, `insert into installer.grants (tenant, plan, cluster_id, until) values ($1, $2, $3, 'infinity')
 		on conflict do nothing`, events.DefaultTenant, waits, east.ClusterID)
