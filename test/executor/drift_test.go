@@ -2,11 +2,13 @@ package executor_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +25,9 @@ func TestDrift(t *testing.T) {
 	b := newBed(t)
 	b.start(b.config("one"))
 	o := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings"}
-	p := b.plan("ops", "tide", planned{content: o.content(t)})
+	p := b.plan("ops", "tide", planned{
+		content: o.content(t), config: []byte(`{"env":[{"name":"PASSPHRASE","value":"` + secretWanted + `"}]}`),
+	})
 	b.want("ops", p)
 	c := b.finishes(t, "ops", p, o.csv())
 	s := b.scope("ops")
@@ -39,6 +43,8 @@ func TestDrift(t *testing.T) {
 		t.Errorf("told: %+v", d)
 	}
 	b.awaitImage(t, "registry.example.com/op:1.0.0")
+
+	b.testDriftOfConfiguration(t, o)
 
 	must(t, b.kube.CoreV1().ConfigMaps("ops").Delete(t.Context(), "settings", metav1.DeleteOptions{}))
 	b.awaitDrift(t, o.csv(), "ConfigMap", func(d protocol.Drift) bool { return d.Missing && d.Corrected })
@@ -59,6 +65,45 @@ func TestDrift(t *testing.T) {
 
 	b.testDriftOfRequirements(t, o)
 	b.testDriftOfGroups(t, s)
+}
+
+// Values of a variable that are nobody's business: what the subscription configures, and what somebody wrote instead.
+const (
+	secretWanted  = "swordfish"
+	secretWritten = "pufferfish"
+)
+
+// testDriftOfConfiguration: of a variable that somebody changed is told where it is, and neither value, anywhere in
+// what the cluster reports.
+func (b *bed) testDriftOfConfiguration(t *testing.T, o operator) {
+	t.Helper()
+	deployments := b.kube.AppsV1().Deployments("ops")
+	d, err := deployments.Get(t.Context(), "tide-controller", metav1.GetOptions{})
+	must(t, err)
+	i := slices.IndexFunc(d.Spec.Template.Spec.Containers[0].Env, func(v corev1.EnvVar) bool {
+		return v.Name == "PASSPHRASE" && v.Value == secretWanted
+	})
+	if i < 0 {
+		t.Fatalf("the configuration is not in the Deployment: %+v", d.Spec.Template.Spec.Containers[0].Env)
+	}
+	path := fmt.Sprintf("/spec/template/spec/containers/0/env/%d/value", i)
+	patch := fmt.Sprintf(`[{"op":"replace","path":%q,"value":%q}]`, path, secretWritten)
+	_, err = deployments.Patch(t.Context(), d.Name, types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	must(t, err)
+	found := b.awaitDrift(t, o.csv(), "Deployment", func(d protocol.Drift) bool {
+		return d.Corrected && len(d.Fields) > 0 && strings.Contains(d.Fields[0].Path, "/env")
+	})
+	if f := found.Fields[0]; f.Path != path || f.Want != nil || f.Have != nil {
+		t.Errorf("told: %+v, want %s without values", found, path)
+	}
+	r, ok, err := b.report(t.Context(), "ops")
+	must(t, err)
+	raw, err := json.Marshal(r)
+	must(t, err)
+	if !ok || strings.Contains(string(raw), secretWanted) || strings.Contains(string(raw), secretWritten) {
+		t.Errorf("a report tells a value of the configuration: %s", raw)
+	}
 }
 
 // testDriftOfRequirements: what an operator requires of its own objects comes back although its phase says that it

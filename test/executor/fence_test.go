@@ -3,21 +3,30 @@ package executor_test
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/test/hubtest"
 )
 
 // process is an executor in a process of its own.
@@ -249,4 +258,107 @@ func TestLetGo(t *testing.T) {
 	must(t, admin.Resource(policies).Delete(t.Context(), "chandler-mirror.chandler-fleet.io", metav1.DeleteOptions{}))
 	shows(t, admin.Resource(policies), "chandler-mirror.chandler-fleet.io", there)
 	await(t, "others to be kept out once more", kept)
+}
+
+// restoredHolds is a hub that knows a cluster from a later time than the cluster does: it was restored from a backup.
+// Where lose is set, another one takes the lease between the hub's answer and what the executor makes of it.
+type restoredHolds struct {
+	*hubtest.Holds
+	lose func()
+	once sync.Once
+}
+
+func (h *restoredHolds) Register(ctx context.Context, hold protocol.Hold) (int64, error) {
+	known, err := h.Holds.Register(ctx, hold)
+	if h.lose != nil && hold.Epoch > 0 && known > hold.Epoch {
+		h.once.Do(h.lose)
+	}
+	return known, err
+}
+
+// TestEpochsRiseAboveWhatTheHubKnows: DESIGN D7: a cluster that was restored from a backup, with its lease and its
+// fence, goes on above the epoch that the hub knows: the lease is raised in the API server itself. Who has lost the
+// lease meanwhile cannot raise it, and holds nothing.
+func TestEpochsRiseAboveWhatTheHubKnows(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	const known = 50
+	leases := b.kube.CoordinationV1().Leases("chandler-system")
+	restored := func(lose func()) *restoredHolds {
+		h := &restoredHolds{Holds: &hubtest.Holds{}, lose: lose}
+		_, key, err := ed25519.GenerateKey(nil)
+		must(t, err)
+		_, err = h.Holds.Register(t.Context(), protocol.Hold{
+			Tenant: hubtest.Tenant, ClusterID: b.hub.cluster, Epoch: known, Session: uuid.NewString(),
+			PublicKey: key.Public().(ed25519.PublicKey),
+		})
+		must(t, err)
+		return h
+	}
+	cfg := b.config("one")
+	holds := restored(nil)
+	cfg.Holds = holds
+	stop := b.start(cfg)
+	if epoch := b.heldAbove(t, known); epoch != known+1 || !holds.Last().Restored {
+		t.Errorf("the cluster is held in epoch %d, registered %+v; want %d after a restore", epoch, holds.Last(), known+1)
+	}
+	lease, err := leases.Get(t.Context(), "chandler-executor", metav1.GetOptions{})
+	must(t, err)
+	if got := lease.Annotations["chandler-fleet.io/epoch"]; got != fmt.Sprint(known+1) {
+		t.Errorf("the lease has epoch %s, want %d", got, known+1)
+	}
+	one := operator{name: "tide", version: "1.0.0", group: "tide.sea.test"}
+	p := b.plan("ops", "tide", planned{content: one.content(t)})
+	b.want("ops", p)
+	b.awaitPlan("ops", p.ID, phase(protocol.PlanFinished)) // the fence has risen, too
+	stop()
+
+	// The next one finds the hub far ahead, and loses the lease before it can raise it.
+	lost := make(chan int64, 1)
+	holds = restored(func() {
+		lease, err := leases.Get(t.Context(), "chandler-executor", metav1.GetOptions{})
+		must(t, err)
+		epoch, err := strconv.ParseInt(lease.Annotations["chandler-fleet.io/epoch"], 10, 64)
+		must(t, err)
+		another := "another"
+		lease.Spec.HolderIdentity = &another
+		lease.Annotations["chandler-fleet.io/epoch"] = fmt.Sprint(epoch + 1)
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		must(t, err)
+		lost <- epoch + 1
+	})
+	_, err = holds.Holds.Register(t.Context(), protocol.Hold{
+		Tenant: hubtest.Tenant, ClusterID: b.hub.cluster, Epoch: 10 * known, Session: uuid.NewString(),
+		PublicKey: make([]byte, ed25519.PublicKeySize),
+	})
+	must(t, err)
+	cfg = b.config("one")
+	cfg.Holds, cfg.Timing.Lease = holds, time.Hour // the other one is not taken for dead
+	var looked atomic.Int64                        // at the lease
+	cfg.REST = rest.CopyConfig(cfg.REST)
+	cfg.REST.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/leases/chandler-executor") {
+				looked.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	b.start(cfg)
+	taken, before := <-lost, looked.Load()
+	await(t, "a look at the lease to raise it, and another one to take it", func(context.Context) error {
+		if n := looked.Load() - before; n < 2 {
+			return fmt.Errorf("%d looks", n)
+		}
+		return nil
+	})
+	lease, err = leases.Get(t.Context(), "chandler-executor", metav1.GetOptions{})
+	must(t, err)
+	if got := lease.Annotations["chandler-fleet.io/epoch"]; *lease.Spec.HolderIdentity != "another" ||
+		got != fmt.Sprint(taken) {
+		t.Errorf("who lost the lease raised it: epoch %s of %s", got, *lease.Spec.HolderIdentity)
+	}
+	if last := holds.Last(); last.Epoch != 10*known {
+		t.Errorf("who lost the lease registered epoch %d", last.Epoch)
+	}
 }

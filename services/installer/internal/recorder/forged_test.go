@@ -2,12 +2,16 @@ package recorder_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -228,4 +232,41 @@ func TestClockOfTheDatabaseJumps(t *testing.T) {
 	e.observed(0, "Unreachable")
 	e.facts(events.KindCluster, "east", "cluster.registered.v1", "cluster.observed.v1 Connected",
 		"cluster.observed.v1 Unreachable")
+}
+
+// TestRefusedReportsAreCounted: what somebody forges is seen in the metric chandler.reports.refused. It runs alone:
+// instruments belong to the process.
+func TestRefusedReportsAreCounted(t *testing.T) { //nolint:paralleltest // it counts
+	reader := metric.NewManualReader()
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	otel.SetMeterProvider(provider)
+	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	e := setup(t)
+	e.observed(1, "Connected")
+	subject := protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID)
+	good := e.message(subject, protocol.ClusterReport{
+		Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, HolderEpoch: 1,
+	})
+	unsigned, foreign, changed := good, good, good
+	unsigned.Session, unsigned.Signature = "", ""
+	foreign.Session = uuid.NewString()
+	changed.Data = append(bytes.Clone(good.Data), ' ')
+	for _, m := range []recorder.Message{unsigned, foreign, changed} {
+		if err := e.recorder.Record(t.Context(), m); !errs.Is(err, errs.Forbidden) {
+			t.Errorf("recorded %v, want forbidden", err)
+		}
+	}
+	var got metricdata.ResourceMetrics
+	must(t, reader.Collect(t.Context(), &got))
+	var counted int64
+	for _, scope := range got.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "chandler.reports.refused" {
+				counted += sum.DataPoints[0].Value
+			}
+		}
+	}
+	if counted != 3 {
+		t.Errorf("%d refused reports are counted, want 3", counted)
+	}
 }

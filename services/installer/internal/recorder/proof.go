@@ -6,16 +6,29 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
+
+// refused counts the reports that no registered session signed. Somebody who may write to the bus makes them.
+var refused = refusedCounter()
+
+func refusedCounter() metric.Int64Counter {
+	c, err := otel.Meter("github.com/chandler-fleet/chandler/services/installer").Int64Counter("chandler.reports.refused",
+		metric.WithDescription("reports that no registered session of their cluster signed"))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return c
+}
 
 // maxKeys bounds the keys that are remembered: two sessions each of some thousand clusters. When there are more, all
 // are read again.
@@ -37,8 +50,6 @@ func messageOfBus(subject string, header nats.Header, data []byte) Message {
 // keyring has the keys of sessions. Its methods may be called side by side.
 type keyring struct {
 	pool *pg.Pool
-	// refused counts reports that no registered session signed.
-	refused atomic.Int64
 
 	mu   sync.Mutex
 	keys map[string]ed25519.PublicKey // by tenant, cluster and session: a session's key never changes
@@ -61,32 +72,29 @@ func (r *Recorder) take(m Message) {
 		r.queue.put(item{Message: m})
 		return
 	}
-	if err := r.keyring.verify(m, key); err != nil {
+	if err := r.keyring.verify(context.Background(), m, key); err != nil {
 		r.logProblem(item{Message: m}.logKey(), err)
 		return
 	}
 	r.queue.put(item{Message: m, proven: true})
 }
 
-// Refused counts the reports that were refused because no registered session signed them.
-func (r *Recorder) Refused() int64 { return r.keyring.refused.Load() }
-
 // prove reports errs.Forbidden unless a registered session of the cluster that the subject names signed the message.
 func (k *keyring) prove(ctx context.Context, m Message) error {
 	key, err := k.key(ctx, m)
 	if err == nil {
-		return k.verify(m, key)
+		return k.verify(ctx, m, key)
 	}
 	if errs.Is(err, errs.Forbidden) || errs.Is(err, errs.Invalid) {
-		k.refused.Add(1)
+		refused.Add(ctx, 1)
 	}
 	return err
 }
 
-func (k *keyring) verify(m Message, key ed25519.PublicKey) error {
+func (k *keyring) verify(ctx context.Context, m Message, key ed25519.PublicKey) error {
 	err := protocol.VerifyReport(m.Subject, m.Data, m.Signature, key)
 	if err != nil {
-		k.refused.Add(1)
+		refused.Add(ctx, 1)
 	}
 	return err
 }
