@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -205,6 +206,10 @@ func TestServicesSayWhatIsWrong(t *testing.T) {
 		{"NATS URL is no URL", "resolver", "CHANDLER_NATS_URL", "nats://%zz", "CHANDLER_NATS_URL"},
 		{"grant key is no key", "installer", "CHANDLER_GRANT_KEY", "short", "CHANDLER_GRANT_KEY"},
 		{"no grant key", "installer", "CHANDLER_GRANT_KEY", "", "CHANDLER_GRANT_KEY"},
+		{
+			"grant key of an agent that is not named", "installer", "CHANDLER_GRANT_KEY",
+			"ssh-agent:" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "CHANDLER_GRANT_AGENT",
+		},
 		{
 			"identity is no identity", "installer", "CHANDLER_CREDENTIALS_IDENTITY", "AGE-SECRET-KEY-1X",
 			"CHANDLER_CREDENTIALS_IDENTITY",
