@@ -49,7 +49,7 @@ const alive = `exists (select from installer.csv_lives where tenant = $1 and clu
 // the tables were read is dropped: what another worker published since, while this one was paused, stays.
 func (h *Hub) forgetScope(ctx context.Context, w *wanted, was lastMessage) error {
 	s := w.message.Scope
-	reports, err := h.lastSequence(ctx, protocol.StreamReports, protocol.ScopeReportSubject(s))
+	reports, err := lastSequence(ctx, h.c.Bus, protocol.StreamReports, protocol.ScopeReportSubject(s))
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (l lastMessage) digest() string {
 }
 
 func (h *Hub) lastMessage(ctx context.Context, s protocol.Scope) (l lastMessage, err error) {
-	if l.sequence, err = h.lastSequence(ctx, protocol.StreamPlans, protocol.PlansSubject(s)); err != nil {
+	if l.sequence, err = lastSequence(ctx, h.c.Bus, protocol.StreamPlans, protocol.PlansSubject(s)); err != nil {
 		return l, err
 	}
 	var n note
@@ -159,10 +159,10 @@ func overtaken(s protocol.Scope) error {
 }
 
 // lastSequence is the sequence of the last message of a subject, 0 where there is none.
-func (h *Hub) lastSequence(ctx context.Context, kind, subject string) (uint64, error) {
+func lastSequence(ctx context.Context, b *bus.Bus, kind, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	stream, err := h.c.Bus.Ensured(ctx, kind)
+	stream, err := b.Ensured(ctx, kind)
 	if err != nil {
 		return 0, err
 	}
