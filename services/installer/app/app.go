@@ -96,7 +96,7 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		Live: a.recorder.Place, Recorded: a.recorder.Clusters, Name: holder, Capacity: a.cfg.Capacity,
 		Dial: address.Dial(a.cfg.LocalClusters),
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log, Register: a.holds.Register, Session: own,
-		EventLog: a.Log, Request: access.Request,
+		EventLog: a.Log, Request: access.Request, Follows: hub.Consumer,
 		Execute: func(ctx context.Context, t executorhost.Target) error {
 			return a.execute(ctx, t, signing.Accepted, configs, holder)
 		},

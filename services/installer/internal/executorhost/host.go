@@ -65,6 +65,8 @@ type Config struct {
 	Session *protocol.Session
 	// Name is this replica's, unique among all that live; as in the leases of clusters.
 	Name string
+	// Follows is the consumer that makes the table of clusters: while it reads the log again, clusters are missing.
+	Follows string
 	// Capacity is the weight of clusters that this replica takes, 0 any. A cluster weighs 1 and 1 for each operator.
 	Capacity int
 	// Live is given the replicas that live, in each round in which the placement counts. It may be left out.
@@ -100,6 +102,7 @@ type hosted struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
+	stream   string // of the registration
 	config   kubeconfig.Config
 	source   *access.Source // nil where the credential is not a token of the hub's account
 	renewing bool
@@ -180,6 +183,7 @@ func (h *Host) round(ctx context.Context, act bool) error {
 // stored belongs to another registration, or to a replacement, that the hub has not seen yet.
 type stored struct {
 	tenant, name, id string
+	stream           string // of the registration
 	commitment       string
 	ciphertext       []byte
 	waived           []kubeconfig.Waiver // what an administrator allows this kubeconfig
@@ -187,7 +191,7 @@ type stored struct {
 }
 
 func (h *Host) registered(ctx context.Context) ([]stored, error) {
-	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case
+	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, c.stream, case
 		when k.commitment = c.credential then k.ciphertext end, k.commitment, c.waived,
 		1 + (select count(*) from installer.csvs v where v.tenant = c.tenant and v.cluster = c.name)
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
@@ -196,7 +200,7 @@ func (h *Host) registered(ctx context.Context) ([]stored, error) {
 		return nil, pg.Err(err)
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (s stored, err error) {
-		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext, &s.commitment, &s.waived, &s.weight)
+		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.stream, &s.ciphertext, &s.commitment, &s.waived, &s.weight)
 	})
 	return list, pg.Err(err)
 }
@@ -240,30 +244,7 @@ func (h *Host) reconcile(ctx context.Context, wanted []stored, live []placement.
 		h.start(ctx, s)
 	}
 	moved.Wait()
-	h.stopRemoved(ctx, keep)
-}
-
-// stopRemoved stops and releases what runs for clusters that are registered no more; keep has the ids of those that
-// are.
-func (h *Host) stopRemoved(ctx context.Context, keep map[string]bool) {
-	h.mu.Lock()
-	var gone []string
-	for id := range h.running {
-		if !keep[id] {
-			gone = append(gone, id)
-		}
-	}
-	for id := range h.unusable {
-		if !keep[id] {
-			delete(h.unusable, id)
-		}
-	}
-	h.mu.Unlock()
-	for _, id := range gone {
-		if r := h.stop(id); r != nil {
-			h.releasing.Go(func() { h.release(ctx, r.target) })
-		}
-	}
+	h.stopMissing(ctx, keep)
 }
 
 // release gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by
@@ -310,6 +291,7 @@ func (h *Host) start(ctx context.Context, s stored) {
 	r := &hosted{
 		target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: s.commitment,
 		cancel: cancel, done: make(chan struct{}), config: config, source: source,
+		stream: s.stream,
 	}
 	h.running[s.id] = r
 	go func() {

@@ -69,7 +69,7 @@ func setup(t *testing.T) *env {
 	}
 	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: set, Log: bustest.Log(t),
-		Name:     "only",
+		Name: "only", Follows: "installer.test",
 		EventLog: eventlog.New(e.own),
 		Now:      func() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) },
 		Request: func(_ context.Context, c *rest.Config, life time.Duration) (string, clusteraccess.Token, error) {
