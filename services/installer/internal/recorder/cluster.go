@@ -20,11 +20,13 @@ func clusterSender(report protocol.ClusterReport) sender {
 	}
 }
 
-// recordCluster records what a report says of a cluster as a whole.
-func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterReport) (got outcome, err error) {
+// recordCluster records what a report says of a cluster as a whole. hash is that of what is stored of it then.
+func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterReport) (
+	got outcome, hash string, err error,
+) {
 	from := clusterSender(report)
 	if err := w.checkEpoch(ctx, from); err != nil {
-		return recorded, err
+		return recorded, "", err
 	}
 	err = w.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		if err := checkRegistered(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
@@ -55,11 +57,10 @@ func (w *writer) recordCluster(ctx context.Context, report protocol.ClusterRepor
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update installer.observations set state = $3 where tenant = $1 and cluster_id = $2`,
-			report.Tenant, report.ClusterID, state)
-		return err
+		return tx.QueryRow(ctx, `update installer.observations set state = $3 where tenant = $1 and cluster_id = $2
+			returning md5(state::text)`, report.Tenant, report.ClusterID, state).Scan(&hash)
 	})
-	return got, pg.Err(err)
+	return got, hash, pg.Err(err)
 }
 
 func (w *writer) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport,

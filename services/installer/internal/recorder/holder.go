@@ -95,17 +95,17 @@ func errUnregistered(from sender) error {
 }
 
 // touchHolder stores that the holder repeated a report: one that was not taken before, else the last value of a holder
-// that has gone would keep it alive. It need not survive a crash of Postgres.
-func (w *writer) touchHolder(ctx context.Context, report protocol.ClusterReport) error {
-	if report.HolderEpoch == 0 {
-		return nil
-	}
-	_, err := w.c.Pool.Exec(ctx, `with off as materialized (select set_config('synchronous_commit', 'off', true)),
-		s as (update installer.holds set sequence = $5 from off where tenant = $1 and cluster_id = $2 and session = $4
-			and epoch = $3 and sequence < $5 returning tenant, cluster_id, session, epoch)
-		update installer.holders h set heard = now() from s where h.tenant = s.tenant and h.cluster_id = s.cluster_id
-		and h.session = s.session and h.epoch = s.epoch and h.recorder_epoch = $6`,
+// that has gone would keep it alive. It need not survive a crash of Postgres. same is unset, and nothing is stored,
+// where what is recorded of the cluster has not the hash that it had when the report was recorded.
+func (w *writer) touchHolder(ctx context.Context, report protocol.ClusterReport, hash string) (same bool, err error) {
+	err = w.c.Pool.QueryRow(ctx, `with off as materialized (select set_config('synchronous_commit', 'off', true)),
+		o as materialized (select from installer.observations where tenant = $1 and cluster_id = $2 and md5(state::text) = $7),
+		s as (update installer.holds set sequence = $5 from off, o where tenant = $1 and cluster_id = $2 and session = $4
+			and epoch = $3 and epoch <> 0 and sequence < $5 returning tenant, cluster_id, session, epoch),
+		touched as (update installer.holders h set heard = now() from s where h.tenant = s.tenant
+			and h.cluster_id = s.cluster_id and h.session = s.session and h.epoch = s.epoch and h.recorder_epoch = $6)
+		select exists (select from o)`,
 		report.Tenant, report.ClusterID, report.HolderEpoch, report.Session, report.Sequence,
-		w.claimOf(clusterKey{report.Tenant, report.ClusterID}))
-	return pg.Err(err)
+		w.claimOf(clusterKey{report.Tenant, report.ClusterID}), hash).Scan(&same)
+	return same, pg.Err(err)
 }

@@ -75,8 +75,8 @@ type Recorder struct {
 	mu     sync.Mutex
 	ended  bool
 	claims map[clusterKey]*claim
-	done   map[clusterKey]digest.Digest // the last report about a cluster as a whole that is wholly recorded
-	misses map[clusterKey]int           // digests in a row that were not those of what is recorded
+	done   map[clusterKey]whole // the last report about a cluster as a whole that is wholly recorded
+	misses map[clusterKey]int   // digests in a row that were not those of what is recorded
 }
 
 // writer records reports whose senders are proved, each in one transaction.
@@ -98,7 +98,7 @@ func New(c Config) *Recorder {
 	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
 	r := &Recorder{
 		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), inbox: make(chan *nats.Msg, inboxSize),
-		claims: map[clusterKey]*claim{}, done: map[clusterKey]digest.Digest{}, misses: map[clusterKey]int{},
+		claims: map[clusterKey]*claim{}, done: map[clusterKey]whole{}, misses: map[clusterKey]int{},
 	}
 	r.writer = &writer{
 		c: c, claimOf: r.claimOf,
@@ -270,24 +270,31 @@ func (r *Recorder) readCluster(ctx context.Context, m Message, data []byte) (out
 	}
 	of := clusterKey{report.Tenant, report.ClusterID}
 	r.mu.Lock()
-	again := r.done[of] == sum
+	last := r.done[of]
 	r.mu.Unlock()
-	if again {
-		err := errors.Join(r.writer.checkEpoch(ctx, clusterSender(report)), r.writer.touchHolder(ctx, report))
-		if err != nil {
+	if last.sum == sum {
+		checked := r.writer.checkEpoch(ctx, clusterSender(report))
+		same, err := r.writer.touchHolder(ctx, report, last.state)
+		if err := errors.Join(checked, err); err != nil {
 			return recorded, err
 		}
-		r.compare(ctx, report)
-		return recorded, nil
+		if same {
+			r.compare(ctx, report)
+			return recorded, nil
+		}
 	}
-	got, err := r.decided(func() (outcome, error) { return r.writer.recordCluster(ctx, report) })
+	var state string
+	got, err := r.decided(func() (got outcome, err error) {
+		got, state, err = r.writer.recordCluster(ctx, report)
+		return got, err
+	})
 	if err != nil {
 		return got, err
 	}
 	r.compare(ctx, report)
 	if got == recorded {
 		r.mu.Lock()
-		r.done[of] = sum
+		r.done[of] = whole{sum: sum, state: state}
 		r.mu.Unlock()
 	}
 	return got, nil
@@ -322,6 +329,12 @@ func (r *Recorder) readScope(ctx context.Context, m Message, data []byte) (outco
 	}
 	said := statement{sum: sum, entry: protocol.EntryOf(m.Subject, m.Data)}
 	return r.decided(func() (outcome, error) { return r.writer.recordScope(ctx, report, said) })
+}
+
+// whole is a report about a cluster as a whole that is recorded.
+type whole struct {
+	sum   digest.Digest // of what it says
+	state string        // hash of what was stored of it: after lost commits something else is stored
 }
 
 // statement is what a report says, and the report itself, as digests.
