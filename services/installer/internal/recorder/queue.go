@@ -58,6 +58,19 @@ type line struct {
 	later   map[string]item // that are due some time
 	busy    bool            // one is worked on
 	turn    bool            // the cluster stands in queue.turns
+	guesses load            // of these, what nobody has proved yet
+}
+
+// load is what waits.
+type load struct{ count, bytes int }
+
+func (l *load) add(it item, n int) {
+	l.count += n
+	l.bytes += n * len(it.Data)
+}
+
+func (l *load) has(it item, count, bytes int) bool {
+	return l.count < count && l.bytes+len(it.Data) <= bytes
 }
 
 // queue holds the newest report of each subject. Reports of a cluster are worked on one at a time, in the order of
@@ -67,8 +80,9 @@ type queue struct {
 	lines map[clusterKey]*line
 	turns []clusterKey // with something that is due, and none that is worked on
 	slow  map[clusterKey]bool
-	count int // what waits
-	wake  chan struct{}
+	// proven is what waits of reports that are proved, guesses of all others.
+	proven, guesses load
+	wake            chan struct{}
 }
 
 func newQueue() *queue {
@@ -77,33 +91,65 @@ func newQueue() *queue {
 	}
 }
 
-// maxWaiting bounds the subjects of which a report waits, whoever wrote there: a thousand clusters with a hundred
-// namespaces each.
-const maxWaiting = 100_000
+const (
+	// maxWaiting bounds the subjects of which a proven report waits: a thousand clusters with a hundred namespaces each.
+	maxWaiting = 100_000
+	// maxWaitingBytes bounds what these hold: with a report of some 2 KiB the same number. A pod has 512 MiB.
+	maxWaitingBytes = 192 << 20
+	// maxGuesses and maxGuessBytes bound what waits of one cluster and is not proved: two sessions at a hand-over, each
+	// with a few namespaces, and room for one message of the largest size. Whoever can write there pushes out nothing of
+	// another cluster, and nothing that is proved.
+	maxGuesses    = 64
+	maxGuessBytes = 2 << 20
+	// maxAllGuessBytes bounds what is not proved of all clusters together.
+	maxAllGuessBytes = 32 << 20
+)
 
-// put takes a new report; an older one of the subject that still waits is replaced.
+// put takes a new report; an older one of the subject that still waits is replaced. What has no room is missing in the
+// digest of its cluster: it is read from the stream when there is some.
 func (q *queue) put(it item) {
 	q.mu.Lock()
 	of := clusterOf(it.Subject)
 	l := q.line(of)
 	key := it.key()
-	if _, there := l.waiting[key]; there {
-		l.waiting[key] = it
-		q.mu.Unlock()
-		return
-	}
-	if _, there := l.later[key]; there {
+	old, waits := l.waiting[key]
+	if waits {
+		q.add(l, old, -1)
+	} else if late, there := l.later[key]; there {
 		delete(l.later, key)
-		q.count--
+		q.add(l, late, -1)
 	}
-	if q.count < maxWaiting { // what has no room is missing in the digest of the cluster
-		q.count++
-		l.waiting[key] = it
+	switch fits := q.fits(l, it); {
+	case fits && !waits:
 		l.order = append(l.order, key)
+		fallthrough
+	case fits:
+		l.waiting[key] = it
+		q.add(l, it, 1)
+	case waits:
+		q.add(l, old, 1)
 	}
 	q.offer(of, l)
 	q.mu.Unlock()
 	q.signal()
+}
+
+// add notes that n more of a report wait; the lock is held.
+func (q *queue) add(l *line, it item, n int) {
+	if it.proven || it.catchUp {
+		q.proven.add(it, n)
+		return
+	}
+	q.guesses.add(it, n)
+	l.guesses.add(it, n)
+}
+
+// fits reports whether there is room for a report; the lock is held.
+func (q *queue) fits(l *line, it item) bool {
+	if it.proven || it.catchUp {
+		return q.proven.has(it, maxWaiting, maxWaitingBytes)
+	}
+	return l.guesses.has(it, maxGuesses, maxGuessBytes) && q.guesses.has(it, maxWaiting, maxAllGuessBytes)
 }
 
 // line is that of a cluster; the lock is held.
@@ -163,7 +209,7 @@ func (q *queue) again(it item, pause time.Duration) {
 		if _, newer := l.waiting[it.key()]; !newer {
 			l.later[it.key()] = it
 			q.slow[of] = true
-			q.count++
+			q.add(l, it, 1)
 		}
 	}
 	q.mu.Unlock()
@@ -190,7 +236,11 @@ func (q *queue) drop(of clusterKey) {
 	if l == nil {
 		return
 	}
-	q.count -= len(l.waiting) + len(l.later)
+	for _, list := range []map[string]item{l.waiting, l.later} {
+		for _, it := range list {
+			q.add(l, it, -1)
+		}
+	}
 	delete(q.lines, of)
 	delete(q.slow, of)
 	if l.turn {
@@ -250,7 +300,7 @@ func (q *queue) next(now time.Time) (item, bool) {
 	it := l.waiting[key]
 	delete(l.waiting, key)
 	l.turn, l.busy, it.from = false, true, l
-	q.count--
+	q.add(l, it, -1)
 	return it, true
 }
 

@@ -60,7 +60,49 @@ func TestQueue(t *testing.T) {
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("worked on %s\nwant      %s", s, want)
 	}
-	if q.count != 1 || len(q.slow) != 0 {
-		t.Errorf("%d wait, %d clusters have something for later", q.count, len(q.slow))
+	if q.proven != (load{1, len("a4")}) || q.guesses != (load{}) || len(q.slow) != 0 {
+		t.Errorf("%+v wait, %d clusters have something for later", q.proven, len(q.slow))
+	}
+}
+
+// TestForgedReportsPushOutNothing: whoever writes to the subjects of one cluster, however much, leaves the room of other
+// clusters and of what is proved; and the queue is bounded in bytes.
+func TestForgedReportsPushOutNothing(t *testing.T) {
+	t.Parallel()
+	q, large := newQueue(), make([]byte, 1<<20)
+	report := func(cluster, session string, data []byte, proven bool) item {
+		return item{proven: proven, Message: Message{
+			Subject: "chandler.reports.t." + cluster + ".ns", Session: session, Data: data,
+		}}
+	}
+	for i := range 2 * maxWaiting {
+		q.put(report("forged", fmt.Sprint(i), large[:64], false))
+	}
+	for i := range 100 {
+		q.put(report(fmt.Sprint("large", i), "s", large, false))
+	}
+	if q.guesses.bytes > maxAllGuessBytes || q.lines[clusterKey{"t", "forged"}].guesses.count != maxGuesses {
+		t.Errorf("%+v wait of what is not proved", q.guesses)
+	}
+	q.put(report("forged", "s", []byte("true"), true))
+	q.put(report("other", "s", []byte("true"), true))
+	if q.proven.count != 2 {
+		t.Errorf("%d of two true reports wait", q.proven.count)
+	}
+	for i := range maxWaitingBytes>>20 + 10 {
+		q.put(report(fmt.Sprint("proven", i), "s", large, true))
+	}
+	if q.proven.bytes > maxWaitingBytes {
+		t.Errorf("%d bytes of proven reports wait", q.proven.bytes)
+	}
+	for now := time.Now(); ; {
+		it, ok := q.next(now)
+		if !ok {
+			break
+		}
+		q.done(it)
+	}
+	if q.proven != (load{}) || q.guesses != (load{}) || len(q.lines) != 0 {
+		t.Errorf("of an empty queue %+v and %+v are counted, %d lines stay", q.proven, q.guesses, len(q.lines))
 	}
 }
