@@ -91,13 +91,13 @@ type tried struct {
 }
 
 // transient reports whether trying the same event again can help. What passes by itself gets a bounded time, so that
-// one event never holds up the others for ever: a part that is away, until the consumer's patience ends; a decision on
-// a state that had moved on, and a cancelled statement, a number of times. Where it is this database that is away,
-// parking fails as well, and is tried again with the event.
+// one event never holds up the others for ever: a part that is away, and a deadlock, until the consumer's patience
+// ends; a decision on a state that had moved on, and a cancelled statement, a number of times. Where it is this
+// database that is away, parking fails as well, and is tried again with the event.
 func (c *Consumer) transient(err error, at events.Position) bool {
 	cancelled := pg.Cancelled(err)
 	away := !cancelled && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errs.Is(err, errs.Unavailable))
+		errs.Is(err, errs.Unavailable) || pg.Deadlocked(err))
 	if !away && !cancelled && !errs.Is(err, errs.Conflict) {
 		return false
 	}

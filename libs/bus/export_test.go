@@ -24,3 +24,15 @@ func (l *Lanes) Claimable(ctx context.Context) (int, error) {
 	}
 	return n, nil
 }
+
+// Renew takes what may be claimed and renews the claims once; ready is called in between.
+func (l *Lanes) Renew(ctx context.Context, n int, ready func([]Scope)) error {
+	scopes, err := l.claim(ctx, n)
+	if err != nil {
+		return err
+	}
+	l.taken(scopes)
+	ready(scopes)
+	l.renewOnce(ctx)
+	return nil
+}

@@ -109,10 +109,28 @@ func (l *Lanes) claimIn(ctx context.Context, lane Lane, n int) ([]Scope, error) 
 	return scopes, err
 }
 
+const (
+	// aheadFactor is by how much a time in a row may exceed what it can be at most before it counts as set by a clock
+	// that was ahead and is right again: else a day ahead would be a day of waiting.
+	aheadFactor = 2
+	// aheadClaims is the same for claims, whose length is a setting of each process.
+	aheadClaims = 10
+)
+
+// due is the condition under which a time in a column has come: it is past, or further away than any that is set now.
+func due(column string, most time.Duration) string {
+	return fmt.Sprintf("(%[1]s <= now() or %[1]s > now() + interval '%[2]d milliseconds')", column, most.Milliseconds())
+}
+
+// unclaimed is the condition under which nobody works on a row.
+func (l *Lanes) unclaimed() string {
+	return "(owner is null or " + due("until", aheadClaims*l.claimTime()) + ")"
+}
+
 // free is the condition under which a row may be claimed. Where the lanes follow a consumer, nothing may be claimed
 // while it reads the log again: the tables that the work goes by are behind it.
 func (l *Lanes) free() string {
-	const free = ` not_before <= now() and (owner is null or until < now()) `
+	free := " " + due("not_before", aheadFactor*(l.Settle+retryMax)) + " and " + l.unclaimed() + " "
 	if l.Follows == "" {
 		return free
 	}
@@ -191,7 +209,7 @@ func (l *Lanes) claimPairs(ctx context.Context, lane Lane, pairs []pair) ([]Scop
 		    where lane = $1 and tenant = u.t and cluster = u.c and`+l.free()+`
 		    order by marked limit 1 for update skip locked) d)
 		update `+l.table+` d set owner = $4, until = now() + $5::interval
-		from pick where d.tenant = pick.tenant and d.cluster = pick.cluster and d.namespace = pick.namespace and (d.owner is null or d.until < now())
+		from pick where d.tenant = pick.tenant and d.cluster = pick.cluster and d.namespace = pick.namespace and `+l.unclaimed()+`
 		returning pick.turn, d.tenant, d.cluster, d.namespace, d.generation, d.attempts, d.cause, d.traceparent,
 		  set_config('synchronous_commit', 'off', true)`,
 		int16(lane), tenants, clusters, l.owner, l.claimTime())
@@ -292,6 +310,10 @@ func (l *Lanes) renew(ctx context.Context) {
 	}
 }
 
+// lockOrder is the order in which rows of dirty scopes are locked, that of sortScopes: by bytes, whatever language the
+// database sorts by. Two who lock in two orders wait for each other.
+const lockOrder = `tenant collate "C", cluster collate "C", namespace collate "C"`
+
 // renewOnce leaves out what was given back, or should have been.
 func (l *Lanes) renewOnce(ctx context.Context) {
 	l.mu.Lock()
@@ -305,10 +327,14 @@ func (l *Lanes) renewOnce(ctx context.Context) {
 		tenants, clusters, namespaces = append(tenants, s.Tenant), append(clusters, s.Cluster),
 			append(namespaces, s.Namespace)
 	}
-	rows, err := l.pool.Query(ctx, `update `+l.table+` set until = now() + $2::interval
-		where owner = $1 and (tenant, cluster, namespace) in (select t, c, n
-		from unnest($3::text[], $4::text[], $5::text[]) as u(t, c, n))
-		returning tenant, cluster, namespace`, l.owner, l.claimTime(), tenants, clusters, namespaces)
+	rows, err := l.pool.Query(ctx, `with held as materialized (
+		  select tenant, cluster, namespace from `+l.table+`
+		  where owner = $1 and (tenant, cluster, namespace) in (select t, c, n
+		    from unnest($3::text[], $4::text[], $5::text[]) as u(t, c, n))
+		  order by `+lockOrder+` for update)
+		update `+l.table+` d set until = now() + $2::interval from held
+		where d.tenant = held.tenant and d.cluster = held.cluster and d.namespace = held.namespace
+		returning d.tenant, d.cluster, d.namespace`, l.owner, l.claimTime(), tenants, clusters, namespaces)
 	if err != nil {
 		return // a claim that cannot be renewed expires by itself, and effects are fenced where they happen
 	}
@@ -349,7 +375,7 @@ func (l *Lanes) Depth(ctx context.Context) (Depth, error) {
 // since nobody waits for it.
 func MarkAll(ctx context.Context, tx pgx.Tx, into, from string) error {
 	_, err := tx.Exec(ctx, `insert into `+into+` as d (tenant, cluster, namespace, lane, cause, traceparent)
-		select tenant, cluster, namespace, $1, cause, traceparent from `+from+` order by tenant, cluster, namespace
+		select tenant, cluster, namespace, $1, cause, traceparent from `+from+` order by `+lockOrder+`
 		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, attempts = 0,
 		  not_before = least(d.not_before, excluded.not_before)`, int16(FanOut))
 	if err != nil {

@@ -248,7 +248,7 @@ type waiting struct {
 // retryDue tries the parked streams whose time has come, and returns those that stay parked.
 func (c *Consumer) retryDue(ctx context.Context, tx pgx.Tx) (*parkedStreams, error) {
 	rows, err := tx.Query(ctx, `select tenant, stream, array_agg(version order by version), max(attempts),
-		min(next_retry) <= now()
+		`+due("min(next_retry)", aheadFactor*parkedMax)+`
 		from eventlog.parked where consumer = $1 group by tenant, stream order by min(position)`, c.Name)
 	if err != nil {
 		return nil, pg.Err(err)

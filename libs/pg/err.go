@@ -42,6 +42,19 @@ func Cancelled(err error) bool {
 	return ok && p.Code == codeCancelled
 }
 
+// codeDeadlock is deadlock_detected, codeSerialization serialization_failure.
+const (
+	codeDeadlock      = "40P01"
+	codeSerialization = "40001"
+)
+
+// Deadlocked reports whether the server ended a statement because of what another did in the same moment: the same
+// succeeds once that is over, however often it meets others until then.
+func Deadlocked(err error) bool {
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (p.Code == codeDeadlock || p.Code == codeSerialization)
+}
+
 // Err gives an error of the driver its kind. Errors that have a kind already, that come from ctx before
 // the driver asked, or that are not the driver's stay as they are. nil stays nil.
 func Err(err error) error {
@@ -87,7 +100,7 @@ func isConnection(err error) bool {
 // kindOfCode maps the whole code, or else its class, the first two characters.
 func kindOfCode(code string) errs.Kind {
 	switch code {
-	case CodeConflict, CodeClosed, CodeDeposed, "40001", "40P01": // serialization failure, deadlock
+	case CodeConflict, CodeClosed, CodeDeposed, codeSerialization, codeDeadlock:
 		return errs.Conflict
 	case CodeExists, "23505": // unique violation
 		return errs.AlreadyExists

@@ -435,7 +435,7 @@ func (f folder) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 const fleet = "fleet"
 
 // effectsStopped writes one row and nothing else, so that nothing can keep a stop out of the answers to executors. The
-// messages that have to say so are marked behind it (Hub.markStops), and by the guard where that fails.
+// messages that have to say so are marked behind it (markStops), and by the guard where that fails.
 func (f folder) effectsStopped(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.EffectsStopped) error {
 	f.stops.Store(true)
 	_, err := tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3)

@@ -226,7 +226,7 @@ func (h *Hub) followStops(ctx context.Context) {
 			return
 		case <-h.stopped:
 		}
-		if err := h.markStops(ctx); err != nil && ctx.Err() == nil {
+		if err := markStops(ctx, h.c.Pool); err != nil && ctx.Err() == nil {
 			h.c.Log.WarnContext(ctx, "cannot mark the namespaces of a stop; trying again", "error", err)
 		}
 		h.lanes.Wake()
@@ -234,10 +234,10 @@ func (h *Hub) followStops(ctx context.Context) {
 }
 
 // markStops is markStopSwitches at once, also for scopes that wait after a failure, and those that are being worked on.
-func (h *Hub) markStops(ctx context.Context) error {
+func markStops(ctx context.Context, pool *pg.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+	return pool.Tx(ctx, func(tx pgx.Tx) error {
 		return markWhere(ctx, tx, bus.Interactive, `update set generation = d.generation + 1, lane = excluded.lane,
 			not_before = now(), attempts = 0`, stopDiffers+` or exists (select from installer.dirty d
 			where d.tenant = p.tenant and d.cluster = p.cluster and d.namespace = p.namespace

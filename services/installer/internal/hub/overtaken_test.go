@@ -144,8 +144,42 @@ func TestStopMarksAtOnce(t *testing.T) {
 	}
 	marked(0)
 	d.exec(`insert into installer.stops values ($1, 'cluster/east', 'Operator')`, events.DefaultTenant)
-	if err := d.h.markStops(t.Context()); err != nil {
+	if err := markStops(t.Context(), d.h.c.Pool); err != nil {
 		t.Fatal(err)
 	}
 	marked(3)
+}
+
+// TestMarksLockInOrderOfBytes: where the columns sort by a language, rows are locked in the order of bytes all the
+// same: that is the order of all other marks.
+func TestMarksLockInOrderOfBytes(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t, friday)
+	admin := d.db.Pool(t, "admin")
+	for _, sql := range []string{
+		`alter table installer.published alter namespace type text collate "en-US-x-icu"`,
+		`create table public.marked (n int generated always as identity, namespace text)`,
+		`grant insert, select on public.marked to public`,
+		`create function public.note() returns trigger language plpgsql as $$
+			begin insert into public.marked (namespace) values (new.namespace); return new; end $$`,
+		`create trigger note before insert on installer.dirty for each row execute function public.note()`,
+	} {
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.exec(`insert into installer.published (tenant, cluster_id, namespace, cluster, digest, stopped, published)
+		select $1, $2, n, 'east', 'sha256:x', true, now() from unnest(array['a', 'B', 'c-d', 'cc']) as n`,
+		events.DefaultTenant, registration)
+	if err := d.h.markStopSwitches(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var order string
+	if err := admin.QueryRow(t.Context(), `select string_agg(namespace, ' ' order by n) from public.marked`).
+		Scan(&order); err != nil {
+		t.Fatal(err)
+	}
+	if order != "B a c-d cc" {
+		t.Errorf("rows are locked in the order %q", order)
+	}
 }

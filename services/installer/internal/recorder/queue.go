@@ -92,13 +92,14 @@ func newQueue() *queue {
 }
 
 const (
-	// maxWaiting bounds the subjects of which a proven report waits: a thousand clusters with a hundred namespaces each.
+	// maxWaiting bounds the subjects of which a proven report waits: a thousand clusters with a hundred namespaces
+	// each.
 	maxWaiting = 100_000
 	// maxWaitingBytes bounds what these hold: with a report of some 2 KiB the same number. A pod has 512 MiB.
 	maxWaitingBytes = 192 << 20
 	// maxGuesses and maxGuessBytes bound what waits of one cluster and is not proved: two sessions at a hand-over, each
-	// with a few namespaces, and room for one message of the largest size. Whoever can write there pushes out nothing of
-	// another cluster, and nothing that is proved.
+	// with a few namespaces, and room for one message of the largest size. Whoever can write there pushes out nothing
+	// of another cluster, and nothing that is proved.
 	maxGuesses    = 64
 	maxGuessBytes = 2 << 20
 	// maxAllGuessBytes bounds what is not proved of all clusters together.

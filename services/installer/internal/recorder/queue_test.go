@@ -65,8 +65,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestForgedReportsPushOutNothing: whoever writes to the subjects of one cluster, however much, leaves the room of other
-// clusters and of what is proved; and the queue is bounded in bytes.
+// TestForgedReportsPushOutNothing: whoever writes to the subjects of one cluster, however much, leaves the room of
+// other clusters and of what is proved; and the queue is bounded in bytes.
 func TestForgedReportsPushOutNothing(t *testing.T) {
 	t.Parallel()
 	q, large := newQueue(), make([]byte, 1<<20)
