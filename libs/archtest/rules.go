@@ -32,7 +32,7 @@ var vocabulary = []string{
 	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
 	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/terms", "libs/installplan/window",
 	"libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig",
-	"libs/configseal",
+	"libs/configseal", "libs/unknown",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -187,6 +187,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			anyStd, "libs/errs", "google.golang.org/grpc",
 			"google.golang.org/protobuf",
 		}, Why: "the wire form of api.Registry"},
+		{
+			Packages: []string{"libs/unknown"}, May: []string{pureStd}, Pure: true,
+			Why: "what an older release keeps of a newer one's documents",
+		},
 		{Packages: []string{"libs/installplan"}, May: vocabulary, Pure: true, Why: "rules of the field, without I/O"},
 		{
 			Packages: []string{"libs/installplan/terms"}, May: vocabulary, Pure: true,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/unknown"
 )
 
 // Phase is what a user sees of a plan. The first four are OLM's (R-IP §5.1, R-IP-5); OLM deletes
@@ -61,6 +62,21 @@ type State struct {
 	StepLog          string // digest, once Complete or Failed
 	// Metadata are labels and annotations; nothing is decided by them.
 	Metadata events.Metadata `json:",omitzero"`
+	// Unknown is what a newer release keeps of the plan. It stays where an older one folds what comes next.
+	Unknown unknown.Fields `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *State) UnmarshalJSON(data []byte) (err error) {
+	type plain State
+	s.Unknown, err = unknown.Read(data, (*plain)(s))
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s State) MarshalJSON() ([]byte, error) {
+	type plain State
+	return unknown.Write(plain(s), s.Unknown)
 }
 
 // Approval is a person's consent to exactly one digest on one base. Its zero value is none.

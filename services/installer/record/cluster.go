@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/unknown"
 )
 
 // ObserveWindow and ObserveLimit bound the observations recorded of one cluster: a network that comes and
@@ -31,6 +32,21 @@ type Cluster struct {
 	Changes           int       `json:"changes,omitempty"`
 	// Withheld is set while the limit keeps a change back.
 	Withheld bool `json:"withheld,omitempty"`
+	// Unknown is what a newer release keeps here.
+	Unknown unknown.Fields `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Cluster) UnmarshalJSON(data []byte) (err error) {
+	type plain Cluster
+	s.Unknown, err = unknown.Read(data, (*plain)(s))
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Cluster) MarshalJSON() ([]byte, error) {
+	type plain Cluster
+	return unknown.Write(plain(s), s.Unknown)
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.
@@ -71,6 +87,6 @@ func DecideCluster(s Cluster, r protocol.ClusterReport, now time.Time) ([]events
 	}
 	return []events.Payload{o}, Cluster{
 		State: o.State, Reason: o.Reason, KubernetesVersion: o.KubernetesVersion, HolderEpoch: o.HolderEpoch,
-		TokenAuth: o.TokenAuth, Window: s.Window, Changes: s.Changes + 1,
+		TokenAuth: o.TokenAuth, Window: s.Window, Changes: s.Changes + 1, Unknown: s.Unknown,
 	}
 }

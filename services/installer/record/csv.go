@@ -5,6 +5,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/unknown"
 )
 
 const (
@@ -41,6 +42,21 @@ type CSV struct {
 	// Restored is set after the cluster was restored from a backup until the next report of this object: whether it
 	// still exists is not known.
 	Restored bool `json:"restored,omitempty"`
+	// Unknown is what a newer release keeps here.
+	Unknown unknown.Fields `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *CSV) UnmarshalJSON(data []byte) (err error) {
+	type plain CSV
+	s.Unknown, err = unknown.Read(data, (*plain)(s))
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s CSV) MarshalJSON() ([]byte, error) {
+	type plain CSV
+	return unknown.Write(plain(s), s.Unknown)
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.

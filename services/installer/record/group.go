@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/unknown"
 )
 
 // Group is what was recorded last of an operator group. Its zero value is nothing.
@@ -18,6 +19,21 @@ type Group struct {
 	Changes      int       `json:"changes,omitempty"`
 	// Withheld is set while the limit keeps a change back.
 	Withheld bool `json:"withheld,omitempty"`
+	// Unknown is what a newer release keeps here.
+	Unknown unknown.Fields `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *Group) UnmarshalJSON(data []byte) (err error) {
+	type plain Group
+	g.Unknown, err = unknown.Read(data, (*plain)(g))
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (g Group) MarshalJSON() ([]byte, error) {
+	type plain Group
+	return unknown.Write(plain(g), g.Unknown)
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.
@@ -44,7 +60,7 @@ func DecideGroup(g Group, r protocol.GroupReport, now time.Time) ([]events.Paylo
 	}
 	return []events.Payload{o}, Group{
 		Targets: o.Targets, ProvidedAPIs: o.ProvidedAPIs, Conditions: o.Conditions, Recorded: true, Window: g.Window,
-		Changes: g.Changes + 1,
+		Changes: g.Changes + 1, Unknown: g.Unknown,
 	}
 }
 
