@@ -158,7 +158,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("stop switches", func(ctx context.Context) error { return hub.ServeGoAheads(ctx, a.hub) })
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("rebuilds", (&projection.Rebuilder{
-		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{a.hub.Making()},
+		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{hub.Making(a.hub)},
 	}).Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)

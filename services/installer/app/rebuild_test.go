@@ -48,9 +48,9 @@ func TestRebuildBeside(t *testing.T) {
 	e.exec(events.Installer, `insert into installer.grants (tenant, plan, cluster_id, until) values ($1, $2, $3, 'infinity')
 		on conflict do nothing`, events.DefaultTenant, waits, east.ClusterID)
 	e.eventually("the hub is at rest", func() bool { return e.atRest() })
-	m := hub.New(hub.Config{
+	m := hub.Making(hub.New(hub.Config{
 		Pool: e.pools[events.Installer], EventLog: eventlog.New(e.pools[events.Installer]), Key: e.private,
-	}).Making()
+	}))
 	var spoil []string
 	for _, table := range m.Derived {
 		spoil = append(spoil, "delete from installer."+table)

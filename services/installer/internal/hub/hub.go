@@ -101,7 +101,7 @@ func (h *Hub) Consumer() *bus.Consumer { return h.consumer }
 
 // Making is what a rebuild makes of the hub's tables. Those that it does not name are the recorder's and the executors'
 // (holds, observations, reports, logs), and what was published.
-func (h *Hub) Making() projection.Making {
+func Making(h *Hub) projection.Making {
 	return projection.Making{
 		Consumer: h.consumer, Schema: "installer", Handle: h.handlers.Handle,
 		Derived: []string{
