@@ -133,6 +133,12 @@ var lintRules = []Rule{
 		Why:     "It would affect pods of others.", Fix: "Set `globalDefault: false`.",
 	},
 	{
+		ID: "R-CAT-59/objects-allowance", Kind: Author,
+		Demands: "A bundle binds neither everybody nor cluster-admin, and no webhook of it is asked about rights or leases.",
+		Why:     "It would give the cluster away: plans wait until an administrator allows exactly this bundle.",
+		Fix:     "Name the rights that the operator needs, and the groups that the webhook is about.",
+	},
+	{
 		ID: "R-CAT-59/objects-rbac-scc", Kind: Author,
 		Demands: "An operator does not change the SecurityContextConstraints of the platform.",
 		Why:     "Everybody relies on them.", Fix: "Add your own to the bundle, and name it in `resourceNames`.",

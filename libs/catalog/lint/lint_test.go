@@ -440,6 +440,11 @@ func TestChecks(t *testing.T) {
 			"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: x}\nvalue: 1\nglobalDefault: " +
 				"true\n",
 		}, e, "objects-priority-class", extra + ":5", "default"},
+		{"cluster-admin for everybody", change{
+			extra, "",
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {apiGroup: " +
+				"rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\n",
+		}, w, "objects-allowance", "", "cluster-admin"},
 		{"platform's constraints", change{
 			extra, "",
 			rbac("ClusterRole",

@@ -7,6 +7,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/chandler-fleet/chandler/libs/allowance"
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/render"
 )
 
 // objectsCheck holds the objects beside CSV and CRDs, and what rights the bundle grants.
@@ -19,6 +23,31 @@ func (l objectsCheck) run() {
 	l.disruptionBudgets()
 	l.priorityClasses()
 	l.rights()
+	l.allowances()
+}
+
+// allowances tells an author early what every administrator will be asked about. What cannot be rendered is not
+// installed either, and is told by other checks.
+func (l objectsCheck) allowances() {
+	if l.in.csv == nil {
+		return
+	}
+	raw := make([][]byte, 0, len(l.in.files.Manifests))
+	for _, f := range l.in.files.Manifests {
+		raw = append(raw, f.Data)
+	}
+	content, err := bundle.FromManifests(raw)
+	if err != nil {
+		return
+	}
+	objects, err := render.Render(render.Input{Content: content, Namespace: "operators"})
+	if err != nil {
+		return
+	}
+	for _, needed := range allowance.Needed(objects) {
+		l.out.warnf("objects-allowance", l.in.csvObject.at("metadata", "name"),
+			"%s; no plan brings this without an administrator's word: ask for less", needed)
+	}
 }
 
 // disruptionBudgets finds budgets that would keep nodes from being drained.

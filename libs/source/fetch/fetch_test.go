@@ -2,7 +2,14 @@ package fetch_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,7 +32,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
@@ -249,6 +258,55 @@ func TestSameContent(t *testing.T) {
 			t.Errorf("%d packages of %d; probe %+v, fingerprint %s", len(found), len(packages), probe, tree.Fingerprint)
 		}
 	})
+}
+
+// TestSignaturePolicyOfSettings: the policy in the settings of a catalog holds for its image and for the bundles that it
+// names, and what is signed is kept for the hub (ADR 0034).
+func TestSignaturePolicyOfSettings(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	must(t, err)
+	set := source.Settings{Image: s.registry + "/ops/fleet:v1", Insecure: true, Signatures: &source.SignaturePolicy{
+		Keys: []string{string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))},
+	}}
+	files := imagetest.Gzip(imagetest.Tar(imagetest.Tree(os.DirFS(examples+"/buoy/0.9.1"), ".")...))
+	s.push(t, "ops/fleet:v1", imagetest.Image(map[string]string{oci.LabelConfigs: "/"}, files))
+	sum := s.push(t, "ops/buoy:v1", imagetest.Image(
+		map[string]string{oci.LabelManifests: "manifests/", oci.LabelMetadata: "metadata/"}, files))
+	if _, err := s.Open(t.Context(), source.Image, set); !errors.Is(err, oci.ErrUnsigned) {
+		t.Errorf("the catalog image: %v", err)
+	}
+	bundle := s.registry + "/ops/buoy@" + sum
+	if _, err := s.Bundle(t.Context(), bundle, set); !errors.Is(err, oci.ErrUnsigned) {
+		t.Errorf("a bundle image: %v", err)
+	}
+	payload := fmt.Appendf(nil, `{"critical":{"image":{"docker-manifest-digest":%q},`+
+		`"type":"cosign container image signature"}}`, sum)
+	hash := sha256.Sum256(payload)
+	made, err := key.Sign(rand.Reader, hash[:], nil)
+	must(t, err)
+	signature, err := mutate.Append(empty.Image, mutate.Addendum{
+		Layer:       static.NewLayer(payload, "application/vnd.dev.cosign.simplesigning.v1+json"),
+		Annotations: map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(made)},
+	})
+	must(t, err)
+	s.push(t, "ops/buoy:"+strings.Replace(sum, ":", "-", 1)+".sig", signature)
+	tree, err := s.Bundle(t.Context(), bundle, set)
+	must(t, err)
+	must(t, tree.Close())
+	if tree.Evidence == nil {
+		t.Error("of a signed bundle nothing is kept for the hub")
+	}
+	set.Signatures = nil
+	tree, err = s.Bundle(t.Context(), bundle, set)
+	must(t, err)
+	must(t, tree.Close())
+	if tree.Evidence != nil {
+		t.Error("without a policy the image is kept")
+	}
 }
 
 // TestBundle proves that a bundle image is read with labels, from a registry and from the layout that its

@@ -85,6 +85,10 @@ func (s *fakeSources) Open(_ context.Context, _ source.Type, set source.Settings
 	return s.get("open", nameOf(set))
 }
 
-func (s *fakeSources) Bundle(_ context.Context, image string, _ source.Settings) (*fetch.Tree, error) {
-	return s.get("bundle", image)
+func (s *fakeSources) Bundle(_ context.Context, image string, set source.Settings) (*fetch.Tree, error) {
+	t, err := s.get("bundle", image)
+	if err == nil && set.Signatures != nil {
+		t.Evidence = []byte("what was signed of " + image)
+	}
+	return t, err
 }

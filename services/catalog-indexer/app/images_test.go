@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/oci"
 )
 
 // as is byImage for a bundle of another package.
@@ -114,5 +116,56 @@ func TestDisabledFetchesNothing(t *testing.T) {
 	b.ahead()
 	if row := b.imageOf(stream, digested); row.Content == "" || fakes.count("bundle "+tagged) != 1 {
 		t.Errorf("enabled again: %+v, asked for the other %d times", row, fakes.count("bundle "+tagged))
+	}
+}
+
+// TestUnsigned: a catalog image that no key of the policy has signed shows the reason Unsigned and its message to people,
+// and an unsigned bundle image does so in its fact; of a signed one what the hub checks it again by is kept, and goes
+// with the content (ADR 0034).
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	b, fakes := faked(t)
+	refused := errs.Wrap(errs.Forbidden, oci.ErrUnsigned, "image sha256:x is refused")
+	fakes.fail("registry.test/c:1", refused)
+	stream := b.image("harbour", source.Settings{
+		Image: "registry.test/c:1", Prefetch: true, Signatures: &source.SignaturePolicy{Keys: []string{"k"}},
+	})
+	b.must(b.pollOnce(stream))
+	if s := b.status(stream, ""); s.Reason != "Unsigned" && s.ErrorReason != "Unsigned" ||
+		!strings.Contains(s.Message+s.Error, oci.ErrUnsigned.Error()) {
+		t.Errorf("people see %+v", s)
+	}
+	fakes.put("registry.test/c:1", "p1", byImage(digested))
+	fakes.fail(digested, refused)
+	b.must(b.pollOnce(stream))
+	b.ahead()
+	if f := b.fetched(stream); len(f) != 1 || f[0].Reason != "Unsigned" || f[0].Content != "" {
+		t.Errorf("recorded %+v", f)
+	}
+	kept := func() (content, evidence string) {
+		t.Helper()
+		b.must(b.gateway.QueryRow(t.Context(), `select coalesce(max(content), ''),
+			coalesce(max(convert_from(evidence, 'UTF8')), '') from catalog_api.signed_images where catalog = 'harbour'`).
+			Scan(&content, &evidence))
+		return content, evidence
+	}
+	if _, evidence := kept(); evidence != "" {
+		t.Errorf("of an unsigned image %q is kept", evidence)
+	}
+	fakes.set(digested, "sha256:image", exampleBundle(t, "lighthouse/1.2.0"))
+	if _, err := b.Pool.Exec(t.Context(), `update catalog.bundle_images set next_try = now()`); err != nil {
+		t.Fatal(err)
+	}
+	b.ahead()
+	content, evidence := kept()
+	if row := b.imageOf(stream, digested); content == "" || content != row.Content ||
+		evidence != "what was signed of "+digested {
+		t.Errorf("kept is %q of %s, fetched %+v", evidence, content, row)
+	}
+	if _, err := b.Pool.Exec(t.Context(), `delete from catalog.contents where digest = $1`, content); err != nil {
+		t.Fatal(err)
+	}
+	if _, evidence := kept(); evidence != "" {
+		t.Error("it stays without its content")
 	}
 }
