@@ -260,7 +260,7 @@ func TestSameContent(t *testing.T) {
 	})
 }
 
-// TestSignaturePolicyOfSettings: the policy in the settings of a catalog holds for its image and for the bundles that it
+// TestSignaturePolicyOfSettings: the policy of a catalog holds for its image and for the bundle images that it
 // names, and what is signed is kept for the hub (ADR 0034).
 func TestSignaturePolicyOfSettings(t *testing.T) {
 	t.Parallel()
@@ -289,8 +289,10 @@ func TestSignaturePolicyOfSettings(t *testing.T) {
 	made, err := key.Sign(rand.Reader, hash[:], nil)
 	must(t, err)
 	signature, err := mutate.Append(empty.Image, mutate.Addendum{
-		Layer:       static.NewLayer(payload, "application/vnd.dev.cosign.simplesigning.v1+json"),
-		Annotations: map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(made)},
+		Layer: static.NewLayer(payload, "application/vnd.dev.cosign.simplesigning.v1+json"),
+		Annotations: map[string]string{
+			"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(made),
+		},
 	})
 	must(t, err)
 	s.push(t, "ops/buoy:"+strings.Replace(sum, ":", "-", 1)+".sig", signature)

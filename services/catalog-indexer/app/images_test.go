@@ -119,9 +119,9 @@ func TestDisabledFetchesNothing(t *testing.T) {
 	}
 }
 
-// TestUnsigned: a catalog image that no key of the policy has signed shows the reason Unsigned and its message to people,
-// and an unsigned bundle image does so in its fact; of a signed one what the hub checks it again by is kept, and goes
-// with the content (ADR 0034).
+// TestUnsigned: a catalog image that no key of the policy has signed shows the reason Unsigned and its message to
+// people, and an unsigned bundle image does so in its fact; what the hub checks a signed one again by is kept, and
+// goes with the content (ADR 0034).
 func TestUnsigned(t *testing.T) {
 	t.Parallel()
 	b, fakes := faked(t)

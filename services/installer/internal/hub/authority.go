@@ -32,12 +32,12 @@ type refusal struct{ reason, why string }
 const refusedAgain = time.Minute
 
 // judge says why a plan that has not begun gets no grant. One that has begun is brought to its end (DESIGN D6).
-func (h *Hub) judge(ctx context.Context, tx pgx.Tx, s protocol.Scope, p planRow) (refusal, error) {
+func judge(ctx context.Context, c *contents, tx pgx.Tx, s protocol.Scope, p planRow) (refusal, error) {
 	bundles, err := bundlesOf(p)
 	if err != nil {
 		return refusal{events.PlanUnreadable, "its document cannot be read: " + err.Error()}, nil
 	}
-	j := judgement{h: h, tx: tx, scope: s, plan: p, bundles: bundles}
+	j := judgement{content: c, tx: tx, scope: s, plan: p, bundles: bundles}
 	for _, check := range []func(context.Context) (refusal, error){j.terms, j.signatures, j.allowances} {
 		if r, err := check(ctx); err != nil || r != (refusal{}) {
 			return r, err
@@ -66,7 +66,7 @@ func bundlesOf(p planRow) ([]events.PlannedBundle, error) {
 
 // judgement is the look at one plan.
 type judgement struct {
-	h       *Hub
+	content *contents
 	tx      pgx.Tx
 	scope   protocol.Scope
 	plan    planRow
@@ -90,7 +90,7 @@ func (j judgement) terms(ctx context.Context) (refusal, error) {
 	}
 	var broken error
 	t := terms.Of(j.mode(subs, there), j.termsOf(there), policies, func(from, to string) (gained int, known bool) {
-		gained, known, err := j.h.content.growth(ctx, j.tx, j.scope.Tenant, digest.Digest(from), digest.Digest(to))
+		gained, known, err := j.content.growth(ctx, j.tx, j.scope.Tenant, digest.Digest(from), digest.Digest(to))
 		if err != nil {
 			broken = err
 		}
@@ -226,7 +226,7 @@ func (j judgement) allowances(ctx context.Context) (refusal, error) {
 	}
 	var objects []render.Object
 	for _, b := range j.bundles {
-		content, err := j.h.content.bundle(ctx, j.tx, j.scope.Tenant, digest.Digest(b.Content))
+		content, err := j.content.bundle(ctx, j.tx, j.scope.Tenant, digest.Digest(b.Content))
 		if errs.Is(err, errs.NotFound) {
 			return refusal{events.PlanUnreadable, err.Error()}, nil
 		}

@@ -36,7 +36,7 @@ func (j judgement) signatures(ctx context.Context) (refusal, error) {
 			if c.policy == "" {
 				continue
 			}
-			why, err := j.h.content.signed(ctx, j.tx, j.scope.Tenant, digest.Digest(b.Content), c)
+			why, err := j.content.signed(ctx, j.tx, j.scope.Tenant, digest.Digest(b.Content), c)
 			if err != nil {
 				return refusal{}, err
 			}

@@ -268,7 +268,7 @@ func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now tim
 		return out, refusal{why: text}, err
 	}
 	if !p.state.Begun {
-		if why, err = h.judge(ctx, tx, w.message.Scope, p); err != nil || why != (refusal{}) {
+		if why, err = judge(ctx, h.content, tx, w.message.Scope, p); err != nil || why != (refusal{}) {
 			return out, why, err
 		}
 	}
