@@ -29,6 +29,7 @@ var attacks = map[string]string{
 	"raise it by a far position":  `select eventlog.check_epoch(1, 9000000000000000000, 'x')`,
 	"claim an absurd event":       `select eventlog.check_event(9000000000000000000, 1, '\x00', 'x')`,
 	"write a key by hand":         `insert into eventlog.service_keys values ('\x00', 'gateway', now(), now())`,
+	"ask for a rebuild by hand":   `insert into eventlog.rebuilds (consumer) values ('installer.hub')`,
 	"end a stop by hand":          `update eventlog.stops set resumed = now()`,
 	"forget an incident":          `delete from eventlog.incidents`,
 	"name another server":         `update eventlog.server set timeline = 9`,
@@ -97,6 +98,9 @@ func TestRolesCannot(t *testing.T) {
 			refused("take the checkpoint of "+other, `select eventlog.take_checkpoint($1)`, o.consumer)
 			refused("move the checkpoint of "+other, `select eventlog.move_checkpoint($1, 1, 1)`, o.consumer)
 			refused("set the checkpoint of "+other+" back", `select eventlog.rebuilt($1, 1, 0)`, o.consumer)
+			refused("have rebuilt what "+other+" has", `select eventlog.ask_rebuild($1)`, o.consumer)
+			refused("take back a rebuild of "+other, `select eventlog.drop_rebuild($1)`, o.consumer)
+			refused("note a rebuild of "+other, `select eventlog.note_rebuild($1, 1, null)`, o.consumer)
 			for _, prefix := range []string{o.consumer, o.consumer[:3], ""} {
 				refused("lock the checkpoints of "+other, `select eventlog.lock_checkpoints('x', $1)`, prefix)
 			}
