@@ -2423,6 +2423,20 @@ ALTER TABLE gateway.credentials OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.credentials IS 'kubeconfigs, encrypted to the installer; erased with the cluster';
 
+CREATE TABLE gateway.erased_bodies (
+    tenant text NOT NULL,
+    commitment text NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    actor text NOT NULL
+);
+
+ALTER TABLE ONLY gateway.erased_bodies FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.erased_bodies OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.erased_bodies IS 'bodies that a person erased; events keep the commitments';
+
 CREATE TABLE gateway.installplans (
     tenant text NOT NULL,
     id text NOT NULL,
@@ -3948,6 +3962,9 @@ ALTER TABLE ONLY gateway.clusters
 ALTER TABLE ONLY gateway.credentials
     ADD CONSTRAINT credentials_pkey PRIMARY KEY (tenant, cluster_key);
 
+ALTER TABLE ONLY gateway.erased_bodies
+    ADD CONSTRAINT erased_bodies_pkey PRIMARY KEY (tenant, commitment);
+
 ALTER TABLE ONLY gateway.installplans
     ADD CONSTRAINT installplans_pkey PRIMARY KEY (tenant, id);
 
@@ -4398,6 +4415,8 @@ ALTER TABLE gateway.clusters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.credentials ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.erased_bodies ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.installplans ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.operatorgroups ENABLE ROW LEVEL SECURITY;
@@ -4433,6 +4452,8 @@ CREATE POLICY tenant ON gateway.catalogs USING ((((current_setting('chandler.ten
 CREATE POLICY tenant ON gateway.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.credentials USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON gateway.erased_bodies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.installplans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -5146,6 +5167,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalogs TO chandler
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.clusters TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.credentials TO chandler_gateway;
+
+GRANT SELECT,INSERT ON TABLE gateway.erased_bodies TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.installplans TO chandler_gateway;
 

@@ -9,6 +9,7 @@ func accessEvents() []Definition {
 		define(KindAccess, Gateway, TokenRevoked{}, "A token for the API is refused from now on."),
 		define(KindAccess, Gateway, HookCreated{}, "A catalog got a hook, or its hook another secret."),
 		define(KindAccess, Gateway, HookRevoked{}, "The hook of a catalog is refused from now on."),
+		define(KindAccess, Gateway, BodyErased{}, "What an event has a commitment to was erased."),
 	}
 }
 
@@ -62,3 +63,13 @@ type HookRevoked struct {
 
 // EventType implements Payload.
 func (HookRevoked) EventType() Type { return "access.hook-revoked.v1" }
+
+// BodyErased says that what events have a commitment to is gone: a configuration, annotations, a reason, a source.
+// Events keep the commitment, which tells nothing of it. Subject: body/<commitment>.
+type BodyErased struct {
+	Body string `json:"body"` // commitment
+	Kind string `json:"kind"` // subscription-config, catalog-source, annotations, plan-reason
+}
+
+// EventType implements Payload.
+func (BodyErased) EventType() Type { return "access.body-erased.v1" }

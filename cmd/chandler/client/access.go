@@ -23,3 +23,8 @@ func (c *Client) Access(ctx context.Context, f model.AccessFilter, limit int) ([
 	page, err := ask[struct{ Items []model.AccessEntry }](ctx, c, http.MethodGet, "/access", q, nil)
 	return page.Items, err
 }
+
+// EraseBody erases what events have a commitment to, for good.
+func (c *Client) EraseBody(ctx context.Context, id string) (model.ErasedBody, error) {
+	return ask[model.ErasedBody](ctx, c, http.MethodDelete, "/bodies/"+url.PathEscape(id), nil, nil)
+}

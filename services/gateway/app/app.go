@@ -127,7 +127,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Resolver: resolver, Installer: installer,
 		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions, Subscribers: reads.Subscriptions,
 		HookKeys: p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
-		GlobalCatalogNamespaces: p.catalogGlobals,
+		GlobalCatalogNamespaces: p.catalogGlobals, LegalHold: a.cfg.LegalHold,
 	})
 	a.api = api.New(api.Deps{
 		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver,

@@ -45,7 +45,7 @@ type Config struct {
 	AccessLogRetention time.Duration
 	// RequestRate, RefusedRate, Streams and OwnStreams are the limits of api.Limits; 0 is the default.
 	RequestRate, RefusedRate, Streams, OwnStreams int
-	// LegalHold keeps the access log, whatever the retention says.
+	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
 	LegalHold bool
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
@@ -82,7 +82,8 @@ func (c *Config) Settings(s *service.Settings) {
 		"requests a second of one address that bring no good token")
 	s.Int(&c.Streams, "streams", api.DefaultStreams, "open event streams of a process")
 	s.Int(&c.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
-	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is")
+	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is, and "+
+		"refuse to erase configurations, annotations, reasons and sources")
 }
 
 // limits are those of the REST interface.

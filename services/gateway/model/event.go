@@ -34,3 +34,11 @@ type EventFilter struct {
 	After   string // position
 	Limit   int
 }
+
+// ErasedBody is what is left of a part of an intent that stood outside the log and was erased.
+type ErasedBody struct {
+	ID       string    `json:"id" doc:"The commitment by which events name it"`
+	Kind     string    `json:"kind" doc:"subscription-config, catalog-source, annotations or plan-reason"`
+	ErasedAt time.Time `json:"erasedAt"`
+	ErasedBy string    `json:"erasedBy" doc:"Opaque id of who erased it"`
+}

@@ -41,7 +41,8 @@ func LogCommand(a *command.Env) *cobra.Command {
 		Use: "log", Short: "Accept the event log after a restored backup; parked events", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) },
 	}
-	c.AddCommand(resumeCommand(a, c.Name()), parkedCommand(a), rebuildCommand(a), accessCommand(a))
+	c.AddCommand(resumeCommand(a, c.Name()), parkedCommand(a), rebuildCommand(a), accessCommand(a),
+		eraseCommand(a))
 	return c
 }
 

@@ -50,6 +50,14 @@ func (h eventHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
 		h.listEvents)
 
+	erase := operation(http.MethodDelete, "/bodies/{id}", "erase-body", tagEvents,
+		"Erase what events have a commitment to")
+	erase.Description = "Configurations, annotations, sources of catalogs and reasons stand outside the log. Events name " +
+		"them by a commitment (c1:…), which stays and tells nothing. What is erased does not come back: a decision that " +
+		"rested on it cannot be recomputed. For administrators; refused under a legal hold, and while a subscription or " +
+		"catalog works with it."
+	register(a, needWrite, erase, h.eraseBody)
+
 	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
 	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that " +
 		"reconnects with " +
@@ -59,6 +67,17 @@ func (h eventHandlers) register(a *API) {
 		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	register(a, needRead, stream, h.follow)
+}
+
+// bodyPath names a body.
+type bodyPath struct {
+	ID string `path:"id" maxLength:"67" pattern:"^c1:[0-9a-f]{64}$" patternDescription:"a commitment" doc:"Commitment, as events have it"`
+}
+
+func (h eventHandlers) eraseBody(
+	ctx context.Context, who model.Caller, in *bodyPath,
+) (*output[model.ErasedBody], error) {
+	return read(h.Intents.Bodies.Erase(ctx, who, in.ID))
 }
 
 type listEventsInput struct {

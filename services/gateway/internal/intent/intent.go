@@ -8,6 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/approvalpolicies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/cataloghealth"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/cataloghooks"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogs"
@@ -45,6 +46,7 @@ type Deps struct {
 	DefaultCatalogs         []model.AddCatalog
 	GlobalNamespaces        []string
 	GlobalCatalogNamespaces []string
+	LegalHold               bool // nothing is erased
 }
 
 // Services carry out intents.
@@ -63,6 +65,7 @@ type Services struct {
 	Effects        *effects.Service
 	Tokens         *tokens.Service
 	Audit          *audit.Service
+	Bodies         *bodies.Service
 	Parked         *parked.Service
 	Replicas       *replicas.Service
 }
@@ -84,6 +87,7 @@ func New(d Deps) *Services {
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens},
 		Audit:          &audit.Service{Units: u},
+		Bodies:         &bodies.Service{Units: u, LegalHold: d.LegalHold},
 		Parked:         &parked.Service{Units: u},
 		Replicas:       &replicas.Service{Units: u},
 	}

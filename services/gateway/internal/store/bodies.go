@@ -14,7 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Kinds of bodies.
@@ -67,6 +69,43 @@ func (Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string)
 		return nil, fmt.Errorf("read the body of %s: %w", commitment, err)
 	}
 	return body, nil
+}
+
+// Erase deletes a body with its salt and notes that. A body that was erased before is told as it was then, and done is
+// false; one that nobody committed to is errs.NotFound. What a subscription or catalog rests on now is errs.Conflict.
+func (Bodies) Erase(
+	ctx context.Context, tx pgx.Tx, tenant string, e model.ErasedBody,
+) (erased model.ErasedBody, done bool, err error) {
+	err = tx.QueryRow(ctx, `delete from gateway.bodies where tenant = $1 and commitment = $2 returning kind`, tenant,
+		e.ID).Scan(&e.Kind)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = tx.QueryRow(ctx, `select commitment, kind, at, actor from gateway.erased_bodies
+			where tenant = $1 and commitment = $2`, tenant, e.ID).Scan(&e.ID, &e.Kind, &e.ErasedAt, &e.ErasedBy)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return e, false, errs.New(errs.NotFound, "nothing is stored under %s", e.ID).At("path.id", "body-known")
+		}
+		e.ErasedAt = e.ErasedAt.UTC()
+		return e, false, pg.Err(err)
+	}
+	if err != nil {
+		return e, false, pg.Err(err)
+	}
+	var user string
+	err = tx.QueryRow(ctx, `select coalesce(
+		(select 'subscription ' || cluster || '/' || namespace || '/' || name from gateway.subscriptions
+		 where tenant = $1 and config = $2 limit 1),
+		(select 'catalog ' || subject from gateway.catalogs where tenant = $1 and spec = $2 limit 1), '')`,
+		tenant, e.ID).Scan(&user)
+	if err != nil {
+		return e, false, pg.Err(err)
+	}
+	if user != "" {
+		return e, false, errs.New(errs.Conflict, "%s works with %s: change or remove it first", user, e.ID).At("path.id",
+			"body-in-use")
+	}
+	_, err = tx.Exec(ctx, `insert into gateway.erased_bodies (tenant, commitment, kind, at, actor)
+		values ($1, $2, $3, $4, $5)`, tenant, e.ID, e.Kind, e.ErasedAt, e.ErasedBy)
+	return e, err == nil, pg.Err(err)
 }
 
 func commit(body []byte) (salt []byte, commitment string, err error) {

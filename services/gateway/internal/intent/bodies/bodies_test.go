@@ -96,3 +96,63 @@ func TestTakenBack(t *testing.T) {
 		t.Errorf("%v, %d bodies are stored", err, n)
 	}
 }
+
+// TestErase: a body that is erased is gone, with its salt; the log keeps the commitment and says who erased it, once.
+// A legal hold refuses; another tenant finds nothing.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	e := intenttest.New(t)
+	s := &bodies.Service{Units: e.Units}
+	store := func(kind, body string) (id string) {
+		t.Helper()
+		if err := e.In(intenttest.Ann, func(ctx context.Context, u *unit.Work) (err error) {
+			id, err = bodies.Commit(ctx, u, kind, []byte(body), "")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	id := store("annotations", `{"ticket": "s3cr3t"}`)
+	store("plan-reason", "another one")
+	held := &bodies.Service{Units: e.Units, LegalHold: true}
+	for name, c := range map[string]struct {
+		s    *bodies.Service
+		who  model.Caller
+		id   string
+		kind errs.Kind
+		rule string
+	}{
+		"a legal hold":               {held, intenttest.Ann, id, errs.Conflict, "legal-hold"},
+		"another tenant":             {s, intenttest.Eve, id, errs.NotFound, "body-known"},
+		"what nobody has written":    {s, intenttest.Ann, "c1:00", errs.NotFound, "body-known"},
+		"the same under a hold only": {held, intenttest.Ann, "c1:00", errs.Conflict, "legal-hold"},
+	} {
+		_, err := c.s.Erase(t.Context(), c.who, c.id)
+		var told *errs.Error
+		if !errors.As(err, &told) || told.Kind != c.kind || told.Rule != c.rule {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := e.Count(`select count(*) from gateway.bodies`); n != 2 {
+		t.Fatalf("%d bodies are left of 2 that were refused", n)
+	}
+	first, err := s.Erase(t.Context(), intenttest.Ann, id)
+	if err != nil || first.Kind != "annotations" || first.ErasedBy != "ann" || !first.ErasedAt.Equal(e.Now) {
+		t.Fatalf("erased %+v, %v", first, err)
+	}
+	if again, err := s.Erase(t.Context(), intenttest.Bob, id); err != nil || again != first {
+		t.Errorf("erased again %+v, %v", again, err)
+	}
+	if n := e.Count(`select count(*) from gateway.bodies where kind = 'annotations'`); n != 0 {
+		t.Error("the body is still there")
+	}
+	recorded := e.Recorded(intenttest.Ann, events.KindAccess, "body/"+id)
+	if len(recorded) != 1 || recorded[0].Actor != "ann" || recorded[0].Payload !=
+		(events.BodyErased{Body: id, Kind: "annotations"}) {
+		t.Errorf("recorded %+v", recorded)
+	}
+	if _, err := e.DB.Pool(t, "gateway").Exec(t.Context(), `delete from gateway.erased_bodies`); err == nil {
+		t.Error("the gateway's role forgets what was erased")
+	}
+}

@@ -227,7 +227,10 @@ func (r *Reader) addDocuments(
 	return addReasons(ctx, tx, tenant, s, p)
 }
 
-// addReasons adds the words of approvers to what they chose, where they were not erased.
+// erasedReason takes the place of words that were erased.
+const erasedReason = "(erased)"
+
+// addReasons adds the words of approvers to what they chose, or that they were erased.
 func addReasons(ctx context.Context, q pg.Querier, tenant string, s model.PlanState, p *model.InstallPlan) error {
 	for i, c := range s.Choices {
 		if c.Reason == "" {
@@ -236,10 +239,14 @@ func addReasons(ctx context.Context, q pg.Querier, tenant string, s model.PlanSt
 		var body []byte
 		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
 			c.Reason).Scan(&body))
-		if err != nil && !errs.Is(err, errs.NotFound) {
+		switch {
+		case errs.Is(err, errs.NotFound):
+			p.Choices[i].Reason = erasedReason
+		case err != nil:
 			return err
+		default:
+			p.Choices[i].Reason = string(body)
 		}
-		p.Choices[i].Reason = string(body)
 	}
 	return nil
 }

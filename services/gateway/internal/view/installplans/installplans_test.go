@@ -117,14 +117,15 @@ func TestGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Choices) != 2 || p.Choices[0].Reason != "it is known" || p.Choices[1].Reason != "" {
+	if len(p.Choices) != 2 || p.Choices[0].Reason != "it is known" || p.Choices[1].Reason != "(erased)" {
 		t.Errorf("choices %+v", p.Choices)
 	}
 	if p.Labels["ticket"] != "7" || p.Annotations["a"] != "b" || p.Document != nil || p.Version != 4 {
 		t.Errorf("plan %+v", p)
 	}
 	e.Exec(`delete from gateway.bodies`)
-	if p, err := r.Get(t.Context(), viewtest.Ann, id); err != nil || p.Choices[0].Reason != "" || p.Annotations != nil {
+	if p, err := r.Get(t.Context(), viewtest.Ann, id); err != nil || p.Choices[0].Reason != "(erased)" ||
+		p.Annotations != nil {
 		t.Errorf("after what was said is erased: %+v, %v", p, err)
 	}
 	if _, err := r.Get(t.Context(), viewtest.Eve, id); !errs.Is(err, errs.NotFound) {
