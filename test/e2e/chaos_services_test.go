@@ -93,10 +93,10 @@ func (w *world) drainedAndKilled() {
 		return fmt.Sprint(all), all[drained].Clusters == 0 && all[other[drained]].Clusters == 1
 	})
 	installs("drained-installer", begun, "drained")
-	w.drain(drained, false)
-	killed := runs()
+	killed := other[drained]
 	begun = time.Now()
-	w.Kill(killed)
+	w.drain(drained, false)
+	w.Kill(killed) // before the cluster could go back
 	installs("killed-installer", begun, "killed")
 	if killed == first {
 		w.must(w.Launch(first))

@@ -26,6 +26,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
+// shortestLook is the shortest wait between two looks at a lease that somebody else holds.
+const shortestLook = 50 * time.Millisecond
+
 // reconnectMax is the longest wait between two tries to reach a cluster.
 const reconnectMax = 30 * time.Second
 
@@ -186,7 +189,8 @@ func (e *Executor) Run(ctx context.Context) error {
 		case held:
 			wait = e.cfg.Timing.Backoff
 		case err == nil:
-			wait = e.cfg.Timing.Renew // somebody else holds it, and is heard of as often
+			// somebody else holds it, and is heard of as often
+			wait = min(e.cfg.Timing.Renew, max(lease.Left(), shortestLook))
 		}
 		pace.Sleep(ctx, wait)
 		if err != nil {

@@ -141,3 +141,43 @@ func TestFenceAhead(t *testing.T) {
 		t.Errorf("what is held became epoch %d (%v)", again, err)
 	}
 }
+
+// TestLeftOfALease: a candidate knows when a holder of which nothing is heard is gone, and takes the lease then, not
+// before; a holder that is heard of starts that time anew.
+func TestLeftOfALease(t *testing.T) {
+	t.Parallel()
+	base, now := &Base{Kube: fake.NewClientset()}, time.Now()
+	clock := func() time.Time { return now }
+	holder := NewLease(base, Registration{}, "one", time.Minute, clock)
+	if _, err := holder.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	candidate := NewLease(base, Registration{}, "two", time.Minute, clock)
+	look := func(after, left time.Duration, want int64) {
+		t.Helper()
+		now = now.Add(after)
+		got, err := candidate.Acquire(t.Context())
+		if err != nil || got != want || candidate.Left() != left {
+			t.Errorf("got epoch %d (%v), left is %s; want %d and %s", got, err, candidate.Left(), want, left)
+		}
+	}
+	heard := func(version string) { // as an API server counts
+		t.Helper()
+		leases := base.Kube.CoordinationV1().Leases(SystemNamespace)
+		lease, err := leases.Get(t.Context(), LeaseName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.ResourceVersion = version
+		if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard("1")
+	look(0, time.Minute, 0)
+	look(50*time.Second, 10*time.Second, 0)
+	heard("2")
+	look(0, time.Minute, 0)
+	look(59*time.Second, time.Second, 0)
+	look(candidate.Left(), time.Minute, 2)
+}

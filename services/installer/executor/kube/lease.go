@@ -85,6 +85,10 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
+// Left is how long another one still holds the lease if nothing more is heard of it: who looks again then loses no
+// time.
+func (l *Lease) Left() time.Duration { return l.Duration - l.now().Sub(l.observed) }
+
 // Raise gives the lease that is held an epoch above a number, and returns it; 0 where somebody else holds the lease by
 // now. The hub knew of a higher epoch than the lease had: the cluster was restored from a backup, and epochs must not
 // begin again.
