@@ -21,12 +21,17 @@ func WithIdentity(i Identity) Option { return func(o *options) { o.identity = i 
 // Serve answers questions of other services on a subject until ctx ends. One that nobody signed who may ask there
 // (natsauth.Asks) gets no answer.
 func (b *Bus) Serve(ctx context.Context, subject string, fn rpc.Handler) error {
+	return b.ServeWith(ctx, subject, rpc.Limits{}, fn)
+}
+
+// ServeWith is Serve with limits of its own.
+func (b *Bus) ServeWith(ctx context.Context, subject string, limits rpc.Limits, fn rpc.Handler) error {
 	askers, _ := natsauth.Asks(subject)
 	verify, err := b.believe(subject, askers)
 	if err != nil {
 		return err
 	}
-	return rpc.Answerer{Verify: verify, Sign: b.identity.Sign}.Serve(ctx, b.conn, b.log, subject, fn)
+	return rpc.Answerer{Verify: verify, Sign: b.identity.Sign, Limits: limits}.Serve(ctx, b.conn, b.log, subject, fn)
 }
 
 // Call asks another service and decodes its answer into out, as rpc.Asker.Ask does. What nobody signed who may answer

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// refused counts questions that get no answer: what who asks may not cause to be answered, or asks too often.
-var refused = counter("chandler.rpc.refused", "Questions that get no answer: from or for somebody else, or too many.")
+// refusedQuestions counts questions that get no answer: what who asks may not cause to be answered, or asks too often.
+var refusedQuestions = counter("chandler.rpc.refused", "Questions that get no answer: from or for somebody else, too many, too large or too late.")
 
 func counter(name, doc string) metric.Int64Counter {
 	c, err := otel.Meter("github.com/chandler-fleet/chandler/libs/rpc").Int64Counter(name, metric.WithDescription(doc))
@@ -34,9 +34,9 @@ type refusals struct {
 	unsaid int // since then
 }
 
-// note takes down a question that is refused for where its answer should go.
+// note takes down a question that gets no answer.
 func (r *refusals) note(ctx context.Context, m *nats.Msg, why string) {
-	refused.Add(ctx, 1)
+	refusedQuestions.Add(ctx, 1)
 	r.mu.Lock()
 	now := time.Now()
 	if now.Sub(r.said) < sayEvery {

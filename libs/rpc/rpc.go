@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
@@ -29,14 +28,13 @@ const (
 	compressAbove = 64 << 10
 	// maxBody bounds the bytes of a body after decompression.
 	maxBody = 64 << 20
-	// parallel bounds the requests that one subscription handles at once.
-	parallel = 8
 )
 
 const (
 	headerEncoding = "Content-Encoding"
 	headerTrace    = "traceparent"
-	headerError    = "Chandler-Error" // "1": the body is a wireError
+	headerError    = "Chandler-Error"   // "1": the body is a wireError
+	headerTimeout  = "Chandler-Timeout" // of a question: for how many milliseconds an answer is waited for
 )
 
 // wireError is an error on its way back; its kind survives.
@@ -50,22 +48,11 @@ type wireError struct {
 // Handler handles one request, given as JSON. Its result is encoded as JSON.
 type Handler func(ctx context.Context, request json.RawMessage) (any, error)
 
-func serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
+func serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string, limits Limits,
 	fn func(context.Context, *nats.Msg),
 ) error {
-	slots := make(chan struct{}, parallel)
-	refuse := refusals{log: log}
-	sub, err := conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) {
-		if _, ok := natsauth.Asker(m.Subject, m.Reply); !ok {
-			refuse.note(ctx, m, "who may ask there has no inbox where the answer should go")
-			return
-		}
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			fn(context.WithoutCancel(ctx), m)
-		}()
-	})
+	work := newServer(limits, log, fn)
+	sub, err := conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) { work.take(context.WithoutCancel(ctx), m) })
 	if err != nil {
 		return errs.Wrap(errs.Unavailable, err, "serve %s", subject)
 	}
@@ -73,9 +60,7 @@ func serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject strin
 	if err := sub.Drain(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		return errs.Wrap(errs.Unavailable, err, "stop serving %s", subject)
 	}
-	for range parallel { // all slots free: all replies sent
-		slots <- struct{}{}
-	}
+	work.end()
 	return nil
 }
 

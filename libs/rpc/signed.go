@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -64,6 +66,9 @@ func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out
 	if tp := telemetry.TraceParent(ctx); tp != "" {
 		m.Header.Set(headerTrace, tp)
 	}
+	if end, ok := ctx.Deadline(); ok {
+		m.Header.Set(headerTimeout, strconv.FormatInt(max(0, time.Until(end).Milliseconds()), 10))
+	}
 	if a.Sign != nil {
 		signature, err := a.Sign(questionText(m))
 		if err != nil {
@@ -105,8 +110,9 @@ func (a Asker) exchange(ctx context.Context, conn *nats.Conn, m *nats.Msg) (*nat
 
 // Answerer answers questions that it believes, and signs what it answers.
 type Answerer struct {
-	Verify Verify // may be nil: anybody may ask
+	Verify Verify // may be nil: who may publish there may ask; Limits.Bytes is set then
 	Sign   Sign
+	Limits Limits
 }
 
 // ServeAll handles questions on a subject, which may have wildcards, until ctx ends, then finishes those that have
@@ -116,7 +122,7 @@ type Answerer struct {
 func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logger, subject string,
 	choose func(subject string) (Handler, bool),
 ) error {
-	return serve(ctx, conn, log, subject, func(ctx context.Context, m *nats.Msg) {
+	return serve(ctx, conn, log, subject, a.Limits, func(ctx context.Context, m *nats.Msg) {
 		if a.Verify != nil && !a.believes(ctx, m) {
 			log.DebugContext(ctx, "a question that is not signed by who may ask gets no answer", "subject", m.Subject)
 			return
@@ -131,8 +137,6 @@ func (a Answerer) ServeAll(ctx context.Context, conn *nats.Conn, log *slog.Logge
 
 // believes reports whether who may ask signed the question.
 func (a Answerer) believes(ctx context.Context, m *nats.Msg) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	return a.Verify(ctx, questionText(m), m.Header.Get(headerSignature))
 }
 
@@ -144,7 +148,10 @@ func (a Answerer) Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, 
 // questionText is what is signed of a question. The subject for the answer is in it: who repeats a question that he has
 // heard gets no answer himself.
 func questionText(m *nats.Msg) []byte {
-	head := []string{questionType, m.Subject, m.Reply, m.Header.Get(headerNonce), m.Header.Get(headerEncoding), ""}
+	head := []string{
+		questionType, m.Subject, m.Reply, m.Header.Get(headerNonce), m.Header.Get(headerEncoding),
+		m.Header.Get(headerTimeout), "",
+	}
 	return append([]byte(strings.Join(head, "\n")), m.Data...)
 }
 

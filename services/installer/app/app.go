@@ -162,7 +162,9 @@ func (a *App) Run(ctx context.Context) error {
 	}).Run)
 	g.Add("executors", a.host.Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)
-	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Key: a.signer, SessionKey: a.holds.Key}
+	asked := queries.Server{
+		Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Shares: queries.NewShares(), Key: a.signer, SessionKey: a.holds.Key,
+	}
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)
 	return g.Run(ctx)

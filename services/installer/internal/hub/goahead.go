@@ -69,6 +69,10 @@ func (f *freshness) read(end headAt, folded events.Position) {
 	}
 }
 
+// goAheadLimits: a question names a tenant. An agent asks every protocol.GoAheadEvery, and each second while there is
+// no answer; both its executors do while one takes over from the other.
+var goAheadLimits = rpc.Limits{Bytes: 1 << 10, Every: time.Second / 2, Burst: 10}
+
 // ServeGoAheads answers executors that ask whether effects are allowed, until ctx ends.
 func ServeGoAheads(ctx context.Context, h *Hub) error {
 	reading, stop := context.WithCancel(ctx)
@@ -76,7 +80,7 @@ func ServeGoAheads(ctx context.Context, h *Hub) error {
 	defer running.Wait()
 	defer stop()
 	running.Go(func() { readSwitches(reading, h) })
-	a := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key)}
+	a := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key), Limits: goAheadLimits}
 	all := protocol.RPCGoAheadSubject("*", "*")
 	return a.ServeAll(ctx, h.c.Bus.Conn(), h.c.Log, all, func(subject string) (rpc.Handler, bool) {
 		about := strings.Split(strings.TrimPrefix(subject, protocol.RPCGoAhead+"."), ".")

@@ -20,7 +20,8 @@ const healEvery = 2 * time.Second
 // holds is compared with what the catalog schema holds, so that whoever asks can make nothing appear that was not
 // published before. The tenant comes from the subject, which an agent's permissions bound.
 func ServeContents(ctx context.Context, h *Hub) error {
-	a, all := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key)}, protocol.RPCContentSubject("*", "*")
+	a := rpc.Answerer{Sign: protocol.HubSigns(h.c.Key), Limits: contentLimits}
+	all := protocol.RPCContentSubject("*", "*")
 	return a.ServeAll(ctx, h.c.Bus.Conn(), h.c.Log, all, func(subject string) (rpc.Handler, bool) {
 		tokens := strings.Split(strings.TrimPrefix(subject, protocol.RPCContent+"."), ".")
 		return func(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -32,16 +33,21 @@ func ServeContents(ctx context.Context, h *Hub) error {
 			if err != nil {
 				return nil, errs.Wrap(errs.Invalid, err, "read the request")
 			}
-			h.c.Log.WarnContext(ctx, "an executor finds a bundle damaged on the bus; comparing it", "digest", d.Short(),
-				"cluster", tokens[1])
-			return struct{}{}, h.content.heal(ctx, tokens[0], d, h.c.Now())
+			return struct{}{}, h.content.heal(ctx, tokens[0], d, h.c.Now(), func() {
+				h.c.Log.WarnContext(ctx, "an executor finds a bundle damaged on the bus; comparing it", "digest",
+					d.Short(), "cluster", tokens[1])
+			})
 		}, len(tokens) == 2
 	})
 }
 
+// contentLimits: a question names a digest. An executor asks for one bundle every five seconds at most, and for the few
+// of its plans; comparing one reads the catalog and every chunk, so that an agent has one under way.
+var contentLimits = rpc.Limits{Bytes: 1 << 10, Every: time.Second, Burst: 20, AtOnce: 1}
+
 // heal compares a bundle with CONTENT and publishes the chunks that are missing or wrong. One that was compared a
 // moment ago is errs.Unavailable.
-func (c *contents) heal(ctx context.Context, tenant string, d digest.Digest, now time.Time) error {
+func (c *contents) heal(ctx context.Context, tenant string, d digest.Digest, now time.Time, say func()) error {
 	key := tenant + " " + string(d)
 	c.mu.Lock()
 	if last, ok := c.healed[key]; ok && now.Sub(last) < healEvery {
@@ -53,6 +59,7 @@ func (c *contents) heal(ctx context.Context, tenant string, d digest.Digest, now
 	}
 	c.healed[key] = now
 	c.mu.Unlock()
+	say()
 	pack, err := c.pack(ctx, tenant, d)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ type Plans interface {
 
 // ServePlanChecks answers questions about what blocks install plans.
 func (q Server) ServePlanChecks(ctx context.Context) error {
-	return q.Bus.Serve(ctx, protocol.RPCInstallerCheck, q.check)
+	return q.Bus.ServeWith(ctx, protocol.RPCInstallerCheck, limits, q.check)
 }
 
 func (q Server) check(ctx context.Context, raw json.RawMessage) (any, error) {

@@ -22,7 +22,7 @@ import (
 
 // Bus serves questions of other services.
 type Bus interface {
-	Serve(ctx context.Context, subject string, fn rpc.Handler) error
+	ServeWith(ctx context.Context, subject string, limits rpc.Limits, fn rpc.Handler) error
 	Conn() *nats.Conn
 }
 
@@ -31,6 +31,8 @@ type Server struct {
 	Pool  pg.Querier
 	Bus   Bus
 	Plans Plans
+	// Shares are one for all questions of the process.
+	Shares *Shares
 	// Key signs questions to executors, which answer the hub alone.
 	Key crypto.Signer
 	// SessionKey is the key of the session that holds a cluster (package holds). A cluster that nobody holds is
@@ -43,7 +45,7 @@ const executorTimeout = 12 * time.Second
 
 // ServeRemovalPreviews answers questions about what an uninstall would do.
 func (q Server) ServeRemovalPreviews(ctx context.Context) error {
-	return q.Bus.Serve(ctx, protocol.RPCInstallerRemoval, q.removal)
+	return q.Bus.ServeWith(ctx, protocol.RPCInstallerRemoval, limits, q.removal)
 }
 
 func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -71,10 +73,16 @@ func (q Server) askExecutor(ctx context.Context, tenant, cluster, question strin
 	}
 	key, err := q.SessionKey(ctx, tenant, id)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, executorTimeout)
-		defer cancel()
 		by := rpc.Asker{Sign: protocol.HubSigns(q.Key), Verify: protocol.SessionSigned(key)}
-		err = by.Ask(ctx, q.Bus.Conn(), protocol.RPCSubject(tenant, id, question), in, out)
+		var answer json.RawMessage
+		ask := func(ctx context.Context) (a json.RawMessage, err error) {
+			err = by.Ask(ctx, q.Bus.Conn(), protocol.RPCSubject(tenant, id, question), in, &a)
+			return a, err
+		}
+		answer, err = q.Shares.Do(ctx, tenant, id, question, in, ask)
+		if err == nil {
+			return errs.Wrap(errs.Internal, json.Unmarshal(answer, out), "read the answer of cluster %q", cluster)
+		}
 	}
 	if errs.Is(err, errs.Unavailable) {
 		return errs.New(errs.Unavailable, "the executor of cluster %q does not answer: see the state of the cluster, "+

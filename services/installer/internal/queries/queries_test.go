@@ -55,7 +55,9 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{
 		t: t, nats: n, gateway: n.As(t, natsauth.Gateway, bustest.Speaking(t, db, natsauth.Gateway)),
 		holds: registry, hub: key,
-		Server: queries.Server{Pool: pool, Bus: own, Plans: plans{}, Key: key, SessionKey: registry.Key},
+		Server: queries.Server{
+			Pool: pool, Bus: own, Plans: plans{}, Shares: queries.NewShares(), Key: key, SessionKey: registry.Key,
+		},
 	}
 }
 
