@@ -69,6 +69,17 @@ func (l *Log) Queue(b *pgx.Batch, m events.Meta, s events.StreamID, subject stri
 	return expected + int64(len(payloads)), nil
 }
 
+// FactCommand is events.FactCommand in the present epoch of the log, for facts that are appended in q.
+func (l *Log) FactCommand(ctx context.Context, q pg.Querier, space uuid.UUID, place string,
+	payloads ...events.Payload,
+) (uuid.UUID, error) {
+	head, err := l.Head(ctx, q)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return events.FactCommand(space, head.Epoch, place, payloads...)
+}
+
 type request struct {
 	meta     events.Meta
 	stream   events.StreamID

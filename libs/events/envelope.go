@@ -172,11 +172,16 @@ func Seal(m Meta, stream StreamID, subject string, version int64, index int, p P
 	}, nil
 }
 
-// FactCommand derives the command of facts that nobody asked for, from what they say and where they stand: a repeated
-// attempt has the same ids, and another fact has others, also where a record that lost commits comes to the same
-// version of the same stream again.
-func FactCommand(space uuid.UUID, place string, payloads ...Payload) (uuid.UUID, error) {
+// FactCommand derives the command of facts that nobody asked for, from the epoch of the record, where they stand and
+// what they say: a repeated attempt has the same ids, and another fact has others. So has the same fact, once a record
+// that lost commits comes to the same version of the same stream again, in a later epoch: what people and programs have
+// seen before is not what is recorded now. Nothing is added for the first epoch, whose ids stay as they were before the
+// epoch was a part of them.
+func FactCommand(space uuid.UUID, epoch int64, place string, payloads ...Payload) (uuid.UUID, error) {
 	h := sha256.New()
+	if epoch > 1 {
+		h.Write([]byte(strconv.FormatInt(epoch, 10) + "\x00\x00"))
+	}
 	h.Write([]byte(place))
 	for _, p := range payloads {
 		data, err := json.Marshal(p)

@@ -154,29 +154,43 @@ func TestDecodeNamesTheEventThatDoesNotFit(t *testing.T) {
 }
 
 // A fact has the same command again when it is recorded again, and another fact at the same place has another one:
-// after a restored backup a stream comes to the same version again with something else.
+// after a restored backup a stream comes to the same version again, with something else, or with the same in another
+// epoch.
 func TestFactCommand(t *testing.T) {
 	t.Parallel()
 	space := uuid.MustParse("5f0c64c1-36a8-5d6e-8f55-0a2b7c1de903")
-	command := func(place string, payloads ...events.Payload) uuid.UUID {
+	in := func(epoch int64, place string, payloads ...events.Payload) uuid.UUID {
 		t.Helper()
-		id, err := events.FactCommand(space, place, payloads...)
+		id, err := events.FactCommand(space, epoch, place, payloads...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return id
 	}
+	command := func(place string, payloads ...events.Payload) uuid.UUID {
+		t.Helper()
+		return in(1, place, payloads...)
+	}
 	first := command("a 1", events.HookCreated{Catalog: "x"})
 	if again := command("a 1", events.HookCreated{Catalog: "x"}); again != first {
 		t.Errorf("the same fact has %s and %s", first, again)
+	}
+	if before := uuid.MustParse("9460c81d-9e08-5871-9270-d4315ed9f7e7"); first != before {
+		t.Errorf("a fact of the first epoch has %s, had %s", first, before)
+	}
+	second := in(2, "a 1", events.HookCreated{Catalog: "x"})
+	if again := in(2, "a 1", events.HookCreated{Catalog: "x"}); again != second {
+		t.Errorf("the same fact has %s and %s in epoch 2", second, again)
 	}
 	for name, other := range map[string]uuid.UUID{
 		"another content": command("a 1", events.HookCreated{Catalog: "y"}),
 		"another type":    command("a 1", events.HookRevoked{Catalog: "x"}),
 		"another place":   command("a 2", events.HookCreated{Catalog: "x"}),
 		"one more":        command("a 1", events.HookCreated{Catalog: "x"}, events.HookCreated{Catalog: "x"}),
+		"another epoch":   second,
+		"one more epoch":  in(3, "a 1", events.HookCreated{Catalog: "x"}),
 	} {
-		if other == first {
+		if other == first || name != "another epoch" && other == second {
 			t.Errorf("%s has the same command", name)
 		}
 	}

@@ -155,8 +155,8 @@ func (o *Outcomes) append(ctx context.Context, tx pgx.Tx, l Outcome, what string
 var commandSpace = uuid.MustParse("5f0c64c1-36a8-5d6e-8f55-0a2b7c1de903")
 
 // appendNext appends an event behind the last one of a catalog's stream. Its id derives from what was decided, what it
-// says and on which version, so that a repeated attempt has the same one. It is errs.Conflict where the catalog was
-// removed.
+// says, on which version and in which epoch of the record, so that a repeated attempt has the same one. It is
+// errs.Conflict where the catalog was removed.
 func appendNext(ctx context.Context, tx pgx.Tx, log *eventlog.Log, c Catalog, m events.Meta, what string,
 	p events.Payload,
 ) (int64, error) {
@@ -171,7 +171,7 @@ func appendNext(ctx context.Context, tx pgx.Tx, log *eventlog.Log, c Catalog, m 
 	if head.ID != stream || head.Closed {
 		return 0, errs.New(errs.Conflict, "catalog %s was removed while it was polled", c.Subject)
 	}
-	if m.Command, err = events.FactCommand(commandSpace, fmt.Sprintf("%s %d %s", stream, head.Version, what),
+	if m.Command, err = log.FactCommand(ctx, tx, commandSpace, fmt.Sprintf("%s %d %s", stream, head.Version, what),
 		p); err != nil {
 		return 0, err
 	}

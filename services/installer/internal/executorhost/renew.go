@@ -179,7 +179,7 @@ func (h *Host) store(ctx context.Context, t Target, was string, raw []byte, toke
 			return errs.New(errs.Conflict, "cluster %q was removed meanwhile", t.Cluster)
 		}
 		rotated := events.ClusterCredentialRotated{Credential: commitment, Replaces: was, Expires: token.Expires.UTC()}
-		command, err := events.FactCommand(namespaceRotation,
+		command, err := h.c.EventLog.FactCommand(ctx, tx, namespaceRotation,
 			fmt.Sprintf("%s\x00%s\x00%d", t.Tenant, head.ID, head.Version), rotated)
 		if err != nil {
 			return err

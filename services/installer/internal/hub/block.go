@@ -48,7 +48,7 @@ func (h *Hub) block(ctx context.Context, tenant string, w withheld) error {
 			return err
 		}
 		last := recs[len(recs)-1]
-		command, err := events.FactCommand(blockCommands,
+		command, err := h.c.EventLog.FactCommand(ctx, tx, blockCommands,
 			fmt.Sprintf("%s\x00%s\x00%d", tenant, stream, last.Version), news...)
 		if err != nil {
 			return err

@@ -198,15 +198,16 @@ func causedBy(e eventlog.Recorded) origin {
 	return o
 }
 
-// append appends facts, as a span of the trace that they belong to. Their ids derive from the stream, the version
-// behind which they stand and what they say.
+// append appends facts, as a span of the trace that they belong to. Their ids derive from the epoch of the
+// record, the stream, the version behind which they stand and what they say.
 func (w *writer) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,
 	version int64, o origin, payloads []events.Payload,
 ) error {
 	if len(payloads) == 0 {
 		return nil
 	}
-	command, err := events.FactCommand(namespaceCommand, fmt.Sprintf("%s\x00%s\x00%d", tenant, s, version), payloads...)
+	command, err := w.c.EventLog.FactCommand(ctx, tx, namespaceCommand,
+		fmt.Sprintf("%s\x00%s\x00%d", tenant, s, version), payloads...)
 	if err != nil {
 		return err
 	}
