@@ -56,9 +56,9 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 // Two branches that each add a decision take the same number.
 func TestDecisionsHaveOneNumberEach(t *testing.T) {
 	t.Parallel()
-	index := string(read(t, filepath.Join(base(t), "docs/adr/README.md")))
+	index := string(read(t, filepath.Join(base(t), "docs", "adr", "README.md")))
 	numbers := map[string]string{}
-	for _, path := range files(t, filepath.Join(base(t), "docs/adr/[0-9]*.md")) {
+	for _, path := range files(t, filepath.Join(base(t), "docs", "adr", "[0-9]*.md")) {
 		name := filepath.Base(path)
 		number := name[:4]
 		if other := numbers[number]; other != "" {

@@ -116,7 +116,10 @@ func TestClaimsAreRenewedInOrderOfBytes(t *testing.T) {
 		}
 		return n
 	}
-	for tick := time.NewTicker(5 * time.Millisecond); waits() == 0; <-tick.C {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for waits() == 0 {
+		<-tick.C
 	}
 	if _, err := tx.Exec(ctx, row, "a"); err != nil {
 		t.Errorf("the renewal waits for B and holds a: %v", err)

@@ -65,7 +65,7 @@ func TestRolesCannot(t *testing.T) {
 		`insert into eventlog.checkpoints values ('anybody', '*', 1, 1)`,
 		`update eventlog.sequencer set role = 'somebody', until = now() + interval '5 s'`,
 		`insert into eventlog.parked values ('default', 'anybody', 's', 1, 1, 1, 't', 'r')`,
-		`insert into eventlog.readers values ('of-somebody', 'gateway', '1', '{}', now(), now(), 'somebody')`,
+		`insert into eventlog.readers values ('of-somebody', 'gateway', '1', '{}', now(), clock_timestamp(), 'somebody')`,
 		`insert into eventlog.checkpoints select c, '*', 1, 0 from unnest(array['projection/gateway.clusters/v1',
 			'resolver.scopes', 'installer.hub', 'catalog-indexer.intents']) c`,
 	} {

@@ -98,7 +98,8 @@ func TestIndexesAreBuiltBesideWrites(t *testing.T) {
 		where indrelid = 'gateway.big'::regclass`).Scan(&invalid, &booked); err != nil || invalid || !booked {
 		t.Errorf("after the next run: invalid %t, in the book %t, %v", invalid, booked, err)
 	}
-	if oid(&made, "gateway.big_n"); made != kept {
+	oid(&made, "gateway.big_n")
+	if made != kept {
 		t.Error("an index that was there and valid was made anew")
 	}
 	err = upGateway(t, d, map[string]string{

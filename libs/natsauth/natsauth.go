@@ -53,10 +53,8 @@ const (
 // send but the administrator. Only the installer and the administrator shape streams, since the configuration of a
 // stream can make the server publish elsewhere; only the administrator deletes one.
 func Table() []Row {
-	services, keepers := Services(), []string{Admin, Installer}
-	withAdmin := append(slices.Clone(services), Admin)
-	everybody := append(slices.Clone(withAdmin), Agent)
-	return []Row{
+	withAdmin := append(Services(), Admin)
+	rows := []Row{
 		{
 			protocol.SubjectEvents + ".>", "hints; every service can lead the sequencer",
 			withAdmin, withAdmin,
@@ -94,6 +92,16 @@ func Table() []Row {
 			[]string{Agent, Installer},
 			[]string{Installer},
 		},
+	}
+	return append(rows, ofJetStream()...)
+}
+
+// ofJetStream are the rows of its API, and of what it says by itself.
+func ofJetStream() []Row {
+	services, keepers := Services(), []string{Admin, Installer}
+	withAdmin := append(slices.Clone(services), Admin)
+	everybody := append(slices.Clone(withAdmin), Agent)
+	return []Row{
 		{"$JS.API.STREAM.INFO.*", "state of a stream, with the subjects that it holds", everybody, nil},
 		{"$JS.API.STREAM.NAMES", "which stream holds a subject", keepers, nil},
 		{"$JS.API.STREAM.CREATE.*", "a stream that is missing", keepers, nil},

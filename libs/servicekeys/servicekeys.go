@@ -61,7 +61,10 @@ func Open(ctx context.Context, pool *pg.Pool, service string, log *slog.Logger) 
 		return nil, fmt.Errorf("make a key of the service %s: %w", service, err)
 	}
 	r := &Ring{pool: pool, service: service, log: log, key: key, reading: make(chan struct{}, 1)}
-	return r, r.exchange(ctx)
+	if err := r.exchange(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Run keeps the key registered until ctx ends, and returns nil then.

@@ -59,7 +59,8 @@ func Database(t *testing.T, database string) (p *Tunnel, through string) {
 	}
 	network, target := pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	p = New(t, network, target)
-	return p, p.Through(t, database)
+	through = p.Through(t, database)
+	return p, through
 }
 
 // Through is the URL of a database of the server that the tunnel leads to, through it.
@@ -104,7 +105,8 @@ func (p *Tunnel) forward(ctx context.Context, client net.Conn) {
 		return // the client sees its connection end
 	}
 	defer server.Close() //nolint:errcheck // it may be closed
-	defer context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })()
+	unwatch := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
+	defer unwatch()
 	var both sync.WaitGroup
 	pass := func(to, from net.Conn) {
 		defer func() { _ = to.SetReadDeadline(time.Now()) }() // ends the other direction

@@ -68,7 +68,8 @@ func hubAccess(t *testing.T, raw []byte, now func() time.Time) (*rest.Config, *a
 	if !ok {
 		t.Fatal("the token is not of the hub's account")
 	}
-	return source.Config(c), source
+	of := source.Config(c)
+	return of, source
 }
 
 // TestAccess: with a credential that only a person's machine has, a cluster gets an account for the hub; with its

@@ -12,7 +12,7 @@ import (
 
 // Exceeds says, in a sentence, what these terms ask for that a proposed plan does not; "" where the plan is at least as
 // strict. A stricter plan is nobody's harm: it waits for people who need not have been asked.
-func (t Terms) Exceeds(p events.InstallPlanProposed) string {
+func (t *Terms) Exceeds(p events.InstallPlanProposed) string {
 	if t.Approval == installplan.Manual {
 		switch {
 		case p.Approval != installplan.Manual:
@@ -34,7 +34,7 @@ func (t Terms) Exceeds(p events.InstallPlanProposed) string {
 }
 
 // because names the reasons of policies; without one it is a subscription's mode.
-func (t Terms) because() string {
+func (t *Terms) because() string {
 	if len(t.Facts.ManualReasons) == 0 {
 		return " (approval of its subscription: Manual)"
 	}

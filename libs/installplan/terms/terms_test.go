@@ -80,9 +80,10 @@ func TestExceeds(t *testing.T) {
 		if c.plan.Approval == "" {
 			c.plan.Approval = "Automatic"
 		}
-		got := terms.Of(c.mode, []terms.Bundle{c.bundle}, c.policies, func(_, to string) (int, bool) {
+		need := terms.Of(c.mode, []terms.Bundle{c.bundle}, c.policies, func(_, to string) (int, bool) {
 			return 1, to != "unknown"
-		}).Exceeds(c.plan)
+		})
+		got := need.Exceeds(c.plan)
 		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%s: said %q, want %q", name, got, c.says)
 		}

@@ -19,7 +19,7 @@ import (
 // agentProcess is OpenSSH's agent.
 func agentProcess(t *testing.T) (socket string, client agent.ExtendedAgent, stop func()) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "agent") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestAgentSigns(t *testing.T) {
 // TestSilentAgent: an agent that takes connections and answers nothing costs a bounded time.
 func TestSilentAgent(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "agent")
+	dir, err := os.MkdirTemp("", "agent") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,9 @@ func meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{LabelManaged: "true"}}
 }
 
-func kind(group, version, name string) metav1.TypeMeta {
+// kind is one of version v1, as all of these are.
+func kind(group, name string) metav1.TypeMeta {
+	version := "v1"
 	if group != "" {
 		version = group + "/" + version
 	}
@@ -36,7 +38,7 @@ func Objects(o Owned) []runtime.Object {
 	no := false
 	account := func(name string) *corev1.ServiceAccount {
 		return &corev1.ServiceAccount{
-			TypeMeta: kind("", "v1", "ServiceAccount"), ObjectMeta: meta(Namespace, name),
+			TypeMeta: kind("", "ServiceAccount"), ObjectMeta: meta(Namespace, name),
 			AutomountServiceAccountToken: &no,
 		}
 	}
@@ -47,24 +49,24 @@ func Objects(o Owned) []runtime.Object {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 	}
 	return []runtime.Object{
-		&corev1.Namespace{TypeMeta: kind("", "v1", "Namespace"), ObjectMeta: meta("", Namespace)},
+		&corev1.Namespace{TypeMeta: kind("", "Namespace"), ObjectMeta: meta("", Namespace)},
 		account(Executor), account(Hub),
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta: kind(rbacv1.GroupName, "v1", "ClusterRoleBinding"), ObjectMeta: meta("", Executor),
+			TypeMeta: kind(rbacv1.GroupName, "ClusterRoleBinding"), ObjectMeta: meta("", Executor),
 			RoleRef: ref("ClusterRole", "cluster-admin"), Subjects: subject(Executor),
 		},
 		&rbacv1.ClusterRole{
-			TypeMeta: kind(rbacv1.GroupName, "v1", "ClusterRole"), ObjectMeta: meta("", Hub), Rules: clusterRules(o),
+			TypeMeta: kind(rbacv1.GroupName, "ClusterRole"), ObjectMeta: meta("", Hub), Rules: clusterRules(o),
 		},
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta: kind(rbacv1.GroupName, "v1", "ClusterRoleBinding"), ObjectMeta: meta("", Hub),
+			TypeMeta: kind(rbacv1.GroupName, "ClusterRoleBinding"), ObjectMeta: meta("", Hub),
 			RoleRef: ref("ClusterRole", Hub), Subjects: subject(Hub),
 		},
 		&rbacv1.Role{
-			TypeMeta: kind(rbacv1.GroupName, "v1", "Role"), ObjectMeta: meta(Namespace, Hub), Rules: ownRules(o),
+			TypeMeta: kind(rbacv1.GroupName, "Role"), ObjectMeta: meta(Namespace, Hub), Rules: ownRules(o),
 		},
 		&rbacv1.RoleBinding{
-			TypeMeta: kind(rbacv1.GroupName, "v1", "RoleBinding"), ObjectMeta: meta(Namespace, Hub),
+			TypeMeta: kind(rbacv1.GroupName, "RoleBinding"), ObjectMeta: meta(Namespace, Hub),
 			RoleRef: ref("Role", Hub), Subjects: subject(Hub),
 		},
 	}
@@ -147,7 +149,7 @@ func Policy() *admissionv1.ValidatingAdmissionPolicy {
 		}
 	}
 	return &admissionv1.ValidatingAdmissionPolicy{
-		TypeMeta:   kind(admissionv1.GroupName, "v1", "ValidatingAdmissionPolicy"),
+		TypeMeta:   kind(admissionv1.GroupName, "ValidatingAdmissionPolicy"),
 		ObjectMeta: meta("", PolicyName),
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
@@ -184,7 +186,7 @@ func Policy() *admissionv1.ValidatingAdmissionPolicy {
 // Binding puts the policy into force.
 func Binding() *admissionv1.ValidatingAdmissionPolicyBinding {
 	return &admissionv1.ValidatingAdmissionPolicyBinding{
-		TypeMeta:   kind(admissionv1.GroupName, "v1", "ValidatingAdmissionPolicyBinding"),
+		TypeMeta:   kind(admissionv1.GroupName, "ValidatingAdmissionPolicyBinding"),
 		ObjectMeta: meta("", PolicyName),
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: PolicyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},

@@ -199,11 +199,8 @@ func (s *Images) PutFetched(ctx context.Context, c Catalog, m events.Meta, list 
 			if f.Content != "" {
 				packages = append(packages, f.Image.Package)
 			}
-			if f.Content != "" || f.Reason != f.Image.Reason {
-				news = append(news, events.FetchedBundle{
-					Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content),
-					Reason: f.Reason,
-				})
+			if f.news() {
+				news = append(news, f.event())
 			}
 			if err := putFetched(ctx, tx, c, f); err != nil {
 				return err
@@ -225,6 +222,16 @@ func (s *Images) PutFetched(ctx context.Context, c Catalog, m events.Meta, list 
 		_, err = appendNext(ctx, tx, s.log, c, m, string(what), events.CatalogBundlesFetched{Bundles: news})
 		return err
 	})
+}
+
+// news says that an outcome is not the one before.
+func (f *Fetched) news() bool { return f.Content != "" || f.Reason != f.Image.Reason }
+
+func (f *Fetched) event() events.FetchedBundle {
+	return events.FetchedBundle{
+		Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content),
+		Reason: f.Reason,
+	}
 }
 
 // stored makes sure that contents stay stored until the rows that refer to them are written. One that the collector

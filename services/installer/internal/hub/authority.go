@@ -34,8 +34,8 @@ const refusedAgain = time.Minute
 // judge says why a plan that has not begun gets no grant. One that has begun is brought to its end (DESIGN D6).
 func judge(ctx context.Context, c *contents, tx pgx.Tx, s protocol.Scope, p planRow) (refusal, error) {
 	bundles, err := bundlesOf(p)
-	if err != nil {
-		return refusal{events.PlanUnreadable, "its document cannot be read: " + err.Error()}, nil
+	if err != nil { // of a plan that nobody can read nothing can be judged
+		return refusal{events.PlanUnreadable, "its document cannot be read: " + err.Error()}, nil //nolint:nilerr // it is the answer
 	}
 	j := judgement{content: c, tx: tx, scope: s, plan: p, bundles: bundles}
 	for _, check := range []func(context.Context) (refusal, error){j.terms, j.signatures, j.allowances} {
@@ -302,7 +302,7 @@ func (c *contents) growth(ctx context.Context, tx pgx.Tx, tenant string, from, t
 	}
 	d, err := compare.Bundles(both[0], both[1])
 	if err != nil {
-		return 0, false, nil //nolint:nilerr // what is wrong with a bundle is an answer: a person is asked
+		return 0, false, nil // what is wrong with a bundle is an answer: a person is asked
 	}
 	gained = d.Growth()
 	c.mu.Lock()

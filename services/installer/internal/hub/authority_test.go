@@ -230,7 +230,7 @@ func TestGrantsFollowIntents(t *testing.T) {
 func TestGrantsNeedAllowances(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, friday)
-	hostile, harmless := d.keep(gauge("1.0.0", `"get"`), givesAway), d.keep(gauge("1.0.0", `"get"`))
+	hostile := d.keep(gauge("1.0.0", `"get"`), givesAway)
 	p := ofGauge("1.0.0", hostile)
 	d.publishPlan(p)
 	d.wantRefused("by the event", events.AllowanceNeeded, "system:authenticated")
@@ -265,7 +265,8 @@ func TestGrantsNeedAllowances(t *testing.T) {
 	}
 
 	d = newFixture(t, friday)
-	hostile, harmless = d.keep(gauge("1.0.0", `"get"`), givesAway), d.keep(gauge("1.0.0", `"get"`))
+	hostile = d.keep(gauge("1.0.0", `"get"`), givesAway)
+	harmless := d.keep(gauge("1.0.0", `"get"`))
 	document, err := json.Marshal(installplan.Document{Bundles: ofGauge("1.0.0", hostile).Bundles})
 	if err != nil {
 		t.Fatal(err)

@@ -133,16 +133,21 @@ func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d diges
 		case is != d:
 			why = fmt.Sprintf("the image that was signed holds content %s, the plan names %s", is.Short(), d.Short())
 		default:
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if len(c.verified) >= knownLimit {
-				clear(c.verified)
-			}
-			c.verified[key] = true
+			c.remember(key)
 			return "", nil
 		}
 	}
 	return why, nil
+}
+
+// remember notes what was verified.
+func (c *contents) remember(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.verified) >= knownLimit {
+		clear(c.verified)
+	}
+	c.verified[key] = true
 }
 
 // policyOf reads the policy of a catalog from its settings, and takes none but the one that the gateway's event names.
