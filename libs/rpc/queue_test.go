@@ -10,7 +10,7 @@ import (
 )
 
 // asking is a question of the agent of a cluster, or of the installer.
-func asking(cluster string, data string) *nats.Msg {
+func asking(cluster, data string) *nats.Msg {
 	m := nats.NewMsg("chandler.rpc.content.t." + cluster)
 	m.Reply, m.Data = "_INBOX.agent."+cluster+".content.t."+cluster+".x", []byte(data)
 	if cluster == "all" {

@@ -26,7 +26,7 @@ var keySetting = regexp.MustCompile(
 	`^CHANDLER_(GRANT_KEY|HOOK_KEY|(CATALOG_)?CREDENTIALS_(IDENTITY|RECIPIENT))=`)
 
 // fenced is a block of commands of a document.
-var fenced = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```")
+var fenced = regexp.MustCompile("(?s)(?:\n *|^ *)```sh\n(.*?)\n *```")
 
 // composed is who follows a document of an installation by docker compose: a file of settings, and services that are
 // started again where theirs have changed.
@@ -134,7 +134,8 @@ func (c *composed) bash(script string, env ...string) (string, error) {
 // being encrypted and signed for it.
 func (c *composed) prepare() {
 	c.t.Helper()
-	c.must(c.Post(c.ctx, "/api/v1/clusters", map[string]any{"name": spoke, "kubeconfig": `{"apiVersion":"v1",
+	c.must(c.Post(c.ctx, "/api/v1/clusters", map[string]any{
+		"name": spoke, "kubeconfig": `{"apiVersion":"v1",
 		"kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 		"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],
 		"users":[{"name":"u","user":{"token":"t"}}]}`,

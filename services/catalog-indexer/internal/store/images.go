@@ -225,9 +225,9 @@ func (s *Images) PutFetched(ctx context.Context, c Catalog, m events.Meta, list 
 }
 
 // news says that an outcome is not the one before.
-func (f *Fetched) news() bool { return f.Content != "" || f.Reason != f.Image.Reason }
+func (f Fetched) news() bool { return f.Content != "" || f.Reason != f.Image.Reason }
 
-func (f *Fetched) event() events.FetchedBundle {
+func (f Fetched) event() events.FetchedBundle {
 	return events.FetchedBundle{
 		Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content),
 		Reason: f.Reason,

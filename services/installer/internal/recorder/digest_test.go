@@ -296,7 +296,9 @@ func TestRecordersShareTheClusters(t *testing.T) {
 	go func() { done <- second.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 	if err := second.Place(t.Context(), draining); err != nil || second.Clusters() != 1 {
 		t.Fatalf("the other one has %d clusters: %v", second.Clusters(), err)
