@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,10 @@ func probe(args []string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	// As the kubelet: a probe tells no secret, and the certificate is for another name than that of a pod.
+	unchecked := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // see above
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: unchecked}}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}

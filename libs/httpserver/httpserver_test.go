@@ -263,18 +263,15 @@ func TestBodyLimitWithoutLength(t *testing.T) {
 
 func TestOps(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("waits for NATS at nats.example:4222")
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := httpserver.Ops(metrics,
-		httpserver.Check{Name: "postgres", Check: func(context.Context) error { return nil }},
-		httpserver.Check{Name: "nats", Check: func(context.Context) error { return broken }})
+	h := httpserver.Ops(httpserver.OpsAccess{}, metrics, opsChecks()...)
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 418, "/else": 404} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}
-		if path == "/readyz" && (!strings.Contains(w.Body.String(), broken.Error()) ||
+		if path == "/readyz" && (!strings.Contains(w.Body.String(), waiting) ||
 			!strings.Contains(w.Body.String(), `"postgres":"ok"`)) {
 			t.Errorf("readiness does not say what it waits for: %s", w.Body.String())
 		}

@@ -21,12 +21,13 @@ type Check struct {
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready  bool              `json:"ready"`
-	Checks map[string]string `json:"checks"`
+	Checks map[string]string `json:"checks,omitempty"`
 }
 
 // Ops serves /healthz (the process runs), /readyz (every check passes, with the reason of each that
-// does not) and /metrics. It is for the operators' network and asks for no token.
-func Ops(metrics http.Handler, checks ...Check) http.Handler {
+// does not) and /metrics. Health and readiness are open, since probes have no token; where access asks for one, who
+// does not show it learns whether the service is ready, and neither what is checked nor why it fails.
+func Ops(access OpsAccess, metrics http.Handler, checks ...Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]bool{"healthy": true})
@@ -37,10 +38,13 @@ func Ops(metrics http.Handler, checks ...Check) http.Handler {
 		if !state.Ready {
 			status = http.StatusServiceUnavailable
 		}
+		if !access.trusts(r) {
+			state.Checks = nil
+		}
 		answer(w, status, state)
 	})
 	if metrics != nil {
-		mux.Handle("GET /metrics", metrics)
+		mux.Handle("GET /metrics", access.guard(metrics))
 	}
 	return mux
 }

@@ -11,13 +11,16 @@ const DefaultDrain = 20 * time.Second
 
 // Config is what every service needs. A service embeds it and adds its own settings.
 type Config struct {
-	DatabaseURL  string // Postgres, with the service's own role
-	NATS         natsconn.Settings
-	OpsListen    string        // address of /healthz, /readyz and /metrics; port 0 takes a free one
-	LogLevel     string        // debug, info, warn or error
-	LogFormat    string        // json or text
-	OTLPEndpoint string        // URL of an OpenTelemetry collector; "" sends no traces
-	Drain        time.Duration // bound of the ordered stop
+	DatabaseURL string // Postgres, with the service's own role
+	NATS        natsconn.Settings
+	OpsListen   string // address of /healthz, /readyz and /metrics; port 0 takes a free one
+	// Both in PEM: /healthz, /readyz and /metrics are served with TLS where they are given.
+	OpsCertificate, OpsKey string
+	OpsToken               string        // what /metrics and the reasons of /readyz ask for; "" for none
+	LogLevel               string        // debug, info, warn or error
+	LogFormat              string        // json or text
+	OTLPEndpoint           string        // URL of an OpenTelemetry collector; "" sends no traces
+	Drain                  time.Duration // bound of the ordered stop
 }
 
 // Settings declares the settings of Config in s.
@@ -25,6 +28,9 @@ func (c *Config) Settings(s *Settings) {
 	s.Secret(&c.DatabaseURL, "database-url", "URL of Postgres with the role of this service")
 	NATSSettings(&c.NATS, s)
 	s.String(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of health, readiness and metrics")
+	s.Secret(&c.OpsCertificate, "ops-certificate", "certificate of that address, in PEM; without one it has no TLS")
+	s.Secret(&c.OpsKey, "ops-key", "its key, in PEM")
+	s.Secret(&c.OpsToken, "ops-token", "bearer token for metrics and the reasons of readiness; open without one")
 	s.String(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	s.String(&c.LogFormat, "log-format", "json", "json or text")
 	s.String(&c.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector")

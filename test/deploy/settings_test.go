@@ -123,6 +123,7 @@ func secretValue(t testing.TB) func(key string) string {
 	for _, name := range []string{"root.pem", "tls.crt", "tls.key"} {
 		keys[name] = "a certificate, or its key"
 	}
+	keys["CHANDLER_OPS_TOKEN"] = "a-token-of-metrics"
 	keys["CHANDLER_ADMIN_DATABASE_URL"] = "postgres://postgres:secret@postgres.data.svc/chandler"
 	return func(key string) string {
 		value, ok := keys[key]
@@ -180,7 +181,7 @@ type composed struct {
 	} `json:"services"`
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Z_]+)(?::([-?])([^}]*))?\}`)
+var reference = regexp.MustCompile(`\$\{([A-Z_]+)(?::([-?+])([^}]*))?\}`)
 
 // compose reads docker-compose.yaml with the secrets of `chandler keys`, and more, as its .env file.
 func compose(t testing.TB, more map[string]string) composed {
@@ -194,6 +195,10 @@ func compose(t testing.TB, more map[string]string) composed {
 	text := reference.ReplaceAllStringFunc(string(raw), func(whole string) string {
 		m := reference.FindStringSubmatch(whole)
 		switch value, ok := keys[m[1]]; {
+		case m[2] == "+" && value == "":
+			return ""
+		case m[2] == "+":
+			return m[3]
 		case ok:
 			return value
 		case m[2] == "-":

@@ -30,6 +30,7 @@ type Platform struct {
 	Bus       *bus.Bus // nil in tests without NATS
 
 	ops    net.Listener
+	access httpserver.OpsAccess
 	ring   *servicekeys.Ring // nil where a test filled in less
 	reader *eventlog.Reader  // nil where a test filled in less
 }
@@ -61,6 +62,10 @@ func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.
 			p.Close()
 		}
 	}()
+	// Before Postgres is waited for: a wrong setting is told at once.
+	if p.access, err = httpserver.NewOpsAccess(cfg.OpsCertificate, cfg.OpsKey, cfg.OpsToken); err != nil {
+		return nil, err
+	}
 	o := options{pool: []pg.Option{pg.WithLog(tel.Log), pg.WithName(name)}}
 	for _, f := range list {
 		f(&o)
@@ -102,7 +107,8 @@ func (p *Platform) OpsAddr() string { return p.ops.Addr().String() }
 func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
 	g := &service.Group{Drain: p.Config.Drain, Log: p.Telemetry.Log}
 	g.Add("ops", func(ctx context.Context) error {
-		return httpserver.Serve(ctx, p.ops, httpserver.Ops(p.Telemetry.Metrics, checks...), 0)
+		h := httpserver.Ops(p.access, p.Telemetry.Metrics, checks...)
+		return httpserver.Serve(ctx, p.access.Listener(p.ops), h, 0)
 	})
 	if p.reader != nil { // first, so that it ends last: who reads the log is known until then
 		g.Add("reader", p.reader.Run)

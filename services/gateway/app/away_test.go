@@ -1,9 +1,12 @@
 package app_test
 
 import (
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -11,8 +14,25 @@ import (
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
+	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
+
+// protectOps gives health and metrics a certificate and a token, and returns a client that trusts the certificate.
+func protectOps(t *testing.T, cfg *app.Config) *http.Client {
+	t.Helper()
+	s := httptest.NewTLSServer(nil) // for its certificate alone
+	t.Cleanup(s.Close)
+	pair := s.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.OpsCertificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
+	cfg.OpsKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	cfg.OpsToken = "a-token-of-metrics"
+	return s.Client()
+}
 
 // TestPostgresAndNATSAreAway: without NATS everything goes on; without Postgres requests are refused as
 // unavailable and readiness says why; when it is back, the gateway goes on by itself.
@@ -32,10 +52,17 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	nats := bustest.Start(t)
-	url, ops := runBoth(t, config(t, db.RoleURL("chandler_gateway"), nats, token, io.Discard))
+	cfg := config(t, db.RoleURL("chandler_gateway"), nats, token, io.Discard)
+	client := protectOps(t, &cfg)
+	url, ops := runBoth(t, cfg)
 	b := &bench{t: t, url: url, pools: map[string]*pg.Pool{}}
-	ready := func() (int, string) {
-		res, err := http.Get(ops + "/readyz")
+	ready := func(token string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+ops+"/readyz", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +80,7 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 	nats.Server.Stop()
 	b.cluster("without-nats")
 	must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/without-nats"), nil))
-	if status, _ := ready(); status != http.StatusOK {
+	if status, _ := ready(cfg.OpsToken); status != http.StatusOK {
 		t.Errorf("without NATS the gateway answers all the same: readiness %d", status)
 	}
 
@@ -65,8 +92,11 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 		strings.Contains(p.Detail, "chandler_gateway") {
 		t.Errorf("got %v", p)
 	}
-	if status, why := ready(); status != http.StatusServiceUnavailable || why == "ok" || why == "" {
+	if status, why := ready(cfg.OpsToken); status != http.StatusServiceUnavailable || why == "ok" || why == "" {
 		t.Errorf("readiness %d %q", status, why)
+	}
+	if status, why := ready(""); status != http.StatusServiceUnavailable || why != "" {
+		t.Errorf("readiness without the token: %d %q", status, why)
 	}
 
 	if _, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir}); err != nil {
@@ -80,5 +110,5 @@ func TestPostgresAndNATSAreAway(t *testing.T) {
 		return a.status == http.StatusCreated || a.status == http.StatusConflict
 	})
 	b.until(func() bool { return b.do("GET", "/api/v1/clusters/after", nil).status == http.StatusOK })
-	b.until(func() bool { status, _ := ready(); return status == http.StatusOK })
+	b.until(func() bool { status, _ := ready(cfg.OpsToken); return status == http.StatusOK })
 }

@@ -59,7 +59,7 @@ func run(t *testing.T, cfg app.Config) string {
 	return url
 }
 
-// runBoth returns the address of the operators' listener, too.
+// runBoth returns the host and port of the operators' listener, too.
 func runBoth(t *testing.T, cfg app.Config) (url, ops string) {
 	t.Helper()
 	a, err := app.New(t.Context(), cfg, quiet())
@@ -75,7 +75,7 @@ func runBoth(t *testing.T, cfg app.Config) (url, ops string) {
 			t.Errorf("gateway: %v", err)
 		}
 	})
-	return "http://" + a.Addr(), "http://" + a.OpsAddr()
+	return "http://" + a.Addr(), a.OpsAddr()
 }
 
 // TestFirstTokenIsToldOnce: an installation without a given token makes one, tells it once and keeps
@@ -120,6 +120,12 @@ func TestStartIsRefused(t *testing.T) {
 	if _, err := app.New(t.Context(), short, quiet()); !errs.Is(err, errs.Invalid) ||
 		!strings.Contains(err.Error(), "16") {
 		t.Errorf("a short token: %v", err)
+	}
+	halfTLS := config(t, d.URL("gateway"), nats, token, io.Discard)
+	halfTLS.OpsCertificate = "certificate"
+	if _, err := app.New(t.Context(), halfTLS, quiet()); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "without ops-key") {
+		t.Errorf("a certificate without its key: %v", err)
 	}
 	noKey := config(t, d.URL("gateway"), nats, token, io.Discard)
 	noKey.CredentialsRecipient = ""

@@ -172,6 +172,27 @@ CHANDLER_CATALOG_MIRRORS: {{ toJson . | quote }}
 {{- end }}
 {{- end }}
 
+{{/* Files that protect health and metrics, as sources of a projected volume. Takes the root. */}}
+{{- define "chandler.opsFiles" -}}
+{{- with .Values.ops.tlsSecret }}
+- secret:
+    name: {{ . }}
+    items:
+      - {key: tls.crt, path: CHANDLER_OPS_CERTIFICATE}
+      - {key: tls.key, path: CHANDLER_OPS_KEY}
+{{- end }}
+{{- with .Values.ops.tokenSecret }}
+- secret:
+    name: {{ . }}
+    items: [{key: CHANDLER_OPS_TOKEN, path: CHANDLER_OPS_TOKEN}]
+{{- end }}
+{{- end }}
+
+{{/* How health and metrics are asked: http or https. */}}
+{{- define "chandler.opsScheme" -}}
+{{- empty .Values.ops.tlsSecret | ternary "http" "https" }}
+{{- end }}
+
 {{/* The file with the catalogs that the installation comes with. */}}
 {{- define "chandler.defaultCatalogs" -}}
 catalogs:

@@ -1,6 +1,7 @@
 {{/* The specification of a service's pod. Takes a dict of root, component and values (of the service). */}}
 {{- define "chandler.pod" -}}
 {{- $v := .root.Values }}
+{{- $scheme := eq (include "chandler.opsScheme" .root) "https" | ternary ", scheme: HTTPS" "" }}
 serviceAccountName: {{ include "chandler.serviceAccountName" . }}
 automountServiceAccountToken: false
 # Services are found by settings; variables for every Service of the namespace would only be noise.
@@ -25,17 +26,17 @@ containers:
       {{- include "chandler.env" . | trim | nindent 6 }}
     # A service that starts before Postgres or NATS waits for it; five minutes, then it is started again.
     startupProbe:
-      httpGet: {path: /healthz, port: ops}
+      httpGet: {path: /healthz, port: ops{{ $scheme }}}
       periodSeconds: 5
       timeoutSeconds: 2
       failureThreshold: 60
     livenessProbe:
-      httpGet: {path: /healthz, port: ops}
+      httpGet: {path: /healthz, port: ops{{ $scheme }}}
       periodSeconds: 10
       timeoutSeconds: 2
       failureThreshold: 3
     readinessProbe:
-      httpGet: {path: /readyz, port: ops}
+      httpGet: {path: /readyz, port: ops{{ $scheme }}}
       periodSeconds: 5
       timeoutSeconds: 2
       failureThreshold: 2
@@ -89,6 +90,13 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range include "chandler.opsFiles" .root | fromYamlArray }}
+{{- range .secret.items }}
+{{- if not (has (printf "%s_FILE" .path) $own) }}
+- {name: {{ .path }}_FILE, value: /etc/chandler/ops/{{ .path }}}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range include "chandler.secretFiles" .component | fromYamlArray }}
 {{- if not (has (printf "%s_FILE" .) $own) }}
 - {name: {{ . }}_FILE, value: /etc/chandler/keys/{{ . }}}
@@ -106,6 +114,9 @@ topologySpreadConstraints:
 {{- end }}
 {{- if include "chandler.natsFiles" . }}
 - {name: nats, mountPath: /etc/chandler/nats, readOnly: true}
+{{- end }}
+{{- if include "chandler.opsFiles" .root }}
+- {name: ops, mountPath: /etc/chandler/ops, readOnly: true}
 {{- end }}
 {{- with include "chandler.caMount" .root | trim }}
 {{ . }}
@@ -141,6 +152,13 @@ topologySpreadConstraints:
 {{- end }}
 {{- with include "chandler.natsFiles" . | trim }}
 - name: nats
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- . | nindent 6 }}
+{{- end }}
+{{- with include "chandler.opsFiles" .root | trim }}
+- name: ops
   projected:
     defaultMode: 0440
     sources:

@@ -1,0 +1,163 @@
+package httpserver_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+)
+
+const (
+	waiting  = "waits for NATS at nats.example:4222"
+	opsToken = "a-token-of-metrics"
+)
+
+func opsChecks() []httpserver.Check {
+	return []httpserver.Check{
+		{Name: "postgres", Check: func(context.Context) error { return nil }},
+		{Name: "nats", Check: func(context.Context) error { return errors.New(waiting) }},
+	}
+}
+
+// certified is a certificate for 127.0.0.1 that signs itself, and its key, in PEM.
+func certified(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+}
+
+// serveOps serves health, readiness and metrics with this access until the test ends, and returns their address.
+func serveOps(t *testing.T, access httpserver.OpsAccess) string {
+	t.Helper()
+	ln, err := httpserver.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := io.WriteString(w, "chandler_lag 7"); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() {
+		done <- httpserver.Serve(ctx, access.Listener(ln), httpserver.Ops(access, metrics, opsChecks()...), 0)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// ask returns status and body of an answer; header is the Authorization, "" for none.
+func ask(t *testing.T, client *http.Client, url, header string) (int, string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != "" {
+		req.Header.Set("Authorization", header)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	body, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(body), errors.Join(err, res.Body.Close())
+}
+
+// Metrics, and the reasons of readiness, are for who has the token; probes need none. With a certificate nothing is
+// said in the clear (issue 12, 1.10).
+func TestOpsAccess(t *testing.T) {
+	t.Parallel()
+	certificate, key := certified(t)
+	access, err := httpserver.NewOpsAccess(certificate, key, opsToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serveOps(t, access)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(certificate))
+	secure := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+	}}
+	const metric, secrets = "chandler_lag 7", "nats"
+	for name, c := range map[string]struct {
+		path, header string
+		status       int
+		says, never  string
+	}{
+		"health":                   {"/healthz", "", 200, `"healthy":true`, secrets},
+		"readiness":                {"/readyz", "", 503, `{"ready":false}`, secrets},
+		"readiness with the token": {"/readyz", "Bearer " + opsToken, 503, waiting, "token"},
+		"metrics":                  {"/metrics", "", 401, "ops-token", metric},
+		"metrics, another token":   {"/metrics", "Bearer another-token-of-it", 401, "ops-token", metric},
+		"metrics, no token":        {"/metrics", "Bearer ", 401, "ops-token", metric},
+		"metrics, a password":      {"/metrics", "Basic " + opsToken, 401, "ops-token", metric},
+		"metrics with the token":   {"/metrics", "Bearer " + opsToken, 200, metric, "error"},
+	} {
+		status, body, err := ask(t, secure, "https://"+address+c.path, c.header)
+		if err != nil || status != c.status || !strings.Contains(body, c.says) || strings.Contains(body, c.never) {
+			t.Errorf("%s: %d %s, %v", name, status, body, err)
+		}
+	}
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if status, body, err := ask(t, plain, "http://"+address+"/metrics", "Bearer "+opsToken); err == nil &&
+		(status != http.StatusBadRequest || strings.Contains(body, metric)) {
+		t.Errorf("in the clear: %d %s", status, body)
+	}
+}
+
+// What is wrong with the settings is one sentence that names them, and quotes no key.
+func TestOpsAccessRefuses(t *testing.T) {
+	t.Parallel()
+	certificate, key := certified(t)
+	_, other := certified(t)
+	for name, c := range map[string]struct{ certificate, key, token, want string }{
+		"no key":         {certificate, "", "", "ops-certificate is given without ops-key"},
+		"no certificate": {"", key, "", "ops-key is given without ops-certificate"},
+		"another's key":  {certificate, other, "", "ops-certificate and ops-key"},
+		"no PEM":         {"certificate", key, "", "ops-certificate and ops-key"},
+		"short token":    {"", "", opsToken[:httpserver.MinOpsTokenChars-1], "ops-token"},
+	} {
+		_, err := httpserver.NewOpsAccess(c.certificate, c.key, c.token)
+		if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
