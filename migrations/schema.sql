@@ -318,6 +318,19 @@ end $$;
 
 ALTER FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform eventlog.own(p_consumer);
+  perform eventlog.own(p_prefix);
+  perform eventlog.own(c.consumer) from eventlog.checkpoints c where starts_with(c.consumer, p_prefix);
+  delete from eventlog.checkpoints c where starts_with(c.consumer, p_prefix) and c.consumer <> p_consumer;
+end $$;
+
+ALTER FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.drop_rebuild(p_consumer text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -418,6 +431,17 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.hold_work(p_consumer text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.kept(p_prefix text) RETURNS integer
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+  select coalesce(max(substring(k.name from '/v([0-9]{1,6})$')::int), 0)
+  from eventlog.readers r cross join unnest(r.types) k(name)
+  where r.seen > clock_timestamp() - interval '1 minute' and starts_with(k.name, p_prefix)
+$_$;
+
+ALTER FUNCTION eventlog.kept(p_prefix text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4769,6 +4793,12 @@ REVOKE ALL ON FUNCTION eventlog.clock_jump(s eventlog.sequencer, p_now timestamp
 
 REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_resolver;
@@ -4800,6 +4830,12 @@ GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.kept(p_prefix text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;

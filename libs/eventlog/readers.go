@@ -29,6 +29,9 @@ type Reader struct {
 	Service string
 	Version string
 	Types   []events.Type // nil: all of the registry
+	// Keeps are the read models that this process keeps, each as its checkpoint is named. No live one is replaced by an
+	// older version of it.
+	Keeps []string
 	Log     *slog.Logger  // slog.Default where nil
 
 	instance string
@@ -70,9 +73,9 @@ func (r *Reader) Run(ctx context.Context) error {
 }
 
 func (r *Reader) attend(ctx context.Context) error {
-	known := make([]string, len(r.Types))
-	for i, t := range r.Types {
-		known[i] = string(t)
+	known := slices.Clone(r.Keeps)
+	for _, t := range r.Types {
+		known = append(known, string(t))
 	}
 	var unknown []string
 	err := r.Pool.QueryRow(ctx, `select eventlog.attend($1, $2, $3, $4)`, r.instance, r.Service, r.Version, known).

@@ -41,3 +41,20 @@ func TestBlackHoleCostsSeconds(t *testing.T) {
 		t.Errorf("the pool works again after %s", took)
 	}
 }
+
+// What is known to take long has a limit of its own.
+func TestPatient(t *testing.T) {
+	t.Parallel()
+	pool, err := pg.Open(t.Context(), pgtest.DB(t).URL("gateway"), pg.WithAnswerLimit(200*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	const long = "select pg_sleep(0.6)"
+	if _, err := pool.Exec(t.Context(), long); err == nil {
+		t.Error("a statement that takes longer than the limit of the pool is waited for")
+	}
+	if _, err := pool.Exec(pg.Patient(t.Context(), time.Minute), long); err != nil {
+		t.Errorf("a statement that may take a minute: %v", err)
+	}
+}

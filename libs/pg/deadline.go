@@ -18,8 +18,20 @@ type deadline struct{ limit time.Duration }
 
 type cancelKey struct{}
 
+type patienceKey struct{}
+
+// Patient has the statements of ctx wait longer for their answers than the pool does. The server's own limit is another
+// one: a transaction raises it for itself by set_config('statement_timeout', …, true).
+func Patient(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, limit)
+}
+
 func (d deadline) start(ctx context.Context) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	limit := d.limit
+	if more, ok := ctx.Value(patienceKey{}).(time.Duration); ok {
+		limit = max(limit, more)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	return context.WithValue(ctx, cancelKey{}, cancel)
 }
 

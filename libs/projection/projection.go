@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -97,7 +98,14 @@ type Runner struct {
 	// prepared says that the tables hold what this version makes of the log; rebuilt is how far that has come before.
 	prepared bool
 	rebuilt  events.Position
+	// newer is since when the tables are of a newer version, which lives; zero where they are not.
+	newer time.Time
+	again func() // ends the consumer, so that it begins anew: the tables are of another version
 }
+
+// newerFor is for how long a replica counts as ready after a newer version has taken the read model over: it goes on
+// serving what it can while the new release comes.
+const newerFor = time.Minute
 
 // frozenFor is how long a replica that is frozen within a transaction keeps the others from going on with its read
 // model. A fold does nothing but statements, so that a live one is never silent for so long; one that is paused for
@@ -139,8 +147,15 @@ func (r *Runner) Status() bus.Status { return r.consumer.Status() }
 // Check is nil once the tables hold what this version makes of the log, and while it makes progress; for readiness.
 func (r *Runner) Check(ctx context.Context) error {
 	r.mu.Lock()
-	prepared, at := r.prepared, r.rebuilt
+	prepared, at, newer := r.prepared, r.rebuilt, r.newer
 	r.mu.Unlock()
+	if !newer.IsZero() {
+		if time.Since(newer) < newerFor {
+			return nil
+		}
+		return errs.New(errs.Unavailable, "read model %s is kept by a newer version, which lives; this binary has version %d",
+			r.p.Name, r.p.Version)
+	}
 	if !prepared {
 		return errs.New(errs.Unavailable, "read model %s is being rebuilt for version %d, at position %s", r.p.Name,
 			r.p.Version, at)
@@ -161,9 +176,23 @@ func (r *Runner) Note(ctx context.Context) string { return r.consumer.Note(ctx) 
 // Run keeps the projection up to date until ctx ends, and returns nil then. The first start of a new
 // version rebuilds.
 func (r *Runner) Run(ctx context.Context) error {
-	if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
-		return err
+	for {
+		if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if err := r.runOnce(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
 	}
+}
+
+// runOnce folds until ctx ends, or the tables are of another version.
+func (r *Runner) runOnce(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	r.again = cancel
+	r.mu.Unlock()
 	return r.consumer.Run(ctx)
 }
 
@@ -178,15 +207,14 @@ func (r *Runner) CatchUp(ctx context.Context) error {
 // preparePause is the wait before a failed start of a new version is tried again.
 const preparePause = 2 * time.Second
 
-// prepare rebuilds where the tables hold what an older version made of the log.
+// errNewer says that a newer version of the read model lives.
+var errNewer = errors.New("a newer version of the read model lives")
+
+// prepare rebuilds where the tables hold what another version made of the log. It waits for as long as a newer one
+// lives.
 func (r *Runner) prepare(ctx context.Context) error {
 	for {
-		other, err := r.otherVersion(ctx)
-		if err == nil && other {
-			r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name,
-				"version", r.p.Version)
-			err = r.Rebuild(ctx)
-		}
+		err := r.own(ctx)
 		if err == nil {
 			r.ready()
 			return nil
@@ -194,44 +222,102 @@ func (r *Runner) prepare(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // an ordered stop is no failure
 		}
-		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "error", err)
+		if r.waits(errors.Is(err, errNewer)) {
+			r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "version",
+				r.p.Version, "error", err)
+		}
 		pause(ctx, preparePause)
 	}
 }
+
+// own makes the tables those of this version.
+func (r *Runner) own(ctx context.Context) error {
+	var mine bool
+	var others, kept int
+	err := r.d.Pool.QueryRow(ctx, `select coalesce(bool_or(consumer = $1), false),
+		  coalesce(max(substring(consumer from '/v([0-9]+)$')::int) filter (where consumer <> $1), 0), eventlog.kept($2)
+		from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)`, r.p.consumer(), r.versions()).
+		Scan(&mine, &others, &kept)
+	switch {
+	case err != nil:
+		return pg.Err(err)
+	case others > r.p.Version && kept > r.p.Version:
+		return errNewer
+	case others > r.p.Version, others > 0 && !mine:
+		r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name,
+			"version", r.p.Version, "other", others)
+		return r.Rebuild(ctx)
+	case others > 0: // of a release that left the checkpoints of older versions
+		_, err := r.d.Pool.Exec(ctx, `select eventlog.drop_checkpoints($1, $2)`, r.p.consumer(), r.versions())
+		return pg.Err(err)
+	default:
+		return nil
+	}
+}
+
+// takeOver makes the tables, which are put in place by tx, those of this version alone, unless a newer one lives.
+func (r *Runner) takeOver(ctx context.Context, tx pgx.Tx) error {
+	var kept int
+	if err := tx.QueryRow(ctx, `select eventlog.kept($1)`, r.versions()).Scan(&kept); err != nil {
+		return err
+	}
+	if kept > r.p.Version {
+		return errNewer
+	}
+	_, err := tx.Exec(ctx, `select eventlog.drop_checkpoints($1, $2)`, r.p.consumer(), r.versions())
+	return err
+}
+
+// versions is what the checkpoints of all versions begin with.
+func (r *Runner) versions() string { return prefix + r.p.Name + "/v" }
+
+// Keeps is the name of this version among those that a live reader keeps (eventlog.Reader).
+func (r *Runner) Keeps() string { return r.p.consumer() }
 
 // ready notes that the tables are of this version.
 func (r *Runner) ready() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.prepared = true
+	r.prepared, r.newer = true, time.Time{}
 }
 
-// otherVersion reports whether the tables were made by an older version and not yet by this one.
-func (r *Runner) otherVersion(ctx context.Context) (bool, error) {
-	var mine, others int
-	err := r.d.Pool.QueryRow(ctx, `select count(*) filter (where consumer = $1), count(*) filter (where consumer <> $1)
-		from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)`,
-		r.p.consumer(), prefix+r.p.Name+"/v").Scan(&mine, &others)
-	return mine == 0 && others > 0, pg.Err(err)
+// waits notes whether a newer version lives, and reports whether that, or another failure, is worth a line.
+func (r *Runner) waits(newer bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !newer {
+		r.newer = time.Time{}
+		return true
+	}
+	if !r.newer.IsZero() {
+		return false
+	}
+	r.newer = time.Now()
+	return true
 }
 
-// begin stops a replica whose version another has overtaken: both would write the same tables. The commit does not wait
-// for the disk: after a crash tables and checkpoint are where they were together, and go on from there.
+// begin stops a replica when the tables are of another version: both would write them. The commit does not wait for the
+// disk: after a crash tables and checkpoint are where they were together, and go on from there.
 func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 	r.mu.Lock()
 	r.begun = r.d.Pool.Connected()
+	again := r.again
 	r.mu.Unlock()
-	var newer int
+	var others int
 	var off string
 	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0),
 		  set_config('synchronous_commit', 'off', true)
-		from eventlog.checkpoints where starts_with(consumer, $1)`, prefix+r.p.Name+"/v").Scan(&newer, &off)
+		from eventlog.checkpoints where starts_with(consumer, $1) and consumer <> $2`, r.versions(), r.p.consumer()).
+		Scan(&others, &off)
 	if err != nil {
 		return pg.Err(err)
 	}
-	if newer > r.p.Version {
-		return errs.New(errs.Unavailable, "read model %s is kept by version %d now; this binary has version %d",
-			r.p.Name, newer, r.p.Version)
+	if others > 0 {
+		if again != nil {
+			again()
+		}
+		return errs.New(errs.Unavailable, "read model %s is of version %d now; this binary has version %d", r.p.Name,
+			others, r.p.Version)
 	}
 	return nil
 }

@@ -270,7 +270,9 @@ func TestRebuildEqualsLive(t *testing.T) {
 	}
 }
 
-// A fold that changes its meaning rebuilds at its first start, and an older binary stops writing.
+// A new version rebuilds, and the old one stops: both write the same tables. It does not take them back while the new
+// one lives; once that has gone, as after a way back to the release before, it makes the tables its own, and so does the
+// new one when it comes again.
 func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
@@ -280,21 +282,51 @@ func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := e.runner(catalogs(2, 10))
-	e.run(next.Run)
+	stop := e.run(e.keeps(next), next.Run)
 	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.content(); got != "one=50 total=50" {
 		t.Errorf("read model is %q", got)
 	}
+	restarted := e.runner(catalogs(1, 1)) // a pod of the release before, in the middle of the upgrade
+	e.run(restarted.Run)
 	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the old version says that it stopped",
-		func() bool { return strings.Contains(old.Status().Failing, "version 2") })
+	waitFor(t, "the old version has stopped", func() bool {
+		return old.Wait(t.Context(), events.Position{Epoch: 1, N: 1}, time.Millisecond) != nil
+	})
 	if got := e.content(); got != "one=60 total=60" {
 		t.Errorf("read model is %q", got)
 	}
+	stop()
+	if err := old.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Fatalf("the new version has gone, and the old one does not go on: %v", err)
+	}
+	if got := e.content(); got != "one=7 total=7" {
+		t.Errorf("after the way back the read model is %q", got)
+	}
+	back := e.runner(catalogs(2, 10))
+	e.run(e.keeps(back), back.Run)
+	if err := back.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.content(); got != "one=80 total=80" {
+		t.Errorf("when the new version comes again the read model is %q", got)
+	}
+}
+
+// keeps says to the others that a version lives, until the test or the process of it ends.
+func (e *env) keeps(r *projection.Runner) func(context.Context) error {
+	e.t.Helper()
+	reader := &eventlog.Reader{
+		Pool: e.pool, Service: "gateway", Version: "2", Keeps: []string{r.Keeps()}, Log: bustest.Log(e.t),
+	}
+	if err := reader.Begin(e.t.Context()); err != nil {
+		e.t.Fatal(err)
+	}
+	return reader.Run
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {

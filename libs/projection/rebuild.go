@@ -27,6 +27,9 @@ const (
 	sequencedWithin = 10 * time.Second
 	// sequencedEvery is how often that is looked at.
 	sequencedEvery = 20 * time.Millisecond
+	// swapWithin bounds a statement of the last step, which replaces a whole table: tens of millions of rows. Readers
+	// are served meanwhile; who was ended here would fold the whole log again, only to be ended again.
+	swapWithin = 30 * time.Minute
 	// beside is the schema of a session's temporary tables.
 	beside = "pg_temp"
 )
@@ -117,7 +120,8 @@ func (s session) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return s.swap(ctx, tx) })
+	patient := pg.Patient(ctx, swapWithin)
+	return pgx.BeginFunc(patient, s.conn, func(tx pgx.Tx) error { return s.swap(patient, tx) })
 }
 
 func (s session) reached(ctx context.Context) error {
@@ -172,8 +176,9 @@ func (s session) dropBeside(ctx context.Context) {
 // swap locks out the live consumer and who decides by its tables, folds what came meanwhile and puts the result in
 // place. Readers go on with the old contents until it commits. A process that is frozen here is let go of soon.
 func (s session) swap(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true)`,
-		fmt.Sprint(frozenFor.Milliseconds())); err != nil {
+	if _, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true),
+		set_config('statement_timeout', $2, true)`,
+		fmt.Sprint(frozenFor.Milliseconds()), fmt.Sprint(swapWithin.Milliseconds())); err != nil {
 		return err
 	}
 	if err := s.holdWork(ctx, tx); err != nil {
@@ -245,11 +250,12 @@ func (r *Runner) Rebuild(ctx context.Context) error {
 func (r *Runner) making() Making {
 	side := r.p.tables(beside)
 	return Making{
-		Consumer: r.consumer, Schema: r.p.Schema, Derived: r.p.Tables, prefix: prefix + r.p.Name + "/v",
+		Consumer: r.consumer, Schema: r.p.Schema, Derived: r.p.Tables, prefix: r.versions(),
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return r.p.Apply(ctx, tx, side, e) },
 		Reached: func(_ context.Context, at events.Position) error {
 			r.reached(at)
 			return nil
 		},
+		finish: r.takeOver,
 	}
 }

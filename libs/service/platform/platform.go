@@ -121,6 +121,16 @@ func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
 	return g
 }
 
+// Keeps says to others which read models this process keeps, each as its checkpoint is named. It is called once, before
+// they run.
+func (p *Platform) Keeps(ctx context.Context, models []string) error {
+	if p.reader == nil {
+		return nil
+	}
+	p.reader.Keeps = models
+	return p.reader.Begin(ctx)
+}
+
 func (p *Platform) sequencer() *eventlog.Sequencer {
 	hints := p.Bus.Publisher(p.Log, p.Pool)
 	return eventlog.NewSequencer(p.Log, eventlog.Options{

@@ -68,6 +68,13 @@ func (a *App) start(ctx context.Context, p parts) error {
 	if err := a.assemble(p, tokens); err != nil {
 		return err
 	}
+	var models []string
+	for _, r := range a.projections {
+		models = append(models, r.Keeps())
+	}
+	if err := a.Keeps(ctx, models); err != nil {
+		return err
+	}
 	if err := a.ensureAdmin(ctx); err != nil {
 		return err
 	}
