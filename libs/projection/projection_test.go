@@ -271,7 +271,7 @@ func TestRebuildEqualsLive(t *testing.T) {
 }
 
 // A new version rebuilds, and the old one stops: both write the same tables. It does not take them back while the new
-// one lives; once that has gone, as after a way back to the release before, it makes the tables its own, and so does the
+// one lives; once that has gone, as after a way back to the release before, it makes the tables its own. So does the
 // new one when it comes again.
 func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
 	t.Parallel()
