@@ -251,7 +251,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/projection/projectiontest", "libs/telemetry/telemetrytest",
-				"libs/tunneltest",
+				"libs/tunneltest", "libs/internal/certtest",
 			},
 			May: []string{anything}, Why: "used by tests only",
 		},
@@ -454,7 +454,7 @@ func Barriers() []Barrier {
 			Never: []string{
 				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
-				"libs/tunneltest",
+				"libs/tunneltest", "libs/internal/certtest",
 			},
 			Reason: "what ships holds no servers and no tests",
 		},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -188,7 +189,7 @@ func (b *Bus) waitConnected(ctx context.Context, up <-chan struct{}) error {
 	defer look.Stop()
 	for {
 		if err := b.conn.LastError(); refusal(err) {
-			return errs.New(errs.Invalid, "NATS refused the connection: %v", err)
+			return notLetIn(err)
 		}
 		if !waiting {
 			waiting = true
@@ -199,7 +200,7 @@ func (b *Bus) waitConnected(ctx context.Context, up <-chan struct{}) error {
 			b.log.Info("NATS is there")
 			return nil
 		case <-b.closed:
-			return errs.New(errs.Invalid, "NATS refused the connection: %v", b.conn.LastError())
+			return notLetIn(b.conn.LastError())
 		case <-look.C:
 		case <-ctx.Done():
 			return errs.Wrap(errs.Unavailable, context.Cause(ctx), "NATS did not answer")
@@ -209,7 +210,7 @@ func (b *Bus) waitConnected(ctx context.Context, up <-chan struct{}) error {
 
 // refusal reports whether an error says that server and settings do not go together, which waiting does not change.
 func refusal(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || tlsAlert(err) {
 		return true
 	}
 	for _, e := range []error{
@@ -221,6 +222,22 @@ func refusal(err error) bool {
 		}
 	}
 	return false
+}
+
+// tlsAlert reports whether an error is what the server said to end TLS, mostly for want of a certificate that it takes.
+// In TLS 1.3 it comes after the client's side of the handshake, in place of the first answer.
+func tlsAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error" // crypto/tls gives alerts no exported type
+}
+
+// notLetIn is the one sentence about a server that does not let us in.
+func notLetIn(err error) error {
+	if tlsAlert(err) {
+		return errs.New(errs.Invalid, "NATS refused the connection: %v; settings nats-client-certificate and "+
+			"nats-client-key say what is shown to it", err)
+	}
+	return errs.New(errs.Invalid, "NATS refused the connection: %v", err)
 }
 
 // Conn is the connection itself.

@@ -2,23 +2,17 @@ package httpserver_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/internal/certtest"
 )
 
 const (
@@ -31,29 +25,6 @@ func opsChecks() []httpserver.Check {
 		{Name: "postgres", Check: func(context.Context) error { return nil }},
 		{Name: "nats", Check: func(context.Context) error { return errors.New(waiting) }},
 	}
-}
-
-// certified is a certificate for 127.0.0.1 that signs itself, and its key, in PEM.
-func certified(t *testing.T) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
-		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }
 
 // serveOps serves health, readiness and metrics with this access until the test ends, and returns their address.
@@ -104,14 +75,15 @@ func ask(t *testing.T, client *http.Client, url, header string) (int, string, er
 // said in the clear (issue 12, 1.10).
 func TestOpsAccess(t *testing.T) {
 	t.Parallel()
-	certificate, key := certified(t)
+	authority := certtest.NewAuthority(t)
+	certificate, key := authority.Issue(t, "127.0.0.1")
 	access, err := httpserver.NewOpsAccess(certificate, key, opsToken)
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := serveOps(t, access)
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(certificate))
+	pool.AppendCertsFromPEM([]byte(authority.PEM()))
 	secure := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 	}}
@@ -145,8 +117,9 @@ func TestOpsAccess(t *testing.T) {
 // What is wrong with the settings is one sentence that names them, and quotes no key.
 func TestOpsAccessRefuses(t *testing.T) {
 	t.Parallel()
-	certificate, key := certified(t)
-	_, other := certified(t)
+	authority := certtest.NewAuthority(t)
+	certificate, key := authority.Issue(t, "127.0.0.1")
+	_, other := authority.Issue(t, "127.0.0.1")
 	for name, c := range map[string]struct{ certificate, key, token, want string }{
 		"no key":         {certificate, "", "", "ops-certificate is given without ops-key"},
 		"no certificate": {"", key, "", "ops-key is given without ops-certificate"},

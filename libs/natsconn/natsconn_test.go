@@ -2,7 +2,10 @@ package natsconn_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
+	"github.com/chandler-fleet/chandler/libs/internal/certtest"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 )
@@ -36,6 +40,25 @@ func elsewhere(t *testing.T, config string, options ...nats.Option) *nats.Conn {
 	}
 	t.Cleanup(conn.Close)
 	return conn
+}
+
+// secured is a connection with TLS, through an address that is not loopback, as its settings have it.
+func secured(t *testing.T, users string) (*nats.Conn, natsconn.Settings) {
+	t.Helper()
+	authority, dir := certtest.NewAuthority(t), t.TempDir()
+	certificate, key := authority.Issue(t, own(t))
+	for name, text := range map[string]string{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	access := natsconn.Settings{CA: authority.PEM(), User: "gateway", Password: "secret"}
+	options, err := access.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return elsewhere(t, users+fmt.Sprintf("\ntls { cert_file: %q, key_file: %q }\n", filepath.Join(dir, "tls.crt"),
+		filepath.Join(dir, "tls.key")), options...), access
 }
 
 // own is an address of this machine that is not loopback.
@@ -96,6 +119,7 @@ func TestRefuse(t *testing.T) {
 		{Name: "gateway", Password: "secret", Permissions: natsauth.Of(natsauth.Gateway)},
 	})
 	closed := elsewhere(t, users, nats.UserInfo("gateway", "secret"))
+	secure, access := secured(t, users)
 	for name, c := range map[string]struct {
 		conn     *nats.Conn
 		settings natsconn.Settings
@@ -104,6 +128,7 @@ func TestRefuse(t *testing.T) {
 		"open":             {open, natsconn.Settings{AllowPlaintext: true}, "CHANDLER_NATS_ALLOW_OPEN"},
 		"open, waived":     {open, natsconn.Settings{AllowPlaintext: true, AllowOpen: true}, ""},
 		"in clear":         {closed, natsconn.Settings{}, "CHANDLER_NATS_ALLOW_PLAINTEXT"},
+		"with TLS":         {secure, access, ""},
 		"in clear, waived": {closed, natsconn.Settings{AllowPlaintext: true}, ""},
 	} {
 		err := c.settings.Refuse(c.conn)
