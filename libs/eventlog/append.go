@@ -80,6 +80,22 @@ func (l *Log) FactCommand(ctx context.Context, q pg.Querier, space uuid.UUID, pl
 	return events.FactCommand(space, head.Epoch, place, payloads...)
 }
 
+// AppendFact appends facts that nobody asked for behind the last event of a subject, or as the first ones where there
+// is none. Their ids are those of FactCommand; m.Command is ignored. The errors are those of Append.
+func (l *Log) AppendFact(ctx context.Context, tx pgx.Tx, m events.Meta, space uuid.UUID, kind events.Kind,
+	subject string, payloads ...events.Payload,
+) (Appended, error) {
+	head, err := l.Latest(ctx, tx, m.Tenant, kind, subject)
+	if err != nil {
+		return Appended{}, err
+	}
+	place := fmt.Sprintf("%s\x00%s\x00%d", m.Tenant, head.ID, head.Version)
+	if m.Command, err = l.FactCommand(ctx, tx, space, place, payloads...); err != nil {
+		return Appended{}, err
+	}
+	return l.Append(ctx, tx, m, head.ID, subject, head.Version, payloads...)
+}
+
 type request struct {
 	meta     events.Meta
 	stream   events.StreamID

@@ -38,6 +38,7 @@ const (
 	KindAccess        Kind = "access"
 	KindCatalogSecret Kind = "catalogsecret"
 	KindPolicy        Kind = "policy"
+	KindRetention     Kind = "retention"
 )
 
 // namespaceStream is the UUIDv5 namespace of stream ids. It is arbitrary and must never change.

@@ -16,12 +16,8 @@ type Retention struct {
 	LegalHold bool
 }
 
-const (
-	// LeastRetention is the least that Keep may be: a year that an audit looks back on, and a month to do it in.
-	LeastRetention = 400 * 24 * time.Hour
-	// unbounded takes the place of no bound in what counts with one. It is less than the largest duration.
-	unbounded = 200 * 365 * 24 * time.Hour
-)
+// LeastRetention is the least that Keep may be: a year that an audit looks back on, and a month to do it in.
+const LeastRetention = 400 * 24 * time.Hour
 
 // Settings declares the settings; every service that removes something has the same ones.
 func (r *Retention) Settings(s *Settings) {
@@ -39,13 +35,10 @@ func (r *Retention) Check() error {
 	return nil
 }
 
-// Bounded says whether anything that events refer to may be removed at all.
-func (r *Retention) Bounded() bool { return r.Keep > 0 && !r.LegalHold }
-
-// Period is how long things are kept, also where that is without a bound.
+// Period is how long things are kept that events refer to; 0 is as long as the events.
 func (r *Retention) Period() time.Duration {
-	if r.Bounded() {
-		return r.Keep
+	if r.LegalHold {
+		return 0
 	}
-	return unbounded
+	return r.Keep
 }

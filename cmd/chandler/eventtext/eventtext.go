@@ -126,6 +126,10 @@ func sentence(p events.Payload) string {
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)
+	case events.DecisionsCollected:
+		return removed(v.Removed)
+	case events.CatalogsCollected:
+		return removed(v.Removed)
 	case events.EffectsStopped:
 		return "plans are stopped (" + v.Reason + ")"
 	case events.EffectsResumed:
@@ -133,6 +137,17 @@ func sentence(p events.Payload) string {
 	default:
 		return ""
 	}
+}
+
+// removed tells what a collector removed, and by which policy.
+func removed(r events.Removed) string {
+	s := fmt.Sprintf("%s removed that nothing needed any more: %d, stored %s to %s",
+		strings.ReplaceAll(r.What, "-", " "), r.Count, r.Oldest.UTC().Format(time.DateOnly),
+		r.Newest.UTC().Format(time.DateOnly))
+	if r.RetentionDays > 0 {
+		s += fmt.Sprintf(" (retention %d days)", r.RetentionDays)
+	}
+	return s
 }
 
 // policySet lists what a policy decides.

@@ -60,6 +60,9 @@ func (g *collector) collectOnce(ctx context.Context, count *collected) error {
 	began := g.now()
 	c, err := g.store.Collector.Collect(ctx, g.retention.Period())
 	count.add(ctx, c)
+	if c.Postponed != nil {
+		g.log.InfoContext(ctx, "what events refer to stays until the event about it may be written", "why", c.Postponed)
+	}
 	for _, over := range c.PassedOver {
 		g.log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may",
 			"error", over)

@@ -38,11 +38,11 @@ func (c *collector) run(ctx context.Context) error {
 
 // sweep removes all that is not needed.
 func (c *collector) sweep(ctx context.Context) error {
-	var keep time.Duration
-	if c.retention.Bounded() {
-		keep = c.retention.Keep
+	done, err := c.store.Collector.Sweep(ctx, c.now(), c.retention.Period())
+	if done.Postponed != nil {
+		c.log.InfoContext(ctx, "what decisions rested on stays until the event about it may be written", "why",
+			done.Postponed)
 	}
-	done, err := c.store.Collector.Sweep(ctx, c.now(), keep)
 	if done.Any() {
 		c.log.InfoContext(ctx, "collected old plans and inputs", "plans", done.Plans, "documents", done.Documents,
 			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)

@@ -10,14 +10,20 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
 // Collector removes what nobody refers to.
 type Collector struct {
 	pool      *pg.Pool
+	log       *eventlog.Log
 	documents *Documents
 }
+
+// collectSubject is the subject of the events about what went: one stream of a tenant.
+const collectSubject = "catalog-indexer"
 
 const (
 	// Grace is how long the collector leaves alone what nothing refers to: it may be of a load that is not
@@ -29,6 +35,8 @@ const (
 	MinRetention = Grace
 	// decodedFor is how long a remembered value without content is kept unused: it is a cache.
 	decodedFor = 30 * 24 * time.Hour
+	// unbounded takes the place of a retention without a bound. It is less than the largest duration.
+	unbounded = 200 * 365 * 24 * time.Hour
 	// collectRows bounds the rows that go in one transaction, and so how long a publication waits.
 	collectRows = 1000
 	// collectWait bounds how long the collector waits for those who store, since others wait behind it.
@@ -52,6 +60,9 @@ type Collected struct {
 	Bytes int64
 	// PassedOver is what could not be read; what it may refer to was kept.
 	PassedOver []error
+	// Postponed is why nothing was removed that events refer to: a reader of the log does not know yet the event that
+	// says so. It goes in a later turn.
+	Postponed error
 }
 
 // Total is the sum of all rows.
@@ -73,13 +84,24 @@ func (c Collected) Total() int {
 //	bundles and remembered values → packs
 //
 // Steps go from what refers to what is referred to, each row in one transaction with the query for who
-// refers to it, so that a process that is killed anywhere leaves only garbage for the next turn.
+// refers to it, so that a process that is killed anywhere leaves only garbage for the next turn. An event in the same
+// transaction says what went of that which events refer to: one for each tenant and collectRows rows of a kind.
+//
+// A retention of 0 is as long as the events.
 func (g *Collector) Collect(ctx context.Context, retention time.Duration) (Collected, error) {
 	c := Collected{Rows: map[string]int{}}
 	if err := g.noteContents(ctx, &c); err != nil {
 		return c, err
 	}
+	_, err := g.log.Newest(ctx, g.pool, events.CatalogsCollected{})
+	if err != nil && !errs.Is(err, errs.Unavailable) {
+		return c, err
+	}
+	c.Postponed = err
 	for _, step := range collectSteps() {
+		if step.recorded && c.Postponed != nil {
+			continue
+		}
 		if err := g.collect(ctx, step, retention, &c); err != nil {
 			return c, fmt.Errorf("collect %s: %w", step.kind, err)
 		}
@@ -93,6 +115,7 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 		var rows int
 		var bytes int64
 		err := g.pool.Tx(ctx, func(tx pgx.Tx) error {
+			rows, bytes = 0, 0
 			if _, err := tx.Exec(ctx, `set local lock_timeout = '`+collectWait+`'`); err != nil {
 				return err
 			}
@@ -105,8 +128,18 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 			if err != nil || !atWork {
 				return err
 			}
-			args := pgx.NamedArgs{"retention": retention, "grace": Grace, "unused": decodedFor, "limit": collectRows}
-			return tx.QueryRow(ctx, step.sql, args).Scan(&rows, &bytes)
+			gone, err := removeRows(ctx, tx, step, retention)
+			if err != nil {
+				return err
+			}
+			for _, r := range gone {
+				rows += r.rows
+				bytes += r.bytes
+				if err := g.record(ctx, tx, step, r, retention); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		c.Rows[step.kind] += rows
 		c.Bytes += bytes
@@ -114,6 +147,44 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 			return pg.Err(err)
 		}
 	}
+}
+
+// removedRows is what one transaction removed of one tenant.
+type removedRows struct {
+	tenant              string
+	rows                int
+	bytes               int64
+	ids                 []string
+	oldest, newest, now time.Time
+}
+
+func removeRows(ctx context.Context, tx pgx.Tx, step collectStep, retention time.Duration) ([]removedRows, error) {
+	if retention == 0 {
+		retention = unbounded
+	}
+	rows, err := tx.Query(ctx, step.sql, pgx.NamedArgs{
+		"retention": retention, "grace": Grace, "unused": decodedFor, "limit": collectRows,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removedRows, err error) {
+		return r, row.Scan(&r.tenant, &r.rows, &r.bytes, &r.ids, &r.oldest, &r.newest, &r.now)
+	})
+}
+
+// record appends the event about what went, where the step is one of those of which events tell.
+func (g *Collector) record(ctx context.Context, tx pgx.Tx, step collectStep, r removedRows,
+	retention time.Duration,
+) error {
+	if !step.recorded {
+		return nil
+	}
+	m := events.Meta{Tenant: r.tenant, Source: events.Indexer, Time: r.now.UTC()}
+	_, err := g.log.AppendFact(ctx, tx, m, commandSpace, events.KindRetention, collectSubject, events.CatalogsCollected{
+		Removed: events.NewRemoved(step.kind, r.ids, r.oldest, r.newest, retention),
+	})
+	return err
 }
 
 // noteContents fills in what package documents refer to that a release before has stored. One that cannot be

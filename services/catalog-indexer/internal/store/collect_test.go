@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 )
 
 // testRetention is between ages of a day and of a year.
@@ -333,11 +337,15 @@ func TestCollect(t *testing.T) {
 		seas = append(seas, s)
 	}
 	w.must(w.Collector.noteContents(t.Context(), &Collected{}))
+	told := map[string]int{}
 	for _, step := range collectSteps() { // a process that is killed behind each
 		c := Collected{Rows: map[string]int{}}
 		w.must(w.Collector.collect(t.Context(), step, testRetention, &c))
 		if c.Total() == 0 && !slices.Contains([]string{"search", "compared", "upgrades"}, step.kind) {
 			t.Errorf("no %s were collected: the test proves nothing of them", step.kind)
+		}
+		if step.recorded {
+			told[step.kind] = c.Total()
 		}
 		for _, s := range seas {
 			s.nothingLost()
@@ -346,12 +354,87 @@ func TestCollect(t *testing.T) {
 	for _, s := range seas {
 		s.exact()
 	}
+	if diff := cmp.Diff(told, w.told()); diff != "" {
+		t.Errorf("what went, and what events say (-want +got):\n%s", diff)
+	}
 	again, err := w.Collector.Collect(t.Context(), testRetention)
 	if err != nil || again.Total() != 0 || again.Bytes != 0 {
 		t.Errorf("the second turn: %+v %v", again, err)
 	}
 	for _, s := range seas {
 		s.nothingLost()
+	}
+}
+
+// told is how much of each kind has gone by the events of all tenants.
+func (w *bench) told() map[string]int {
+	w.t.Helper()
+	rows, err := w.pool.Query(w.t.Context(), `select d ->> 'what', sum((d ->> 'count')::int) from
+		(select convert_from(body, 'UTF8')::jsonb -> 'data' -> 'removed' as d from eventlog.appended
+		where type = $1) as e group by 1`, events.CatalogsCollected{}.EventType())
+	w.must(err)
+	out := map[string]int{}
+	var what string
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&what, &n}, func() error {
+		out[what] = n
+		return nil
+	})
+	w.must(err)
+	return out
+}
+
+// TestWhatGoesLeavesAnEvent: what events refer to does not go without an event that says how much, by which retention,
+// and which, in the same transaction. Until all readers know that event it stays, and the rest goes.
+func TestWhatGoesLeavesAnEvent(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created)
+		select $1, 'a stream', i, 'r' || i, '', 0, 0, '2000-01-01 00:00+00'::timestamptz + make_interval(days => i)
+		from generate_series(1, 3) i`, tenant)
+	w.exec(`insert into catalog.decoded (tenant, key, content, value, touched)
+		values ($1, 'k', '', '', '2000-01-01')`, tenant)
+	admin := w.db.Pool(t, pgtest.Admin)
+	tell := events.CatalogsCollected{}.EventType()
+	change := func(sql string, args ...any) {
+		t.Helper()
+		_, err := admin.Exec(t.Context(), sql, args...)
+		w.must(err)
+	}
+	move := func(from, to string) {
+		t.Helper()
+		change(`with x as (delete from eventlog.`+from+` where type = $1 returning *)
+			insert into eventlog.`+to+` (type, kind, writer, closes) select type, kind, writer, closes from x`, tell)
+	}
+	move("event_types", "coming_types")
+	c, err := w.Collector.Collect(t.Context(), testRetention)
+	if err != nil || !errs.Is(c.Postponed, errs.Unavailable) || c.Rows["revisions"] != 0 || c.Rows["decoded"] != 1 {
+		t.Errorf("before all readers know the event: %+v, %v", c, err)
+	}
+	move("coming_types", "event_types")
+
+	change(`create function public.refuse() returns trigger language plpgsql as
+		$$ begin raise exception 'full'; end $$`)
+	change(`create trigger refuse before insert on eventlog.appended execute function public.refuse()`)
+	if _, err := w.Collector.Collect(t.Context(), testRetention); err == nil ||
+		w.count(`select count(*) from catalog.revisions`) != 3 {
+		t.Errorf("revisions went without an event (%v)", err)
+	}
+	change(`drop trigger refuse on eventlog.appended`)
+
+	if c, err = w.Collector.Collect(t.Context(), testRetention); err != nil || c.Rows["revisions"] != 3 {
+		t.Errorf("when they know it: %+v, %v", c, err)
+	}
+	head, err := w.Collector.log.Latest(t.Context(), w.pool, tenant, events.KindRetention, collectSubject)
+	w.must(err)
+	recs, err := w.Collector.log.ReadStream(t.Context(), w.pool, tenant, head.ID, 0)
+	w.must(err)
+	day := func(n int) time.Time { return time.Date(2000, 1, 1+n, 0, 0, 0, 0, time.UTC) }
+	want := events.CatalogsCollected{
+		Removed: events.NewRemoved("revisions", []string{"r3", "r2", "r1"}, day(1), day(3), testRetention),
+	}
+	if len(recs) != 1 || !cmp.Equal(recs[0].Payload, events.Payload(want)) || want.Removed.RetentionDays != 90 {
+		t.Errorf("events %+v, want %+v", recs, want)
 	}
 }
 

@@ -1,13 +1,26 @@
 package store
 
-// collectStep removes one kind of row. Its statement returns how many went, and their bytes.
-type collectStep struct{ kind, sql string }
+// collectStep removes one kind of row. Its statement returns, for each tenant of which rows went, how many, their
+// bytes, and where that is recorded their ids, the oldest and the newest time at which one was stored, and now.
+type collectStep struct {
+	kind, sql string
+	recorded  bool // an event says what went: events refer to it
+}
 
 // counted makes a step of a select of the keys to remove.
 func counted(kind, table, bytes, key, keys string) collectStep {
 	return collectStep{kind, `with gone as (delete from ` + table + ` as x where (` + key + `) in (` + keys +
 		` limit @limit)
-		returning ` + bytes + ` as bytes) select count(*), coalesce(sum(bytes), 0)::bigint from gone`}
+		returning x.tenant, ` + bytes + ` as bytes)
+		select tenant, count(*), coalesce(sum(bytes), 0)::bigint, '{}'::text[], now(), now(), now() from gone group by tenant`, false}
+}
+
+// recorded is counted for what events refer to by id.
+func recorded(kind, table, bytes, key, id, keys string) collectStep {
+	return collectStep{kind, `with gone as (delete from ` + table + ` as x where (` + key + `) in (` + keys +
+		` limit @limit)
+		returning x.tenant, ` + bytes + ` as bytes, ` + id + ` as id, x.created)
+		select tenant, count(*), coalesce(sum(bytes), 0)::bigint, array_agg(id), min(created), max(created), now() from gone group by tenant`, true}
 }
 
 // served are the revisions that are in service, or were within the retention: the rows of
@@ -27,7 +40,7 @@ func collectSteps() []collectStep {
 	return []collectStep{
 		// A revision leaves service when the next one of the same catalog and variant comes, when the variant
 		// goes (ended), or when the catalog is removed. The last one of a catalog that is there is in service.
-		counted("revisions", "catalog.revisions", "0", "x.tenant, x.catalog, x.version",
+		recorded("revisions", "catalog.revisions", "0", "x.tenant, x.catalog, x.version", "x.revision",
 			`select r.tenant, r.catalog, r.version
 			from (select tenant, catalog, version, created, ended, lead(created) over (partition by tenant, catalog, variant order by version) as replaced
 			      from catalog.revisions) r
@@ -40,16 +53,18 @@ func collectSteps() []collectStep {
 			"x.tenant, x.revision, x.package, x.schema, x.name, x.digest",
 			`select b.tenant, b.revision, b.package, b.schema, b.name, b.digest
 			from catalog.revision_blobs b where (b.tenant, b.revision) not in `+served),
-		counted("packages", "catalog.packages", "length(coalesce(document, recipe))", "x.tenant, x.digest",
+		recorded("packages", "catalog.packages", "length(coalesce(document, recipe))", "x.tenant, x.digest",
+			"x.digest",
 			`select p.tenant, p.digest from catalog.packages p
 			where p.touched < now() - @grace::interval
 			  and not exists (select from catalog.revision_packages r where r.tenant = p.tenant and r.digest = p.digest)
 			  and not exists (select from resolver_api.content_references r where r.tenant = p.tenant and r.digest = p.digest and r.kind = 'package')`),
-		counted("documents", "catalog.documents", "length(body)", "x.tenant, x.digest",
+		recorded("documents", "catalog.documents", "length(body)", "x.tenant, x.digest", "x.digest",
 			`select d.tenant, d.digest from catalog.documents d
 			where d.touched < now() - @grace::interval
 			  and not exists (select from catalog.revision_blobs b where b.tenant = d.tenant and b.digest = d.digest)`),
-		counted("findings", "catalog.findings", "pg_column_size(findings)", "x.tenant, x.document, x.catalog",
+		recorded("findings", "catalog.findings", "pg_column_size(findings)", "x.tenant, x.document, x.catalog",
+			"x.document",
 			`select f.tenant, f.document, f.catalog from catalog.findings f
 			where f.created < now() - @retention::interval
 			  and not exists (select from catalog.catalogs c where c.tenant = f.tenant and c.stream = f.catalog and c.document = f.document)
@@ -59,7 +74,8 @@ func collectSteps() []collectStep {
 			from catalog.bundle_images i left join catalog.catalogs c on c.tenant = i.tenant and c.stream = i.catalog
 			where c.stream is null or c.removed and c.updated < now() - @retention::interval`),
 		// A document that could not be read (noteContents) may refer to everything that was there before it.
-		counted("contents", "catalog.contents", "length(coalesce(pack, recipe))", "x.tenant, x.digest",
+		recorded("contents", "catalog.contents", "length(coalesce(pack, recipe))", "x.tenant, x.digest",
+			"x.digest",
 			`select c.tenant, c.digest from catalog.contents c
 			where c.touched < now() - @grace::interval
 			  and not exists (select from (select distinct tenant, unnest(contents) as ref from catalog.packages) p

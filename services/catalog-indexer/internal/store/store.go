@@ -47,6 +47,6 @@ func New(pool *pg.Pool, log *eventlog.Log) *Store {
 		Images:    &Images{pool: pool, log: log},
 		Upgrades:  &Upgrades{pool: pool},
 		Search:    &Search{pool: pool, documents: documents},
-		Collector: &Collector{pool: pool, documents: documents},
+		Collector: &Collector{pool: pool, log: log, documents: documents},
 	}
 }

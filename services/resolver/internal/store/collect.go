@@ -5,13 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
 // Collector removes what nothing needs any more.
-type Collector struct{ pool *pg.Pool }
+type Collector struct {
+	pool *pg.Pool
+	log  *eventlog.Log
+}
+
+// collectCommands is the UUIDv5 namespace of the collector's command ids. It is arbitrary and must never change.
+var collectCommands = uuid.MustParse("0a6f8d53-9c0b-5b7e-a9d4-3f4c2f1b7e60")
+
+// collectSubject is the subject of the events about what went: one stream of a tenant.
+const collectSubject = "resolver"
 
 // How long things are kept, beside the record, which keeps every event.
 const (
@@ -31,16 +44,26 @@ const (
 const keepAnew = `on conflict (tenant, digest) do update set created = excluded.created where i.created < $5`
 
 // Swept is what one sweep did.
-type Swept struct{ Plans, Documents, Inputs, Explanations, References int64 }
+type Swept struct {
+	Plans, Documents, Inputs, Explanations, References int64
+	// Postponed is why nothing was removed that events refer to: a reader of the log does not know yet the event that
+	// says so. It goes in a later sweep.
+	Postponed error
+}
 
 // Any says whether anything was removed.
-func (s Swept) Any() bool { return s != Swept{} }
+func (s Swept) Any() bool {
+	s.Postponed = nil
+	return s != Swept{}
+}
 
 // page is one transaction of a step: it takes up at most sweepRows, of which it removes what is not needed.
 type page struct {
 	now time.Time
 	// before is when something must have been needed last to go.
 	before time.Time
+	// keep is the retention, 0 where it has no bound.
+	keep time.Duration
 	// behind is the namespace that the page before ended with, for steps that go through the namespaces.
 	behind [3]string
 	// taken is how many the page took up, removed how many of them are gone.
@@ -58,7 +81,8 @@ type step struct {
 // what is removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with
 // by the next. One replica sweeps at a time: where another one does, this one leaves it to that.
 //
-// Documents, inputs and explanations go when nothing has needed them for keep; where that is 0 they stay.
+// Documents, inputs and explanations go when nothing has needed them for keep; where that is 0 they stay. An event in
+// the same transaction says what went: one for each page, kind and tenant.
 func (c *Collector) Sweep(ctx context.Context, now time.Time, keep time.Duration) (Swept, error) {
 	var done Swept
 	var referred int64
@@ -67,16 +91,23 @@ func (c *Collector) Sweep(ctx context.Context, now time.Time, keep time.Duration
 		{"ended plans", &done.Plans, sweepPlans},
 	}
 	if keep > 0 {
+		_, err := c.log.Newest(ctx, c.pool, events.DecisionsCollected{})
+		if err != nil && !errs.Is(err, errs.Unavailable) {
+			return done, err
+		}
+		done.Postponed = err
+	}
+	if keep > 0 && done.Postponed == nil {
 		steps = append(
 			steps,
-			step{"plan documents", &done.Documents, sweepOld(oldDocuments)},
-			step{"inputs", &done.Inputs, sweepOld(oldInputs)},
-			step{"explanations", &done.Explanations, sweepOld(oldExplanations)},
+			step{"plan documents", &done.Documents, c.sweepOld("plan-documents", oldDocuments)},
+			step{"inputs", &done.Inputs, c.sweepOld("inputs", oldInputs)},
+			step{"explanations", &done.Explanations, c.sweepOld("explanations", oldExplanations)},
 			step{"references without a holder", &done.References, sweepUnheld},
 		)
 	}
 	for _, st := range steps {
-		alone, err := c.sweep(ctx, page{now: now, before: now.Add(-keep)}, st)
+		alone, err := c.sweep(ctx, page{now: now, before: now.Add(-keep), keep: keep}, st)
 		if err != nil || !alone {
 			return done, err
 		}
@@ -144,12 +175,41 @@ const endedPlans = `with scopes as (
 	coalesce(last.namespace, ''), (select count(*) from removed)
 	from (values (1)) as one left join last on true`
 
-// sweepOld takes up the documents of a table whose retention is over.
-func sweepOld(sql string) func(context.Context, pgx.Tx, *page) error {
+// sweepOld takes up the documents of a table whose retention is over, and records which of them went.
+func (c *Collector) sweepOld(what, sql string) func(context.Context, pgx.Tx, *page) error {
 	return func(ctx context.Context, tx pgx.Tx, p *page) error {
-		args := pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.before}
-		return pg.Err(tx.QueryRow(ctx, sql, args).Scan(&p.taken, &p.removed))
+		rows, err := tx.Query(ctx, sql, pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.before})
+		if err != nil {
+			return pg.Err(err)
+		}
+		gone, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gone, err error) {
+			return g, r.Scan(&p.taken, &g.tenant, &g.ids, &g.oldest, &g.newest)
+		})
+		if err != nil {
+			return pg.Err(err)
+		}
+		for _, g := range gone {
+			if len(g.ids) == 0 {
+				continue
+			}
+			p.removed += int64(len(g.ids))
+			m := events.Meta{Tenant: g.tenant, Source: events.Resolver, Time: p.now.UTC()}
+			if _, err := c.log.AppendFact(ctx, tx, m, collectCommands, events.KindRetention, collectSubject,
+				events.DecisionsCollected{
+					Removed: events.NewRemoved(what, g.ids, g.oldest, g.newest, p.keep),
+				}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+}
+
+// gone is what a page removed of one tenant; a page that removed nothing has one without ids.
+type gone struct {
+	tenant         string
+	ids            []string
+	oldest, newest time.Time
 }
 
 // Who needs a document, as o, is looked up by key for each one.
@@ -171,9 +231,11 @@ func old(table, key, needed string) string {
 		  where o.created < @before order by o.created limit @rows for update of o skip locked),
 		kept as (update resolver.` + table + ` o set created = @now from old where old.needed and o.tenant = old.tenant and o.` + key + ` = old.key),
 		gone as (delete from resolver.` + table + ` o using old where not old.needed and o.tenant = old.tenant and o.` + key + ` = old.key
-		  returning o.tenant, o.` + key + ` as key),
+		  returning o.tenant, o.` + key + ` as key, o.created),
 		released as (delete from resolver.content_references r using gone where r.tenant = gone.tenant and r.holder = gone.key)
-		select (select count(*) from old), (select count(*) from gone)`
+		select (select count(*) from old), coalesce(g.tenant, ''), coalesce(array_agg(g.key) filter (where g.key is not null), '{}'),
+		  coalesce(min(g.created), @now), coalesce(max(g.created), @now)
+		from (values (1)) as one left join gone g on true group by g.tenant`
 }
 
 // sweepUnheld removes references that were written before they had holders, once no input is left whose references are

@@ -62,7 +62,7 @@ func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() t
 		Hypotheses: &Hypotheses{pool: pool, apis: apis},
 		Previews:   &Previews{pool: pool, now: now},
 		Samples:    &NightlySamples{pool: pool, marks: marks},
-		Collector:  &Collector{pool: pool},
+		Collector:  &Collector{pool: pool, log: log},
 		Renderings: &Renderings{pool: pool, marks: marks},
 	}
 }

@@ -54,6 +54,7 @@ func (apis) Of(_ context.Context, _ pgx.Tx, _ string, digests []string) ([]strin
 }
 
 type bench struct {
+	db    *pgtest.Database
 	pool  *pg.Pool
 	store *store.Store
 	marks *marks
@@ -62,8 +63,9 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	pool := pgtest.DB(t).Pool(t, "resolver")
-	b := &bench{pool: pool, marks: &marks{}, log: eventlog.New(pool)}
+	db := pgtest.DB(t)
+	pool := db.Pool(t, "resolver")
+	b := &bench{db: db, pool: pool, marks: &marks{}, log: eventlog.New(pool)}
 	b.store = store.New(pool, b.log, b.marks, apis{},
 		func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
 	// No consumer runs here: its tables are what the tests put there.

@@ -88,6 +88,8 @@ func (s selection) takes(e eventlog.Recorded) bool {
 		return e.Subject == s.cluster
 	case events.KindAccess:
 		return e.Subject == "cluster/"+s.cluster
+	case events.KindRetention: // its subject is a service
+		return false
 	case events.KindCatalog: // a hub catalog's subject is its name alone
 		return first == s.cluster && first != e.Subject
 	default:
