@@ -32,7 +32,7 @@ type Reader struct {
 	// Keeps are the read models that this process keeps, each as its checkpoint is named. No live one is replaced by an
 	// older version of it.
 	Keeps []string
-	Log     *slog.Logger  // slog.Default where nil
+	Log   *slog.Logger // slog.Default where nil
 
 	instance string
 	unknown  []string
