@@ -15,6 +15,8 @@ func retentionEvents() []Definition {
 			"What decisions rested on was removed, since nothing had needed it for the retention."),
 		define(KindRetention, Indexer, CatalogsCollected{},
 			"Revisions, documents or content of catalogs were removed, since nothing referred to them any more."),
+		define(KindRetention, Installer, DriftsCollected{},
+			"Differences that drifted operators had were removed, since their retention was over."),
 	}
 }
 
@@ -23,7 +25,7 @@ const MaxRemovedIDs = 100
 
 // Removed is what one transaction of a collector removed of one kind.
 type Removed struct {
-	// What is inputs, explanations or plan-documents; revisions, packages, documents, findings or contents.
+	// What is inputs, explanations or plan-documents; revisions, packages, documents, findings or contents; drifts.
 	What  string `json:"what"`
 	Count int    `json:"count"`
 	// Oldest and Newest are when the first and the last of them was stored, or last needed where that is noted (UTC).
@@ -68,3 +70,11 @@ type CatalogsCollected struct {
 
 // EventType implements Payload.
 func (CatalogsCollected) EventType() Type { return "retention.catalogs-collected.v1" }
+
+// DriftsCollected says which differences went that csv.drifted events name. Subject: installer.
+type DriftsCollected struct {
+	Removed Removed `json:"removed"`
+}
+
+// EventType implements Payload.
+func (DriftsCollected) EventType() Type { return "retention.drifts-collected.v1" }

@@ -7,7 +7,8 @@ import (
 )
 
 // Retention is the one statement of how long that is kept which events refer to and which is not in the log itself:
-// inputs of decisions, documents of plans, explanations, revisions and content of catalogs. The log keeps every event,
+// inputs of decisions, documents of plans, explanations, revisions and content of catalogs, differences of drifted
+// operators. The log keeps every event,
 // so that by default all of it is kept as long: a replay that the documents promise never ends in "not found".
 type Retention struct {
 	// Keep is how long it is kept after it was last needed; 0 is for as long as the log keeps its events.

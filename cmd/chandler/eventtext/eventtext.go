@@ -130,6 +130,8 @@ func sentence(p events.Payload) string {
 		return removed(v.Removed)
 	case events.CatalogsCollected:
 		return removed(v.Removed)
+	case events.DriftsCollected:
+		return removed(v.Removed)
 	case events.EffectsStopped:
 		return "plans are stopped (" + v.Reason + ")"
 	case events.EffectsResumed:

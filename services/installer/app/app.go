@@ -49,6 +49,9 @@ type App struct {
 // New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
 // does not match this program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
+	if err := cfg.Retention.Check(); err != nil {
+		return nil, err
+	}
 	identity, signing, err := cfg.keys()
 	if err != nil {
 		return nil, err
@@ -161,6 +164,9 @@ func (a *App) Run(ctx context.Context) error {
 		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{hub.Making(a.hub)},
 	}).Run)
 	g.Add("executors", a.host.Run)
+	g.Add("collector", (&recorder.DriftCollector{
+		Pool: a.Pool, EventLog: a.Log, Log: a.Telemetry.Log, Now: time.Now, Keep: a.cfg.Retention.Period(),
+	}).Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)
 	asked := queries.Server{
 		Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Shares: queries.NewShares(), Key: a.signer, SessionKey: a.holds.Key,

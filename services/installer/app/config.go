@@ -29,6 +29,7 @@ type Config struct {
 	Capacity int
 	// LocalClusters lets clusters be on this machine, at loopback: demos and tests have them there.
 	LocalClusters bool
+	Retention     service.Retention
 	Holder        string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
@@ -47,6 +48,7 @@ func (c *Config) Settings(s *service.Settings) {
 		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")
 	s.Bool(&c.LocalClusters, "clusters-on-this-machine", false,
 		"serve clusters whose API server is at loopback; otherwise their kubeconfigs are refused, since any service of this machine is there")
+	c.Retention.Settings(s)
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
 }

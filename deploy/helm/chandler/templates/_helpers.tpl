@@ -115,7 +115,7 @@ CHANDLER_STREAMS: {{ $v.gateway.limits.streams | quote }}
 CHANDLER_OWN_STREAMS: {{ $v.gateway.limits.ownStreams | quote }}
 CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}
 {{- end }}
-{{- if or (eq .component "catalog-indexer") (eq .component "resolver") }}
+{{- if ne .component "gateway" }}
 CHANDLER_RETENTION: {{ $v.retention.period | quote }}
 CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}
 {{- end }}

@@ -14,10 +14,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// driftRetention is how long the differences that a csv.drifted event names can be read: long enough to find out
-// who made them.
-const driftRetention = 90 * 24 * time.Hour
-
 // recordHealth stores the details of one operator, and gives the events about its condition, readiness and drift.
 func (w *writer) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport,
 	s record.CSV,
@@ -45,13 +41,10 @@ func (w *writer) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.Sc
 	return payloads, next, saveDetails(ctx, tx, report.Scope, c, w.c.Now())
 }
 
+// saveDrift keeps the differences that a csv.drifted event names; DriftCollector removes them by the retention.
 func saveDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protocol.Drift) error {
 	body, err := record.DriftBody(list)
 	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`,
-		tenant, driftRetention); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `insert into installer.drifts as d (tenant, digest, body) values ($1, $2, $3)
