@@ -11,8 +11,10 @@ TOOLS := $(CACHE)/bin
 # Versions stand in the go.mod of each tool; a new version is a new file name, so nothing stale is run.
 tool_version = $(shell awk '$$1 == "$(2)" || ($$1 == "require" && $$2 == "$(2)") { for (i = 1; i <= NF; i++) if ($$i ~ /^v[0-9]/) { print $$i; exit } }' $(1)/go.mod)
 LINT_VERSION := $(call tool_version,tools/lint,github.com/golangci/golangci-lint/v2)
+VULN_VERSION := $(call tool_version,tools/vuln,golang.org/x/vuln)
 HELM_VERSION := $(call tool_version,tools/helm,helm.sh/helm/v3)
 LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
+VULN := $(TOOLS)/vuln-$(VULN_VERSION)
 HELM := $(TOOLS)/helm-$(HELM_VERSION)
 TESTRUN := $(TOOLS)/testrun
 export HELM TESTRUN
@@ -22,6 +24,9 @@ DEMO := tools/demo.sh
 # Modules of the workspace as patterns for tools that do not know the pattern `work`.
 MODULES := $(shell sed -n 's/^[[:space:]]\{1,\}\(\.\/[^ ]*\)$$/\1/p' go.work)
 PATTERNS := $(addsuffix /...,$(MODULES))
+
+# What ships.
+PROGRAMS := ./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
 
 # Packages without I/O, whose tests need nothing and take seconds.
 PURE := ./libs/archtest/... ./libs/reach/... ./libs/errs/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
@@ -36,7 +41,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: check
-check: fmt-check lint archtest-pure chart compose ## format, vet, lint, import rules, pure tests, chart and compose file; under a minute when warm
+check: fmt-check lint archtest-pure chart compose vuln ## format, vet, lint, import rules, pure tests, chart and compose file, known vulnerabilities; under a minute when warm
 
 .PHONY: verify
 verify: $(HELM) prepare ## generate everything again and fail on a difference
@@ -96,7 +101,7 @@ recording: ## run the demo and draw docs/demo.svg from what it says
 build: ## build the CLI and the four services into bin/
 	@mkdir -p bin
 	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/chandler-fleet/chandler/libs/service.version=$(VERSION)' -o bin/ \
-		./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
+		$(PROGRAMS)
 	@ls -l bin
 
 .PHONY: tools
@@ -141,6 +146,10 @@ chart: $(HELM)
 compose:
 	@cd tools/compose && GOWORK=off go test ./...
 
+.PHONY: vuln
+vuln: $(VULN)
+	@$(VULN) $(PROGRAMS)
+
 .PHONY: helm
 helm: $(HELM)
 
@@ -162,6 +171,9 @@ $(LINT): tools/lint/go.mod
 	@echo "building golangci-lint $(LINT_VERSION) once; this takes two to five minutes"
 	@cd tools/lint && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch '$@'
+
+$(VULN): $(wildcard tools/vuln/*.go tools/vuln/testdata/*/*/*) tools/vuln/go.mod
+	@cd tools/vuln && GOWORK=off go test ./... && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' .
 
 $(HELM): tools/helm/go.mod
 	@echo "building helm $(HELM_VERSION) once; this takes two to three minutes"
