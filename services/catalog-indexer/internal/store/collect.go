@@ -115,7 +115,6 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 		var rows int
 		var bytes int64
 		err := g.pool.Tx(ctx, func(tx pgx.Tx) error {
-			rows, bytes = 0, 0
 			if _, err := tx.Exec(ctx, `set local lock_timeout = '`+collectWait+`'`); err != nil {
 				return err
 			}
@@ -128,18 +127,8 @@ func (g *Collector) collect(ctx context.Context, step collectStep, retention tim
 			if err != nil || !atWork {
 				return err
 			}
-			gone, err := removeRows(ctx, tx, step, retention)
-			if err != nil {
-				return err
-			}
-			for _, r := range gone {
-				rows += r.rows
-				bytes += r.bytes
-				if err := g.record(ctx, tx, step, r, retention); err != nil {
-					return err
-				}
-			}
-			return nil
+			rows, bytes, err = g.remove(ctx, tx, step, retention)
+			return err
 		})
 		c.Rows[step.kind] += rows
 		c.Bytes += bytes
@@ -156,6 +145,21 @@ type removedRows struct {
 	bytes               int64
 	ids                 []string
 	oldest, newest, now time.Time
+}
+
+// remove removes the next rows of a step, and records which.
+func (g *Collector) remove(ctx context.Context, tx pgx.Tx, step collectStep, retention time.Duration) (
+	rows int, bytes int64, err error,
+) {
+	gone, err := removeRows(ctx, tx, step, retention)
+	for _, r := range gone {
+		rows += r.rows
+		bytes += r.bytes
+		if err := g.record(ctx, tx, step, r, retention); err != nil {
+			return 0, 0, err
+		}
+	}
+	return rows, bytes, err
 }
 
 func removeRows(ctx context.Context, tx pgx.Tx, step collectStep, retention time.Duration) ([]removedRows, error) {

@@ -12,7 +12,7 @@ func counted(kind, table, bytes, key, keys string) collectStep {
 	return collectStep{kind, `with gone as (delete from ` + table + ` as x where (` + key + `) in (` + keys +
 		` limit @limit)
 		returning x.tenant, ` + bytes + ` as bytes)
-		select tenant, count(*), coalesce(sum(bytes), 0)::bigint, '{}'::text[], now(), now(), now() from gone group by tenant`, false}
+		select tenant, count(*), coalesce(sum(bytes), 0)::bigint, '{}'::text[], now() as oldest, now() as newest, now() as at from gone group by tenant`, false}
 }
 
 // recorded is counted for what events refer to by id.
@@ -53,8 +53,7 @@ func collectSteps() []collectStep {
 			"x.tenant, x.revision, x.package, x.schema, x.name, x.digest",
 			`select b.tenant, b.revision, b.package, b.schema, b.name, b.digest
 			from catalog.revision_blobs b where (b.tenant, b.revision) not in `+served),
-		recorded("packages", "catalog.packages", "length(coalesce(document, recipe))", "x.tenant, x.digest",
-			"x.digest",
+		recorded("packages", "catalog.packages", "length(coalesce(document, recipe))", "x.tenant, x.digest", "x.digest",
 			`select p.tenant, p.digest from catalog.packages p
 			where p.touched < now() - @grace::interval
 			  and not exists (select from catalog.revision_packages r where r.tenant = p.tenant and r.digest = p.digest)
@@ -65,8 +64,7 @@ func collectSteps() []collectStep {
 			  and not exists (select from catalog.revision_blobs b where b.tenant = d.tenant and b.digest = d.digest)`),
 		recorded("findings", "catalog.findings", "pg_column_size(findings)", "x.tenant, x.document, x.catalog",
 			"x.document",
-			`select f.tenant, f.document, f.catalog from catalog.findings f
-			where f.created < now() - @retention::interval
+			`select f.tenant, f.document, f.catalog from catalog.findings f where f.created < now() - @retention::interval
 			  and not exists (select from catalog.catalogs c where c.tenant = f.tenant and c.stream = f.catalog and c.document = f.document)
 			  and not exists (select from catalog.variants v where v.tenant = f.tenant and v.stream = f.catalog and v.document = f.document)`),
 		counted("bundle images", "catalog.bundle_images", "0", "x.tenant, x.catalog, x.image, x.package, x.bundle",
@@ -74,8 +72,7 @@ func collectSteps() []collectStep {
 			from catalog.bundle_images i left join catalog.catalogs c on c.tenant = i.tenant and c.stream = i.catalog
 			where c.stream is null or c.removed and c.updated < now() - @retention::interval`),
 		// A document that could not be read (noteContents) may refer to everything that was there before it.
-		recorded("contents", "catalog.contents", "length(coalesce(pack, recipe))", "x.tenant, x.digest",
-			"x.digest",
+		recorded("contents", "catalog.contents", "length(coalesce(pack, recipe))", "x.tenant, x.digest", "x.digest",
 			`select c.tenant, c.digest from catalog.contents c
 			where c.touched < now() - @grace::interval
 			  and not exists (select from (select distinct tenant, unnest(contents) as ref from catalog.packages) p

@@ -28,6 +28,7 @@ func TestSelectionOfACluster(t *testing.T) {
 		{events.KindCatalog, "harbour", false}, // a catalog of the hub with the name of the cluster
 		{events.KindSubscription, "harbour/ops/etcd", true},
 		{events.KindSubscription, "harbour2/ops/etcd", false},
+		{events.KindRetention, "harbour", false}, // a service with the name of the cluster
 	} {
 		e := eventlog.Recorded{StreamID: events.StreamID{Kind: c.kind}, Envelope: events.Envelope{Subject: c.subject}}
 		if got := s.takes(e); got != c.want {
