@@ -54,7 +54,7 @@ func TestObstaclesAreSettled(t *testing.T) {
 		t.Errorf("the record must tell of the choice and hold no free text: %s", a.body)
 	}
 	b.exec("gateway", `delete from gateway.bodies where kind = 'plan-reason'`)
-	if got = read(); got.Choices[1].Reason != "" || got.Choices[1].Choice != "Override" {
+	if got = read(); got.Choices[1].Reason != "(erased)" || got.Choices[1].Choice != "Override" {
 		t.Errorf("after its erasure: %+v", got.Choices[1])
 	}
 	b.fact(events.Installer, events.KindInstallPlan, id, subject, events.InstallPlanStarted{Steps: 3})
