@@ -91,10 +91,11 @@ func (b *bed) testDriftOfConfiguration(t *testing.T, o operator) {
 	_, err = deployments.Patch(t.Context(), d.Name, types.JSONPatchType, []byte(patch),
 		metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	must(t, err)
+	ofVariable := func(f protocol.FieldDrift) bool { return f.Path == path }
 	found := b.awaitDrift(t, o.csv(), "Deployment", func(d protocol.Drift) bool {
-		return d.Corrected && len(d.Fields) > 0 && strings.Contains(d.Fields[0].Path, "/env")
+		return d.Corrected && slices.ContainsFunc(d.Fields, ofVariable)
 	})
-	if f := found.Fields[0]; f.Path != path || f.Want != nil || f.Have != nil {
+	if f := found.Fields[slices.IndexFunc(found.Fields, ofVariable)]; f.Want != nil || f.Have != nil {
 		t.Errorf("told: %+v, want %s without values", found, path)
 	}
 	r, ok, err := b.report(t.Context(), "ops")

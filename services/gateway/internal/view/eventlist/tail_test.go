@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,27 +22,27 @@ import (
 // counted counts the queries of a tail.
 type counted struct {
 	pg.Querier
-	queries int
+	queries atomic.Int64
 }
 
 func (c *counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	c.queries++
+	c.queries.Add(1)
 	return c.Querier.Query(ctx, sql, args...)
 }
 
 func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	c.queries++
+	c.queries.Add(1)
 	return c.Querier.QueryRow(ctx, sql, args...)
 }
 
 // sessions are tokens of which some were revoked.
 type sessions struct {
-	asked   int
+	asked   atomic.Int64
 	revoked map[model.TokenHash]bool
 }
 
 func (s *sessions) Good(_ context.Context, tokens []model.TokenHash) (map[model.TokenHash]bool, error) {
-	s.asked++
+	s.asked.Add(1)
 	good := map[model.TokenHash]bool{}
 	for _, t := range tokens {
 		if !s.revoked[t] {
@@ -149,7 +150,7 @@ func TestTailCostsOneReadForAll(t *testing.T) {
 	}.String()})
 	b.look()
 	spoke, harbour := b.register("default", "spoke"), b.register("default", "harbour")
-	before, asked := b.queries.queries, b.sessions.asked
+	before, asked := b.queries.queries.Load(), b.sessions.asked.Load()
 	b.look()
 	for _, f := range all {
 		if got, end := b.next(f, first); len(got) != 2 || got[0] != spoke || got[1] != harbour || end != harbour {
@@ -165,7 +166,7 @@ func TestTailCostsOneReadForAll(t *testing.T) {
 	if got, _ := b.next(stream, first); len(got) != 1 || got[0] != spoke {
 		t.Errorf("by stream: %v", got)
 	}
-	if read, tokens := b.queries.queries-before, b.sessions.asked-asked; read != 1 || tokens != 1 {
+	if read, tokens := b.queries.queries.Load()-before, b.sessions.asked.Load()-asked; read != 1 || tokens != 1 {
 		t.Errorf("a round of %d streams cost %d reads of the log and %d of tokens, want 1 and 1", len(all)+3, read, tokens)
 	}
 }
@@ -261,7 +262,7 @@ func BenchmarkTail(b *testing.B) {
 	}
 	bench.look()
 	at := events.Position{Epoch: 1}
-	before, n := bench.queries.queries, 0
+	before, n := bench.queries.queries.Load(), 0
 	for b.Loop() {
 		n++
 		b.StopTimer()
@@ -275,5 +276,5 @@ func BenchmarkTail(b *testing.B) {
 		}
 		at = next
 	}
-	b.ReportMetric(float64(bench.queries.queries-before)/float64(n), "reads/op")
+	b.ReportMetric(float64(bench.queries.queries.Load()-before)/float64(n), "reads/op")
 }
