@@ -139,8 +139,8 @@ func reap() {
 	}
 	for _, dir := range glob("kept-*") {
 		origin, err := os.ReadFile(filepath.Join(dir, "origin"))
-		if err != nil {
-			continue // being made
+		if err != nil || len(origin) == 0 {
+			continue // being made: the file is there before its content is
 		}
 		if _, err := os.Lstat(string(origin)); !errors.Is(err, fs.ErrNotExist) || socketInUse(dir) {
 			continue

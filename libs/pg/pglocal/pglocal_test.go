@@ -181,6 +181,14 @@ func TestInstanceEndsWithItsOwner(t *testing.T) {
 		t.Fatalf("after the owner was killed: %v", err)
 	}
 	exec1(t, s.AdminURL(), "select 1")
+	made := filepath.Join(filepath.Dir(filepath.Dir(tempData)), fmt.Sprintf("kept-being-made-%d", os.Getpid()))
+	if err := os.MkdirAll(made, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(made) })
+	if err := os.WriteFile(filepath.Join(made, "origin"), nil, 0o600); err != nil { // its content comes next
+		t.Fatal(err)
+	}
 	other, err := pglocal.Start(t.Context(), pglocal.Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +198,9 @@ func TestInstanceEndsWithItsOwner(t *testing.T) {
 	}
 	if _, err := os.Stat(tempData); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what the killed owner's temporary instance left is still there: %v", err)
+	}
+	if _, err := os.Stat(made); err != nil {
+		t.Errorf("what another process is making was taken away: %v", err)
 	}
 }
 

@@ -69,10 +69,10 @@ func eraseCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "erase COMMITMENT",
 		Short: "Erase a configuration, annotations, a source or a reason, for good",
-		Long: `Erases what events have a commitment to: the configuration of a subscription, annotations, the source of a catalog, or the
-reason of an approver. chandler events -o json shows the commitments (c1:...). Events stay as they are, and one more says
-who erased what. A decision that rested on it cannot be recomputed. Refused under a legal hold, and while a subscription
-or catalog works with it. For administrators.`,
+		Long: `Erases what events have a commitment to: the configuration of a subscription, annotations, the source
+of a catalog, or the reason of an approver. chandler events -o json shows the commitments (c1:...). Events stay as
+they are, and one more says who erased what. A decision that rested on it cannot be recomputed. Refused under a legal
+hold, and while a subscription or catalog works with it. For administrators.`,
 		Example: "  chandler log erase c1:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {
