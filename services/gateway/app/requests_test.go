@@ -154,7 +154,8 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 		('default', 'token-old', sha256('old-token-0123456789'), 'admin')`)
 	b.exec("gateway", `update gateway.tokens set expires = now() - interval '1 second' where id = 'token-old'`)
 	doc := must[struct{ Paths map[string]map[string]any }](b, 200, b.do("GET", "/api/v1/openapi.json", nil))
-	fill := strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
+	fill := strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64),
+		"{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
 		"{id}", "00000000-0000-0000-0000-000000000000")
 	routes, limited := 0, 0
 	for path, methods := range doc.Paths {
