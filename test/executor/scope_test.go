@@ -406,6 +406,7 @@ func testAccountFenced(t *testing.T, s *scoped) {
 		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
+	await(t, "the API server knows the rights of the account", func(context.Context) error { return write() })
 	if err := write("0"); err == nil || !strings.Contains(err.Error(), "a newer executor holds this cluster") {
 		t.Errorf("a write of an older epoch: %v, want it refused by the fence", err)
 	}
