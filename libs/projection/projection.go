@@ -281,6 +281,13 @@ func (r *Runner) ready() {
 	r.prepared, r.newer = true, time.Time{}
 }
 
+// replaced notes that the tables are of another version: this one is not ready until it has made them its own.
+func (r *Runner) replaced() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.prepared = false
+}
+
 // waits notes whether a newer version lives, and reports whether that, or another failure, is worth a line.
 func (r *Runner) waits(newer bool) bool {
 	r.mu.Lock()
@@ -313,6 +320,7 @@ func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 		return pg.Err(err)
 	}
 	if others > 0 {
+		r.replaced()
 		if again != nil {
 			again()
 		}
