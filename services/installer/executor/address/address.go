@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/reach"
 )
 
-// As those of package kube, which connects where nobody says how.
+// Those of client-go's own dialer.
 const (
 	timeout   = 30 * time.Second
 	keepAlive = 30 * time.Second
@@ -43,7 +43,7 @@ func IsRefused(err error) bool {
 // tenant, and must not have this process ask what only its machine or its link reaches, where clouds keep credentials.
 // A cluster on this machine is allowed by local. The address that is dialed is judged, after its name was resolved.
 func Dial(local bool) func(ctx context.Context, network, address string) (net.Conn, error) {
-	d := &net.Dialer{Timeout: timeout, KeepAlive: keepAlive}
+	d := Dialer()
 	d.Control = func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -56,3 +56,6 @@ func Dial(local bool) func(ctx context.Context, network, address string) (net.Co
 	}
 	return d.DialContext
 }
+
+// Dialer connects to API servers wherever they are.
+func Dialer() *net.Dialer { return &net.Dialer{Timeout: timeout, KeepAlive: keepAlive} }

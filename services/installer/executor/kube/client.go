@@ -26,6 +26,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
+	"github.com/chandler-fleet/chandler/services/installer/executor/address"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/answers"
 )
 
@@ -46,10 +47,7 @@ const (
 	clientQPS   = 200
 	clientBurst = 400
 	userAgent   = "chandler-executor"
-	// dialTimeout and keepAlive are those of client-go's own dialer.
-	dialTimeout = 30 * time.Second
-	keepAlive   = 30 * time.Second
-	// handshakeTimeout and idleConnections are those of client-go, too.
+	// handshakeTimeout and idleConnections are those of client-go's own transport.
 	handshakeTimeout = 10 * time.Second
 	idleConnections  = 25
 )
@@ -112,7 +110,7 @@ func joined(config *rest.Config) (*rest.Config, *connections, error) {
 	}
 	all := &connections{connect: config.Dial, open: map[*connection]bool{}}
 	if all.connect == nil {
-		all.connect = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+		all.connect = address.Dialer().DialContext
 	}
 	tls, err := transport.TLSConfigFor(&transport.Config{TLS: how.TLS})
 	if err != nil {
