@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,9 @@ var errOvertaken = errs.New(errs.Conflict, "another recorder has claimed the clu
 type claim struct {
 	epoch int64
 	sub   *nats.Subscription // nil before it listens
+	// looked is when the subjects were to be counted last, unseen how many messages came since.
+	looked time.Time
+	unseen int
 }
 
 // registration is a cluster that is registered, and the claim on it that counts.
@@ -69,7 +73,9 @@ func (r *Recorder) Place(ctx context.Context, live []placement.Replica) error {
 		if err := r.listen(of); err != nil {
 			return err
 		}
-		r.queue.put(item{Message: Message{Subject: protocol.ClusterReportSubject(of.tenant, of.id)}, catchUp: true})
+		own := Message{Subject: protocol.ClusterReportSubject(of.tenant, of.id)}
+		r.queue.put(item{Message: own, shed: true})
+		r.queue.put(item{Message: own, catchUp: true})
 	}
 	return nil
 }

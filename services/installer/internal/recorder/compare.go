@@ -98,28 +98,16 @@ func (r *Recorder) heal(ctx context.Context, report protocol.ClusterReport, ask 
 func (r *Recorder) recount(ctx context.Context, of clusterKey, session string) (
 	set protocol.ReportSet, entries map[string]protocol.Entry, err error,
 ) {
-	entries = map[string]protocol.Entry{}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select from installer.holders where tenant = $1 and cluster_id = $2 for update`,
 			of.tenant, of.id); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `select namespace, coalesce(session::text, ''), entry from installer.reports
-			where tenant = $1 and cluster_id = $2 and entry is not null`, of.tenant, of.id)
-		if err != nil {
-			return err
-		}
-		var namespace, by string
-		var entry []byte
-		if _, err := pgx.ForEachRow(rows, []any{&namespace, &by, &entry}, func() error {
-			e := protocol.Entry(entry)
-			entries[protocol.ScopeReportSubject(protocol.Scope{
-				Tenant: of.tenant, ClusterID: of.id, Namespace: namespace,
-			})] = e
+		var err error
+		if entries, err = recordedEntries(ctx, tx, of, func(by string, e protocol.Entry) {
 			if by == session {
 				set.Add(e)
 			}
-			return nil
 		}); err != nil {
 			return err
 		}
@@ -134,8 +122,34 @@ func (r *Recorder) recount(ctx context.Context, of clusterKey, session string) (
 	return set, entries, pg.Err(err)
 }
 
-// readMissing reads the last values of a cluster's namespaces and takes those that are not among the entries. held is
-// the digest over those of a session.
+// recordedEntries are those of all reports of a cluster that are wholly recorded, by their subjects; each gets them
+// with the session that wrote the report, and may be nil.
+func recordedEntries(ctx context.Context, q pg.Querier, of clusterKey,
+	each func(session string, e protocol.Entry),
+) (map[string]protocol.Entry, error) {
+	rows, err := q.Query(ctx, `select namespace, coalesce(session::text, ''), entry from installer.reports
+		where tenant = $1 and cluster_id = $2 and entry is not null`, of.tenant, of.id)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	entries := map[string]protocol.Entry{}
+	var namespace, by string
+	var entry []byte
+	_, err = pgx.ForEachRow(rows, []any{&namespace, &by, &entry}, func() error {
+		e := protocol.Entry(entry)
+		entries[protocol.ScopeReportSubject(protocol.Scope{
+			Tenant: of.tenant, ClusterID: of.id, Namespace: namespace,
+		})] = e
+		if each != nil {
+			each(by, e)
+		}
+		return nil
+	})
+	return entries, pg.Err(err)
+}
+
+// readMissing reads the last values of a cluster's namespaces and takes those that are not among the entries: of all
+// that are registered, and of as many others as the stream may hold. held is the digest over those of a session.
 func (r *Recorder) readMissing(ctx context.Context, of clusterKey, session string,
 	entries map[string]protocol.Entry,
 ) (held protocol.ReportSet, err error) {
@@ -143,35 +157,45 @@ func (r *Recorder) readMissing(ctx context.Context, of clusterKey, session strin
 	if err != nil {
 		return held, err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(protocol.ReportsFilter(of.tenant, of.id)))
+	known, err := r.registered(ctx, of)
 	if err != nil {
-		return held, errs.Wrap(errs.Unavailable, err, "stream %s", protocol.StreamReports)
+		return held, err
 	}
-	var mu sync.Mutex
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(parallelGets)
-	for subject := range info.State.Subjects {
-		if subject == protocol.ClusterReportSubject(of.tenant, of.id) {
-			continue
-		}
-		g.Go(func() error {
-			m, err := lastValue(inner, stream, subject)
-			if m == nil || err != nil {
-				return err
+	foreign := 0
+	_, err = r.c.Bus.Subjects(ctx, protocol.StreamReports, protocol.ReportsFilter(of.tenant, of.id),
+		func(page map[string]uint64) error {
+			var mu sync.Mutex
+			g, inner := errgroup.WithContext(ctx)
+			g.SetLimit(parallelGets)
+			for subject := range page {
+				if subject == protocol.ClusterReportSubject(of.tenant, of.id) {
+					continue
+				}
+				if !known[subject] {
+					if foreign++; foreign > r.c.Foreign {
+						continue // the rest is about to be purged
+					}
+				}
+				g.Go(func() error {
+					m, err := lastValue(inner, stream, subject)
+					if m == nil || err != nil {
+						return err
+					}
+					entry := protocol.EntryOf(subject, m.Data)
+					if m.Session == session {
+						mu.Lock()
+						held.Add(entry)
+						mu.Unlock()
+					}
+					if entries[subject] != entry {
+						r.take(*m)
+					}
+					return nil
+				})
 			}
-			entry := protocol.EntryOf(subject, m.Data)
-			if m.Session == session {
-				mu.Lock()
-				held.Add(entry)
-				mu.Unlock()
-			}
-			if entries[subject] != entry {
-				r.take(*m)
-			}
-			return nil
+			return g.Wait()
 		})
-	}
-	return held, g.Wait()
+	return held, err
 }
 
 // lastValue is nil where there is none.

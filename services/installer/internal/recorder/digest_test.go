@@ -43,6 +43,12 @@ func newFleet(t *testing.T) *fleet {
 func (f *fleet) run(name string) {
 	f.t.Helper()
 	f.recordBy(name, f.bus)
+	f.start(name)
+}
+
+// start starts the recorder.
+func (f *fleet) start(name string) {
+	f.t.Helper()
 	r := f.recorder
 	if err := r.Place(f.t.Context(), []placement.Replica{{Name: name}}); err != nil {
 		f.t.Fatal(err)

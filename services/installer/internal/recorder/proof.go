@@ -19,11 +19,11 @@ import (
 )
 
 // refused counts the reports that no registered session signed. Somebody who may write to the bus makes them.
-var refused = refusedCounter()
+var refused = counter("chandler.reports.refused", "reports that no registered session of their cluster signed")
 
-func refusedCounter() metric.Int64Counter {
-	c, err := otel.Meter("github.com/chandler-fleet/chandler/services/installer").Int64Counter("chandler.reports.refused",
-		metric.WithDescription("reports that no registered session of their cluster signed"))
+func counter(name, doc string) metric.Int64Counter {
+	c, err := otel.Meter("github.com/chandler-fleet/chandler/services/installer").Int64Counter(name,
+		metric.WithDescription(doc))
 	if err != nil {
 		otel.Handle(err)
 	}
@@ -64,7 +64,7 @@ func newKeyring(pool *pg.Pool) *keyring {
 //
 // What comes of a cluster that is not claimed is another recorder's.
 func (r *Recorder) take(m Message) {
-	if r.claimOf(clusterOf(m.Subject)) == 0 {
+	if !r.came(clusterOf(m.Subject)) {
 		return
 	}
 	key := r.keyring.known(m)

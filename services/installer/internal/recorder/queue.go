@@ -15,6 +15,8 @@ type item struct {
 	proven bool // its signature was checked already
 	// catchUp has the last reports of the cluster compared with what is recorded, instead of one recorded.
 	catchUp bool
+	// shed has the subjects of the cluster counted, and purged where they are too many, instead of one recorded.
+	shed bool
 	// parked: it was recorded as far as was allowed, or comes from somebody who is not listened to now.
 	parked bool
 	tries  int
@@ -28,19 +30,29 @@ func (it item) key() string {
 	switch {
 	case it.catchUp:
 		return it.Subject + "\x00\x00catch up"
+	case it.shed:
+		return it.Subject + "\x00\x00shed"
 	case it.proven:
 		return it.Subject
 	}
 	return it.Subject + "\x00" + it.Session
 }
 
-// logKey is what a problem is logged once of: of a report whose sender is not proved whatever comes on its subject.
+// logKey is what a problem is logged once of: of reports whose sender is not proved all of their cluster, since who
+// makes them up makes up their subjects.
 func (it item) logKey() string {
-	if it.proven || it.catchUp {
+	switch {
+	case it.shed:
+		return it.Subject + " subjects"
+	case it.ours():
 		return it.Subject
 	}
-	return it.Subject + " unproved"
+	of := clusterOf(it.Subject)
+	return of.tenant + "/" + of.id + " unproved"
 }
+
+// ours reports whether nobody who may write to the bus made it.
+func (it item) ours() bool { return it.proven || it.catchUp || it.shed }
 
 // clusterKey names a cluster of a tenant.
 type clusterKey struct{ tenant, id string }
@@ -137,7 +149,7 @@ func (q *queue) put(it item) {
 
 // add notes that n more of a report wait; the lock is held.
 func (q *queue) add(l *line, it item, n int) {
-	if it.proven || it.catchUp {
+	if it.ours() {
 		q.proven.add(it, n)
 		return
 	}
@@ -147,7 +159,7 @@ func (q *queue) add(l *line, it item, n int) {
 
 // fits reports whether there is room for a report; the lock is held.
 func (q *queue) fits(l *line, it item) bool {
-	if it.proven || it.catchUp {
+	if it.ours() {
 		return q.proven.has(it, maxWaiting, maxWaitingBytes)
 	}
 	return l.guesses.has(it, maxGuesses, maxGuessBytes) && q.guesses.has(it, maxWaiting, maxAllGuessBytes)

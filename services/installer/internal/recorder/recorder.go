@@ -61,6 +61,9 @@ type Config struct {
 	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are
 	// left out.
 	Scope, Cluster record.RateLimit
+	// Foreign bounds the subjects of a cluster in REPORTS beyond those of registered namespaces; maxForeign where it
+	// is 0.
+	Foreign int
 }
 
 // Recorder appends the installer's facts.
@@ -96,6 +99,7 @@ func New(c Config) *Recorder {
 		c.Log = slog.Default()
 	}
 	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
+	c.Foreign = cmp.Or(c.Foreign, maxForeign)
 	r := &Recorder{
 		c: c, queue: newQueue(), keyring: newKeyring(c.Pool), inbox: make(chan *nats.Msg, inboxSize),
 		claims: map[clusterKey]*claim{}, done: map[clusterKey]whole{}, misses: map[clusterKey]int{},
@@ -164,6 +168,9 @@ func (r *Recorder) work(ctx context.Context) {
 func (r *Recorder) recordItem(ctx context.Context, it item) (outcome, error) {
 	if it.catchUp {
 		return recorded, r.catchUp(ctx, clusterOf(it.Subject))
+	}
+	if it.shed {
+		return recorded, r.shed(ctx, clusterOf(it.Subject))
 	}
 	if !it.proven {
 		if err := r.keyring.prove(ctx, it.Message); err != nil {

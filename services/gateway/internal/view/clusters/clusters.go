@@ -139,11 +139,22 @@ func (r *Reader) List(
 	return items, next, err
 }
 
-// addMessages adds messages to clusters in trouble; one of an earlier trouble would mislead.
+// addMessages adds messages to clusters in trouble; one of an earlier trouble would mislead. What is wrong with the
+// reports of a cluster is said also where it has no other trouble.
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Cluster) error {
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items,
+	err := readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items,
 		func(c *model.Cluster) (string, *string) {
 			if c.Reason == "" {
+				return "", nil
+			}
+			return c.Name, &c.Message
+		})
+	if err != nil {
+		return err
+	}
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageReports, items,
+		func(c *model.Cluster) (string, *string) {
+			if c.Message != "" {
 				return "", nil
 			}
 			return c.Name, &c.Message

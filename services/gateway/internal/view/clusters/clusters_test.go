@@ -45,6 +45,11 @@ func TestReader(t *testing.T) {
 	if c := get("pier"); c.Message != "" {
 		t.Errorf("a cluster without trouble has the message %q", c.Message)
 	}
+	e.Exec(`insert into installer.messages (tenant, kind, subject, message)
+		values ('default', 'cluster-reports', 'harbour', 'a flood'), ('default', 'cluster-reports', 'pier', 'a flood')`)
+	if at, by := get("harbour").Message, get("pier").Message; at != "nobody answers" || by != "a flood" {
+		t.Errorf("of clusters with a flood of reports people are told %q (in trouble) and %q", at, by)
+	}
 	err := e.Pool.TenantTx(t.Context(), viewtest.Ann.Tenant, func(tx pgx.Tx) error {
 		none, err := clusters.Observed(t.Context(), tx, viewtest.Ann.Tenant, "none")
 		if none != (events.ClusterObserved{}) {

@@ -43,6 +43,7 @@ func Annotations(ctx context.Context, q pg.Querier, tenant, commitment string, i
 // Kinds of messages in installer_api.messages.
 const (
 	MessageCluster = "cluster"
+	MessageReports = "cluster-reports" // about what came of a cluster that nobody asked for
 	MessagePlan    = "installplan"
 	MessageCSV     = "csv"
 	MessageRemoval = "removal"
