@@ -41,7 +41,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: check
-check: fmt-check lint archtest-pure chart compose vuln ## format, vet, lint, import rules, pure tests, chart and compose file, known vulnerabilities; under a minute when warm
+check: fmt-check lint archtest-pure chart compose openapi vuln ## format, vet, lint, import rules, pure tests, chart and compose file, OpenAPI document, known vulnerabilities; under a minute when warm
 
 .PHONY: verify
 verify: $(HELM) prepare ## generate everything again and fail on a difference
@@ -145,6 +145,10 @@ chart: $(HELM)
 .PHONY: compose
 compose:
 	@cd tools/compose && GOWORK=off go test ./...
+
+.PHONY: openapi
+openapi:
+	@tools/openapi/check.sh
 
 .PHONY: vuln
 vuln: $(VULN)

@@ -14,6 +14,7 @@ generated=(
   libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
+  services/gateway/openapi-3.0.yaml
   deploy/compose/nats.conf
   deploy/helm/golden
 )
@@ -48,7 +49,7 @@ go run ./libs/natsauth/cmd/gendocs
 step "migrations/schema.sql"
 go run ./libs/migrate/cmd/dumpschema -o migrations/schema.sql
 
-step "services/gateway/openapi.yaml"
+step "services/gateway/openapi.yaml, services/gateway/openapi-3.0.yaml"
 go test ./services/gateway/internal/api -count=1 -run TestOpenAPIDocument -update >/dev/null
 
 step "deploy/helm/golden"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system: a C compiler (for -race), OpenSSH's agent and the
-# programs of PostgreSQL. As root with apt-get it installs them, else it says in one sentence what is missing.
+# programs of PostgreSQL; and what the linters of the OpenAPI document need: Node and npm. As root with apt-get it
+# installs them, else it says in one sentence what is missing.
 #
-#   tools/prepare.sh             both
+#   tools/prepare.sh             what the tests need
 #   tools/prepare.sh postgres    what the demo needs
 #   tools/prepare.sh compiler    what tests without a database need
+#   tools/prepare.sh node        what the linters of the OpenAPI document need
 set -euo pipefail
 
 have_gcc() { command -v gcc >/dev/null || command -v cc >/dev/null; }
@@ -18,10 +20,17 @@ have_postgres() {
 # OpenSSH's agent signs in a test of keys that are elsewhere.
 have_agent() { command -v ssh-agent >/dev/null; }
 
+have_node() { command -v node >/dev/null && command -v npm >/dev/null; }
+
 packages=()
-[ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
-[ "${1:-}" = postgres ] || have_agent || packages+=(openssh-client)
-[ "${1:-}" = compiler ] || have_postgres || packages+=(postgresql)
+case "${1:-}" in
+  node) have_node || packages+=(nodejs npm) ;;
+  *)
+    [ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
+    [ "${1:-}" = postgres ] || have_agent || packages+=(openssh-client)
+    [ "${1:-}" = compiler ] || have_postgres || packages+=(postgresql)
+    ;;
+esac
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

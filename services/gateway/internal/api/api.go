@@ -24,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
@@ -117,8 +118,10 @@ func New(d Deps) *API {
 		ruleHandlers{}.register(a)
 		nameHandlers{d}.register(a)
 		a.tidy()
-		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
-		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))
+		r.Get("/openapi.json", a.document(func() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) },
+			"application/json"))
+		r.Get("/openapi.yaml", a.document(a.OpenAPI, "application/yaml"))
+		r.Get("/openapi-3.0.yaml", a.document(a.OpenAPI30, "application/yaml"))
 	})
 	a.declare()
 	return a
@@ -130,15 +133,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.Serve
 // OpenAPI returns the document as YAML.
 func (a *API) OpenAPI() ([]byte, error) { return a.huma.OpenAPI().YAML() }
 
+// OpenAPI30 returns the document in OpenAPI 3.0 as YAML, for generators that do not read 3.1.
+func (a *API) OpenAPI30() ([]byte, error) { return document.Downgrade(a.huma.OpenAPI()) }
+
 func config() huma.Config {
 	c := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title:       "Chandler",
-				Version:     "v1",
-				Description: description,
-			},
+			Info:    document.Info(description),
 			Servers: []*huma.Server{{URL: prefix}},
 			Components: &huma.Components{
 				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
@@ -163,9 +165,9 @@ unknown, empty, given twice or cannot be decoded, unknown fields, fields that st
 conditional requests where there are none, are errors.`
 
 // document serves the OpenAPI document.
-func (a *API) document(encode func(any) ([]byte, error), contentType string) http.HandlerFunc {
+func (a *API) document(encode func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		raw, err := encode(a.huma.OpenAPI())
+		raw, err := encode()
 		if err != nil {
 			httpserver.Problem(w, r, errs.Wrap(errs.Internal, err, "write the OpenAPI document"))
 			return
@@ -176,11 +178,12 @@ func (a *API) document(encode func(any) ([]byte, error), contentType string) htt
 	}
 }
 
-// tidy takes huma's own error type out of the document: answers never have it.
+// tidy takes huma's own error type out of the document, since answers never have it, and completes the rest.
 func (a *API) tidy() {
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
+	document.Complete(a.huma.OpenAPI())
 }
 
 // need is what a token must allow for an operation.

@@ -4,35 +4,38 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 )
 
-// update rewrites the golden file: go test ./services/gateway/internal/api -run TestOpenAPIDocument -update
-var update = flag.Bool("update", false, "rewrite services/gateway/openapi.yaml")
-
-const golden = "../../openapi.yaml"
+// update rewrites the documents: go test ./services/gateway/internal/api -run TestOpenAPIDocument -update
+var update = flag.Bool("update", false, "rewrite services/gateway/openapi.yaml and openapi-3.0.yaml")
 
 func TestOpenAPIDocument(t *testing.T) {
 	t.Parallel()
-	got, err := api.New(api.Deps{}).OpenAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
+	a := api.New(api.Deps{})
+	for path, write := range map[string]func() ([]byte, error){
+		"../../openapi.yaml": a.OpenAPI, "../../openapi-3.0.yaml": a.OpenAPI30,
+	} {
+		got, err := write()
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error(
-			"services/gateway/openapi.yaml is not what the code says; run this test with -update and look at the " +
-				"difference")
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("services/gateway/%s is not what the code says; run this test with -update and look at the "+
+				"difference", filepath.Base(path))
+		}
 	}
 }
