@@ -117,7 +117,7 @@ fmt: $(LINT) ## format all Go code
 
 .PHONY: clean
 clean: ## remove binaries, cached tools and test caches
-	@rm -rf bin '$(TOOLS)' '$(CACHE)/demo'
+	@rm -rf bin '$(TOOLS)' '$(CACHE)/demo' '$(CACHE)/stack'
 	@go clean -testcache
 
 # Parts of the targets above, without a line in the list.

@@ -26,3 +26,29 @@ func TestCompilingHasNoBound(t *testing.T) {
 		t.Errorf("nothing was compiled: %v", err)
 	}
 }
+
+// What was taken from the cache stays as it is when somebody builds other programs into it.
+func TestTakenProgramStays(t *testing.T) {
+	kept, mine := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), "program")
+	for _, content := range []string{"first", "second"} {
+		if err := os.Remove(kept); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(kept, []byte(content), 0o755); err != nil { // as the go command does
+			t.Fatal(err)
+		}
+		if content == "second" {
+			got, err := os.ReadFile(mine)
+			if err != nil || string(got) != "first" {
+				t.Errorf("what was taken first is %q, %v", got, err)
+			}
+		}
+		if err := take(kept, mine); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(mine)
+		if err != nil || info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("the taken program cannot be run: %v, %v", info, err)
+		}
+	}
+}

@@ -59,13 +59,15 @@ func command(ctx context.Context, args ...string) (*exec.Cmd, error) {
 }
 
 // Build compiles programs into dir, and tells every package that was compiled for them. It does not ask git, which
-// refuses to answer in a checkout that belongs to somebody else.
+// refuses to answer in a checkout that belongs to somebody else. As in what ships, debug information is left out:
+// linking it takes two fifths of the time.
 func Build(ctx context.Context, dir string, packages []string, compiled func(pkg string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	cmd, err := command(ctx, append([]string{"build", "-v", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
-		packages...)...)
+	cmd, err := command(ctx, append([]string{
+		"build", "-v", "-buildvcs=false", "-ldflags=-s -w", "-o", dir + string(filepath.Separator),
+	}, packages...)...)
 	if err != nil {
 		return err
 	}

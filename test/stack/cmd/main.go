@@ -1,4 +1,4 @@
-// Command cmd compiles the programs of a stack, so that a test that starts one finds them in the build cache.
+// Command cmd compiles the programs of a stack, so that a test that starts one finds them in the cache.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/filelock"
+	"github.com/chandler-fleet/chandler/test/internal/filelock"
 )
 
 // The programs of a set.

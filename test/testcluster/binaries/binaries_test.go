@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/filelock"
+	"github.com/chandler-fleet/chandler/test/internal/filelock"
 )
 
 // fakeRepository has pin files of no consequence and is the working directory.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/chandler-fleet/chandler/test/internal/filelock"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/filelock"
 )
 
 // Pool is the list. Its zero value is not usable; see Open.
