@@ -76,14 +76,16 @@ part() {
 }
 
 # What the race detector would find nothing in, and makes ten times as slow: tests that wait for the processes that they
-# started, and pure packages, none of whose files, tests included, knows a goroutine, a lock, a channel, a context or a
-# connection. Who calls a pure function from several goroutines is tested with the detector.
+# started, the test of the sources, which runs go list and shares nothing, and pure packages, none of whose files, tests
+# included, knows a goroutine, a lock, a channel, a context or a connection. Who calls a pure function from several goroutines
+# is tested with the detector.
+sources='/libs/archtest$'
 waits='/test/(e2e|bundles|deploy)$'
 shares='^[[:space:]]*go [a-z]|\<chan\>|"(sync|sync/atomic|context|net|net/(http|rpc|smtp)[a-z/]*|os/exec)"'
 without_detector() {
   [ "${TEST_RACE:-}" != all ] || return 0
   go list -f '{{.ImportPath}} {{.Dir}} {{len .TestGoFiles}}{{len .XTestGoFiles}}' work | while read -r path dir tests; do
-    if [[ $path =~ $waits ]] || { [ "$tests" != 00 ] && ! grep -qE "$shares" "$dir"/*.go; }; then echo "$path"; fi
+    if [[ $path =~ $waits|$sources ]] || { [ "$tests" != 00 ] && ! grep -qE "$shares" "$dir"/*.go; }; then echo "$path"; fi
   done
 }
 
