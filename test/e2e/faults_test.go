@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,30 +158,47 @@ func (w *world) retried(write func() error) {
 	})
 }
 
-// harmWhen reads the log until the harm is done. It reads it in Postgres, since the gateway may be what is harmed.
+// harmWhen reads the log until the harm is done: at once, and each time that the sequencer tells of new events. It
+// reads it in PostgreSQL, since the gateway may be what is harmed.
 func (w *world) harmWhen(begin events.Position, namespace string, harm func(seen map[string]bool) bool) {
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
+	ctx, cancel := context.WithTimeoutCause(w.ctx, bound, fmt.Errorf("no moment for the harm within %s", bound))
+	defer cancel()
+	if err := w.harmBetween(ctx, begin, namespace, harm); err != nil {
+		w.t.Errorf("harm in namespace %s: %v", namespace, errors.Join(err, context.Cause(ctx)))
+	}
+}
+
+func (w *world) harmBetween(
+	ctx context.Context, begin events.Position, namespace string, harm func(seen map[string]bool) bool,
+) error {
+	conn, err := pgx.Connect(ctx, w.Postgres().AdminURL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read from
+	if _, err := conn.Exec(ctx, "listen eventlog_sequenced"); err != nil {
+		return err
+	}
 	const query = `select distinct type from eventlog.events where position > $1 and subject like $2`
 	for {
-		rows, err := w.record.Query(w.ctx, query, begin.N, spoke+"/"+namespace+"/%")
+		rows, err := conn.Query(ctx, query, begin.N, spoke+"/"+namespace+"/%")
 		if err != nil {
-			w.t.Error(err)
-			return
+			return err
 		}
 		types, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			w.t.Error(err)
-			return
+			return err
 		}
 		seen := map[string]bool{}
 		for _, t := range types {
 			seen[t] = true
 		}
 		if harm(seen) {
-			return
+			return nil
 		}
-		<-ticker.C
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
 	}
 }
 
