@@ -11,6 +11,7 @@ generated=(
   docs/asyncapi.yaml
   docs/nats.md
   docs/rules.md
+  docs/problems
   libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
@@ -42,6 +43,9 @@ go run ./libs/events/cmd/gendocs
 
 step "docs/rules.md"
 go run ./libs/rules/cmd/gendocs -o docs/rules.md
+
+step "docs/problems"
+go test ./libs/httpserver -count=1 -run TestProblemPages -update >/dev/null
 
 step "docs/nats.md, deploy/compose/nats.conf"
 go run ./libs/natsauth/cmd/gendocs

@@ -16,9 +16,11 @@ const ProblemType = "application/problem+json"
 
 // ProblemDetails is an RFC 9457 problem document.
 type ProblemDetails struct {
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail,omitempty"`
+	Type     string `json:"type" format:"uri" doc:"Page that says what this type of problem means and what to do"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty" doc:"Names this occurrence, as the server's log does"`
 	// Kind is the errs.Kind, by which programs distinguish two problems of one status.
 	Kind string `json:"kind,omitempty"`
 	// Request is the id under which the server's log holds this request.
@@ -64,8 +66,8 @@ func Status(k errs.Kind) int {
 // it speaks of tables and addresses, which are not the caller's.
 func Details(err error) ProblemDetails {
 	kind := errs.KindOf(err)
-	status := Status(kind)
-	p := ProblemDetails{Title: http.StatusText(status), Status: status, Kind: string(kind)}
+	p := ProblemDetails{Kind: string(kind)}
+	p.typed(Status(kind))
 	if kind == errs.Internal {
 		p.Detail = "an internal error; the server's log says more under this request's id"
 		return p
@@ -103,13 +105,14 @@ func Problem(w http.ResponseWriter, r *http.Request, err error) { write(w, r, er
 func TooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, text string) {
 	err := errs.New(errs.Unavailable, "%s", text)
 	p := Details(err)
-	p.Status, p.Title, p.Detail = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests), text
+	p.typed(http.StatusTooManyRequests)
+	p.Detail = text
 	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))))
 	write(w, r, err, p)
 }
 
 func write(w http.ResponseWriter, r *http.Request, err error, p ProblemDetails) {
-	p.Request = RequestID(r.Context())
+	p.Occurred(RequestID(r.Context()))
 	noteError(r.Context(), err)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

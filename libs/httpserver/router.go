@@ -3,12 +3,12 @@ package httpserver
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"runtime/debug"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -52,16 +52,37 @@ func Router(o Options) *chi.Mux {
 	return r
 }
 
-// methodNotAllowed has no kind of its own: no service can mean it.
+// methodNotAllowed says which methods there are. It has no kind of its own: no service can mean it.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", ProblemType)
-	w.WriteHeader(http.StatusMethodNotAllowed)
-	// The caller may have gone; the access log has the response.
-	_ = json.NewEncoder(w).Encode(ProblemDetails{
-		Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed,
-		Kind: string(errs.Invalid), Detail: r.Method + " is not offered at " + r.URL.Path,
-		Request: RequestID(r.Context()),
-	})
+	w.Header().Set("Allow", strings.Join(Allowed(r), ", "))
+	err := errs.New(errs.Invalid, "%s is not offered at %s", r.Method, r.URL.Path)
+	p := Details(err)
+	p.typed(http.StatusMethodNotAllowed)
+	write(w, r, err, p)
+}
+
+// methods are those that routes have, in the order in which they are told.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+}
+
+// Allowed are the methods that the router of a request offers at its path.
+func Allowed(r *http.Request) []string {
+	route := chi.RouteContext(r.Context())
+	if route == nil || route.Routes == nil {
+		return nil
+	}
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	var allowed []string
+	for _, m := range methods {
+		if route.Routes.Match(chi.NewRouteContext(), m, path) {
+			allowed = append(allowed, m)
+		}
+	}
+	return allowed
 }
 
 func trace(next http.Handler) http.Handler {

@@ -133,6 +133,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.Serve
 // OpenAPI returns the document as YAML.
 func (a *API) OpenAPI() ([]byte, error) { return a.huma.OpenAPI().YAML() }
 
+// Document is what OpenAPI writes; it is not to be changed.
+func (a *API) Document() *huma.OpenAPI { return a.huma.OpenAPI() }
+
 // OpenAPI30 returns the document in OpenAPI 3.0 as YAML, for generators that do not read 3.1.
 func (a *API) OpenAPI30() ([]byte, error) { return document.Downgrade(a.huma.OpenAPI()) }
 
@@ -199,7 +202,7 @@ const (
 func register[I, O any](
 	a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error),
 ) {
-	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components.Schemas, op.Method)
+	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components, &op)
 	op.BodyReadTimeout = bodyTimeout
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = maxBody

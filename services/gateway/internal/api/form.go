@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -43,6 +45,7 @@ type declared struct {
 	names   []string // of query, sorted
 	headers []string
 	body    []string // content types; nil: no body
+	answers []string // content types of an answer that is no problem
 }
 
 // declare notes what every operation of the document takes. It runs when all of them are registered.
@@ -74,6 +77,13 @@ func declaredBy(op *huma.Operation) declared {
 		}
 	}
 	slices.Sort(d.names)
+	for status, answer := range op.Responses {
+		if strings.HasPrefix(status, "2") {
+			d.answers = slices.AppendSeq(d.answers, maps.Keys(answer.Content))
+		}
+	}
+	slices.Sort(d.answers)
+	d.answers = slices.Compact(d.answers)
 	if op.RequestBody != nil {
 		for contentType := range op.RequestBody.Content {
 			d.body = append(d.body, contentType)
@@ -105,6 +115,10 @@ func (a *API) form(next http.Handler) http.Handler {
 		d.checkHeaders(&v, r)
 		if err := v.Err(); err != nil {
 			answerProblem(w, problemOf(r.Context(), err))
+			return
+		}
+		if p := d.checkAccept(r); p != nil {
+			answerProblem(w, p)
 			return
 		}
 		if p := d.checkBody(w, r); p != nil {
@@ -263,6 +277,47 @@ func (d declared) checkHeaders(v *rule.Violations, r *http.Request) {
 	}
 }
 
+// checkAccept refuses to answer in a form that the client does not read.
+func (d declared) checkAccept(r *http.Request) *Problem {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if accept == "" || len(d.answers) == 0 || slices.ContainsFunc(d.answers, func(answer string) bool {
+		return admits(accept, answer)
+	}) {
+		return nil
+	}
+	p := problemOf(r.Context(), errs.New(errs.Invalid, "Accept admits none of the media types of this operation: %s",
+		strings.Join(d.answers, ", ")).At("header.Accept", rule.ContentType))
+	p.SetStatus(http.StatusNotAcceptable)
+	return p
+}
+
+// admits says whether the header Accept admits a media type: the most particular range that it falls under decides.
+func admits(accept, mediaType string) bool {
+	kind, _, _ := strings.Cut(mediaType, "/")
+	best, admitted := 0, false
+	for part := range strings.SplitSeq(accept, ",") {
+		given, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue // as if it were not there: who says nothing that can be read is refused
+		}
+		rank := 0
+		switch given {
+		case mediaType:
+			rank = 3
+		case kind + "/*":
+			rank = 2
+		case "*/*":
+			rank = 1
+		}
+		if rank <= best {
+			continue
+		}
+		quality, err := strconv.ParseFloat(cmp.Or(params["q"], "1"), 64)
+		best, admitted = rank, err == nil && quality > 0
+	}
+	return admitted
+}
+
 // checkBody refuses a body that nobody would read, and one of another kind than is read.
 func (d declared) checkBody(w http.ResponseWriter, r *http.Request) *Problem {
 	if d.body != nil {
@@ -312,6 +367,6 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 // unsupported is an answer about the form of a body.
 func unsupported(r *http.Request, e *errs.Error) *Problem {
 	p := problemOf(r.Context(), e)
-	p.Status, p.Title = http.StatusUnsupportedMediaType, http.StatusText(http.StatusUnsupportedMediaType)
+	p.SetStatus(http.StatusUnsupportedMediaType)
 	return p
 }

@@ -55,7 +55,7 @@ func (h *hookHandlers) register(a *API) {
 		"Get the hook of a catalog, without its secret"), h.getCatalogHook)
 	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs,
 		"End the hook of a catalog"), h.endCatalogHook)
-	a.huma.OpenAPI().AddOperation(&huma.Operation{
+	push := &huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
 		Summary: "Report a push to a catalog's source",
 		Description: "For registries and repositories. Needs the secret of the catalog's hook and nothing else: as " +
@@ -83,9 +83,10 @@ func (h *hookHandlers) register(a *API) {
 		RequestBody: &huma.RequestBody{
 			Description: "What happened, in the sender's own form", Content: map[string]*huma.MediaType{"*/*": {}},
 		},
-		Responses: withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}},
-			a.huma.OpenAPI().Components.Schemas, http.MethodPost),
-	})
+	}
+	push.Responses = withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}},
+		a.huma.OpenAPI().Components, push)
+	a.huma.OpenAPI().AddOperation(push)
 }
 
 const pathHook = "/hooks/catalogs/{catalog}"

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/browse"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -26,10 +29,10 @@ type PackagesQuery struct {
 
 // foundList is a page of packages with counts.
 type foundList struct {
-	list[model.FoundPackage]
-
-	Total  int          `json:"total" doc:"On all pages"`
-	Facets model.Facets `json:"facets" doc:"How many packages have a value; the field's own filter is left out"`
+	Items  []model.FoundPackage `json:"items" nullable:"false"`
+	Next   string               `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+	Total  int                  `json:"total" doc:"On all pages"`
+	Facets model.Facets         `json:"facets" doc:"How many packages have a value; the field's own filter is left out"`
 }
 
 // packageHandlers search packages over all catalogs.
@@ -41,6 +44,16 @@ func (h packageHandlers) register(a *API) {
 			"and catalog"), h.searchPackages)
 	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
 		"Get the picture of a package; the default one where it has none")
+	image := map[string]*huma.MediaType{}
+	for _, mediaType := range browse.IconTypes() {
+		image[mediaType] = &huma.MediaType{Schema: &huma.Schema{
+			Type: huma.TypeString, Extensions: map[string]any{"contentMediaType": mediaType},
+		}}
+	}
+	icon.Responses = map[string]*huma.Response{
+		"200": {Description: "The picture", Content: image},
+		"304": {Description: "If-None-Match names this picture"},
+	}
 	register(a, needRead, icon, h.getPackageIcon)
 }
 
@@ -89,7 +102,7 @@ func (h packageHandlers) searchPackages(
 	if err != nil {
 		return nil, err
 	}
-	return &output[foundList]{foundList{items.Body, found.Total, found.Facets}}, nil
+	return &output[foundList]{foundList{items.Body.Items, items.Body.Next, found.Total, found.Facets}}, nil
 }
 
 type getPackageIconInput struct {

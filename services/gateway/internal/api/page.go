@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -63,11 +65,14 @@ func (q ListQuery) page() (model.Page, error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &p.After)
 	}
-	if err != nil || len(p.After) == 0 {
+	if err != nil || len(p.After) == 0 || slices.ContainsFunc(p.After, unkept) {
 		return p, errs.New(errs.Invalid, "the cursor is not one that a list has given").At("query.cursor", "cursor")
 	}
 	return p, nil
 }
+
+// unkept says whether the database keeps no such text: no list has given it.
+func unkept(s string) bool { return strings.ContainsRune(s, 0) }
 
 // listed makes the answer of a list.
 func listed[T any](items []T, next []string, err error) (*listOutput[T], error) {

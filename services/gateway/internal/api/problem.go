@@ -9,17 +9,17 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// Problem is an RFC 9457 problem document: libs/httpserver's, with type and instance written out.
+// Problem is an RFC 9457 problem document: libs/httpserver's, as an error.
 type Problem struct { //nolint:errname // the name is that of the schema in the OpenAPI document
-	Type string `json:"type" example:"about:blank" doc:"about:blank: status and kind say what happened"`
 	httpserver.ProblemDetails
-	Instance string `json:"instance,omitempty" doc:"Names this occurrence, as the server's log does"`
 }
 
 // Error implements error, and with GetStatus huma.StatusError.
@@ -56,11 +56,11 @@ func problemOf(ctx context.Context, err error) *Problem {
 	httpserver.NoteError(ctx, err)
 	p := newProblem(ctx, httpserver.Details(public(err)))
 	if _, full := errors.AsType[noPlaceError](err); full {
-		p.Status, p.Title = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests)
+		p.SetStatus(http.StatusTooManyRequests)
 	}
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {
-		p.Status, p.Title = http.StatusGatewayTimeout, http.StatusText(http.StatusGatewayTimeout)
+		p.SetStatus(http.StatusGatewayTimeout)
 	}
 	for i := range p.Errors {
 		p.Errors[i].Location = location(p.Errors[i].Location)
@@ -69,10 +69,13 @@ func problemOf(ctx context.Context, err error) *Problem {
 }
 
 // public is what a caller may read of an error. Drivers' messages about a part that is unavailable name hosts,
-// ports and roles; the log has it.
+// ports and roles, those of the database tables and values; the log has it.
 func public(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errs.New(errs.Unavailable, "the request took longer than %s", requestTimeout)
+	}
+	if _, database := errors.AsType[*pgconn.PgError](err); database || errors.Is(err, pgx.ErrNoRows) {
+		return ofDatabase(errs.KindOf(err))
 	}
 	e, ok := errors.AsType[*errs.Error](err)
 	if ok && e.Kind == errs.Unavailable && errors.Unwrap(e) != nil {
@@ -82,15 +85,30 @@ func public(err error) error {
 	return err
 }
 
+// ofDatabase is what a caller reads where the database refused something. What it says of the caller's input should
+// have been found before, and is a fault of ours.
+func ofDatabase(kind errs.Kind) error {
+	switch kind {
+	case errs.Conflict:
+		return errs.New(kind, "somebody else changed it at the same time: read it again, and try again")
+	case errs.AlreadyExists:
+		return errs.New(kind, "it is there: somebody made it before or at the same time")
+	case errs.NotFound:
+		return errs.New(kind, "there is nothing of this name")
+	case errs.Unavailable, errs.Unauthenticated, errs.Forbidden: // of the gateway to its database
+		return errs.New(errs.Unavailable,
+			"a service or database that this request needs is unavailable; try again in a moment")
+	default:
+		return errs.New(errs.Internal, "the database refused a request")
+	}
+}
+
 func newProblem(ctx context.Context, d httpserver.ProblemDetails) *Problem {
-	p := &Problem{Type: "about:blank", ProblemDetails: d}
+	p := &Problem{ProblemDetails: d}
 	for i := range p.Errors {
 		p.Errors[i].Help = ruleHelp(p.Errors[i].Rule)
 	}
-	p.Request = httpserver.RequestID(ctx)
-	if p.Request != "" {
-		p.Instance = "urn:chandler:request:" + p.Request
-	}
+	p.Occurred(httpserver.RequestID(ctx))
 	return p
 }
 
@@ -142,7 +160,8 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 	if status == http.StatusUnprocessableEntity {
 		status = httpserver.Status(errs.Invalid)
 	}
-	d := httpserver.ProblemDetails{Title: http.StatusText(status), Status: status, Kind: string(kind), Detail: e.Detail}
+	d := httpserver.ProblemDetails{Kind: string(kind), Detail: e.Detail}
+	d.SetStatus(status)
 	for _, x := range e.Errors {
 		if x != nil {
 			d.Errors = append(d.Errors, problemItem(x))
@@ -217,26 +236,35 @@ func ruleOf(message string) string {
 	return "syntax"
 }
 
-// withProblems documents the problems that every operation can answer with.
-func withProblems(responses map[string]*huma.Response, schemas huma.Registry, method string) map[string]*huma.Response {
+// withProblems documents the problems that every operation can answer with. Each is described once.
+func withProblems(
+	responses map[string]*huma.Response, components *huma.Components, op *huma.Operation,
+) map[string]*huma.Response {
 	if responses == nil {
 		responses = map[string]*huma.Response{}
 	}
 	codes := []int{
-		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
-		http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusNotAcceptable, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
-	if method == http.MethodGet {
-		codes = append(codes, http.StatusGatewayTimeout)
-	} else {
-		codes = append(codes, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+	if op.Method != http.MethodGet {
+		codes = append(codes, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
 	}
-	schema := schemas.Schema(typeOf[Problem](), true, "Problem")
 	for _, code := range codes {
-		responses[strconv.Itoa(code)] = &huma.Response{
-			Description: http.StatusText(code),
-			Content:     map[string]*huma.MediaType{httpserver.ProblemType: {Schema: schema}},
+		name := strings.ReplaceAll(http.StatusText(code), " ", "")
+		if components.Responses == nil {
+			components.Responses = map[string]*huma.Response{}
 		}
+		if components.Responses[name] == nil {
+			components.Responses[name] = &huma.Response{
+				Description: http.StatusText(code),
+				Content: map[string]*huma.MediaType{
+					httpserver.ProblemType: {Schema: components.Schemas.Schema(typeOf[Problem](), true, "Problem")},
+				},
+			}
+		}
+		responses[strconv.Itoa(code)] = &huma.Response{Ref: "#/components/responses/" + name}
 	}
 	return responses
 }

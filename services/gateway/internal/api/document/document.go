@@ -147,27 +147,32 @@ func Downgrade(doc *huma.OpenAPI) ([]byte, error) {
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return nil, fmt.Errorf("write the document in OpenAPI 3.0: %w", err)
 	}
-	wrapReferences(tree)
+	adapt(tree)
 	if raw, err = yaml.Marshal(tree); err != nil {
 		return nil, fmt.Errorf("write the document in OpenAPI 3.0: %w", err)
 	}
 	return raw, nil
 }
 
-// wrapReferences puts a reference that has company into an allOf: in 3.0 all that stands beside a reference is dropped.
-func wrapReferences(node any) {
+// adapt does what huma leaves out. A reference that has company goes into an allOf, since in 3.0 all that stands beside
+// a reference is dropped; bytes of a media type are the format binary.
+func adapt(node any) {
 	switch node := node.(type) {
 	case map[string]any:
+		if _, ok := node[contentMediaType].(string); ok {
+			delete(node, contentMediaType)
+			node["format"] = "binary"
+		}
 		if to, ok := node[reference].(string); ok && len(node) > 1 {
 			delete(node, reference)
 			node["allOf"] = []any{map[string]any{reference: to}}
 		}
 		for _, child := range node {
-			wrapReferences(child)
+			adapt(child)
 		}
 	case []any:
 		for _, child := range node {
-			wrapReferences(child)
+			adapt(child)
 		}
 	}
 }
@@ -175,4 +180,6 @@ func wrapReferences(node any) {
 const (
 	licenseURL = "https://www.apache.org/licenses/LICENSE-2.0"
 	reference  = "$ref"
+
+	contentMediaType = "contentMediaType"
 )

@@ -95,12 +95,18 @@ const defaultIcon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"
 // no browser shows.
 var iconTypes = []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp"}
 
+// unknownIcon is what is said of bytes in another form.
+const unknownIcon = "application/octet-stream"
+
+// IconTypes are the media types that the icon of a package may have.
+func IconTypes() []string { return append([]string{unknownIcon}, iconTypes...) }
+
 func iconOf(p *libcatalog.Package) model.PackageIcon {
 	icon := model.PackageIcon{Data: []byte(defaultIcon), MediaType: "image/svg+xml"}
 	if p.Icon != nil && len(p.Icon.Data) > 0 {
 		icon.Data, icon.MediaType = p.Icon.Data, p.Icon.MediaType
 		if !slices.Contains(iconTypes, icon.MediaType) {
-			icon.MediaType = "application/octet-stream"
+			icon.MediaType = unknownIcon
 		}
 	}
 	sum := sha256.Sum256(append([]byte(icon.MediaType+"\x00"), icon.Data...))
