@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/migrations"
 )
@@ -88,6 +89,9 @@ func bootstrapIn(ctx context.Context, tx pgx.Tx, o Options) error {
 	if err := joinOwner(ctx, tx); err != nil {
 		return err
 	}
+	if err := letMakeSchemas(ctx, tx); err != nil {
+		return err
+	}
 	for _, s := range services() {
 		if err := makeService(ctx, tx, s, o.password(s.role)); err != nil {
 			return err
@@ -121,6 +125,26 @@ func joinOwner(ctx context.Context, tx pgx.Tx) error {
 	}
 	_, err = tx.Exec(ctx, "grant "+Owner+" to current_user")
 	return err
+}
+
+// letMakeSchemas lets the owner make the schemas of versions of read models (eventlog.make_model). The right is that of
+// the database, so that neither a dump nor a template brings it along.
+func letMakeSchemas(ctx context.Context, tx pgx.Tx) error {
+	var database string
+	var may bool
+	const look = `select quote_ident(current_database()), has_database_privilege($1, current_database(), 'create')`
+	if err := tx.QueryRow(ctx, look, Owner).Scan(&database, &may); err != nil || may {
+		return err
+	}
+	if _, err := tx.Exec(ctx, fmt.Sprintf("grant create on database %s to %s", database, Owner)); err != nil {
+		return err
+	}
+	// PostgreSQL only warns where the caller may not grant it.
+	if err := tx.QueryRow(ctx, look, Owner).Scan(&database, &may); err != nil || may {
+		return err
+	}
+	return errs.New(errs.Forbidden, "role %s may not make schemas in database %s, and this role may not let it: as the owner "+
+		"of the database, grant create on database %s to %s", Owner, database, database, Owner)
 }
 
 // makeService makes the role of a service and its settings. Settings that stand already are not

@@ -29,6 +29,7 @@ var withoutTenant = map[string]string{
 	"eventlog.installation": "who the installation is, the same for all",
 	"eventlog.coming_types": "the registry, the same for all",
 	"eventlog.readers":      "which processes read the log",
+	"eventlog.models":       "which versions of read models have tables",
 	"eventlog.service_keys": "public keys of processes",
 	"eventlog.rebuilds":     "what services are asked to do for all tenants",
 	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",

@@ -110,6 +110,8 @@ func kindOfCode(code string) errs.Kind {
 		return errs.Invalid
 	case CodeComingType, "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
 		return errs.Unavailable
+	case "42P01": // undefined table: the one of a read model that is being made
+		return errs.Unavailable
 	case codeCancelled: // its statement takes too long, or a person ended it: the database is there
 		return errs.Internal
 	case "28000", "28P01", "3D000": // credential refused, no such database

@@ -2,8 +2,10 @@ package pg
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -22,6 +24,7 @@ type options struct {
 	log  *slog.Logger
 	max  int32
 	name string
+	path []string
 	// answer is how long a statement may take.
 	answer time.Duration
 }
@@ -37,6 +40,10 @@ func WithAnswerLimit(d time.Duration) Option { return func(o *options) { o.answe
 
 // WithName sets application_name, by which an operator recognises the sessions in pg_stat_activity.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
+
+// WithSearchPath says in which schemas the sessions find tables that a statement names without one, instead of what is
+// set for the role. Temporary tables are found by pg_temp alone.
+func WithSearchPath(schemas ...string) Option { return func(o *options) { o.path = schemas } }
 
 func collect(opts []Option) options {
 	o := options{log: slog.Default(), max: MaxConns, answer: answerLimit}
@@ -54,5 +61,12 @@ func (o options) apply(cfg *pgxpool.Config) {
 	cfg.ConnConfig.Tracer = deadline{o.answer}
 	if o.name != "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.name
+	}
+	if len(o.path) > 0 {
+		quoted := make([]string, 0, len(o.path)+1)
+		for _, schema := range append(o.path[:len(o.path):len(o.path)], "pg_temp") {
+			quoted = append(quoted, pgx.Identifier{schema}.Sanitize())
+		}
+		cfg.ConnConfig.RuntimeParams["search_path"] = strings.Join(quoted, ", ")
 	}
 }

@@ -56,7 +56,7 @@ func setupCrashing(t *testing.T) *crashing {
 	return c
 }
 
-func (c *crashing) start(t *testing.T) {
+func (c *crashing) start(t testing.TB) {
 	t.Helper()
 	var err error
 	if c.server, err = pglocal.Start(t.Context(), c.options); err != nil {
@@ -87,7 +87,7 @@ func (c *crashing) has(name string) (there bool) {
 	c.t.Helper()
 	waitFor(c.t, "the server answers", func() bool {
 		err := c.admin.QueryRow(c.t.Context(),
-			`select exists (select from public.catalogs where name = $1)`, name).Scan(&there)
+			`select exists (select from gateway_tests_v1.counts where name = $1)`, name).Scan(&there)
 		return err == nil
 	})
 	return there

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +24,9 @@ const prefix = "projection/"
 
 // Projection is a fold over the log into tables.
 type Projection struct {
-	Name    string // such as "gateway.subscriptions"; names the checkpoint
-	Version int    // 1 or more; raised when Apply changes what it makes of the same events
-	Schema  string // of the tables
+	Name    string // service and read model, such as "gateway.subscriptions"
+	Version int    // 1 or more; raised when Apply changes what it makes of the same events, or the tables their shape
+	Schema  string // of the service: its tables give the shape of those of each version
 	// Tables are the names of all tables that Apply writes. They must have no generated or identity
 	// columns, and nothing else may write them.
 	Tables []string
@@ -49,8 +50,14 @@ func (t Tables) Name(table string) string {
 	return pgx.Identifier{t.schema, table}.Sanitize()
 }
 
-// Live are the tables that queries read.
-func (p Projection) Live() Tables { return p.tables(p.Schema) }
+// Live are the tables that queries of this version read.
+func (p Projection) Live() Tables { return p.tables(p.Place()) }
+
+// Place is the schema of this version's tables, as eventlog.make_model names it.
+func (p Projection) Place() string {
+	_, model, _ := strings.Cut(p.Name, ".")
+	return fmt.Sprintf("%s_%s_v%d", p.Schema, model, p.Version)
+}
 
 func (p Projection) tables(schema string) Tables {
 	t := Tables{schema: schema, known: map[string]bool{}}
@@ -60,14 +67,18 @@ func (p Projection) tables(schema string) Tables {
 	return t
 }
 
-func (p Projection) consumer() string { return fmt.Sprintf("%s%s/v%d", prefix, p.Name, p.Version) }
+// consumer names the checkpoint. Releases that kept one version at a time have a v before its number.
+func (p Projection) consumer() string { return fmt.Sprintf("%s%s/%d", prefix, p.Name, p.Version) }
+
+// names is what the database takes a name for (eventlog.model_of).
+var names = regexp.MustCompile(`^[a-z-]+\.[a-z]{1,32}$`)
 
 func (p Projection) check() error {
 	switch {
 	case p.Name == "" || p.Schema == "" || len(p.Tables) == 0 || p.Apply == nil:
 		return errs.New(errs.Invalid, "projection %q needs a name, a schema, tables and Apply", p.Name)
-	case strings.Contains(p.Name, "/"):
-		return errs.New(errs.Invalid, "projection %q: a name must not hold /", p.Name)
+	case !names.MatchString(p.Name):
+		return errs.New(errs.Invalid, "projection %q: want service.model, a model of 1 to 32 small letters", p.Name)
 	case p.Version < 1:
 		return errs.New(errs.Invalid, "projection %q: version %d, want 1 or more", p.Name, p.Version)
 	}
@@ -95,17 +106,13 @@ type Runner struct {
 	connected int64
 	begun     int64         // connections when the transaction began whose commit moves the checkpoint
 	changed   chan struct{} // closed and replaced when at moves
-	// prepared says that the tables hold what this version makes of the log; rebuilt is how far that has come before.
-	prepared bool
-	rebuilt  events.Position
-	// newer is since when the tables are of a newer version, which lives; zero where they are not.
-	newer time.Time
-	again func() // ends the consumer, so that it begins anew: the tables are of another version
+	// serves says that the tables are there and have come to where the log ended when this process began; opened is
+	// closed then. rebuilt is how far the making of them has come before.
+	serves  bool
+	opened  chan struct{}
+	rebuilt events.Position
+	again   func() // ends the consumer, so that it begins anew: the tables are gone
 }
-
-// newerFor is for how long a replica counts as ready after a newer version has taken the read model over: it goes on
-// serving what it can while the new release comes.
-const newerFor = time.Minute
 
 // frozenFor is how long a replica that is frozen within a transaction keeps the others from going on with its read
 // model. A fold does nothing but statements, so that a live one is never silent for so long; one that is paused for
@@ -123,7 +130,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
-	r := &Runner{p: p, d: d, connected: unknown, changed: make(chan struct{})}
+	r := &Runner{p: p, d: d, connected: unknown, changed: make(chan struct{}), opened: make(chan struct{})}
 	live := p.Live()
 	r.consumer = &bus.Consumer{
 		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
@@ -144,23 +151,31 @@ func (r *Runner) Name() string { return r.p.Name }
 // Status says how far the projection is.
 func (r *Runner) Status() bus.Status { return r.consumer.Status() }
 
-// Check is nil once the tables hold what this version makes of the log, and while it makes progress; for readiness.
+// Check is nil once queries can be answered, and while the projection makes progress; for readiness.
 func (r *Runner) Check(ctx context.Context) error {
-	r.mu.Lock()
-	prepared, at, newer := r.prepared, r.rebuilt, r.newer
-	r.mu.Unlock()
-	if !newer.IsZero() {
-		if time.Since(newer) < newerFor {
-			return nil
-		}
-		return errs.New(errs.Unavailable, "read model %s is kept by a newer version, which lives; this binary has version %d",
-			r.p.Name, r.p.Version)
-	}
-	if !prepared {
-		return errs.New(errs.Unavailable, "read model %s is being rebuilt for version %d, at position %s", r.p.Name,
-			r.p.Version, at)
+	if err := r.Serves(); err != nil {
+		return err
 	}
 	return r.consumer.Check(ctx)
+}
+
+// Serves is nil once the tables of this version have come to where the log ended when this process began. Until then an
+// answer would be older than one that another process has given.
+func (r *Runner) Serves() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.serves {
+		return nil
+	}
+	return errs.New(errs.Unavailable, "read model %s is being made for version %d, at position %s", r.p.Name, r.p.Version,
+		r.rebuilt)
+}
+
+// Opened is closed when the runner serves.
+func (r *Runner) Opened() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opened
 }
 
 // reached notes how far a rebuild has come.
@@ -174,7 +189,7 @@ func (r *Runner) reached(at events.Position) {
 func (r *Runner) Note(ctx context.Context) string { return r.consumer.Note(ctx) }
 
 // Run keeps the projection up to date until ctx ends, and returns nil then. The first start of a new
-// version rebuilds.
+// version makes its tables; other versions go on with theirs.
 func (r *Runner) Run(ctx context.Context) error {
 	for {
 		if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
@@ -186,14 +201,41 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// runOnce folds until ctx ends, or the tables are of another version.
+// runOnce folds until ctx ends, or the tables are gone.
 func (r *Runner) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
 	r.again = cancel
 	r.mu.Unlock()
+	var opening sync.WaitGroup
+	defer opening.Wait()
+	opening.Go(func() { r.open(ctx) })
 	return r.consumer.Run(ctx)
+}
+
+// openEvery is how often a runner that has not caught up yet looks whether it cannot.
+const openEvery = time.Second
+
+// open waits until the tables have come to where the log ends now. Where an event cannot be passed they will not: then
+// what is there is served, and readiness tells it.
+func (r *Runner) open(ctx context.Context) {
+	var head events.Position
+	for {
+		var err error
+		if head, err = r.d.Log.Head(ctx, r.d.Pool); err == nil {
+			break
+		}
+		if pause(ctx, openEvery); ctx.Err() != nil {
+			return
+		}
+	}
+	for r.Wait(ctx, head, openEvery) != nil && r.Status().Stopped == "" {
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	r.ready()
 }
 
 // CatchUp folds everything up to the head of the log as it is now, or returns the first error.
@@ -201,131 +243,83 @@ func (r *Runner) CatchUp(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	return r.consumer.CatchUp(ctx)
+	if err := r.consumer.CatchUp(ctx); err != nil {
+		return err
+	}
+	r.ready()
+	return nil
 }
 
-// preparePause is the wait before a failed start of a new version is tried again.
-const preparePause = 2 * time.Second
+const (
+	// preparePause is the wait before a failed start of a version is tried again.
+	preparePause = 2 * time.Second
+	// elsewherePause is the wait while another replica makes the tables.
+	elsewherePause = 200 * time.Millisecond
+)
 
-// errNewer says that a newer version of the read model lives.
-var errNewer = errors.New("a newer version of the read model lives")
-
-// prepare rebuilds where the tables hold what another version made of the log. It waits for as long as a newer one
-// lives.
+// prepare makes the tables of this version where they are not there.
 func (r *Runner) prepare(ctx context.Context) error {
 	for {
 		err := r.own(ctx)
-		if err == nil {
-			r.ready()
+		switch {
+		case err == nil:
 			return nil
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return nil //nolint:nilerr // an ordered stop is no failure
+		case errors.Is(err, errElsewhere):
+			pause(ctx, elsewherePause)
+			continue
 		}
-		if r.waits(errors.Is(err, errNewer)) {
-			r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "version",
-				r.p.Version, "error", err)
-		}
+		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "version",
+			r.p.Version, "error", err)
 		pause(ctx, preparePause)
 	}
 }
 
-// own makes the tables those of this version.
-func (r *Runner) own(ctx context.Context) error {
-	var mine bool
-	var others, kept int
-	err := r.d.Pool.QueryRow(ctx, `select coalesce(bool_or(consumer = $1), false),
-		  coalesce(max(substring(consumer from '/v([0-9]+)$')::int) filter (where consumer <> $1), 0), eventlog.kept($2)
-		from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)`, r.p.consumer(), r.versions()).
-		Scan(&mine, &others, &kept)
-	switch {
-	case err != nil:
-		return pg.Err(err)
-	case others > r.p.Version && kept > r.p.Version:
-		return errNewer
-	case others > r.p.Version, others > 0 && !mine:
-		r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name,
-			"version", r.p.Version, "other", others)
-		return r.Rebuild(ctx)
-	case others > 0: // of a release that left the checkpoints of older versions
-		_, err := r.d.Pool.Exec(ctx, `select eventlog.drop_checkpoints($1, $2)`, r.p.consumer(), r.versions())
-		return pg.Err(err)
-	default:
-		return nil
-	}
-}
-
-// takeOver makes the tables, which are put in place by tx, those of this version alone, unless a newer one lives.
-func (r *Runner) takeOver(ctx context.Context, tx pgx.Tx) error {
-	var kept int
-	if err := tx.QueryRow(ctx, `select eventlog.kept($1)`, r.versions()).Scan(&kept); err != nil {
-		return err
-	}
-	if kept > r.p.Version {
-		return errNewer
-	}
-	_, err := tx.Exec(ctx, `select eventlog.drop_checkpoints($1, $2)`, r.p.consumer(), r.versions())
-	return err
-}
-
-// versions is what the checkpoints of all versions begin with.
-func (r *Runner) versions() string { return prefix + r.p.Name + "/v" }
-
-// Keeps is the name of this version among those that a live reader keeps (eventlog.Reader).
+// Keeps is the name of this version among those that a live reader keeps (eventlog.Reader): its tables stay.
 func (r *Runner) Keeps() string { return r.p.consumer() }
 
-// ready notes that the tables are of this version.
+// ready notes that queries can be answered.
 func (r *Runner) ready() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.prepared, r.newer = true, time.Time{}
+	if !r.serves {
+		r.serves = true
+		close(r.opened)
+	}
 }
 
-// replaced notes that the tables are of another version: this one is not ready until it has made them its own.
-func (r *Runner) replaced() {
+// gone notes that the tables are not there: nothing is served until they are made, and have caught up.
+func (r *Runner) gone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.prepared = false
+	r.connected = unknown
+	if r.serves {
+		r.serves, r.opened = false, make(chan struct{})
+	}
 }
 
-// waits notes whether a newer version lives, and reports whether that, or another failure, is worth a line.
-func (r *Runner) waits(newer bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !newer {
-		r.newer = time.Time{}
-		return true
-	}
-	if !r.newer.IsZero() {
-		return false
-	}
-	r.newer = time.Now()
-	return true
-}
-
-// begin stops a replica when the tables are of another version: both would write them. The commit does not wait for the
-// disk: after a crash tables and checkpoint are where they were together, and go on from there.
+// begin stops a replica when the tables are gone: a process that was frozen for long does not find them again. The commit
+// does not wait for the disk: after a crash tables and checkpoint are where they were together, and go on from there.
 func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 	r.mu.Lock()
 	r.begun = r.d.Pool.Connected()
 	again := r.again
 	r.mu.Unlock()
-	var others int
+	var there bool
 	var off string
-	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0),
-		  set_config('synchronous_commit', 'off', true)
-		from eventlog.checkpoints where starts_with(consumer, $1) and consumer <> $2`, r.versions(), r.p.consumer()).
-		Scan(&others, &off)
+	err := tx.QueryRow(ctx, `select exists (select from eventlog.models where consumer = $1),
+		  set_config('synchronous_commit', 'off', true)`, r.p.consumer()).Scan(&there, &off)
 	if err != nil {
 		return pg.Err(err)
 	}
-	if others > 0 {
-		r.replaced()
+	if !there {
+		r.gone()
 		if again != nil {
 			again()
 		}
-		return errs.New(errs.Unavailable, "read model %s is of version %d now; this binary has version %d", r.p.Name,
-			others, r.p.Version)
+		return errs.New(errs.Unavailable, "the tables of read model %s are gone, of version %d: nobody has used them for long",
+			r.p.Name, r.p.Version)
 	}
 	return nil
 }

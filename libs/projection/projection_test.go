@@ -28,27 +28,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds every wait of these tests.
 const patience = 60 * time.Second
 
-// tables are those of the projection.
+// tables are those of a consumer in schema public, and those whose shape a read model has.
 const tables = `create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
 	create table public.totals (tenant text primary key, n int not null);
-	grant select, insert, update, delete on public.catalogs, public.totals to public`
+	grant select, insert, update, delete on public.catalogs, public.totals to public;
+	set role chandler_owner;
+	create table gateway.counts (tenant text, name text, refreshes int not null, primary key (tenant, name));
+	create table gateway.totals (tenant text primary key, n int not null);
+	reset role`
 
 type env struct {
-	t    *testing.T
+	t    testing.TB
 	pool *pg.Pool
 	// admin may change what nobody may.
 	admin *pg.Pool
 	log   *eventlog.Log
+	db    *pgtest.Database
 }
 
-func setup(t *testing.T) *env {
+func setup(t testing.TB) *env {
 	t.Helper()
 	d := pgtest.DB(t)
 	admin := d.Pool(t, "admin")
 	if _, err := admin.Exec(t.Context(), tables); err != nil {
 		t.Fatal(err)
 	}
-	e := &env{t: t, pool: d.Pool(t, "gateway"), admin: admin}
+	e := &env{t: t, pool: d.Pool(t, "gateway"), admin: admin, db: d}
 	e.log = eventlog.New(e.pool)
 	s := eventlog.NewSequencer(e.log, eventlog.Options{ID: "a", Log: bustest.Log(t)})
 	e.run(s.Run, e.log.Listen)
@@ -106,12 +111,12 @@ func (e *env) refresh(name string, n int) events.Position {
 // catalogs counts refreshes by catalog and in all; step is what each counts.
 func catalogs(version, step int) projection.Projection {
 	return projection.Projection{
-		Name: "test.catalogs", Version: version, Schema: "public", Tables: []string{"catalogs", "totals"},
+		Name: "gateway.tests", Version: version, Schema: "gateway", Tables: []string{"counts", "totals"},
 		Apply: func(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
 			if e.Envelope.Subject == "bad" {
 				return errors.New("cannot be folded")
 			}
-			_, err := tx.Exec(ctx, `insert into `+t.Name("catalogs")+` as c values ($1, $2, $3)
+			_, err := tx.Exec(ctx, `insert into `+t.Name("counts")+` as c values ($1, $2, $3)
 				on conflict (tenant, name) do update set refreshes = c.refreshes + $3`, e.Tenant, e.Envelope.Subject, step)
 			if err == nil {
 				_, err = tx.Exec(ctx, `insert into `+t.Name("totals")+` as c values ($1, $2)
@@ -131,13 +136,18 @@ func (e *env) runner(p projection.Projection) *projection.Runner {
 	return r
 }
 
-// content is both tables as text, read in one snapshot.
-func (e *env) content() string {
+// content is both tables of a version as text, read in one snapshot.
+func (e *env) content(version int) string {
+	e.t.Helper()
+	return e.contentOf(fmt.Sprintf("gateway_tests_v%d.counts", version), fmt.Sprintf("gateway_tests_v%d.totals", version))
+}
+
+func (e *env) contentOf(counts, totals string) string {
 	e.t.Helper()
 	var s string
 	err := e.pool.QueryRow(e.t.Context(), `select coalesce((select string_agg(name || '=' || refreshes, ' '
-		order by name) from public.catalogs), '')
-		|| ' total=' || coalesce((select sum(n) from public.totals), 0)`).Scan(&s)
+		order by name) from `+counts+`), '')
+		|| ' total=' || coalesce((select sum(n) from `+totals+`), 0)`).Scan(&s)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -154,7 +164,7 @@ func TestProjectionFollowsTheLog(t *testing.T) {
 	if err := r.Wait(t.Context(), pos, patience); err != nil {
 		t.Fatal(err)
 	}
-	if got := e.content(); got != "one=3 two=2 total=5" {
+	if got := e.content(1); got != "one=3 two=2 total=5" {
 		t.Errorf("read model is %q", got)
 	}
 	waitFor(t, "the status says where it stands", func() bool {
@@ -201,7 +211,7 @@ func TestFrozenReplicaLetsGo(t *testing.T) {
 	if err := stuck.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
 		t.Error(err)
 	}
-	if got := e.content(); got != "one=3 total=3" {
+	if got := e.content(1); got != "one=3 total=3" {
 		t.Errorf("read model is %q", got)
 	}
 }
@@ -226,11 +236,11 @@ func TestRebuildEqualsLive(t *testing.T) {
 	if err := r.Wait(t.Context(), e.refresh("one", 30), patience); err != nil {
 		t.Fatal(err)
 	}
-	live := e.content()
+	live := e.content(1)
 	if err := r.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := e.content(); got != live {
+	if got := e.content(1); got != live {
 		t.Errorf("rebuilt %q, live %q", got, live)
 	}
 
@@ -241,7 +251,7 @@ func TestRebuildEqualsLive(t *testing.T) {
 		for {
 			var sum, total int
 			err := e.pool.QueryRow(ctx, `select (select coalesce(sum(refreshes), 0)
-				from public.catalogs), (select coalesce(sum(n), 0) from public.totals)`).Scan(&sum, &total)
+				from gateway_tests_v1.counts), (select coalesce(sum(n), 0) from gateway_tests_v1.totals)`).Scan(&sum, &total)
 			if err == nil && (sum != total || total < least) {
 				t.Errorf("a reader saw %d in parts and %d in all, after %d", sum, total, least)
 			}
@@ -265,68 +275,9 @@ func TestRebuildEqualsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(ended)
-	if got := e.content(); got != "last=1 more0=5 more1=5 more2=5 more3=5 more4=5 one=30 total=56" {
+	if got := e.content(1); got != "last=1 more0=5 more1=5 more2=5 more3=5 more4=5 one=30 total=56" {
 		t.Errorf("read model is %q", got)
 	}
-}
-
-// A new version rebuilds, and the old one stops: both write the same tables. It does not take them back while the new
-// one lives; once that has gone, as after a way back to the release before, it makes the tables its own. So does the
-// new one when it comes again.
-func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
-	t.Parallel()
-	e := setup(t)
-	old := e.runner(catalogs(1, 1))
-	e.run(old.Run)
-	if err := old.Wait(t.Context(), e.refresh("one", 4), patience); err != nil {
-		t.Fatal(err)
-	}
-	next := e.runner(catalogs(2, 10))
-	stop := e.run(e.keeps(next), next.Run)
-	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.content(); got != "one=50 total=50" {
-		t.Errorf("read model is %q", got)
-	}
-	restarted := e.runner(catalogs(1, 1)) // a pod of the release before, in the middle of the upgrade
-	e.run(restarted.Run)
-	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the old version has stopped", func() bool {
-		return old.Wait(t.Context(), events.Position{Epoch: 1, N: 1}, time.Millisecond) != nil
-	})
-	if got := e.content(); got != "one=60 total=60" {
-		t.Errorf("read model is %q", got)
-	}
-	stop()
-	if err := old.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
-		t.Fatalf("the new version has gone, and the old one does not go on: %v", err)
-	}
-	if got := e.content(); got != "one=7 total=7" {
-		t.Errorf("after the way back the read model is %q", got)
-	}
-	back := e.runner(catalogs(2, 10))
-	e.run(e.keeps(back), back.Run)
-	if err := back.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.content(); got != "one=80 total=80" {
-		t.Errorf("when the new version comes again the read model is %q", got)
-	}
-}
-
-// keeps says to the others that a version lives, until the test or the process of it ends.
-func (e *env) keeps(r *projection.Runner) func(context.Context) error {
-	e.t.Helper()
-	reader := &eventlog.Reader{
-		Pool: e.pool, Service: "gateway", Version: "2", Keeps: []string{r.Keeps()}, Log: bustest.Log(e.t),
-	}
-	if err := reader.Begin(e.t.Context()); err != nil {
-		e.t.Fatal(err)
-	}
-	return reader.Run
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {
@@ -355,13 +306,13 @@ func TestRebuildParks(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := e.runner(catalogs(2, 10))
-	if err := next.Check(t.Context()); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "rebuilt") {
+	if err := next.Check(t.Context()); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "being made") {
 		t.Errorf("before its tables are there, readiness says %v", err)
 	}
 	if err := next.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := e.content(); got != "one=20 total=20" {
+	if got := e.content(2); got != "one=20 total=20" {
 		t.Errorf("read model is %q", got)
 	}
 	if err := next.Check(t.Context()); err != nil {
@@ -370,7 +321,7 @@ func TestRebuildParks(t *testing.T) {
 	if note := next.Note(t.Context()); !strings.Contains(note, "1 parked streams") {
 		t.Errorf("readiness notes %q", note)
 	}
-	list, err := bus.ListParked(t.Context(), e.pool, events.DefaultTenant, "projection/test.catalogs/v2")
+	list, err := bus.ListParked(t.Context(), e.pool, events.DefaultTenant, "projection/gateway.tests/2")
 	if err != nil || len(list) != 3 || list[0].Attempts != 1 || !strings.Contains(list[0].Reason, "cannot be folded") ||
 		list[2].Attempts != 0 {
 		t.Fatalf("parked: %+v %v", list, err)
@@ -386,8 +337,8 @@ func TestRebuildParks(t *testing.T) {
 	if err := next.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if note := next.Note(t.Context()); note != "" || e.content() != "one=20 total=20" {
-		t.Errorf("after a rebuild without what is skipped: %q, %q", note, e.content())
+	if note := next.Note(t.Context()); note != "" || e.content(2) != "one=20 total=20" {
+		t.Errorf("after a rebuild without what is skipped: %q, %q", note, e.content(2))
 	}
 }
 
@@ -406,7 +357,7 @@ func TestFailedRebuildChangesNothing(t *testing.T) {
 	if err := r.Rebuild(t.Context()); err == nil || !strings.Contains(err.Error(), "catalog.renamed.v9") {
 		t.Errorf("Rebuild = %v", err)
 	}
-	if got := e.content(); got != "one=2 total=2" {
+	if got := e.content(1); got != "one=2 total=2" {
 		t.Errorf("read model is %q", got)
 	}
 }
@@ -415,6 +366,9 @@ func TestProjectionIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, p := range []projection.Projection{{}, {
 		Name: "a/b", Version: 1, Schema: "s", Tables: []string{"t"},
+		Apply: catalogs(1, 1).Apply,
+	}, {
+		Name: "gateway.two_words", Version: 1, Schema: "s", Tables: []string{"t"},
 		Apply: catalogs(1, 1).Apply,
 	}, catalogs(0, 1)} {
 		if _, err := projection.New(p, projection.Deps{}); !errs.Is(err, errs.Invalid) {

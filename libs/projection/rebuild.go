@@ -54,13 +54,22 @@ type Making struct {
 	// Reached, where set, is called after each batch with where the replay is; its error ends the rebuild.
 	Reached func(ctx context.Context, at events.Position) error
 
-	// prefix is that of the checkpoints that are locked out; the consumer's name where it is empty.
-	prefix string
+	// shape is the schema whose tables have the shape of those that are made; Schema where it is empty.
+	shape string
+	// model says that the tables are a read model, by which nobody decides.
+	model bool
+	// first, where set, is called once this replica alone is at it, and may say that nothing is left to do.
+	first func(ctx context.Context, conn *pgxpool.Conn) (done bool, err error)
+	// place, where set, makes the live tables, in the transaction that puts the result there.
+	place func(ctx context.Context, tx pgx.Tx) error
 	// only has a rebuild take place on one replica at a time.
 	only bool
 	// finish, where set, is called in the transaction that puts the result in place.
 	finish func(ctx context.Context, tx pgx.Tx) error
 }
+
+// like is the schema whose tables have the shape of those beside.
+func (m Making) like() string { return cmp.Or(m.shape, m.Schema) }
 
 // sides are the tables that are made beside.
 func (m Making) sides() []string { return slices.Concat(m.Derived, m.Marks, m.Aside) }
@@ -101,6 +110,11 @@ func (s session) run(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if s.first != nil {
+		if done, err := s.first(ctx, s.conn); err != nil || done {
+			return err
+		}
+	}
 	if err := s.reached(ctx); err != nil {
 		return err
 	}
@@ -133,20 +147,20 @@ func (s session) reached(ctx context.Context) error {
 
 // fold takes a batch, and makes sure that it was written beside.
 func (s session) fold(ctx context.Context, tx pgx.Tx) (moved int64, err error) {
-	before, err := written(ctx, tx, s.Schema)
+	before, err := written(ctx, tx, s.like())
 	if err != nil {
 		return 0, err
 	}
 	if moved, err = s.replay.Fold(ctx, tx, rebuildBatch); err != nil {
 		return 0, err
 	}
-	after, err := written(ctx, tx, s.Schema)
+	after, err := written(ctx, tx, s.like())
 	if err != nil {
 		return 0, err
 	}
 	for table, n := range after {
 		if n != before[table] {
-			return 0, errs.New(errs.Internal, "a handler wrote to %s.%s, of which a rebuild does not know what to make", s.Schema,
+			return 0, errs.New(errs.Internal, "a handler wrote to %s.%s, of which a rebuild does not know what to make", s.like(),
 				table)
 		}
 	}
@@ -157,7 +171,7 @@ func (s session) makeBeside(ctx context.Context) error {
 	s.dropBeside(ctx)
 	for _, t := range s.sides() {
 		_, err := s.conn.Exec(ctx, fmt.Sprintf(`create temporary table %s (like %s including all)`,
-			pgx.Identifier{beside, t}.Sanitize(), pgx.Identifier{s.Schema, t}.Sanitize()))
+			pgx.Identifier{beside, t}.Sanitize(), pgx.Identifier{s.like(), t}.Sanitize()))
 		if err != nil {
 			return fmt.Errorf("make a table beside %s: %w", t, err)
 		}
@@ -176,17 +190,21 @@ func (s session) dropBeside(ctx context.Context) {
 // swap locks out the live consumer and who decides by its tables, folds what came meanwhile and puts the result in
 // place. Readers go on with the old contents until it commits. A process that is frozen here is let go of soon.
 func (s session) swap(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true),
-		set_config('statement_timeout', $2, true)`,
-		fmt.Sprint(frozenFor.Milliseconds()), fmt.Sprint(swapWithin.Milliseconds())); err != nil {
+	if err := patiently(ctx, tx); err != nil {
 		return err
 	}
-	if err := s.holdWork(ctx, tx); err != nil {
-		return err
+	if !s.model {
+		if err := s.holdWork(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if s.place != nil {
+		if err := s.place(ctx, tx); err != nil {
+			return err
+		}
 	}
 	// The transaction that the live consumer has open ends first, and the next one does not begin.
-	prefix := cmp.Or(s.prefix, s.Consumer.Name)
-	if _, err := tx.Exec(ctx, `select eventlog.lock_checkpoints($1, $2)`, s.Consumer.Name, prefix); err != nil {
+	if _, err := tx.Exec(ctx, `select eventlog.lock_checkpoints($1, $1)`, s.Consumer.Name); err != nil {
 		return err
 	}
 	for moved := int64(1); moved > 0; {
@@ -214,6 +232,14 @@ func (s session) swap(ctx context.Context, tx pgx.Tx) error {
 	return s.replay.Finish(ctx, tx)
 }
 
+// patiently lets the statements of a transaction take long, while a process that is frozen in it is let go of soon.
+func patiently(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select set_config('idle_in_transaction_session_timeout', $1, true),
+		set_config('statement_timeout', $2, true)`,
+		fmt.Sprint(frozenFor.Milliseconds()), fmt.Sprint(swapWithin.Milliseconds()))
+	return err
+}
+
 // holdWork keeps out those who decide by the tables, and waits until what they have decided before has positions. A
 // decision is folded into the tables at once; the live consumer passes over it when the log brings it back. So whatever
 // is in the live tables must be in those beside, too.
@@ -238,24 +264,5 @@ func (s session) holdWork(ctx context.Context, tx pgx.Tx) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-	}
-}
-
-// Rebuild makes the read model anew beside the live one.
-func (r *Runner) Rebuild(ctx context.Context) error {
-	return r.making().rebuild(ctx, r.d.Pool, r.d.Logger)
-}
-
-// making is what the read model's tables are made of.
-func (r *Runner) making() Making {
-	side := r.p.tables(beside)
-	return Making{
-		Consumer: r.consumer, Schema: r.p.Schema, Derived: r.p.Tables, prefix: r.versions(),
-		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return r.p.Apply(ctx, tx, side, e) },
-		Reached: func(_ context.Context, at events.Position) error {
-			r.reached(at)
-			return nil
-		},
-		finish: r.takeOver,
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 )
@@ -41,7 +42,13 @@ var serial atomic.Int64
 // DB clones a fresh database for tb.
 func DB(tb testing.TB) *Database {
 	tb.Helper()
-	return database(tb, func(in instance) string { return " template " + in.template + in.strategy })
+	d := database(tb, func(in instance) string { return " template " + in.template + in.strategy })
+	// A right on the database is none of the template's; the bootstrap gives it.
+	err := instance{url: d.instance}.exec(fmt.Sprintf("grant create on database %s to %s", d.Name, migrate.Owner))
+	if err != nil {
+		tb.Fatalf("test database: %v", err)
+	}
+	return d
 }
 
 // Empty makes an empty database, for tests of the migrations themselves.

@@ -38,7 +38,9 @@ type App struct {
 
 	cfg         Config
 	listener    net.Listener
+	models      []projection.Projection
 	projections []*projection.Runner
+	unused      *projection.Sweeper
 	intents     *intent.Services
 	api         *api.API
 	tail        *eventlist.Tail
@@ -51,11 +53,16 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, platform.WithPool(pg.WithMaxConns(pg.RequestConns)))
+	models := view.Projections()
+	if cfg.models != nil {
+		models = cfg.models(models)
+	}
+	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel,
+		platform.WithPool(pg.WithMaxConns(pg.RequestConns), pg.WithSearchPath(view.Places(models)...)))
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Platform: p, cfg: cfg}
+	a := &App{Platform: p, cfg: cfg, models: models}
 	if err := a.start(ctx, parts); err != nil {
 		a.Close()
 		return nil, err
@@ -106,7 +113,7 @@ func (a *App) ensureAdmin(ctx context.Context) error {
 
 func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	waiters := map[string]view.Waiter{}
-	for _, v := range view.Projections() {
+	for _, v := range a.models {
 		r, err := projection.New(v, projection.Deps{Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log})
 		if err != nil {
 			return err
@@ -120,6 +127,13 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		return err
 	}
 	a.access = access
+	a.unused, err = projection.NewSweeper(projection.Sweeper{
+		Pool: a.Pool, Log: a.Telemetry.Log, Service: "gateway",
+		After: cmp.Or(a.cfg.KeepUnusedModels, projection.DefaultKeepUnused),
+	})
+	if err != nil {
+		return err
+	}
 	reads, err := view.New(view.Deps{
 		Pool: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens, DefaultCatalogs: p.defaultNames(),
 	})
@@ -150,9 +164,13 @@ func (a *App) Addr() string { return a.listener.Addr().String() }
 func (a *App) Run(ctx context.Context) error {
 	defer a.Close()
 	g := a.Group(a.checks()...)
+	rebuilder := &projection.Rebuilder{Pool: a.Pool, Log: a.Telemetry.Log}
 	for _, p := range a.projections {
 		g.Add("projection "+p.Name(), p.Run)
+		rebuilder.Makings = append(rebuilder.Makings, p.Making())
 	}
+	g.Add("rebuilder", rebuilder.Run)
+	g.Add("unused read models", a.unused.Run)
 	g.Add("effects", a.intents.Effects.RecordLostCommits)
 	g.Add("hooks", a.intents.CatalogHooks.TakePushes)
 	g.Add("default catalogs", a.intents.Catalogs.KeepDefaults)
@@ -160,10 +178,30 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("access log", a.access.Run)
 	g.Add("event tail", a.tail.Run)
 	g.Add("api", func(ctx context.Context) error {
+		a.awaitModels(ctx)
 		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)
 	})
 	return g.Run(ctx)
+}
+
+// modelsWithin is how long connections wait at the start for read models: longer than it takes to look at those that are
+// there, to copy a small one, or to make those of an empty log. What takes longer is told to whoever asks.
+const modelsWithin = 5 * time.Second
+
+// awaitModels lets the first requests of a start wait rather than fail.
+func (a *App) awaitModels(ctx context.Context) {
+	late := time.NewTimer(modelsWithin)
+	defer late.Stop()
+	for _, p := range a.projections {
+		select {
+		case <-p.Opened():
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // checks say whether the gateway can answer. NATS is none of them: without it hints are missing, and

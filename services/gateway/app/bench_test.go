@@ -123,6 +123,21 @@ func (b *bench) do(method, path string, body any) answer {
 
 func (b *bench) as(bearer, method, path string, body any) answer {
 	b.t.Helper()
+	if method == http.MethodGet && !strings.Contains(path, "minPosition") {
+		b.showWrites()
+	}
+	a := b.send(b.url, bearer, method, path, body)
+	if at := a.header.Get("Chandler-Position"); at != "" && method != http.MethodGet {
+		b.mu.Lock()
+		b.unseen = at
+		b.mu.Unlock()
+	}
+	return a
+}
+
+// send sends a request to a gateway.
+func (b *bench) send(base, bearer, method, path string, body any) answer {
+	b.t.Helper()
 	var in io.Reader
 	switch v := body.(type) {
 	case nil:
@@ -135,10 +150,7 @@ func (b *bench) as(bearer, method, path string, body any) answer {
 		}
 		in = bytes.NewReader(raw)
 	}
-	if method == http.MethodGet && !strings.Contains(path, "minPosition") {
-		b.showWrites()
-	}
-	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, in)
+	req, err := http.NewRequestWithContext(b.t.Context(), method, base+path, in)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -155,11 +167,6 @@ func (b *bench) as(bearer, method, path string, body any) answer {
 	}
 	if err := res.Body.Close(); err != nil {
 		b.t.Fatal(err)
-	}
-	if at := res.Header.Get("Chandler-Position"); at != "" && method != http.MethodGet {
-		b.mu.Lock()
-		b.unseen = at
-		b.mu.Unlock()
 	}
 	return answer{res.StatusCode, res.Header, raw}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
@@ -43,12 +44,17 @@ type Config struct {
 	TrustedProxies string
 	// AccessLogRetention is how long the access log is kept; 0 is accesslog.DefaultRetention.
 	AccessLogRetention time.Duration
+	// KeepUnusedModels is how long tables of read models stay that no gateway uses; 0 is projection.DefaultKeepUnused.
+	KeepUnusedModels time.Duration
 	// RequestRate, RefusedRate, Streams and OwnStreams are the limits of api.Limits; 0 is the default.
 	RequestRate, RefusedRate, Streams, OwnStreams int
 	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
 	LegalHold bool
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
+
+	// models, where set, changes which versions of read models this gateway has; for tests.
+	models func([]projection.Projection) []projection.Projection
 }
 
 // Settings declares the settings of the service.
@@ -77,6 +83,9 @@ func (c *Config) Settings(s *service.Settings) {
 			"where a request came from")
 	s.Duration(&c.AccessLogRetention, "access-log-retention", accesslog.DefaultRetention,
 		"how long requests to the REST interface are kept, at least 720h")
+	s.Duration(&c.KeepUnusedModels, "keep-unused-models", projection.DefaultKeepUnused,
+		"how long the tables of a version of a read model stay that no gateway uses, at least 1h: a release that is "+
+			"taken back within that time serves at once")
 	s.Int(&c.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
 	s.Int(&c.RefusedRate, "refused-rate", api.DefaultRefusedRate,
 		"requests a second of one address that bring no good token")

@@ -16,7 +16,9 @@ var fleet string
 // HTTP, one request at a time: p99 is to stay within 20 ms (DESIGN §7).
 func BenchmarkReads(b *testing.B) {
 	g := setup(b)
-	g.exec("admin", fleet)
+	g.app.Opened(b.Context())
+	g.exec("admin", "set search_path = "+g.text(`select string_agg(place, ', ') from eventlog.models`)+"; "+fleet+
+		"; reset search_path")
 	g.exec("admin", "analyze")
 	const scope = "/api/v1/clusters/spoke-0500/namespaces/ops-15"
 	for _, r := range []struct{ name, path string }{

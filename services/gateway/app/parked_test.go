@@ -30,7 +30,7 @@ func TestParkedEventsAreShownAndSkipped(t *testing.T) {
 		t.Helper()
 		return must[struct{ Items []model.SkippedEvent }](b, 200, b.do("GET", path, nil)).Items
 	}
-	const consumer = "projection/gateway.catalogs/v"
+	const consumer = "projection/gateway.catalogs/"
 	var p model.ParkedEvent
 	b.until(func() bool {
 		for _, e := range list(parkedPath) {

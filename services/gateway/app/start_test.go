@@ -273,8 +273,8 @@ func (b *bench) contents(p projection.Projection) string {
 	b.t.Helper()
 	var all strings.Builder
 	for _, table := range p.Tables {
-		rows, err := b.pool("admin").Query(b.t.Context(), `select t::text from gateway.`+
-			pgx.Identifier{table}.Sanitize()+` t order by 1`)
+		rows, err := b.pool("admin").Query(b.t.Context(), `select t::text from `+p.Live().Name(table)+
+			` t order by 1`)
 		if err != nil {
 			b.t.Fatal(err)
 		}

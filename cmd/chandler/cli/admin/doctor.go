@@ -114,13 +114,21 @@ type facts struct {
 	stopped   int
 	parked    int
 	incidents int // of the last week
+	models    int // versions of read models that have tables
+	unused    int // those of them that no process uses just now
+	mayMake   bool
 }
 
 const factsSQL = `select
   (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')),
   clock_timestamp(),
   (select count(*) from eventlog.stops where resumed is null),
-  (select count(*) from eventlog.parked),
+  (select count(*) from eventlog.parked p where not exists (select from eventlog.models m
+    where m.consumer = p.consumer and m.used < now() - interval '10 minutes')),
+  (select count(*) from eventlog.models),
+  (select count(*) from eventlog.models m where not exists (select from eventlog.readers r
+    where r.seen > now() - interval '1 minute' and m.consumer = any (r.types))),
+  has_database_privilege('chandler_owner', current_database(), 'create'),
   (select count(*) from eventlog.incidents where at > now() - interval '7 days'),
   (select coalesce(array_agg(rolname::text order by rolname), '{}') from pg_roles
     where rolname like 'chandler\_%' and (rolsuper or rolbypassrls or rolcreaterole))`
@@ -144,7 +152,8 @@ func readFacts(ctx context.Context, pool *pg.Pool) (facts, error) {
 	if err := rows.Err(); err != nil {
 		return f, pg.Err(err)
 	}
-	err = pool.QueryRow(ctx, factsSQL).Scan(&f.sync, &f.clock, &f.stopped, &f.parked, &f.incidents, &f.super)
+	err = pool.QueryRow(ctx, factsSQL).Scan(&f.sync, &f.clock, &f.stopped, &f.parked, &f.models, &f.unused,
+		&f.mayMake, &f.incidents, &f.super)
 	return f, pg.Err(err)
 }
 
@@ -186,6 +195,7 @@ func judge(f facts, now time.Time) []finding {
 			"compare the clusters with the record, then chandler effects resume"),
 		none("parked events", warning, f.parked, fmt.Sprintf("%d events wait because one could not be taken", f.parked),
 			"chandler log parked"),
+		readModels(f),
 		none("incidents", warning, f.incidents,
 			fmt.Sprintf("%d in the last 7 days: fail-overs, restores or jumps of the clock", f.incidents),
 			"select at, role, kind, detail from eventlog.incidents"))
@@ -249,6 +259,18 @@ func connectionsFit(f facts) finding {
 		}
 	}
 	return finding{check, fine, fmt.Sprintf("%d, two replicas of each service need %d", most, smallest), ""}
+}
+
+// readModels fails where no new version of a read model can be made. What another release has left goes by itself.
+func readModels(f facts) finding {
+	const check = "read models"
+	if !f.mayMake {
+		return finding{
+			check, failure, "chandler_owner may not make schemas in this database, as after a restore",
+			"chandler migrate, as the owner of the database",
+		}
+	}
+	return finding{check, fine, fmt.Sprintf("%d versions have tables, %d of them are in use", f.models, f.models-f.unused), ""}
 }
 
 // none is fine where there is nothing of something.

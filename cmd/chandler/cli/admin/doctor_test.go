@@ -13,7 +13,7 @@ func good() facts {
 			"synchronous_standby_names": "ANY 1 (*)",
 			"archive_mode":              "on", "max_connections": "100", "superuser_reserved_connections": "3",
 		},
-		sync: 1, clock: time.Unix(1000, 0),
+		sync: 1, clock: time.Unix(1000, 0), models: 14, unused: 7, mayMake: true,
 	}
 }
 
@@ -41,6 +41,7 @@ func TestJudge(t *testing.T) {
 		"a mighty role":          {func(f *facts) { f.super = []string{"chandler_gateway"} }, "roles", failure},
 		"effects are stopped":    {func(f *facts) { f.stopped = 1 }, "effects", failure},
 		"something is parked":    {func(f *facts) { f.parked = 3 }, "parked events", warning},
+		"no new read models":     {func(f *facts) { f.mayMake = false }, "read models", failure},
 		"a fail-over last week":  {func(f *facts) { f.incidents = 1 }, "incidents", warning},
 	} {
 		f := good()

@@ -29,7 +29,8 @@ tables know is looked at once more. A rebuild that is interrupted changes nothin
 Only what is made of the log is rebuilt. Inputs of decisions, documents, content, keys, kubeconfigs, placements and
 grants stay.
 
-The consumers are resolver.scopes, installer.hub, catalog-indexer.intents and catalog-indexer.clusters. The command
+The consumers are resolver.scopes, installer.hub, catalog-indexer.intents, catalog-indexer.clusters, and versions of
+read models of the gateway, such as projection/gateway.clusters/7: a gateway that has this version does it. The command
 waits until the rebuild is done, and fails where it does; the service tries again until --cancel takes the request back.`,
 		Example: "  chandler log rebuild resolver.scopes " +
 			"--database-url postgres://postgres@db.example.test/chandler\n" +

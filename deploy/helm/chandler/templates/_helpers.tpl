@@ -109,6 +109,7 @@ CHANDLER_GLOBAL_CATALOG_NAMESPACES: {{ join "," $v.gateway.globalCatalogNamespac
 {{- if eq .component "gateway" }}
 CHANDLER_TRUSTED_PROXIES: {{ join "," $v.gateway.trustedProxies | quote }}
 CHANDLER_ACCESS_LOG_RETENTION: {{ $v.gateway.accessLogRetention | quote }}
+CHANDLER_KEEP_UNUSED_MODELS: {{ $v.gateway.keepUnusedModels | quote }}
 CHANDLER_REQUEST_RATE: {{ $v.gateway.limits.requestRate | quote }}
 CHANDLER_REFUSED_RATE: {{ $v.gateway.limits.refusedRate | quote }}
 CHANDLER_STREAMS: {{ $v.gateway.limits.streams | quote }}

@@ -92,9 +92,9 @@ func (Bodies) Erase(
 	}
 	var user string
 	err = tx.QueryRow(ctx, `select coalesce(
-		(select 'subscription ' || cluster || '/' || namespace || '/' || name from gateway.subscriptions
+		(select 'subscription ' || cluster || '/' || namespace || '/' || name from subscriptions
 		 where tenant = $1 and config = $2 limit 1),
-		(select 'catalog ' || subject from gateway.catalogs where tenant = $1 and spec = $2 limit 1), '')`,
+		(select 'catalog ' || subject from catalogs where tenant = $1 and spec = $2 limit 1), '')`,
 		tenant, e.ID).Scan(&user)
 	if err != nil {
 		return e, false, pg.Err(err)

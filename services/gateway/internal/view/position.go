@@ -14,6 +14,8 @@ import (
 // Waiter lets a read wait for its projection.
 type Waiter interface {
 	Wait(ctx context.Context, atLeast events.Position, timeout time.Duration) error
+	// Serves is nil once the read model can be read.
+	Serves() error
 }
 
 // Positions lets reads wait until a projection holds a position of the log.
@@ -40,8 +42,13 @@ func (e *TimeoutError) Timeout() bool { return true }
 
 // WaitFor returns when the projection holds everything up to the place that minPosition names; an
 // empty one is no wait. A place beyond the record is errs.Conflict, one not reached in time a
-// *TimeoutError.
+// *TimeoutError. While a read model is being made it is errs.Unavailable: queries join them.
 func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition string) error {
+	for _, w := range r.Waiters {
+		if err := w.Serves(); err != nil {
+			return err
+		}
+	}
 	if minPosition == "" {
 		return nil
 	}

@@ -28,6 +28,16 @@ func Projections() []projection.Projection {
 	}
 }
 
+// Places are the schemas of their tables, which queries name without one: each process reads the versions that it knows
+// by the search path of its sessions.
+func Places(models []projection.Projection) []string {
+	list := make([]string, len(models))
+	for i, m := range models {
+		list[i] = m.Place()
+	}
+	return list
+}
+
 // Deps are what the read models are made of.
 type Deps struct {
 	Pool    *pg.Pool

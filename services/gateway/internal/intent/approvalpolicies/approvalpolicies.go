@@ -73,7 +73,7 @@ func (*Service) DeleteIn(ctx context.Context, u *unit.Work, name string) error {
 // countOthers counts the policies of a tenant beside one, as the read model has them: those that are made in the same
 // moment may exceed the bound by a few.
 func countOthers(ctx context.Context, u *unit.Work, name string) (n int, err error) {
-	err = u.Tx.QueryRow(ctx, `select count(*) from gateway.approval_policies where tenant = $1 and name <> $2`,
+	err = u.Tx.QueryRow(ctx, `select count(*) from approval_policies where tenant = $1 and name <> $2`,
 		u.Caller.Tenant, name).Scan(&n)
 	return n, pg.Err(err)
 }

@@ -46,7 +46,7 @@ func deleted(ctx context.Context, f readmodel.Fold, _ events.ApprovalPolicyDelet
 func nameOf(f readmodel.Fold) string { return strings.TrimPrefix(f.Subject, "approval/") }
 
 const columns = `select name, spec, labels, annotations, created, updated, stream, version
-	from gateway.approval_policies`
+	from approval_policies`
 
 type row struct {
 	Name        string

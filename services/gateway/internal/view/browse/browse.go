@@ -42,7 +42,7 @@ func served(
 		return s.Revision, nil
 	}
 	var known bool
-	err = pg.Err(q.QueryRow(ctx, `select exists (select from gateway.catalogs where tenant = $1 and subject = $2)`,
+	err = pg.Err(q.QueryRow(ctx, `select exists (select from catalogs where tenant = $1 and subject = $2)`,
 		tenant, name.Subject()).Scan(&known))
 	if err == nil && !known {
 		err = catalogs.NotKnown(name)

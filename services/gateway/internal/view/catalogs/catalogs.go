@@ -21,7 +21,7 @@ const columns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type
 	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added,
 	c.updated, c.stream, c.version,
 	c.disabled, c.configured, c.labels, c.annotations
-	from gateway.catalogs c`
+	from catalogs c`
 
 type row struct {
 	Subject             string

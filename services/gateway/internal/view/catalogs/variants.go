@@ -205,7 +205,7 @@ func VariantOf(ctx context.Context, q pg.Querier, tenant, cluster string) (strin
 		return "", nil
 	}
 	var version string
-	err := pg.Err(q.QueryRow(ctx, `select kubernetes_version from gateway.clusters where tenant = $1 and name = $2`,
+	err := pg.Err(q.QueryRow(ctx, `select kubernetes_version from clusters where tenant = $1 and name = $2`,
 		tenant, cluster).Scan(&version))
 	if err != nil && !errs.Is(err, errs.NotFound) {
 		return "", err

@@ -81,7 +81,7 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 
 const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
 	updated, stream, version, waived
-	from gateway.clusters`
+	from clusters`
 
 type row struct {
 	Name              string
@@ -227,7 +227,7 @@ func (*Reader) Observed(ctx context.Context, q pg.Querier, tenant, name string) 
 // Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
 func Observed(ctx context.Context, q pg.Querier, tenant, name string) (o events.ClusterObserved, err error) {
 	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth
-		from gateway.clusters where tenant = $1 and name = $2`,
+		from clusters where tenant = $1 and name = $2`,
 		tenant, name).Scan(&o.State, &o.Reason, &o.KubernetesVersion, &o.HolderEpoch, &o.TokenAuth))
 	if errs.Is(err, errs.NotFound) { // just registered, or just gone
 		return events.ClusterObserved{}, nil

@@ -77,7 +77,7 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now,
 	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant
 	and b.commitment = p.annotations) as annotations
-	from gateway.installplans p`
+	from installplans p`
 
 type row struct {
 	State       model.PlanState
@@ -260,10 +260,10 @@ func (r *Reader) addChanges(ctx context.Context, q pg.Querier, tenant string, p 
 		}
 		u := model.Upgrade{From: b.Replaces, To: b.CSV, ToContent: b.Content}
 		err := pg.Err(q.QueryRow(ctx, `select content from (
-			select 0 as rank, content, 0::bigint as epoch, 0::bigint as position from gateway.operators
+			select 0 as rank, content, 0::bigint as epoch, 0::bigint as position from operators
 				where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
 			union all
-			select 1, x->>'content', p.epoch, p.position from gateway.installplans p, jsonb_array_elements(p.bundles) x
+			select 1, x->>'content', p.epoch, p.position from installplans p, jsonb_array_elements(p.bundles) x
 				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
 				and x->>'csv' = $4) known
 			where content <> '' order by rank, epoch desc, position desc limit 1`, tenant, p.Cluster, p.Namespace, b.Replaces).Scan(&u.FromContent))

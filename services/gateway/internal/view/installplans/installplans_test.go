@@ -10,15 +10,17 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func setup(t *testing.T) (*viewtest.Env, *installplans.Reader) {
 	t.Helper()
-	e := viewtest.New(t, installplans.Projection())
+	e := viewtest.New(t, installplans.Projection(), clusters.Projection(), operators.Projection())
 	c, err := content.New()
 	if err != nil {
 		t.Fatal(err)

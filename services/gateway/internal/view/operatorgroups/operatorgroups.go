@@ -87,8 +87,8 @@ const columns = `select g.cluster, g.namespace, g.name, g.spec, g.targets, g.pro
 	g.observed_since,
 	g.labels, g.annotations, g.created, g.updated, g.stream, g.version, coalesce(s.event_id, '') as sibling,
 	s.created as sibling_since
-	from gateway.operatorgroups g left join lateral (
-		select o.event_id, o.created from gateway.operatorgroups o
+	from operatorgroups g left join lateral (
+		select o.event_id, o.created from operatorgroups o
 		where o.tenant = g.tenant and o.cluster = g.cluster and o.namespace = g.namespace and o.name <> g.name
 		order by o.created desc, o.name limit 1) s on true`
 

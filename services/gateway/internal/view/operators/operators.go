@@ -102,7 +102,7 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 }
 
 const columns = `select o.cluster, o.namespace, o.name, o.package, o.csv_version, o.phase, o.reason, o.content, o.plan,
-	o.flapping, o.removal, o.history, o.installed, o.updated, o.stream, o.version from gateway.operators o`
+	o.flapping, o.removal, o.history, o.installed, o.updated, o.stream, o.version from operators o`
 
 type row struct {
 	Cluster    string
@@ -190,10 +190,10 @@ func addConditions(ctx context.Context, q pg.Querier, tenant string, items []mod
 
 // servedBy chooses operators by a namespace that they serve: the one group of their own namespace has it among its
 // targets, or serves all. It is what OLM's users read off copied ClusterServiceVersions (R-OG-25).
-const servedBy = `exists (select from gateway.operatorgroups g where g.tenant = o.tenant and g.cluster = o.cluster
+const servedBy = `exists (select from operatorgroups g where g.tenant = o.tenant and g.cluster = o.cluster
 	and g.namespace = o.namespace
 	and (g.targets @> to_jsonb(?::text) or g.targets @> '[""]')
-	and not exists (select from gateway.operatorgroups x where x.tenant = g.tenant and x.cluster = g.cluster
+	and not exists (select from operatorgroups x where x.tenant = g.tenant and x.cluster = g.cluster
 	and x.namespace = g.namespace and x.name <> g.name))`
 
 // Reader answers queries about installed operators.

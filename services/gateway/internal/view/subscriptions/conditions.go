@@ -24,7 +24,7 @@ const catalogGone = "Gone"
 
 // visibleCatalogs chooses the catalogs c that a subscription's namespace s sees.
 const visibleCatalogs = `c.tenant = s.tenant and not c.disabled and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
-	and not (c.cluster = '' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
+	and not (c.cluster = '' and exists (select from operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'excludeGlobalCatalogs' = 'true'))`
 
 // seenVariant chooses of a catalog h what a cluster k sees: the variant of its version of Kubernetes, else the

@@ -58,7 +58,7 @@ func (m moment) later(event string, since *time.Time) moment {
 
 // deprecatedSince says by which events the elements of the subscribed package were deprecated.
 func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s row) (map[string]moment, error) {
-	rows, err := q.Query(ctx, `select element, event_id, since from gateway.subscription_deprecations
+	rows, err := q.Query(ctx, `select element, event_id, since from subscription_deprecations
 		where tenant = $1 and subject = $2 and variant = $3 and package = $4`, tenant, s.CatalogSubject, s.CatalogVariant, s.Package)
 	if err != nil {
 		return nil, fmt.Errorf("read deprecations: %w", pg.Err(err))

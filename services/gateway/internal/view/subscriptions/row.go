@@ -12,7 +12,7 @@ import (
 const shownState = `case
 	when s.current_csv = '' then ''
 	when s.current_csv = s.installed_csv then 'AtLatestKnown'
-	when s.plan_phase = 'Failed' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
+	when s.plan_phase = 'Failed' and exists (select from operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
 	else 'UpgradePending' end`
 
@@ -27,13 +27,13 @@ const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.
 	coalesce(h.state, '') as catalog_state, coalesce(h.reason, '') as catalog_reason, coalesce(h.event_id, '') as catalog_event, h.since as catalog_since,
 	coalesce(h.subject, '') as catalog_subject, coalesce(h.variant, '') as catalog_variant,
 	coalesce(h.revision_event, '') as revision_event, h.revision_since,
-	coalesce(h.state = 'Ready', false) or exists (select from gateway.catalogs c where ` + visibleCatalogs + `) as any_catalog,
+	coalesce(h.state = 'Ready', false) or exists (select from catalogs c where ` + visibleCatalogs + `) as any_catalog,
 	s.rollback_from, s.rollback_to, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
-	from gateway.subscriptions s
-	left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
-	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
+	from subscriptions s
+	left join clusters k on k.tenant = s.tenant and k.name = s.cluster
+	left join subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
 	left join lateral (select h.state, h.reason, h.event_id, h.since, h.subject, h.variant, h.revision_event, h.revision_since
-		from gateway.subscription_catalogs h where h.tenant = s.tenant and ` + seenVariant + `
+		from subscription_catalogs h where h.tenant = s.tenant and ` + seenVariant + `
 		and h.subject in (s.catalog, case when s.catalog_namespace <> '' then s.cluster || '/' || s.catalog_namespace || '/' || s.catalog else s.catalog end)
 		order by h.state = '` + catalogGone + `', h.subject = s.catalog, h.variant = '' limit 1) h on true`
 

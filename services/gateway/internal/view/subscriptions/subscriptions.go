@@ -175,7 +175,7 @@ const maxPast = 20
 // rollback led to is not left by it again: what counts is what each version had replaced when it came.
 func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name subscription.Name) (model.Past, error) {
 	var p model.Past
-	err := pg.Err(q.QueryRow(ctx, `select installed_csv from gateway.subscriptions where tenant = $1 and cluster = $2
+	err := pg.Err(q.QueryRow(ctx, `select installed_csv from subscriptions where tenant = $1 and cluster = $2
 		and namespace = $3 and name = $4`,
 		tenant, name.Cluster, name.Namespace, name.Name).Scan(&p.CSV))
 	if errs.Is(err, errs.NotFound) {
@@ -183,7 +183,7 @@ func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name sub
 	}
 	for at := p.CSV; err == nil && at != "" && len(p.Before) < maxPast; {
 		err = pg.Err(q.QueryRow(ctx, `select coalesce(max(b ->> 'replaces'), '') from (select p.bundles
-			from gateway.installplans p
+			from installplans p
 			where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
 			and p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text))
 			and not p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text, 'reason', 'Rollback'))
@@ -203,7 +203,7 @@ func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name sub
 func (r *Reader) Subscribers(
 	ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string,
 ) ([]string, error) {
-	rows, err := q.Query(ctx, `select name from gateway.subscriptions where tenant = $1 and cluster = $2
+	rows, err := q.Query(ctx, `select name from subscriptions where tenant = $1 and cluster = $2
 		and namespace = $3
 		and ($4 in (installed_csv, current_csv) or package = $5) order by name`, tenant, cluster, namespace, csv, packageName)
 	if err != nil {
@@ -220,9 +220,9 @@ func catalogHealth(
 	rows, err := q.Query(ctx, `select c.name, c.namespace, coalesce(h.state, c.state), coalesce(h.reason, ''),
 		coalesce(h.event_id, ''), coalesce(h.since, c.added)
 		from (select $1::text as tenant, $2::text as cluster, $3::text as namespace) s
-		join gateway.catalogs c on `+visibleCatalogs+`
-		left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
-		left join lateral (select h.state, h.reason, h.event_id, h.since from gateway.subscription_catalogs h
+		join catalogs c on `+visibleCatalogs+`
+		left join clusters k on k.tenant = s.tenant and k.name = s.cluster
+		left join lateral (select h.state, h.reason, h.event_id, h.since from subscription_catalogs h
 		where h.tenant = c.tenant and h.subject = c.subject and `+seenVariant+`
 			order by h.variant = '' limit 1) h on true
 		order by c.cluster, c.namespace, c.name`, tenant, cluster, namespace)

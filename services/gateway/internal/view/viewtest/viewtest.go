@@ -41,9 +41,24 @@ var Start = time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
 func New(t *testing.T, projections ...projection.Projection) *Env {
 	t.Helper()
 	d := pgtest.DB(t)
-	return &Env{
-		T: t, DB: d, Pool: d.Pool(t, "gateway"), Projections: projections, versions: map[events.StreamID]int64{},
+	places := make([]string, len(projections))
+	for i, p := range projections {
+		places[i] = p.Place()
 	}
+	e := &Env{
+		T: t, DB: d, Pool: d.Pool(t, "gateway", pg.WithSearchPath(places...)), Projections: projections,
+		versions: map[events.StreamID]int64{},
+	}
+	for _, p := range projections { // of an empty log
+		r, err := projection.New(p, projection.Deps{Log: eventlog.New(e.Pool), Pool: e.Pool})
+		if err == nil {
+			err = r.Rebuild(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
 }
 
 // At is the time of the event with a number; the first one is 1. Its id is Event.
