@@ -92,6 +92,34 @@ ALTER FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], 
 
 COMMENT ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) IS 'packages of some revisions that hold all words, with a rank';
 
+CREATE FUNCTION eventlog.adopt_model(p_consumer text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+  m   record;
+  was text;
+begin
+  select * into m from eventlog.model_of(p_consumer);
+  select c.consumer into was from eventlog.checkpoints c
+    where starts_with(c.consumer, m.model || 'v') and substring(c.consumer from '/v([0-9]{1,6})$') is not null
+    order by substring(c.consumer from '/v([0-9]{1,6})$')::int desc limit 1;
+  if was is distinct from m.model || 'v' || m.version then
+    return false;
+  end if;
+  insert into eventlog.checkpoints (consumer, tenant, epoch, position)
+    select p_consumer, c.tenant, c.epoch, c.position from eventlog.checkpoints c where c.consumer = was;
+  insert into eventlog.parked (tenant, consumer, stream, version, epoch, position, type, reason, attempts, since, next_retry, body)
+    select p.tenant, p_consumer, p.stream, p.version, p.epoch, p.position, p.type, p.reason, p.attempts, p.since, p.next_retry, p.body
+    from eventlog.parked p where p.consumer = was;
+  insert into eventlog.skipped
+    select (jsonb_populate_record(s, jsonb_build_object('consumer', p_consumer))).* from eventlog.skipped s where s.consumer = was
+    on conflict do nothing;
+  return true;
+end $_$;
+
+ALTER FUNCTION eventlog.adopt_model(p_consumer text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -203,6 +231,9 @@ begin
   if not found then
     raise exception 'the reader % belongs to another role than %', p_instance, session_user using errcode = 'CH003';
   end if;
+  -- Not each time: whoever looks asks for hours. A row that is locked is being noted by another process.
+  update eventlog.models m set used = now where m.consumer in (select u.consumer from eventlog.models u
+    where u.consumer = any (p_types) and u.used < now - interval '1 minute' for update skip locked);
   delete from eventlog.readers r where r.seen < now - interval '1 day' or r.role = session_user and r.instance in
     (select o.instance from eventlog.readers o where o.role = session_user order by o.seen desc, o.instance offset most);
   return array(select t.type from eventlog.event_types t where not t.type = any (p_types) order by 1);
@@ -330,6 +361,54 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.drop_models(p_models text, p_after interval) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '3s'
+    AS $_$
+declare
+  least_after constant interval := interval '1 hour'; -- a release that is taken back at once finds its tables
+  now timestamptz := clock_timestamp();
+  m   record;
+  was text[];
+  t   text;
+begin
+  if p_models !~ '^projection/(gateway|resolver|installer|catalog-indexer)\.$' then
+    raise exception '% does not name the read models of a service, such as projection/gateway.', p_models using errcode = 'CH003';
+  end if;
+  perform eventlog.own(p_models);
+  if p_after is null or p_after < least_after then
+    raise exception 'tables that nobody uses are kept for % at least, not %', least_after, p_after using errcode = 'CH003';
+  end if;
+  for m in
+    select e.* from eventlog.models e
+    where starts_with(e.model, p_models) and e.used < now - p_after and not eventlog.lives(e.consumer)
+    order by e.consumer for update skip locked
+  loop
+    perform eventlog.remove_model(m.consumer, m.place);
+    return next m.consumer;
+  end loop;
+  for m in
+    select distinct on (e.model) e.model, e.place, o.shape from eventlog.models e cross join eventlog.model_of(e.consumer) o
+    where starts_with(e.model, p_models) and e.made < now - p_after order by e.model, e.made
+  loop
+    was := array(select c.consumer from eventlog.checkpoints c
+      where starts_with(c.consumer, m.model || 'v') and c.consumer <> m.model || 'v999999' order by 1 for update);
+    continue when cardinality(was) = 0 or exists (select from eventlog.checkpoints c join unnest(was) w on w = c.consumer
+      where c.updated > now - p_after or eventlog.lives(c.consumer));
+    for t in select c.relname from pg_class c where c.relnamespace = m.place::regnamespace and c.relkind = 'r' order by 1 loop
+      execute format('truncate %I.%I', m.shape, t);
+    end loop;
+    delete from eventlog.checkpoints c where c.consumer = any (was);
+    delete from eventlog.parked p where p.consumer = any (was);
+    insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (m.model || 'v999999', '*', 1, 0)
+      on conflict do nothing;
+    return query select unnest(was);
+  end loop;
+end $_$;
+
+ALTER FUNCTION eventlog.drop_models(p_models text, p_after interval) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.drop_rebuild(p_consumer text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -486,6 +565,15 @@ end $$;
 
 ALTER FUNCTION eventlog.leave(p_instance text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.lives(p_consumer text) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select exists (select from eventlog.readers r where r.seen > clock_timestamp() - interval '1 minute' and p_consumer = any (r.types))
+$$;
+
+ALTER FUNCTION eventlog.lives(p_consumer text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -513,6 +601,55 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.log_time(s eventlog.sequencer, p_mono interval, p_jumped interval) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  versions constant int := 3;
+  tables   constant int := 8;
+  m     record;
+  old   eventlog.models;
+  name  text;
+begin
+  select * into m from eventlog.model_of(p_consumer);
+  if coalesce(cardinality(p_tables), 0) not between 1 and tables then
+    raise exception 'the read model % has % tables, and may have 1 to %', p_consumer, coalesce(cardinality(p_tables), 0), tables
+      using errcode = 'CH003';
+  end if;
+  if not has_database_privilege(current_database(), 'create') then
+    raise exception 'role % may not make schemas in this database: run chandler migrate', current_user using errcode = 'CH003';
+  end if;
+  perform pg_advisory_xact_lock(hashtext('eventlog.models/' || m.model));
+  if exists (select from eventlog.models e where e.consumer = p_consumer) then
+    raise exception 'the tables of % are there', p_consumer using errcode = 'CH002';
+  end if;
+  if (select count(*) from eventlog.models e where e.model = m.model) >= versions then
+    select * into old from eventlog.models e where e.model = m.model and not eventlog.lives(e.consumer)
+      order by e.used limit 1 for update;
+    if not found then
+      raise exception 'the read model % has % versions in use: one of them has to end before % can be made', m.model, versions,
+        p_consumer using errcode = 'CH001';
+    end if;
+    perform eventlog.remove_model(old.consumer, old.place);
+  end if;
+  execute format('create schema %I', m.place);
+  execute format('grant usage on schema %I to %I', m.place, 'chandler_' || replace(m.service, '-', '_'));
+  foreach name in array p_tables loop
+    if not exists (select from pg_class c where c.relnamespace = m.shape::regnamespace and c.relname = name and c.relkind = 'r') then
+      raise exception 'the read model % has no table %.%', p_consumer, m.shape, name using errcode = 'CH003';
+    end if;
+    execute format('create table %I.%I (like %I.%I including all)', m.place, name, m.shape, name);
+    perform eventlog.protect(format('%I.%I', m.place, name)::regclass);
+    execute format('grant select, insert, update, delete on %I.%I to %I', m.place, name,
+      'chandler_' || replace(m.service, '-', '_'));
+  end loop;
+  insert into eventlog.models (consumer, model, place) values (p_consumer, m.model, m.place);
+  return m.place;
+end $$;
+
+ALTER FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -554,6 +691,25 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.model_of(p_consumer text, OUT service text, OUT shape text, OUT model text, OUT place text, OUT version text) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+  parts text[] := regexp_match(p_consumer, '^projection/(gateway|resolver|installer|catalog-indexer)\.([a-z]{1,32})/([1-9][0-9]{0,5})$');
+begin
+  if parts is null then
+    raise exception '% is not a version of a read model, such as projection/gateway.clusters/7', p_consumer using errcode = 'CH003';
+  end if;
+  perform eventlog.own(p_consumer);
+  service := parts[1];
+  shape := case service when 'catalog-indexer' then 'catalog' else service end;
+  model := 'projection/' || service || '.' || parts[2] || '/';
+  place := shape || '_' || parts[2] || '_v' || parts[3];
+  version := parts[3];
+end $_$;
+
+ALTER FUNCTION eventlog.model_of(p_consumer text, OUT service text, OUT shape text, OUT model text, OUT place text, OUT version text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -784,6 +940,21 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.release_types() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.remove_model(p_consumer text, p_place text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  perform from eventlog.checkpoints c where c.consumer = p_consumer for update; -- who folds just then ends first
+  execute format('drop schema if exists %I cascade', p_place);
+  delete from eventlog.checkpoints c where c.consumer = p_consumer;
+  delete from eventlog.parked p where p.consumer = p_consumer;
+  delete from eventlog.rebuilds r where r.consumer = p_consumer;
+  delete from eventlog.models m where m.consumer = p_consumer;
+end $$;
+
+ALTER FUNCTION eventlog.remove_model(p_consumer text, p_place text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.resign(p_term bigint) RETURNS void
     LANGUAGE sql SECURITY DEFINER
@@ -2098,6 +2269,18 @@ CREATE TABLE eventlog.migrations_applied (
 );
 
 ALTER TABLE eventlog.migrations_applied OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.models (
+    consumer text NOT NULL,
+    model text NOT NULL,
+    place text NOT NULL,
+    made timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    used timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE eventlog.models OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.models IS 'versions of read models that have tables; used is when a process that keeps one was last seen';
 
 CREATE TABLE eventlog.parked (
     tenant text NOT NULL,
@@ -3923,6 +4106,12 @@ ALTER TABLE ONLY eventlog.installation
 ALTER TABLE ONLY eventlog.migrations_applied
     ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY eventlog.models
+    ADD CONSTRAINT models_pkey PRIMARY KEY (consumer);
+
+ALTER TABLE ONLY eventlog.models
+    ADD CONSTRAINT models_place_key UNIQUE (place);
+
 ALTER TABLE ONLY eventlog.parked
     ADD CONSTRAINT parked_pkey PRIMARY KEY (consumer, stream, version);
 
@@ -4218,6 +4407,8 @@ CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, inca
 CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.events_000000000001 USING btree (stream_key, incarnation, version);
 
 CREATE INDEX events_000001000001_stream_key_incarnation_version_idx ON eventlog.events_000001000001 USING btree (stream_key, incarnation, version);
+
+CREATE INDEX models_model ON eventlog.models USING btree (model);
 
 CREATE INDEX sequencer_newest ON eventlog.sequencer USING btree (revision DESC);
 
@@ -4744,6 +4935,12 @@ GRANT USAGE ON SCHEMA resolver_api TO chandler_catalog_indexer;
 REVOKE ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) TO chandler_gateway;
 
+REVOKE ALL ON FUNCTION eventlog.adopt_model(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.adopt_model(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.adopt_model(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.adopt_model(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.adopt_model(p_consumer text) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.announce_type(p_type text, p_kind text, p_writer text, p_closes boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) FROM PUBLIC;
@@ -4799,6 +4996,12 @@ GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) 
 GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.drop_checkpoints(p_consumer text, p_prefix text) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.drop_models(p_models text, p_after interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.drop_models(p_models text, p_after interval) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.drop_models(p_models text, p_after interval) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.drop_models(p_models text, p_after interval) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.drop_models(p_models text, p_after interval) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.drop_rebuild(p_consumer text) TO chandler_resolver;
@@ -4849,6 +5052,8 @@ GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.leave(p_instance text) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.lives(p_consumer text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) TO chandler_resolver;
@@ -4857,9 +5062,17 @@ GRANT ALL ON FUNCTION eventlog.lock_checkpoints(p_consumer text, p_prefix text) 
 
 REVOKE ALL ON FUNCTION eventlog.log_time(s eventlog.sequencer, p_mono interval, p_jumped interval) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) TO chandler_catalog_indexer;
+
 REVOKE ALL ON FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.model_of(p_consumer text, OUT service text, OUT shape text, OUT model text, OUT place text, OUT version text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_gateway;
@@ -4914,6 +5127,8 @@ GRANT ALL ON FUNCTION eventlog.rebuilt(p_consumer text, p_epoch bigint, p_positi
 REVOKE ALL ON FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.release_types() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.remove_model(p_consumer text, p_place text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.resign(p_term bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_gateway;
@@ -5132,6 +5347,11 @@ GRANT SELECT ON TABLE eventlog.installation TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.installation TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.models TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.models TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.models TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.models TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.parked TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.parked TO chandler_resolver;

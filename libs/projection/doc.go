@@ -11,9 +11,9 @@
 // A Making says what is what, and a Rebuilder does what administrators ask for (eventlog.rebuilds): the same handlers
 // run in a transaction that leads the names to the tables beside.
 //
-// A fold that changes its meaning, or the shape of its tables, gets another Version. Each version has tables in a schema
-// of its own and a checkpoint of its own, so that processes of two releases fold and read beside each other (ADR 0043);
-// a Sweeper drops what none has used for long. An event that Apply cannot take parks its stream, as in every consumer.
-// Apply must use nothing but the event and the tables it is given: no clock, no network, no other tables; otherwise a
-// rebuild would differ.
+// A fold that changes its meaning, or the shape of its tables, gets another Version. Each version has tables in a
+// schema of its own and a checkpoint of its own, so that processes of two releases fold and read beside each other
+// (ADR 0043); a Sweeper drops what none has used for long. An event that Apply cannot take parks its stream, as in
+// every consumer. Apply must use nothing but the event and the tables it is given: no clock, no network, no other
+// tables; otherwise a rebuild would differ.
 package projection

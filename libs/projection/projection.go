@@ -299,8 +299,9 @@ func (r *Runner) gone() {
 	}
 }
 
-// begin stops a replica when the tables are gone: a process that was frozen for long does not find them again. The commit
-// does not wait for the disk: after a crash tables and checkpoint are where they were together, and go on from there.
+// begin stops a replica when the tables are gone: a process that was frozen for long does not find them again. The
+// commit does not wait for the disk: after a crash tables and checkpoint are where they were together, and go on from
+// there.
 func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 	r.mu.Lock()
 	r.begun = r.d.Pool.Connected()

@@ -139,7 +139,8 @@ func (e *env) runner(p projection.Projection) *projection.Runner {
 // content is both tables of a version as text, read in one snapshot.
 func (e *env) content(version int) string {
 	e.t.Helper()
-	return e.contentOf(fmt.Sprintf("gateway_tests_v%d.counts", version), fmt.Sprintf("gateway_tests_v%d.totals", version))
+	place := fmt.Sprintf("gateway_tests_v%d", version)
+	return e.contentOf(place+".counts", place+".totals")
 }
 
 func (e *env) contentOf(counts, totals string) string {
@@ -280,7 +281,7 @@ func TestRebuildEqualsLive(t *testing.T) {
 	}
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
+func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

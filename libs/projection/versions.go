@@ -18,9 +18,9 @@ import (
 
 // Versions side by side
 //
-// Each version of a read model has tables of its own, in a schema that eventlog.make_model makes, and a checkpoint of its
-// own. Processes of two releases fold into and read what is theirs, and know nothing of each other. Nothing of a version
-// can be seen before it holds what the log held: tables, rows and checkpoint come with one commit.
+// Each version of a read model has tables of its own, in a schema that eventlog.make_model makes, and a checkpoint of
+// its own. Processes of two releases fold into and read what is theirs, and know nothing of each other. Nothing of a
+// version can be seen before it holds what the log held: tables, rows and checkpoint come with one commit.
 
 // own makes the tables of this version where they are not there.
 func (r *Runner) own(ctx context.Context) error {
@@ -98,8 +98,8 @@ func (r *Runner) atOnce(ctx context.Context, conn *pgxpool.Conn) (done bool, err
 var errOther = errors.New("no tables of this version")
 
 // adopt copies the tables of the service's schema, which a release keeps that has one version at a time, where they are
-// of this version. Rows and checkpoint are read in one snapshot, so that the release is not held up: it goes on with its
-// tables.
+// of this version. Rows and checkpoint are read in one snapshot, so that the release is not held up: it goes on with
+// its tables.
 func (r *Runner) adopt(ctx context.Context, conn *pgxpool.Conn) (done bool, err error) {
 	patient := pg.Patient(ctx, swapWithin)
 	err = pgx.BeginTxFunc(patient, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
@@ -109,8 +109,8 @@ func (r *Runner) adopt(ctx context.Context, conn *pgxpool.Conn) (done bool, err 
 		return false, nil
 	}
 	if err == nil {
-		r.d.Logger.InfoContext(ctx, "took over the tables of a version of a read model from the release before", "projection",
-			r.p.Name, "version", r.p.Version)
+		r.d.Logger.InfoContext(ctx, "took over the tables of a version of a read model from the release before",
+			"projection", r.p.Name, "version", r.p.Version)
 	}
 	return err == nil, err
 }

@@ -39,8 +39,8 @@ func BenchmarkReadByPath(b *testing.B) {
 		for table, pool := range pools { // by turns: a busy machine is busy for both
 			begin := time.Now()
 			err := pool.TenantTx(b.Context(), events.DefaultTenant, func(tx pgx.Tx) error {
-				return tx.QueryRow(b.Context(), `select refreshes from `+table+` where tenant = $1 and name = $2`, "default",
-					fmt.Sprint("n-", 1+n%30000)).Scan(new(int))
+				return tx.QueryRow(b.Context(), `select refreshes from `+table+` where tenant = $1 and name = $2`,
+					events.DefaultTenant, fmt.Sprint("n-", 1+n%30000)).Scan(new(int))
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -185,8 +185,8 @@ func (a *App) Run(ctx context.Context) error {
 	return g.Run(ctx)
 }
 
-// modelsWithin is how long connections wait at the start for read models: longer than it takes to look at those that are
-// there, to copy a small one, or to make those of an empty log. What takes longer is told to whoever asks.
+// modelsWithin is how long connections wait at the start for read models: longer than it takes to look at those that
+// are there, to copy a small one, or to make those of an empty log. What takes longer is told to whoever asks.
 const modelsWithin = 5 * time.Second
 
 // awaitModels lets the first requests of a start wait rather than fail.

@@ -177,7 +177,8 @@ func TestTwoReleasesServeSideBySide(t *testing.T) {
 	tr.more()
 
 	// As chandler log rebuild asks: the version that is in use can be made anew.
-	projectiontest.Rebuild(t, b.pool("admin"), b.text(`select consumer from eventlog.models where model like '%operatorgroups/'`))
+	groups := b.text(`select consumer from eventlog.models where model like '%operatorgroups/'`)
+	projectiontest.Rebuild(t, b.pool("admin"), groups)
 	tr.more()
 	tr.stop()
 	if tr.err != "" {
@@ -208,7 +209,8 @@ func TestNothingIsServedBeforeItIsMade(t *testing.T) {
 	}
 	close(goOn)
 	b.app.Opened(t.Context())
-	if a := b.send(next, token, "GET", "/api/v1/clusters", nil); a.status != 200 || !strings.Contains(string(a.body), "spoke") {
+	a = b.send(next, token, "GET", "/api/v1/clusters", nil)
+	if a.status != 200 || !strings.Contains(string(a.body), "spoke") {
 		t.Errorf("when it is made: %d %s", a.status, a.body)
 	}
 }
