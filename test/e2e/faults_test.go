@@ -39,67 +39,118 @@ type outcome struct {
 }
 
 // TestFaults proves that killing each service with SIGKILL, and deleting each JetStream stream, at many points of an
-// install changes nothing but time: the same cluster objects, and the same events as (type, subject, outcome).
-// DESIGN D4, D7; R-IP-44.
+// install changes nothing but time: the same cluster objects, and the same events as (type, subject, outcome). An
+// install has several harms, each of another part at a later event: it comes to that event only if it has survived the
+// harms before, and what these have left in the log and in the cluster stays there to be compared. make chaos does one
+// harm to each install. DESIGN D4, D7; R-IP-44.
 func TestFaults(t *testing.T) {
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
 	w.record = w.database()
-	want := w.install("calm", nil)
+	want := w.install("calm")
 	if len(want.Events) < 8 || len(want.Objects) < 6 {
 		t.Fatalf("the undisturbed install left too little to compare with: %+v", want)
 	}
-	for _, moment := range moments {
-		for _, name := range stack.Services {
-			w.disturbed(want, "kill-"+name, moment, func() { w.restart(name) })
-		}
+	kill := func(service string) func() { return func() { w.restart(service) } }
+	even, odd := []string{moments[0], moments[2], moments[4]}, []string{moments[1], moments[3], moments[5]}
+	for i := range stack.Services {
+		w.disturbedByAll(want, turned(i, "kill", even, stack.Services, kill))
+		w.disturbedByAll(want, turned(i, "kill", odd, stack.Services, kill))
 	}
-	for _, stream := range []string{"EVENTS", "PLANS", "REPORTS", "CONTENT"} {
-		for _, moment := range []string{
-			"subscription.created.v1", "installplan.proposed.v1",
-			"installplan.started.v1",
-		} {
-			w.disturbed(want, "lose-"+strings.ToLower(stream), moment, func() { w.deleteStream(stream) })
-		}
+	streams := []string{"EVENTS", "PLANS", "REPORTS", "CONTENT"}
+	lose := func(stream string) func() { return func() { w.deleteStream(stream) } }
+	for i := range streams {
+		w.disturbedByAll(want, turned(i, "lose", moments[1:4], streams, lose))
 	}
-	w.disturbed(want, "kill-nats-server", "installplan.proposed.v1", func() {
+	w.disturbed(want, []harm{{"kill-nats-server", "installplan.proposed.v1", func() {
 		w.Kill("nats-server")
 		w.must(w.StartNATS(w.ctx))
-	})
+	}}})
 }
 
-// disturbed installs once more, does harm at the moment, and compares.
-func (w *world) disturbed(want outcome, harm, moment string, do func()) {
-	w.t.Helper()
-	family, _, _ := strings.Cut(moment, ".v")
-	namespace := harm + "-" + strings.ReplaceAll(family, ".", "-")
-	begin := time.Now()
-	got := w.install(namespace, func(seen map[string]bool) bool {
-		if !seen[moment] {
-			return false
+// harm is done to one part, as soon as the log has an event of the type moment.
+type harm struct {
+	name, moment string
+	do           func()
+}
+
+// turned pairs each moment with another part. Over all of its turns, as many as there are parts, it makes every pair
+// once.
+func turned(turn int, what string, moments, parts []string, of func(part string) func()) (all []harm) {
+	for i, moment := range moments {
+		part := parts[(turn+i)%len(parts)]
+		all = append(all, harm{what + "-" + strings.ToLower(part), moment, of(part)})
+	}
+	return all
+}
+
+func TestTurnsMakeEveryPairOnce(t *testing.T) {
+	made := map[string]int{}
+	parts, moments := []string{"a", "b", "c", "d"}, []string{"x", "y", "z"}
+	for i := range parts {
+		for _, h := range turned(i, "kill", moments, parts, func(string) func() { return nil }) {
+			made[h.name+" "+h.moment]++
 		}
-		do()
-		return true
-	})
-	w.t.Logf("%s at %s: %s", harm, moment, time.Since(begin).Round(time.Millisecond))
+	}
+	for pair, n := range made {
+		if n != 1 {
+			t.Errorf("%s is made %d times", pair, n)
+		}
+	}
+	if len(made) != len(parts)*len(moments) {
+		t.Errorf("%d of %d pairs are made: %v", len(made), len(parts)*len(moments), made)
+	}
+}
+
+// disturbedByAll does the harms to one install, or each to one of its own.
+func (w *world) disturbedByAll(want outcome, harms []harm) {
+	w.t.Helper()
+	if !thorough {
+		w.disturbed(want, harms)
+		return
+	}
+	for _, h := range harms {
+		w.disturbed(want, []harm{h})
+	}
+}
+
+// disturbed installs once more, does the harms in their order, each at its moment, and compares.
+func (w *world) disturbed(want outcome, harms []harm) {
+	w.t.Helper()
+	var told []string
+	for _, h := range harms {
+		told = append(told, h.name+" at "+h.moment)
+	}
+	what := strings.Join(told, ", ")
+	family, _, _ := strings.Cut(harms[0].moment, ".v")
+	namespace := harms[0].name + "-" + strings.ReplaceAll(family, ".", "-")
+	begin := time.Now()
+	got := w.install(namespace, harms...)
+	w.t.Logf("%s: %s", what, time.Since(begin).Round(time.Millisecond))
 	if diff := cmp.Diff(want.Events, got.Events); diff != "" {
-		w.t.Errorf("%s at %s: events differ from an undisturbed install (-want +got):\n%s", harm, moment, diff)
+		w.t.Errorf("%s: events differ from an undisturbed install (-want +got):\n%s", what, diff)
 	}
 	if diff := cmp.Diff(want.Objects, got.Objects); diff != "" {
-		w.t.Errorf("%s at %s: cluster objects differ from an undisturbed install (-want +got):\n%s", harm, moment, diff)
+		w.t.Errorf("%s: cluster objects differ from an undisturbed install (-want +got):\n%s", what, diff)
 	}
 }
 
-// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is called with
-// the types of the namespace's events each time that the log is read, until it returns that it is done.
-func (w *world) install(namespace string, harm func(seen map[string]bool) bool) outcome {
+// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. Each harm is done
+// when the log has its moment and the harms before it are done.
+func (w *world) install(namespace string, harms ...harm) outcome {
 	w.t.Helper()
 	begin := w.head()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if harm != nil {
-			w.harmWhen(begin, namespace, harm)
+		for _, h := range harms {
+			w.harmWhen(begin, namespace, func(seen map[string]bool) bool {
+				if !seen[h.moment] {
+					return false
+				}
+				h.do()
+				return true
+			})
 		}
 	}()
 	w.retried(func() error {
