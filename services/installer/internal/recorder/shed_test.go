@@ -76,9 +76,9 @@ func (f *fleet) runBounded(name string, foreign int) {
 	f.start(name)
 }
 
-// TestFloodOfSubjectsIsPurged: who has the NATS credentials of a cluster makes up namespaces without end. Their subjects
-// are purged, before and while the cluster's reports are recorded, and people are told. Nothing is lost of what is
-// registered and was not recorded yet, and nothing of another cluster.
+// TestFloodOfSubjectsIsPurged: who has the NATS credentials of a cluster makes up namespaces without end. Their
+// subjects are purged, before and while the cluster's reports are recorded, and people are told. Nothing is lost of
+// what is registered and was not recorded yet, and nothing of another cluster.
 func TestFloodOfSubjectsIsPurged(t *testing.T) {
 	t.Parallel()
 	for _, full := range []bool{false, true} {
