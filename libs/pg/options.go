@@ -2,6 +2,7 @@ package pg
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (o options) apply(cfg *pgxpool.Config) {
 	}
 	if len(o.path) > 0 {
 		quoted := make([]string, 0, len(o.path)+1)
-		for _, schema := range append(o.path[:len(o.path):len(o.path)], "pg_temp") {
+		for _, schema := range append(slices.Clip(o.path), "pg_temp") {
 			quoted = append(quoted, pgx.Identifier{schema}.Sanitize())
 		}
 		cfg.ConnConfig.RuntimeParams["search_path"] = strings.Join(quoted, ", ")

@@ -226,7 +226,8 @@ func (r *Runner) open(ctx context.Context) {
 		if head, err = r.d.Log.Head(ctx, r.d.Pool); err == nil {
 			break
 		}
-		if pause(ctx, openEvery); ctx.Err() != nil {
+		pause(ctx, openEvery)
+		if ctx.Err() != nil {
 			return
 		}
 	}

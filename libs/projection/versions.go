@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -130,8 +131,13 @@ func (r *Runner) copy(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	for _, t := range r.p.Tables {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`insert into %s select * from %s`, pgx.Identifier{r.p.Place(), t}.Sanitize(),
-			pgx.Identifier{r.p.Schema, t}.Sanitize()))
+		s, err := shapeOf(ctx, tx, r.p.Schema, t)
+		if err != nil {
+			return fmt.Errorf("read the columns of %s: %w", t, err)
+		}
+		columns := strings.Join(s.columns, ", ")
+		_, err = tx.Exec(ctx, fmt.Sprintf(`insert into %s (%s) select %s from %s`,
+			pgx.Identifier{r.p.Place(), t}.Sanitize(), columns, columns, pgx.Identifier{r.p.Schema, t}.Sanitize()))
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", t, err)
 		}
@@ -168,14 +174,13 @@ func NewSweeper(s Sweeper) (*Sweeper, error) {
 
 // Run sweeps until ctx ends, and returns nil then.
 func (s *Sweeper) Run(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "cannot drop the tables of read models that nobody uses; trying again", "error", err)
 		}
-		if pause(ctx, sweepEvery); ctx.Err() != nil {
-			return nil
-		}
+		pause(ctx, sweepEvery)
 	}
+	return nil
 }
 
 // Sweep drops what has not been in use for long, and says what.
