@@ -2,6 +2,7 @@ package natsauth
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,10 +10,16 @@ import (
 // Account is the account of an installation in a configuration of a server.
 const Account = "CHANDLER"
 
-// User is a user of the account. Exactly one of NKey, Password and Variable says how it is recognised.
+// AgentAccount is the account of the agent of a cluster.
+func AgentAccount(clusterID string) string { return Account + "-AGENT-" + clusterID }
+
+// User is a user of the account, or the agent of a cluster, which has an account of its own.
+// Exactly one of NKey, Password and Variable says how it is recognised.
 type User struct {
 	Name string
 	Permissions
+	// Cluster is the id of the cluster whose agent this is, "" for everybody else.
+	Cluster string
 	// NKey is the public key; the user proves that it has the seed.
 	NKey string
 	// Variable names an environment variable of the server with the public key.
@@ -33,16 +40,79 @@ func ServiceUsers() []User {
 // Everything is what an account of one user may.
 func Everything() Permissions { return Permissions{Publish: []string{">"}, Subscribe: []string{">"}} }
 
-// Config is the account with these users, in the language of nats-server's configuration. It holds no secret, unless a
-// user has a password.
+// AgentUser is the user of the agent of a cluster, without what it is recognised by.
+func AgentUser(tenantID, clusterID string) User {
+	return User{Name: AgentName(clusterID), Cluster: clusterID, Permissions: OfAgent(tenantID, clusterID)}
+}
+
+// Config is the account with these users and those of agents, in the language of nats-server's configuration. It holds
+// no secret, unless a user has a password.
 func Config(users []User) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", Account)
+	fmt.Fprintf(&b, "accounts {\n  %s {\n    jetstream: enabled\n", Account)
+	writeExports(&b, users)
+	b.WriteString("    users: [\n")
 	for i := range users {
-		writeUser(&b, &users[i])
+		if users[i].Cluster == "" {
+			writeUser(&b, &users[i])
+		}
 	}
-	b.WriteString("    ]\n  }\n}\n")
+	b.WriteString("    ]\n  }\n")
+	for i := range users {
+		if users[i].Cluster != "" {
+			writeAgent(&b, &users[i])
+		}
+	}
+	b.WriteString("}\n")
 	return b.String()
+}
+
+// writeExports writes what the account shares with those of agents, each subject with one of them.
+func writeExports(b *strings.Builder, users []User) {
+	if !slices.ContainsFunc(users, func(u User) bool { return u.Cluster != "" }) {
+		return
+	}
+	b.WriteString("    exports: [\n")
+	for i := range users {
+		if users[i].Cluster == "" {
+			continue
+		}
+		for _, s := range users[i].shares() {
+			fmt.Fprintf(b, "      {%s: %s, accounts: [%s]}\n", s.kind, strconv.Quote(s.subject),
+				strconv.Quote(AgentAccount(users[i].Cluster)))
+		}
+	}
+	b.WriteString("    ]\n")
+}
+
+// writeAgent writes the account of an agent. It has no streams of its own.
+func writeAgent(b *strings.Builder, u *User) {
+	fmt.Fprintf(b, "  %s {\n    imports: [\n", strconv.Quote(AgentAccount(u.Cluster)))
+	for _, s := range u.shares() {
+		fmt.Fprintf(b, "      {%s: {account: %s, subject: %s}}\n", s.kind, Account, strconv.Quote(s.subject))
+	}
+	b.WriteString("    ]\n    users: [\n")
+	writeUser(b, u)
+	b.WriteString("    ]\n  }\n")
+}
+
+// share is what the account of an agent imports from that of the installation: a service where the agent publishes, a
+// stream where it subscribes.
+type share struct{ kind, subject string }
+
+// accountInfo is a request that the account of an agent imports and no agent may send: without it the server gives the
+// account all of JetStream's API beside what is imported, which answers first, and that there is no JetStream.
+const accountInfo = "$JS.API.INFO"
+
+func (u *User) shares() []share {
+	list := []share{{"service", accountInfo}}
+	for _, s := range u.Publish {
+		list = append(list, share{"service", s})
+	}
+	for _, s := range u.Subscribe {
+		list = append(list, share{"stream", s})
+	}
+	return list
 }
 
 func writeUser(b *strings.Builder, u *User) {

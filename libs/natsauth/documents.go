@@ -13,8 +13,10 @@ func Markdown() string {
 
 <!-- Generated from libs/natsauth by make generate. Do not edit. -->
 
-Each installation has an account of its own, in it one user for each service, one for the administrator, and one for the
-agent of each cluster whose executor runs elsewhere. Nothing else is allowed. In each subject ` + "`<tenant>`" + ` and
+Each installation has an account of its own, in it one user for each service and one for the administrator. The agent of
+each cluster whose executor runs elsewhere is the one user of an account of its own: it imports what the table allows the
+agent, as a service where it publishes and as a stream where it subscribes, and beside that ` + "`$JS.API.INFO`" + `, which the agent
+may not send. Nothing else is allowed. In each subject ` + "`<tenant>`" + ` and
 ` + "`<cluster>`" + ` are those of the agent; for all others they are wildcards. Each user may also subscribe to its own
 inboxes, ` + "`_INBOX.<user>.>`" + ` (` + "`_INBOX.agent.<cluster>.>`" + ` for an agent). Who answers a question may publish
 to the inboxes for answers on that subject alone: those to ` + "`chandler.rpc.resolver.why`" + ` of the gateway go to

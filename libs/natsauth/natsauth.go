@@ -1,10 +1,14 @@
 // Package natsauth says who may publish and who may subscribe to what on NATS: one table, from which the permissions of
 // every user, the configuration of the server, the document and the tests come.
 //
-// An installation has an account of its own. In it each service is a user, and so is the agent of each cluster whose
-// executor runs elsewhere. Every user has its own prefix for inboxes, so that nobody reads what another one is
-// answered. Where an answer goes is made from the question's subject (ReplyTo), so that a user who answers may publish
-// to these inboxes alone, and nobody who asks chooses where it publishes.
+// An installation has an account of its own, in it each service as a user. The agent of each cluster whose executor
+// runs elsewhere is the one user of an account of its own, which shares with that of the installation what the table
+// says and nothing else: what the server itself answers an agent or acknowledges stays in the agent's account, whatever
+// subject the agent names for that.
+//
+// Every user has its own prefix for inboxes, so that nobody reads what another one is answered. Where an answer goes is
+// made from the question's subject (ReplyTo), so that a user who answers may publish to these inboxes alone, and nobody
+// who asks chooses where it publishes.
 package natsauth
 
 import (

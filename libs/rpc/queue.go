@@ -77,7 +77,7 @@ func newQueue(l Limits) *queue { return &queue{limits: l.withDefaults(), lines: 
 
 // offer takes a question, or says why not.
 func (q *queue) offer(m *nats.Msg, now time.Time) (refused string) {
-	asker, ok := natsauth.Asker(m.Subject, m.Reply)
+	asker, ok := natsauth.Asker(m.Subject, replySubject(m))
 	if !ok {
 		return "who may ask there has no inbox where the answer should go"
 	}

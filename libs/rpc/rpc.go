@@ -35,6 +35,9 @@ const (
 	headerTrace    = "traceparent"
 	headerError    = "Chandler-Error"   // "1": the body is a wireError
 	headerTimeout  = "Chandler-Timeout" // of a question: for how many milliseconds an answer is waited for
+	// headerReply is where a question is to be answered. Between accounts the server puts a subject of its own in the
+	// place of the one that the message names.
+	headerReply = "Chandler-Reply"
 )
 
 // wireError is an error on its way back; its kind survives.
@@ -77,7 +80,8 @@ func handle(ctx context.Context, conn *nats.Conn, log *slog.Logger, m *nats.Msg,
 		log.WarnContext(ctx, "could not sign the reply to a request", "subject", m.Subject, "error", err)
 		return
 	}
-	if err := m.RespondMsg(reply); err != nil {
+	reply.Subject = replySubject(m)
+	if err := conn.PublishMsg(reply); err != nil {
 		log.WarnContext(ctx, "could not reply to a request", "subject", m.Subject, "error", err)
 	}
 }
@@ -103,6 +107,14 @@ func replyTo(ctx context.Context, conn *nats.Conn, m *nats.Msg, choose func(stri
 		return nil, err
 	}
 	return encodeBody(conn, "", v)
+}
+
+// replySubject is where who asked wants to be answered.
+func replySubject(m *nats.Msg) string {
+	if s := m.Header.Get(headerReply); s != "" {
+		return s
+	}
+	return m.Reply // of a release that asks without the header
 }
 
 func errorReply(err error) *nats.Msg {

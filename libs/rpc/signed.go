@@ -62,6 +62,7 @@ func (a Asker) Ask(ctx context.Context, conn *nats.Conn, subject string, in, out
 		return errs.New(errs.Internal, "who has the inboxes %s may not ask on %s (libs/natsauth)", conn.Opts.InboxPrefix,
 			subject)
 	}
+	m.Header.Set(headerReply, m.Reply)
 	m.Header.Set(headerNonce, rand.Text())
 	if tp := telemetry.TraceParent(ctx); tp != "" {
 		m.Header.Set(headerTrace, tp)
@@ -149,7 +150,7 @@ func (a Answerer) Serve(ctx context.Context, conn *nats.Conn, log *slog.Logger, 
 // heard gets no answer himself.
 func questionText(m *nats.Msg) []byte {
 	head := []string{
-		questionType, m.Subject, m.Reply, m.Header.Get(headerNonce), m.Header.Get(headerEncoding),
+		questionType, m.Subject, replySubject(m), m.Header.Get(headerNonce), m.Header.Get(headerEncoding),
 		m.Header.Get(headerTimeout), "",
 	}
 	return append([]byte(strings.Join(head, "\n")), m.Data...)

@@ -63,9 +63,9 @@ func (e *Env) AddAgent(t testing.TB, tenant, clusterID string) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.users = append(e.users, natsauth.User{
-		Name: natsauth.AgentName(clusterID), Permissions: natsauth.OfAgent(tenant, clusterID), Password: password,
-	})
+	agent := natsauth.AgentUser(tenant, clusterID)
+	agent.Password = password
+	e.users = append(e.users, agent)
 	if err := e.Server.Reload(natsauth.Config(e.users)); err != nil {
 		t.Fatal(err)
 	}

@@ -100,14 +100,18 @@ func (s *Server) options(auth string) (*server.Options, error) {
 	return options, nil
 }
 
-// Reload gives a running server other accounts and users, without closing the connections of those who stay.
+// Reload gives a running server other accounts and users, without closing the connections of those who stay. It does so
+// twice: nats-server subscribes for what an account imports when it starts, or when it reads the configuration of an
+// account that it has already. With one reload a new account could send nothing to others.
 func (s *Server) Reload(config string) error {
-	options, err := s.options(config)
-	if err != nil {
-		return err
-	}
-	if err := s.srv.ReloadOptions(options); err != nil {
-		return fmt.Errorf("change the users of the NATS server: %w", err)
+	for range 2 {
+		options, err := s.options(config)
+		if err != nil {
+			return err
+		}
+		if err := s.srv.ReloadOptions(options); err != nil {
+			return fmt.Errorf("change the users of the NATS server: %w", err)
+		}
 	}
 	s.auth = config
 	return nil

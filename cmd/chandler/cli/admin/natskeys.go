@@ -23,8 +23,8 @@ func natsCommand(a *command.Env) *cobra.Command {
 		Use:   "nats",
 		Short: "Write the users of NATS for the configuration of its server",
 		Long: `Writes the block "accounts" for the configuration of nats-server: an account of Chandler with a user for each
-service, for the administrator, and for each agent, and what each of them may publish and subscribe to. It holds public
-keys only, which it takes from the environment or from the file that chandler keys has written.`,
+service and for the administrator, an account for each agent, and what each of them may publish and subscribe to. It
+holds public keys only, which it takes from the environment or from the file that chandler keys has written.`,
 		Example: `  chandler keys nats --env-file .env > chandler-accounts.conf
   chandler keys nats --env-file .env --agent 5b5f3e0e-6d0a-5b5c-9d0e-1f1a6f0c9a11=UAGENTSPUBLICKEY`,
 		Args: cobra.NoArgs,
@@ -96,9 +96,9 @@ func agentUser(text string) (natsauth.User, error) {
 	if err != nil || tenant == "" || strings.ContainsAny(tenant, ".*> \t\"") || !natsconn.IsPublicKey(key) {
 		return natsauth.User{}, command.Usagef("--agent %q: want [TENANT/]CLUSTER-ID=PUBLIC-KEY", text)
 	}
-	return natsauth.User{
-		Name: natsauth.AgentName(id.String()), NKey: key, Permissions: natsauth.OfAgent(tenant, id.String()),
-	}, nil
+	u := natsauth.AgentUser(tenant, id.String())
+	u.NKey = key
+	return u, nil
 }
 
 // agentCommand is chandler keys agent.
@@ -107,9 +107,9 @@ func agentCommand(a *command.Env) *cobra.Command {
 		Use:   "agent CLUSTER-ID",
 		Short: "Create the key of an agent on NATS",
 		Long: `Writes the seed of a new user of NATS for the agent of one cluster, which the agent takes as
-CHANDLER_NATS_NKEY_SEED, and the argument of chandler keys nats with its public key. Once the server has that, the
-agent may read what is wanted of its cluster, fetch bundles, write its reports and answer questions about its cluster,
-and nothing else.`,
+CHANDLER_NATS_NKEY_SEED, and the argument of chandler keys nats with its public key. Once the server has that
+(a running one reads its configuration twice), the agent may read what is wanted of its cluster, fetch bundles, write
+its reports and answer questions about its cluster, and nothing else.`,
 		Example: "  chandler keys agent 5b5f3e0e-6d0a-5b5c-9d0e-1f1a6f0c9a11",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
