@@ -114,3 +114,22 @@ func (e *env) folds(n int, runners ...*projection.Runner) time.Duration {
 	}
 	return time.Since(begin)
 }
+
+// BenchmarkAdopt measures how many rows a second are copied from the tables of a release of before.
+func BenchmarkAdopt(b *testing.B) {
+	const rows = 300_000
+	for b.Loop() {
+		e := setup(b)
+		e.exec(fmt.Sprintf(`insert into gateway.counts select 'default', 'n-' || i, i from generate_series(1, %d) i`, rows))
+		e.exec(`insert into eventlog.checkpoints (consumer, tenant, epoch, position)
+			values ('projection/gateway.tests/v1', '*', 1, 0)`)
+		begin := time.Now()
+		if err := e.runner(catalogs(1, 1)).Rebuild(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(rows/time.Since(begin).Seconds(), "rows/s")
+		if got := e.text(`select count(*)::text from gateway_tests_v1.counts`); got != fmt.Sprint(rows) {
+			b.Fatalf("%s rows were copied", got)
+		}
+	}
+}
