@@ -438,7 +438,13 @@ type Barrier struct {
 	But    []string // of From, those that it does not hold for
 	Never  []string
 	Reason string
+	// Through are outside packages whose own import is excused.
+	Through []string
 }
+
+// misnamed holds a file of tests whose name does not end in _test (verify_test_dsa.go), and so imports testing. It
+// reads timestamps for Sigstore's library.
+const misnamed = "github.com/digitorus/pkcs7"
 
 // Barriers hold for the whole chain of imports.
 func Barriers() []Barrier {
@@ -456,7 +462,8 @@ func Barriers() []Barrier {
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
 				"libs/tunneltest", "libs/internal/certtest",
 			},
-			Reason: "what ships holds no servers and no tests",
+			Reason:  "what ships holds no servers and no tests",
+			Through: []string{misnamed},
 		},
 		{
 			From: "cmd/chandler/cli/kinds", Never: []string{
@@ -468,7 +475,8 @@ func Barriers() []Barrier {
 		},
 		{
 			From: "cmd/chandler", Never: []string{"testing", "libs/pg/pgtest", "libs/bus/bustest"},
-			Reason: "what ships holds no tests",
+			Reason:  "what ships holds no tests",
+			Through: []string{misnamed},
 		},
 	}
 }

@@ -101,7 +101,7 @@ func Check(t Type, s Settings) []Violation {
 		c.place(t, s)
 	}
 	c.common(s)
-	c.signatures(t, s.Signatures)
+	c.signatures(t, s)
 	return c.list
 }
 

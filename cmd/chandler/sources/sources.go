@@ -6,7 +6,6 @@ package sources
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,8 @@ type Flags struct {
 	directory, archive, git, image, layout, template, grpc, configMap, sqlite string
 
 	reference, subdirectory string
-	secrets, mirrors, keys  []string
+	secrets, mirrors        []string
+	signatures              signatureFlags
 	prefetch                bool
 	registry                struct{ insecure, never bool }
 	poll, timeout, mode     string
@@ -51,9 +51,7 @@ func (f *Flags) Register(c *cobra.Command) {
 		"prefix=mirror: use the mirror for images with this prefix; several with commas")
 	set.BoolVar(&f.registry.never, "mirrors-only", false, "use only mirrors, never the original registry")
 	set.BoolVar(&f.registry.insecure, "insecure", false, "allow a registry or server without TLS")
-	set.StringSliceVar(&f.keys, "signature-key", nil,
-		"file with a public key of cosign: the catalog image and its bundle images must be signed with it; several with "+
-			"commas, one of which is enough")
+	f.signatures.register(set)
 	set.StringVar(&f.poll, "poll", "", "poll interval, such as 30m; 0s for never (default: the indexer's)")
 	set.StringVar(&f.timeout, "timeout", "", "timeout of one poll, such as 10m")
 	set.BoolVar(&f.prefetch, "prefetch", false, "fetch all bundle images at once instead of when they are needed")
@@ -88,18 +86,11 @@ func (f *Flags) Source() (model.CatalogSource, error) {
 		return s, errors.New("exactly one source is needed: " + kinds)
 	}
 	var err error
-	if s.Mirrors, err = mirrors(f.mirrors, f.registry.never); err != nil || len(f.keys) == 0 {
+	if s.Mirrors, err = mirrors(f.mirrors, f.registry.never); err != nil {
 		return s, err
 	}
-	s.Signatures = &model.CatalogSignatures{}
-	for _, file := range f.keys {
-		key, err := os.ReadFile(file)
-		if err != nil {
-			return s, fmt.Errorf("--signature-key: %w", err)
-		}
-		s.Signatures.Keys = append(s.Signatures.Keys, string(key))
-	}
-	return s, nil
+	s.Signatures, err = f.signatures.policy()
+	return s, err
 }
 
 // place is one way to say where a catalog is.

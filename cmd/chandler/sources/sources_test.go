@@ -163,3 +163,48 @@ func TestSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestSignatureFlags: a signature policy can be said by flags, and half of one is refused.
+func TestSignatureFlags(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	key, root := write("cosign.pub", "PEM"), write("trusted_root.json", "{}")
+	for args, want := range map[string]string{
+		"":                       `null`,
+		"--signature-key " + key: `{"keys":["PEM"]}`,
+		"--signature-identity https://i.test=a@b.test --trusted-root " + root: `{"identities":[{"issuer":"https://i.test",` +
+			`"subject":"a@b.test"}],"trustedRoot":"{}"}`,
+		"--signature-identity ~i.*=~a.*=b --trusted-root " + root + " --signature-logs 0 --certificate-logs 2 " +
+			"--signature-timestamps 1 --signature-predicate p:1,p:2 --match-repository --signature-repository r.test/*": `{` +
+			`"identities":[{"issuerRegexp":"i.*","subjectRegexp":"a.*=b"}],"trustedRoot":"{}","logEntries":0,` +
+			`"certificateLogs":2,"signedTimestamps":1,"predicateTypes":["p:1","p:2"],"matchRepository":true,` +
+			`"repositories":["r.test/*"]}`,
+		"--trusted-root " + root:              "error: --signature-key or --signature-identity",
+		"--match-repository":                  "error: --signature-key or --signature-identity",
+		"--signature-identity https://i.test": "error: want issuer=subject",
+		"--signature-identity ~=a":            "error: want issuer=subject",
+		"--signature-key " + dir + "/none":    "error: --signature-key",
+	} {
+		var f sources.Flags
+		parse(t, f.Register, append([]string{"--image", "r.test/a:1"}, strings.Fields(args)...)...)
+		s, err := f.Source()
+		got, merr := json.Marshal(s.Signatures)
+		if merr != nil {
+			t.Fatal(merr)
+		}
+		if reason, is := strings.CutPrefix(want, "error: "); is {
+			if err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("%s: %v; want %s", args, err, reason)
+			}
+		} else if err != nil || string(got) != want {
+			t.Errorf("%s: %s %v; want %s", args, got, err, want)
+		}
+	}
+}

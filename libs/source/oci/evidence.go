@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/archive"
+	"github.com/chandler-fleet/chandler/libs/source/signature"
 )
 
 // MaxBundleEvidence bounds what is kept of a bundle image: manifests, configuration, layers and signatures as they
@@ -30,7 +31,8 @@ type piece struct {
 
 // table is the head of encoded evidence; the pieces follow it in order.
 type table struct {
-	Image  string  `json:"image"` // digest of what was asked for
+	Image  string  `json:"image"`          // digest of what was asked for
+	Name   string  `json:"name,omitempty"` // repository by which the catalog names it
 	Pieces []piece `json:"pieces"`
 }
 
@@ -71,6 +73,17 @@ func (k *keeper) manifest(ctx context.Context, reference string) ([]byte, string
 	return raw, mediaType, nil
 }
 
+func (k *keeper) referrers(ctx context.Context, sum string) ([]byte, error) {
+	raw, err := k.store.referrers(ctx, sum)
+	if err == nil {
+		k.keep(referrersPiece(sum), "", raw)
+	}
+	return raw, err
+}
+
+// referrersPiece names the list of what refers to an image.
+func referrersPiece(sum string) string { return "referrers/" + sum }
+
 func (k *keeper) blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	body, err := k.store.blob(ctx, d)
 	if err != nil || d.Size > k.left {
@@ -110,11 +123,11 @@ func (c *copied) Close() error {
 }
 
 // evidence encodes what was kept; nil where it is more than may be kept.
-func (k *keeper) evidence(image string) []byte {
+func (k *keeper) evidence(img signature.Image) []byte {
 	if k.left < 0 {
 		return nil
 	}
-	head, err := json.Marshal(table{image, k.pieces})
+	head, err := json.Marshal(table{img.Digest, img.Name, k.pieces})
 	if err != nil {
 		return nil
 	}
@@ -126,10 +139,10 @@ func (k *keeper) evidence(image string) []byte {
 	return out
 }
 
-// Evidence is what an image was when it was fetched: who has it finds out again, by digests and keys alone, what the
-// image holds and who has signed it. Nothing in it is believed because of who hands it over.
+// Evidence is what an image was when it was fetched: who has it finds out again, by digests and signatures alone, what
+// the image holds and who has signed it. Nothing in it is believed because of who hands it over.
 type Evidence struct {
-	image  string
+	image  signature.Image
 	pieces map[string]kept
 }
 
@@ -150,7 +163,7 @@ func ReadEvidence(raw []byte) (Evidence, error) {
 		return Evidence{}, bad
 	}
 	rest := raw[n+int(size):]
-	out := Evidence{image: t.Image, pieces: map[string]kept{}}
+	out := Evidence{image: signature.Image{Digest: t.Image, Name: t.Name}, pieces: map[string]kept{}}
 	for _, p := range t.Pieces {
 		if p.Size < 0 || p.Size > len(rest) {
 			return Evidence{}, bad
@@ -161,14 +174,14 @@ func ReadEvidence(raw []byte) (Evidence, error) {
 	return out, nil
 }
 
-// Bundle unpacks a bundle image below temp if a key of the policy has signed it; else ErrUnsigned is in the chain of
+// Bundle unpacks a bundle image below temp if it was signed as the policy wants it; else ErrUnsigned is in the chain of
 // the error. Each byte of the result is covered by the signature.
 func (e Evidence) Bundle(ctx context.Context, policy source.SignaturePolicy, temp string) (*Tree, error) {
-	p, sum, err := load(ctx, e, e.image)
+	p, sum, err := load(ctx, e, e.image.Digest)
 	if err != nil {
 		return nil, err
 	}
-	if err := signed(ctx, e, sum, &policy); err != nil {
+	if err := signed(ctx, e, signature.Image{Digest: sum, Name: e.image.Name}, &policy); err != nil {
 		return nil, err
 	}
 	wanted, err := bundleParts(p.labels)
@@ -213,4 +226,9 @@ func (e Evidence) manifest(_ context.Context, reference string) ([]byte, string,
 func (e Evidence) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
 	p, err := e.get(d.Digest.String())
 	return io.NopCloser(bytes.NewReader(p.data)), err
+}
+
+func (e Evidence) referrers(_ context.Context, sum string) ([]byte, error) {
+	p, err := e.get(referrersPiece(sum))
+	return p.data, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/archive"
 	"github.com/chandler-fleet/chandler/libs/source/credential"
 	"github.com/chandler-fleet/chandler/libs/source/internal/web"
+	"github.com/chandler-fleet/chandler/libs/source/signature"
 )
 
 // Labels of images (R-CAT-55, R-CAT-60).
@@ -179,7 +180,8 @@ func (s Source) open(ctx context.Context, wanted func(labels map[string]string) 
 		if err != nil {
 			return err
 		}
-		if err := signed(ctx, st, sum, s.Signatures); err != nil {
+		img := signature.Image{Digest: sum, Name: s.name()}
+		if err := signed(ctx, st, img, s.Signatures); err != nil {
 			return err
 		}
 		pl, err := wanted(p.labels)
@@ -192,7 +194,7 @@ func (s Source) open(ctx context.Context, wanted func(labels map[string]string) 
 		}
 		out = &Tree{Target: target, Digest: sum, Resolved: s.resolved(sum), Labels: p.labels}
 		if kept != nil {
-			out.Evidence = kept.evidence(sum)
+			out.Evidence = kept.evidence(img)
 		}
 		if pl.database {
 			out.Database = target.Path(pl.parts[0].To)

@@ -180,3 +180,33 @@ func (l *layout) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error)
 	}
 	return f, nil
 }
+
+// maxReferrers bounds how many manifests of a layout are looked at for what they refer to.
+const maxReferrers = 1024
+
+// referrers is the list under its tag, as a copy of a registry has it, with those of the layout's own index that refer
+// to the image.
+func (l *layout) referrers(ctx context.Context, sum string) ([]byte, error) {
+	out := v1.IndexManifest{SchemaVersion: 2}
+	if raw, _, err := l.manifest(ctx, referrersTag(sum)); err == nil {
+		if json.Unmarshal(raw, &out) != nil {
+			return nil, errs.New(errs.Invalid, "its list %s cannot be read", referrersTag(sum))
+		}
+	}
+	for _, d := range l.index[:min(len(l.index), maxReferrers)] {
+		if d.Size > maxBundleManifest || !isDigest(d.Digest.String()) {
+			continue
+		}
+		raw, err := l.read(blobPath(d.Digest.String()))
+		var m struct {
+			ArtifactType string            `json:"artifactType"`
+			Annotations  map[string]string `json:"annotations"`
+			Subject      v1.Descriptor     `json:"subject"`
+		}
+		if err == nil && json.Unmarshal(raw, &m) == nil && m.Subject.Digest.String() == sum {
+			d.ArtifactType, d.Annotations = m.ArtifactType, m.Annotations
+			out.Manifests = append(out.Manifests, d)
+		}
+	}
+	return json.Marshal(out)
+}

@@ -114,3 +114,12 @@ func (s Source) resolved(sum string) string {
 	}
 	return ref.Name() + "@" + sum
 }
+
+// name is the repository by which the image is named, whichever mirror answers; "" for none.
+func (s Source) name() string {
+	ref, err := source.ParseReference(s.Image)
+	if err != nil {
+		return ""
+	}
+	return ref.Name()
+}

@@ -86,7 +86,7 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 func answerLimit(blob int64) func(*http.Request) int64 {
 	return func(req *http.Request) int64 {
 		switch {
-		case strings.Contains(req.URL.Path, "/manifests/"):
+		case strings.Contains(req.URL.Path, "/manifests/"), strings.Contains(req.URL.Path, "/referrers/"):
 			return MaxManifest
 		case strings.Contains(req.URL.Path, "/blobs/"):
 			return blob
@@ -108,7 +108,7 @@ func (r *registry) ask(ctx context.Context, method, kind, what string) (*http.Re
 	if err != nil {
 		return nil, r.explain(err)
 	}
-	if kind == "manifests" {
+	if kind != "blobs" {
 		req.Header.Set("Accept", acceptable)
 	}
 	resp, err := r.client.Do(req)
@@ -143,7 +143,23 @@ func (r *registry) digestHeader(ctx context.Context, reference string) (string, 
 }
 
 func (r *registry) manifest(ctx context.Context, reference string) ([]byte, string, error) {
-	resp, err := r.ask(ctx, http.MethodGet, "manifests", reference)
+	return r.document(ctx, "manifests", reference)
+}
+
+// referrers asks as the distribution specification says, and where a registry knows nothing of that, for the tag under
+// which tools keep such a list then. More than its first page is not asked for.
+func (r *registry) referrers(ctx context.Context, sum string) ([]byte, error) {
+	raw, mediaType, err := r.document(ctx, "referrers", sum)
+	if err == nil && strings.HasPrefix(mediaType, string(types.OCIImageIndex)) || errs.Is(err, errs.Unavailable) {
+		return raw, err
+	}
+	raw, _, err = r.manifest(ctx, referrersTag(sum))
+	return raw, err
+}
+
+// document reads a manifest or a list of them.
+func (r *registry) document(ctx context.Context, kind, what string) ([]byte, string, error) {
+	resp, err := r.ask(ctx, http.MethodGet, kind, what)
 	if err != nil {
 		return nil, "", err
 	}

@@ -35,6 +35,8 @@ type store interface {
 	head(ctx context.Context, reference string) (digest string, err error)
 	manifest(ctx context.Context, reference string) (raw []byte, mediaType string, err error)
 	blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error)
+	// referrers is an index of the manifests that refer to the one of this digest.
+	referrers(ctx context.Context, digest string) (raw []byte, err error)
 }
 
 // ErrMismatch is in the chain of every error about content whose digest or size is another one than was asked for.

@@ -116,6 +116,7 @@ func describeCatalog(p *printer.Page, c model.Catalog) {
 	}
 	p.Line("Source", sourceText(c.Source))
 	p.Line("Secrets", strings.Join(c.Source.Secrets, ", "))
+	describeSignatures(p, c.Source.Signatures)
 	p.Line("Mode", c.Source.Mode)
 	p.Line("Visible to", printer.Or(strings.Trim(c.Visibility.Cluster+"/"+c.Visibility.Namespace, "/"), "all clusters"))
 	p.Line("Priority", fmt.Sprint(c.Priority))

@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source/oci"
 )
 
-// signatures wants each bundle of a catalog with a signature policy to be what a key of that policy has signed: from
+// signatures wants each bundle of a catalog with a signature policy to be what was signed as that policy wants: from
 // the bytes of its image, which the indexer keeps, the hub finds out again what is in it and who has signed it. Nothing
 // that the indexer says is believed. The catalogs are the one that the plan names, and those that the subscriptions of
 // the package name, so that naming another one gets nobody past a policy.
@@ -120,7 +120,8 @@ func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d diges
 	if err != nil {
 		return "", pg.Err(err)
 	}
-	why = "what it was fetched as is not kept, so that no signature can be checked"
+	why = "what it was fetched as is not kept, so that no signature can be checked (manifests in the catalog image " +
+		"itself are not: publish bundle images)"
 	for _, raw := range kept {
 		is, err := contentOf(ctx, raw, policy)
 		switch {

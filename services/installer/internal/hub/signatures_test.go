@@ -17,12 +17,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/archive"
 	"github.com/chandler-fleet/chandler/libs/source/oci"
+	"github.com/chandler-fleet/chandler/libs/source/signature/signaturetest"
 )
 
 // signing is a key with which images are signed.
@@ -45,6 +47,68 @@ func (s signing) policy(t *testing.T) *source.SignaturePolicy {
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	return &source.SignaturePolicy{Keys: []string{string(text)}}
+}
+
+// attach signs an image by the key.
+func (s signing) attach(l *layout, sum string) {
+	l.t.Helper()
+	payload := fmt.Appendf(nil, `{"critical":{"image":{"docker-manifest-digest":%q},`+
+		`"type":"cosign container image signature"}}`, sum)
+	hash := sha256.Sum256(payload)
+	made, err := s.Sign(rand.Reader, hash[:], nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.image(strings.Replace(sum, ":", "-", 1)+".sig", l.blob(payload, map[string]string{
+		"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(made),
+	}))
+}
+
+// signatory signs the images of a test.
+type signatory interface {
+	policy(t *testing.T) *source.SignaturePolicy
+	attach(l *layout, sum string)
+}
+
+// person signs with certificates of an instance of Sigstore that was there in the year 2000.
+type person struct {
+	in            *signaturetest.Instance
+	trusted, name string
+}
+
+func newPerson(t *testing.T, name string) person {
+	t.Helper()
+	p := person{name: name}
+	synctest.Test(t, func(t *testing.T) {
+		p.in = signaturetest.New(t)
+		p.trusted = p.in.TrustedRoot()
+	})
+	return p
+}
+
+func (p person) policy(*testing.T) *source.SignaturePolicy {
+	return &source.SignaturePolicy{
+		Identities:  []source.SignerIdentity{{Issuer: "https://issuer.test", Subject: p.name}},
+		TrustedRoot: p.trusted,
+	}
+}
+
+// attach stores a bundle that refers to the image.
+func (p person) attach(l *layout, sum string) {
+	l.t.Helper()
+	var text []byte
+	synctest.Test(l.t, func(*testing.T) {
+		text = p.in.Bundle(signaturetest.Signing{
+			Issuer: "https://issuer.test", Subject: p.name, Log: p.in, Digest: sum,
+		})
+	})
+	layer := l.blob(text, nil)
+	layer["mediaType"] = signaturetest.BundleType
+	l.refs = append(l.refs, l.blob(l.json(map[string]any{
+		"schemaVersion": 2, "artifactType": signaturetest.BundleType, "config": l.blob([]byte(`{}`), nil),
+		"layers": []any{layer}, "subject": map[string]any{"digest": sum},
+	}), nil))
+	l.write("index.json", l.json(map[string]any{"schemaVersion": 2, "manifests": l.refs}))
 }
 
 // layout is an OCI layout that a test writes.
@@ -95,7 +159,7 @@ func (l *layout) json(v any) []byte {
 }
 
 // signedImage is what the indexer keeps of a bundle image with one manifest, signed by a key.
-func signedImage(t *testing.T, by signing, manifest string) []byte {
+func signedImage(t *testing.T, by signatory, manifest string) []byte {
 	t.Helper()
 	l := &layout{t: t, dir: t.TempDir()}
 	l.write("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
@@ -124,16 +188,7 @@ func signedImage(t *testing.T, by signing, manifest string) []byte {
 		t.Fatal(err)
 	}
 	sum := l.image("v1", l.blob(files.Bytes(), nil))
-	payload := fmt.Appendf(nil, `{"critical":{"image":{"docker-manifest-digest":%q},`+
-		`"type":"cosign container image signature"}}`, sum)
-	hash := sha256.Sum256(payload)
-	made, err := by.Sign(rand.Reader, hash[:], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.image(strings.Replace(sum, ":", "-", 1)+".sig", l.blob(payload, map[string]string{
-		"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(made),
-	}))
+	by.attach(l, sum)
 	tree, err := oci.Bundle(t.Context(), oci.Source{
 		Layout: l.dir, Reference: "v1", Temp: t.TempDir(), Limits: archive.Standard(), Signatures: by.policy(t),
 		Evidence: oci.MaxBundleEvidence,
@@ -167,7 +222,19 @@ func (d *fixture) settings(commitment string, policy *source.SignaturePolicy) st
 // another catalog, get none (ADR 0034).
 func TestGrantsNeedSignatures(t *testing.T) {
 	t.Parallel()
-	ours, theirs := newSigning(t), newSigning(t)
+	t.Run("with a key", func(t *testing.T) {
+		t.Parallel()
+		grantsNeedSignatures(t, newSigning(t), newSigning(t))
+	})
+	ann, another := newPerson(t, "ann@people.test"), newPerson(t, "ann@people.test")
+	t.Run("with a certificate", func(t *testing.T) {
+		t.Parallel()
+		grantsNeedSignatures(t, ann, another) // of another instance, for the same name
+	})
+}
+
+func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
+	t.Helper()
 	manifest := gauge("1.0.0", `"get"`)
 	signed, another := signedImage(t, ours, manifest), signedImage(t, ours, gauge("1.0.0", `"list"`))
 	damaged := bytes.Replace(signed, []byte(`{"config":{}}`), []byte(`{"config":[]}`), 1)
