@@ -259,7 +259,8 @@ func TestErr(t *testing.T) {
 		{&pgconn.PgError{Code: "57P01"}, errs.Unavailable},
 		{&pgconn.PgError{Code: "25P03"}, errs.Unavailable},
 		{&pgconn.PgError{Code: "22P02"}, errs.Invalid},
-		{&pgconn.PgError{Code: "42P01"}, errs.Internal},
+		{&pgconn.PgError{Code: "42P01"}, errs.Unavailable}, // of a read model that is being made
+		{&pgconn.PgError{Code: "42703"}, errs.Internal},
 		{&pgconn.ConnectError{}, errs.Unavailable},
 		{io.ErrUnexpectedEOF, errs.Unavailable},
 		{errors.New("anything else"), errs.Internal},
