@@ -2604,7 +2604,8 @@ CREATE TABLE gateway.clusters (
     version bigint NOT NULL,
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
     token_auth text DEFAULT ''::text NOT NULL,
-    waived text[] DEFAULT '{}'::text[] NOT NULL
+    waived text[] DEFAULT '{}'::text[] NOT NULL,
+    credential_ends timestamp with time zone
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;

@@ -215,14 +215,14 @@ func Rules() []Rule { //nolint:funlen // one table
 		}, Why: "the one place that starts telemetry"},
 		{
 			Packages: []string{"libs/httpserver"}, May: []string{
-				anyStd, "libs/errs", "libs/telemetry",
+				anyStd, "libs/errs", "libs/renewed", "libs/telemetry",
 				"github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io",
 			},
 			Why: "the one table from kinds to status",
 		},
 		{
 			Packages: []string{"libs/service"}, May: []string{
-				anyStd, "libs/errs", "libs/natsconn", "libs/telemetry",
+				anyStd, "libs/errs", "libs/natsconn", "libs/renewed", "libs/telemetry",
 				"go.yaml.in/yaml/v3",
 			},
 			Why: "every main uses it",
@@ -293,7 +293,13 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"libs/natsauth/cmd/..."}, May: []string{anyStd, "libs/natsauth"}, Why: "generators",
 		},
 		{
-			Packages: []string{"libs/natsconn"}, May: []string{anyStd, "libs/errs", "github.com/nats-io"},
+			Packages: []string{"libs/renewed"}, May: []string{anyStd},
+			Why: "settings that are read again; agents and services mean the same",
+		},
+		{
+			Packages: []string{"libs/natsconn"}, May: []string{
+				anyStd, "libs/errs", "libs/renewed", "github.com/nats-io",
+			},
 			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
 		},
 		{

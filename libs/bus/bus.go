@@ -92,6 +92,9 @@ func Connect(ctx context.Context, access natsconn.Settings, opts ...Option) (*Bu
 		log: o.log, hints: newFanout(), closed: make(chan struct{}), access: access, installation: o.installation,
 		keeper: o.keeper, streams: newStreamStates(), identity: o.identity,
 	}
+	access.Trouble = func(err error) {
+		b.log.Warn("certificates for NATS were renewed and cannot be used; going on with those before", "error", err)
+	}
 	identity, err := access.Options()
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
@@ -345,8 +346,8 @@ func TestConnectionIsRefused(t *testing.T) {
 		"a strange key":    {natsconn.Settings{URL: url, NKeySeed: stranger}, "refused"},
 		"a broken seed":    {natsconn.Settings{URL: url, NKeySeed: "SUA"}, "nats-nkey-seed"},
 		"two ways":         {natsconn.Settings{URL: url, Token: "x", NKeySeed: stranger}, "only one"},
-		"no certificate":   {natsconn.Settings{URL: url, CA: "x"}, "nats-ca"},
-		"half a pair":      {natsconn.Settings{URL: url, ClientKey: "x"}, "nats-client-key"},
+		"no certificate":   {natsconn.Settings{URL: url, CA: renewed.Of("x")}, "nats-ca"},
+		"half a pair":      {natsconn.Settings{URL: url, ClientKey: renewed.Of("x")}, "nats-client-key"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := tryConnect(ctx, t, c.access)

@@ -136,9 +136,9 @@ func (b *Bus) Published(kind string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded) && b.conn.IsConnected():
 		s.silent[kind]++
 		if s.silent[kind] >= maxUnacked {
-			s.refused[kind] = fmt.Sprintf("stream %s acknowledges nothing: NATS is slow, or does not allow this user to publish "+
-				"there, or has lost the stream's files. If it stays so, restart NATS, or make the stream anew: chandler bus "+
-				"rebuild --replace %s", b.StreamName(kind), b.StreamName(kind))
+			s.refused[kind] = fmt.Sprintf("stream %s acknowledges nothing: NATS is slow, or its disk is full, or it does not "+
+				"allow this user to publish there, or has lost the stream's files. If it stays so, make room and restart "+
+				"NATS, or make the stream anew: chandler bus rebuild --replace %s", b.StreamName(kind), b.StreamName(kind))
 		}
 	}
 	if now := s.refused[kind]; now != before {

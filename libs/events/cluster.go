@@ -27,6 +27,8 @@ type ClusterRegistered struct {
 	// Waived are the rules of kubeconfigs that an administrator waived for this one: http, proxy-url,
 	// insecure-skip-tls-verify; only those that it needs.
 	Waived []string `json:"waived,omitempty"`
+	// Ends is when the credential ends, as it says itself, in UTC; absent where it does not say.
+	Ends time.Time `json:"ends,omitzero"`
 }
 
 // EventType implements Payload.
@@ -37,6 +39,8 @@ type ClusterCredentialReplaced struct {
 	Credential string `json:"credential"`
 	// Waived are as in ClusterRegistered, for the new kubeconfig: those of the one before are gone with it.
 	Waived []string `json:"waived,omitempty"`
+	// Ends is as in ClusterRegistered, for the new kubeconfig.
+	Ends time.Time `json:"ends,omitzero"`
 }
 
 // EventType implements Payload.

@@ -4,15 +4,20 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/internal/certtest"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 
 const (
@@ -77,7 +82,7 @@ func TestOpsAccess(t *testing.T) {
 	t.Parallel()
 	authority := certtest.NewAuthority(t)
 	certificate, key := authority.Issue(t, "127.0.0.1")
-	access, err := httpserver.NewOpsAccess(certificate, key, opsToken)
+	access, err := httpserver.NewOpsAccess(renewed.Of(certificate), renewed.Of(key), opsToken, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +132,58 @@ func TestOpsAccessRefuses(t *testing.T) {
 		"no PEM":         {"certificate", key, "", "ops-certificate and ops-key"},
 		"short token":    {"", "", opsToken[:httpserver.MinOpsTokenChars-1], "ops-token"},
 	} {
-		_, err := httpserver.NewOpsAccess(c.certificate, c.key, c.token)
+		_, err := httpserver.NewOpsAccess(renewed.Of(c.certificate), renewed.Of(c.key), c.token, nil)
 		if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The certificate is renewed in its file while the service runs: the next connection is shown the new one. One that
+// does not fit its key is told, and not shown.
+func TestOpsCertificateIsRenewed(t *testing.T) {
+	t.Parallel()
+	authority, dir := certtest.NewAuthority(t), t.TempDir()
+	renew := func(name, text string) renewed.Setting {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return renewed.Setting{Text: text, File: file}
+	}
+	certificate, key := authority.Issue(t, "127.0.0.1")
+	var told atomic.Int64
+	access, err := httpserver.NewOpsAccess(renew("tls.crt", certificate), renew("tls.key", key), "",
+		func(error) { told.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serveOps(t, access)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(authority.PEM()))
+	shown := func() string {
+		t.Helper()
+		d := tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+		c, err := d.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close() //nolint:errcheck // it was only looked at
+		raw := c.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
+	}
+	if shown() != certificate {
+		t.Error("another certificate is shown than the one that was given")
+	}
+	newer, newerKey := authority.Issue(t, "127.0.0.1")
+	renew("tls.crt", newer)
+	if shown() != certificate || told.Load() != 1 {
+		t.Errorf("without its key the new certificate is shown, or it was told %d times", told.Load())
+	}
+	renew("tls.key", newerKey)
+	if shown() != newer {
+		t.Error("the new certificate is not shown")
 	}
 }

@@ -187,7 +187,7 @@ func TestCheck(t *testing.T) {
 			`the schema "eventlog" of the database is at version 0`, errs.Unavailable,
 		},
 		"never migrated": {
-			"drop schema eventlog cascade", "0.1.0", "run the migration command first",
+			"drop schema eventlog cascade", "0.1.0", "run the migration command, chandler migrate, first",
 			errs.Unavailable,
 		},
 		"a release that is no number": {"select 1", "1.2", `release "1.2": want major.minor.patch`, errs.Internal},

@@ -89,7 +89,7 @@ func checkError(err error) error {
 	var p *pgconn.PgError
 	if errors.As(err, &p) && (p.Code == "42P01" || p.Code == "3F000" || p.Code == "42501") {
 		return errs.New(errs.Unavailable,
-			"the database has no Chandler schema that this role can see (%s): run the migration command first",
+			"the database has no Chandler schema that this role can see (%s): run the migration command, chandler migrate, first",
 			p.Message)
 	}
 	return fmt.Errorf("read the version of the schema: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 
 // Settings say where NATS is, who this program is there, and what it asks of the server.
@@ -24,13 +25,17 @@ type Settings struct {
 	Token       string
 	User        string
 	Password    string
-	// PEM: the authorities that are trusted beside the system's, and a certificate of this client with its key.
-	CA                string
-	ClientCertificate string
-	ClientKey         string
+	// PEM: the authorities that are trusted beside the system's, and a certificate of this client with its key. Those
+	// that come from files are read again for each connection.
+	CA                renewed.Setting
+	ClientCertificate renewed.Setting
+	ClientKey         renewed.Setting
 	// What is refused of a server elsewhere than on loopback, unless waived.
 	AllowOpen      bool // a server that lets in everybody
 	AllowPlaintext bool // a connection without TLS
+
+	// Trouble is told why newer files of certificates cannot be used; those before stay. nil: nobody is told.
+	Trouble func(error)
 }
 
 // A server that is gone without closing its connections is noticed by its silence: after Silence at most the client
@@ -84,28 +89,42 @@ func (s *Settings) authentication() ([]nats.Option, error) {
 }
 
 func (s *Settings) transport() ([]nats.Option, error) {
-	if s.CA == "" && s.ClientCertificate == "" && s.ClientKey == "" {
+	var shows nats.TLSCertHandler
+	var trusts nats.RootCAsHandler
+	if s.CA.Given() {
+		pool, err := renewed.New(authorities, s.Trouble, s.CA)
+		if err != nil {
+			return nil, err
+		}
+		trusts = func() (*x509.CertPool, error) { return pool.Get(), nil }
+	}
+	if s.ClientCertificate.Given() || s.ClientKey.Given() {
+		pair, err := renewed.New(keyPair, s.Trouble, s.ClientCertificate, s.ClientKey)
+		if err != nil {
+			return nil, err
+		}
+		shows = func() (tls.Certificate, error) { return pair.Get(), nil }
+	}
+	if shows == nil && trusts == nil {
 		return nil, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.CA != "" {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "read the authorities of the system")
-		}
-		if !pool.AppendCertsFromPEM([]byte(s.CA)) {
-			return nil, errs.New(errs.Invalid, "setting nats-ca: it holds no certificate in PEM")
-		}
-		config.RootCAs = pool
+	return []nats.Option{nats.ClientTLSConfig(shows, trusts)}, nil
+}
+
+func authorities(texts []string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "read the authorities of the system")
 	}
-	if s.ClientCertificate != "" || s.ClientKey != "" {
-		pair, err := tls.X509KeyPair([]byte(s.ClientCertificate), []byte(s.ClientKey))
-		if err != nil {
-			return nil, errs.Wrap(errs.Invalid, err, "settings nats-client-certificate and nats-client-key")
-		}
-		config.Certificates = []tls.Certificate{pair}
+	if !pool.AppendCertsFromPEM([]byte(texts[0])) {
+		return nil, errs.New(errs.Invalid, "setting nats-ca: it holds no certificate in PEM")
 	}
-	return []nats.Option{nats.Secure(config)}, nil
+	return pool, nil
+}
+
+func keyPair(texts []string) (tls.Certificate, error) {
+	pair, err := tls.X509KeyPair([]byte(texts[0]), []byte(texts[1]))
+	return pair, errs.Wrap(errs.Invalid, err, "settings nats-client-certificate and nats-client-key")
 }
 
 // Refuse says why a server must not be used: it is elsewhere and lets in everybody, or speaks without TLS.

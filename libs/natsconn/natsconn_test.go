@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/internal/certtest"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 
 // elsewhere is a connection through an address of this machine that is not loopback.
@@ -52,7 +53,7 @@ func secured(t *testing.T, users string) (*nats.Conn, natsconn.Settings) {
 			t.Fatal(err)
 		}
 	}
-	access := natsconn.Settings{CA: authority.PEM(), User: "gateway", Password: "secret"}
+	access := natsconn.Settings{CA: renewed.Of(authority.PEM()), User: "gateway", Password: "secret"}
 	options, err := access.Options()
 	if err != nil {
 		t.Fatal(err)

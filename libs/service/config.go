@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 
 // DefaultDrain is how long a stopping service may finish what it began; Kubernetes kills after 30 s.
@@ -15,7 +16,7 @@ type Config struct {
 	NATS        natsconn.Settings
 	OpsListen   string // address of /healthz, /readyz and /metrics; port 0 takes a free one
 	// Both in PEM: /healthz, /readyz and /metrics are served with TLS where they are given.
-	OpsCertificate, OpsKey string
+	OpsCertificate, OpsKey renewed.Setting
 	OpsToken               string        // what /metrics and the reasons of /readyz ask for; "" for none
 	LogLevel               string        // debug, info, warn or error
 	LogFormat              string        // json or text
@@ -28,8 +29,8 @@ func (c *Config) Settings(s *Settings) {
 	s.Secret(&c.DatabaseURL, "database-url", "URL of Postgres with the role of this service")
 	NATSSettings(&c.NATS, s)
 	s.String(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of health, readiness and metrics")
-	s.Secret(&c.OpsCertificate, "ops-certificate", "certificate of that address, in PEM; without one it has no TLS")
-	s.Secret(&c.OpsKey, "ops-key", "its key, in PEM")
+	s.Renewed(&c.OpsCertificate, "ops-certificate", "certificate of that address, in PEM; without one it has no TLS")
+	s.Renewed(&c.OpsKey, "ops-key", "its key, in PEM")
 	s.Secret(&c.OpsToken, "ops-token", "bearer token for metrics and the reasons of readiness; open without one")
 	s.String(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	s.String(&c.LogFormat, "log-format", "json", "json or text")
@@ -45,9 +46,9 @@ func NATSSettings(c *natsconn.Settings, s *Settings) {
 	s.Secret(&c.Token, "nats-token", "who this is to NATS: token")
 	s.String(&c.User, "nats-user", "", "who this is to NATS: user, with nats-password")
 	s.Secret(&c.Password, "nats-password", "password of nats-user")
-	s.Secret(&c.CA, "nats-ca", "authorities that may sign the certificate of NATS, in PEM, beside the system's")
-	s.Secret(&c.ClientCertificate, "nats-client-certificate", "certificate that is shown to NATS, in PEM")
-	s.Secret(&c.ClientKey, "nats-client-key", "its key, in PEM")
+	s.Renewed(&c.CA, "nats-ca", "authorities that may sign the certificate of NATS, in PEM, beside the system's")
+	s.Renewed(&c.ClientCertificate, "nats-client-certificate", "certificate that is shown to NATS, in PEM")
+	s.Renewed(&c.ClientKey, "nats-client-key", "its key, in PEM")
 	s.Bool(&c.AllowOpen, "nats-allow-open", false, "take a NATS elsewhere than on loopback that lets in everybody")
 	s.Bool(&c.AllowPlaintext, "nats-allow-plaintext", false, "speak with NATS elsewhere than on loopback without TLS")
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 
 const (
 	envPrefix  = "CHANDLER_"
 	configName = "config"
-	// maxConfigBytes bounds the file of settings and each secret's file: people write them by hand.
-	maxConfigBytes = 1 << 20
 )
 
 // LookupEnv reads one variable of the environment, as os.LookupEnv does.
@@ -39,6 +37,7 @@ type setting struct {
 	def    string
 	secret bool
 	set    func(string) error
+	from   func(file string) // takes the file of a secret; nil where nobody asks
 }
 
 // NewSettings returns an empty set for the program of this name, which stands in the help text.
@@ -59,6 +58,15 @@ func (s *Settings) String(p *string, name, def, doc string) {
 // Secret adds a setting that is text, that no flag carries and that CHANDLER_<NAME>_FILE may name a file of.
 func (s *Settings) Secret(p *string, name, doc string) {
 	s.add(&setting{name: name, doc: doc, secret: true, set: func(v string) error { *p = v; return nil }})
+}
+
+// Renewed adds a secret whose file, if CHANDLER_<NAME>_FILE names one, is read again while the program runs.
+func (s *Settings) Renewed(p *renewed.Setting, name, doc string) {
+	s.add(&setting{
+		name: name, doc: doc, secret: true,
+		set:  func(v string) error { p.Text = v; return nil },
+		from: func(file string) { p.File = file },
+	})
 }
 
 // Duration adds a setting such as "30s".
@@ -147,7 +155,7 @@ func (s *Settings) readFile(path string) (map[string]string, error) {
 	if path == "" {
 		return map[string]string{}, nil
 	}
-	raw, err := readBounded(path)
+	raw, err := renewed.Read(path)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "file of settings")
 	}
@@ -191,9 +199,12 @@ func (e *setting) find(flags map[string]string, env LookupEnv, file map[string]s
 	if e.secret {
 		name := Env(e.name) + "_FILE"
 		if path, ok := env(name); ok {
-			raw, err := readBounded(path)
+			raw, err := renewed.Read(path)
 			if err != nil {
 				return "", "", errs.Wrap(errs.Invalid, err, "setting %s (from %s)", e.name, name)
+			}
+			if e.from != nil {
+				e.from(path)
 			}
 			return strings.TrimSpace(string(raw)), name, nil
 		}
@@ -222,20 +233,4 @@ func (s *Settings) Usage(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func readBounded(path string) (_ []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	raw, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(raw) > maxConfigBytes {
-		return nil, fmt.Errorf("%s is larger than the limit of %d bytes", path, maxConfigBytes)
-	}
-	return raw, nil
 }

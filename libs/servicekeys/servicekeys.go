@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
@@ -61,7 +62,12 @@ func Open(ctx context.Context, pool *pg.Pool, service string, log *slog.Logger) 
 		return nil, fmt.Errorf("make a key of the service %s: %w", service, err)
 	}
 	r := &Ring{pool: pool, service: service, log: log, key: key, reading: make(chan struct{}, 1)}
-	if err := r.exchange(ctx); err != nil {
+	err = r.exchange(ctx)
+	if errs.Is(err, errs.Forbidden) {
+		return nil, errs.Wrap(errs.Forbidden, err, "CHANDLER_DATABASE_URL does not have the role of the service %s",
+			service)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return r, nil

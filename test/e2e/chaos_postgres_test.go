@@ -2,11 +2,7 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,7 +39,6 @@ func TestFaultsOfPostgres(t *testing.T) {
 			})
 		}},
 		{name: "no connection is left", do: (*world).noConnectionLeft},
-		{name: "the disk is full", long: true, do: (*world).fullDisk},
 	})
 }
 
@@ -82,39 +77,4 @@ func (w *world) noConnectionLeft() {
 			where usename in ('chandler_gateway', 'chandler_installer', 'chandler_catalog_indexer')`)
 		w.must(err)
 	})
-}
-
-// fullDisk fills the file system of the record. It does so only where that is a small one of its own.
-func (w *world) fullDisk() {
-	w.t.Helper()
-	dir := w.Postgres().DataDir()
-	var s syscall.Statfs_t
-	w.must(syscall.Statfs(dir, &s))
-	const small = 2 << 30
-	if int64(s.Blocks)*s.Bsize > small {
-		w.t.Skipf("the disk of %s is not a small one of its own: mount one there with room for 2 GiB or less", dir)
-	}
-	file := filepath.Join(dir, "filled-by-a-test")
-	f, err := os.Create(file)
-	w.must(err)
-	for block := make([]byte, 1<<16); err == nil; {
-		_, err = f.Write(block)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		w.t.Errorf("filling the disk ends with %v", err)
-	}
-	w.must(f.Close())
-	w.during(30 * time.Second)
-	w.must(os.Remove(file))
-	if !w.postgresAnswers() { // it ends itself where it cannot write its log
-		w.must(w.StartPostgres(w.ctx))
-	}
-}
-
-func (w *world) postgresAnswers() bool {
-	conn, err := pgx.Connect(w.ctx, w.Postgres().AdminURL())
-	if err != nil {
-		return false
-	}
-	return conn.Close(w.ctx) == nil
 }

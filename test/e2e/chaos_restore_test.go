@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -76,13 +75,5 @@ func TestOlderBackup(t *testing.T) {
 	w.succeeded("after", "lighthouse.v1.2.0")
 	for _, name := range stack.Services {
 		w.must(w.Stack.Ready(w.ctx, name))
-	}
-}
-
-// copied copies a data directory with its owners and modes.
-func (w *world) copied(from, to string) {
-	w.t.Helper()
-	if out, err := exec.CommandContext(w.ctx, "cp", "-a", from, to).CombinedOutput(); err != nil {
-		w.t.Fatalf("copy %s: %v: %s", from, err, out)
 	}
 }

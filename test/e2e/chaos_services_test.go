@@ -1,13 +1,19 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
@@ -194,66 +200,156 @@ func (w *world) killedAgainAndAgain() {
 	})
 }
 
-// TestServicesSayWhatIsWrong starts each service with a setting that is missing or wrong: it ends, or waits, with one
-// sentence that names the setting or what is away.
-func TestServicesSayWhatIsWrong(t *testing.T) {
-	w := newStack(t)
-	for _, c := range []struct {
-		name, service, setting, value, says string
-	}{
-		{"no database", "resolver", "CHANDLER_DATABASE_URL", "", "CHANDLER_DATABASE_URL"},
-		{"database URL is no URL", "resolver", "CHANDLER_DATABASE_URL", "postgres://%zz", "CHANDLER_DATABASE_URL"},
-		{"NATS URL is no URL", "resolver", "CHANDLER_NATS_URL", "nats://%zz", "CHANDLER_NATS_URL"},
-		{"grant key is no key", "installer", "CHANDLER_GRANT_KEY", "short", "CHANDLER_GRANT_KEY"},
-		{"no grant key", "installer", "CHANDLER_GRANT_KEY", "", "CHANDLER_GRANT_KEY"},
-		{
-			"grant key of an agent that is not named", "installer", "CHANDLER_GRANT_KEY",
-			"ssh-agent:" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "CHANDLER_GRANT_AGENT",
-		},
-		{
-			"identity is no identity", "installer", "CHANDLER_CREDENTIALS_IDENTITY", "AGE-SECRET-KEY-1X",
-			"CHANDLER_CREDENTIALS_IDENTITY",
-		},
-		{
-			"recipient is no recipient", "gateway", "CHANDLER_CREDENTIALS_RECIPIENT", "age1x",
-			"CHANDLER_CREDENTIALS_RECIPIENT",
-		},
-	} {
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			said, err := w.startedWith(c.service, c.setting, c.value)
-			if err == nil {
-				t.Fatalf("%s runs without a usable %s", c.service, c.setting)
-			}
-			lines := strings.Split(strings.TrimSpace(said), "\n")
-			if last := lines[len(lines)-1]; !strings.Contains(last, c.says) || len(lines) > 3 {
-				t.Errorf("%s says in %d lines, and does not name %s in the last:\n%s", c.service, len(lines), c.says,
-					said)
-			}
-			for _, secret := range []string{w.Client.Token, "AGE-SECRET-KEY-1X"} {
-				if strings.Contains(said, secret) {
-					t.Errorf("%s says a secret", c.service)
-				}
-			}
-		})
+// wrong is a setting that is missing or wrong, and what a service says of it.
+type wrong struct {
+	name, setting, value, says string
+	// waits: the service goes on trying, since what is wrong may be elsewhere. It says so in one line.
+	waits bool
+}
+
+// wrongEverywhere is what may be wrong with any service.
+func (w *world) wrongEverywhere(service string) []wrong {
+	w.t.Helper()
+	role := migrate.Role(events.Writer(service))
+	other := "chandler_gateway"
+	if service == "gateway" {
+		other = "chandler_resolver"
+	}
+	strange, err := natsconn.NewSeed()
+	w.must(err)
+	const database, bus = "CHANDLER_DATABASE_URL", "CHANDLER_NATS_URL"
+	return []wrong{
+		{name: "no database", setting: database, says: database},
+		{name: "database URL is no URL", setting: database, value: "postgres://%zz", says: database},
+		{name: "database without schema", setting: database, value: w.Postgres().URL(role, w.empty), says: "migrate"},
+		{name: "database that is none", setting: database, value: w.Postgres().URL(role, "no_such"), says: "no_such"},
+		{name: "role that is none", setting: database, value: w.Postgres().URL("nobody_at_all", "postgres"),
+			says: "nobody_at_all"},
+		{name: "role of another service", setting: database, value: w.Postgres().RoleURL(other), says: database},
+		{name: "database away", setting: database, value: "postgres://" + role + "@127.0.0.1:1/postgres",
+			says: "127.0.0.1:1", waits: true},
+		{name: "NATS URL is no URL", setting: bus, value: "nats://%zz", says: bus},
+		{name: "NATS away", setting: bus, value: "nats://127.0.0.1:1", says: "NATS", waits: true},
+		{name: "no key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", says: "NATS refused"},
+		{name: "strange key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", value: strange, says: "NATS refused"},
+		{name: "broken key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", value: "SUA", says: "nats-nkey-seed"},
+		{name: "authority for NATS is none", setting: "CHANDLER_NATS_CA", value: "x", says: "nats-ca"},
+		{name: "authority for NATS is missing", setting: "CHANDLER_NATS_CA_FILE", value: "/nowhere/ca",
+			says: "CHANDLER_NATS_CA_FILE"},
+		{name: "log level is none", setting: "CHANDLER_LOG_LEVEL", value: "loud", says: "loud"},
+		{name: "address is none", setting: "CHANDLER_OPS_LISTEN", value: "nowhere", says: "nowhere"},
+		{name: "address is taken", setting: "CHANDLER_OPS_LISTEN", value: w.OpsAddress(service),
+			says: w.OpsAddress(service)},
+		{name: "drain is no time", setting: "CHANDLER_DRAIN", value: "20", says: "CHANDLER_DRAIN"},
 	}
 }
 
-// startLimit is how long a service may take to refuse its settings.
-const startLimit = 30 * time.Second
+// wrongOf is what may be wrong with one service.
+var wrongOf = map[string][]wrong{
+	"gateway": {
+		{name: "no recipient", setting: "CHANDLER_CREDENTIALS_RECIPIENT", says: "CHANDLER_CREDENTIALS_RECIPIENT"},
+		{name: "recipient is none", setting: "CHANDLER_CREDENTIALS_RECIPIENT", value: "age1x",
+			says: "CHANDLER_CREDENTIALS_RECIPIENT"},
+		{name: "catalog recipient is none", setting: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", value: "age1x",
+			says: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT"},
+		{name: "hook key is none", setting: "CHANDLER_HOOK_KEY", value: "x", says: "CHANDLER_HOOK_KEY"},
+		{name: "token is too short", setting: "CHANDLER_ADMIN_TOKEN", value: "shortest", says: "CHANDLER_ADMIN_TOKEN"},
+		{name: "address of the API is none", setting: "CHANDLER_LISTEN", value: "nowhere", says: "nowhere"},
+	},
+	"catalog-indexer": {
+		{name: "identity is none", setting: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
+			says: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY"},
+		{name: "cache cannot be made", setting: "CHANDLER_CATALOG_CACHE", value: "/dev/null/x", says: "/dev/null"},
+		{name: "retention is too short", setting: "CHANDLER_RETENTION", value: "24h", says: "retention"},
+	},
+	"resolver": {
+		{name: "retention is too short", setting: "CHANDLER_RETENTION", value: "24h", says: "retention"},
+	},
+	"installer": {
+		{name: "grant key is none", setting: "CHANDLER_GRANT_KEY", value: "shortest", says: "CHANDLER_GRANT_KEY"},
+		{name: "no grant key", setting: "CHANDLER_GRANT_KEY", says: "CHANDLER_GRANT_KEY"},
+		{name: "grant key of an agent that is not named", setting: "CHANDLER_GRANT_KEY",
+			value: "ssh-agent:" + base64.StdEncoding.EncodeToString(make([]byte, 32)), says: "CHANDLER_GRANT_AGENT"},
+		{name: "identity is none", setting: "CHANDLER_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
+			says: "CHANDLER_CREDENTIALS_IDENTITY"},
+		{name: "no identity", setting: "CHANDLER_CREDENTIALS_IDENTITY", says: "CHANDLER_CREDENTIALS_IDENTITY"},
+		{name: "streams are none", setting: "CHANDLER_NATS_STREAMS", value: "{", says: "CHANDLER_NATS_STREAMS"},
+	},
+}
 
-// startedWith starts a second process of a service with one setting changed, and returns what it says until it ends.
-func (w *world) startedWith(service, setting, value string) (said string, err error) {
+// TestServicesSayWhatIsWrong starts each service with a setting that is missing or wrong, or with what it needs missing
+// elsewhere: it ends, or waits, with one sentence that names the setting or what is away, and quotes no secret.
+func TestServicesSayWhatIsWrong(t *testing.T) {
+	w := newStack(t)
+	w.record, w.empty = w.database(), "empty_of_a_test"
+	_, err := w.record.Exec(w.ctx, "create database "+w.empty)
+	w.must(err)
+	for _, service := range stack.Services {
+		for _, c := range append(w.wrongEverywhere(service), wrongOf[service]...) {
+			name := service + "/" + strings.ReplaceAll(c.name, " ", "-")
+			t.Run(name, func(t *testing.T) { w.in(t).refusedBy(service, c) })
+		}
+	}
+}
+
+// refusedBy starts a service with what is wrong.
+func (w *world) refusedBy(service string, c wrong) {
 	w.t.Helper()
+	said, err := w.startedWith(service, c)
+	if !c.waits && err == nil {
+		w.t.Fatalf("%s runs without a usable %s", service, c.setting)
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, c.says) || len(lines) > 3 {
+		w.t.Errorf("%s says in %d lines, and does not name %s in the last:\n%s", service, len(lines), c.says, said)
+	}
+	_, env := w.Command(service)
+	for _, v := range append(env, c.setting+"="+c.value) {
+		name, value, _ := strings.Cut(v, "=")
+		if secretSetting.MatchString(name) && len(value) > 4 && strings.Contains(said, value) {
+			w.t.Errorf("%s says the value of %s", service, name)
+		}
+	}
+}
+
+// secretSetting is the name of a setting that nobody may read in a log.
+var secretSetting = regexp.MustCompile("^CHANDLER_.*(TOKEN|IDENTITY|KEY|SEED)$")
+
+// How long a service may take to refuse its settings; and how long one that waits is watched after it has said so: what
+// it tries again and again it does not say again and again.
+const (
+	startLimit = 30 * time.Second
+	watched    = 2 * time.Second
+)
+
+// startedWith starts a second process of a service with one setting changed, and returns what it says until it ends, or
+// for a while after the first line if it is to wait.
+func (w *world) startedWith(service string, c wrong) (said string, err error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, startLimit)
+	defer cancel()
 	path, env := w.Command(stack.Second(service))
-	cmd := exec.CommandContext(w.ctx, "timeout", fmt.Sprint(startLimit.Seconds()), path)
+	cmd := exec.CommandContext(ctx, path)
 	for _, v := range env {
-		if !strings.HasPrefix(v, setting+"=") {
+		if !strings.HasPrefix(v, c.setting+"=") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	if value != "" {
-		cmd.Env = append(cmd.Env, setting+"="+value)
+	if c.value != "" {
+		cmd.Env = append(cmd.Env, c.setting+"="+c.value)
 	}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	out, err := cmd.StderrPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	lines := bufio.NewScanner(out)
+	var all strings.Builder
+	for lines.Scan() {
+		fmt.Fprintln(&all, lines.Text())
+		if c.waits {
+			c.waits = false
+			defer time.AfterFunc(watched, func() { _ = cmd.Process.Kill() }).Stop()
+		}
+	}
+	w.must(lines.Err())
+	return all.String(), cmd.Wait()
 }

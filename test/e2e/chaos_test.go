@@ -32,7 +32,9 @@ type fault struct {
 	name string
 	// long is a fault that only make chaos tries.
 	long bool
-	do   func(*world)
+	// before makes ready what do needs, before portals write; it may skip the fault.
+	before func(*world)
+	do     func(*world)
 }
 
 // tried does each fault while portals write, and checks afterwards that it cost time and nothing else: every
@@ -44,6 +46,9 @@ func (w *world) tried(faults []fault) {
 		if !w.t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
 			if f.long && !thorough {
 				t.Skip("a long one: make chaos")
+			}
+			if f.before != nil {
+				f.before(w.in(t))
 			}
 			w.in(t).survives(fmt.Sprintf("f%d", i), f.do)
 		}) {
@@ -66,11 +71,17 @@ func (w *world) survives(prefix string, do func(*world)) {
 	ctx, stop := context.WithCancel(w.ctx)
 	var writing sync.WaitGroup
 	all := make([]*portal, portals)
+	harmed := *w
+	var abandon context.CancelFunc
+	harmed.ctx, abandon = context.WithCancel(w.ctx)
+	defer writing.Wait() // where the fault ends the test, nobody writes on
+	defer abandon()
+	defer stop()
 	for i := range all {
 		name := fmt.Sprintf("%s-p%d", prefix, i)
 		w.addCatalog(name, example(w.t))
 		all[i] = &portal{
-			w: w, client: stack.NewClient(w.Stack.URL(), w.Client.Token), prefix: name, catalog: name,
+			w: &harmed, client: stack.NewClient(w.Stack.URL(), w.Client.Token), prefix: name, catalog: name,
 			most: portalNamespaces, pause: portalPause, journal: j,
 		}
 		writing.Go(func() { all[i].write(ctx) })

@@ -46,6 +46,7 @@ type world struct {
 	ctx     context.Context
 	cluster *testcluster.Cluster
 	record  *pgxpool.Pool // the database, where a test needs it
+	empty   string        // name of a database without a schema, where a test needs it
 }
 
 const spoke = "spoke"

@@ -63,7 +63,11 @@ func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.
 		}
 	}()
 	// Before Postgres is waited for: a wrong setting is told at once.
-	if p.access, err = httpserver.NewOpsAccess(cfg.OpsCertificate, cfg.OpsKey, cfg.OpsToken); err != nil {
+	p.access, err = httpserver.NewOpsAccess(cfg.OpsCertificate, cfg.OpsKey, cfg.OpsToken, func(err error) {
+		tel.Log.Warn("the renewed certificate of health and metrics cannot be used; going on with the one before",
+			"error", err)
+	})
+	if err != nil {
 		return nil, err
 	}
 	o := options{pool: []pg.Option{pg.WithLog(tel.Log), pg.WithName(name)}}

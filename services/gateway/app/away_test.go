@@ -28,8 +28,8 @@ func protectOps(t *testing.T, cfg *app.Config) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.OpsCertificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
-	cfg.OpsKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	cfg.OpsCertificate.Text = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
+	cfg.OpsKey.Text = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	cfg.OpsToken = "a-token-of-metrics"
 	return s.Client()
 }

@@ -41,7 +41,7 @@ func readParts(cfg Config) (p parts, err error) {
 		return p, err
 	}
 	if p.hookKeys, err = cataloghook.ParseKeys(cfg.HookKey); err != nil {
-		return p, err
+		return p, errs.Wrap(errs.Invalid, err, "CHANDLER_HOOK_KEY")
 	}
 	if p.globals, err = globalNamespaces("global-namespaces", cfg.GlobalNamespaces); err != nil {
 		return p, err

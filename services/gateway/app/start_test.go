@@ -122,7 +122,7 @@ func TestStartIsRefused(t *testing.T) {
 		t.Errorf("a short token: %v", err)
 	}
 	halfTLS := config(t, d.URL("gateway"), nats, token, io.Discard)
-	halfTLS.OpsCertificate = "certificate"
+	halfTLS.OpsCertificate.Text = "certificate"
 	if _, err := app.New(t.Context(), halfTLS, quiet()); !errs.Is(err, errs.Invalid) ||
 		!strings.Contains(err.Error(), "without ops-key") {
 		t.Errorf("a certificate without its key: %v", err)

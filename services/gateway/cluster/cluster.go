@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -32,6 +33,7 @@ type Register struct {
 	Name       string
 	Credential string
 	Waived     []string
+	Ends       time.Time // of the credential; zero where it does not say
 	Labels     map[string]string
 }
 
@@ -39,6 +41,7 @@ type Register struct {
 type ReplaceCredential struct {
 	Credential string
 	Waived     []string
+	Ends       time.Time // of the credential; zero where it does not say
 }
 
 // Configure changes how the cluster is treated. What is "" stays as it is.
@@ -71,7 +74,7 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, nil
 		}
 		return []events.Payload{
-			events.ClusterCredentialReplaced{Credential: c.Credential, Waived: slices.Clone(c.Waived)},
+			events.ClusterCredentialReplaced{Credential: c.Credential, Waived: slices.Clone(c.Waived), Ends: c.Ends},
 		}, nil
 	case Configure:
 		return configure(s, c)
@@ -96,7 +99,7 @@ func register(s State, c Register) ([]events.Payload, error) {
 		return nil, err
 	}
 	return []events.Payload{events.ClusterRegistered{
-		Name: c.Name, Credential: c.Credential, Waived: slices.Clone(c.Waived),
+		Name: c.Name, Credential: c.Credential, Waived: slices.Clone(c.Waived), Ends: c.Ends,
 		Labels: maps.Clone(c.Labels),
 	}}, nil
 }

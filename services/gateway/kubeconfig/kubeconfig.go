@@ -4,29 +4,36 @@ package kubeconfig
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// CheckCluster returns the kubeconfig of a cluster as it is to be stored, and the waivers that it needs; else an error
-// of
-// kind errs.Invalid that names every rule broken. field is the place of the kubeconfig in the input, waive what an
-// administrator allows.
-func CheckCluster(field string, raw []byte, waive []string) (canonical []byte, needed []string, err error) {
+// Cluster is the kubeconfig of a cluster.
+type Cluster struct {
+	Canonical []byte   // as it is to be stored
+	Waived    []string // the waivers that it needs
+	Ends      time.Time
+}
+
+// CheckCluster returns the kubeconfig of a cluster, or an error of kind errs.Invalid that names every rule broken.
+// field is the place of the kubeconfig in the input, waive what an administrator allows.
+func CheckCluster(field string, raw []byte, waive []string) (out Cluster, err error) {
 	waived := make([]kubeconfig.Waiver, len(waive))
 	for i, w := range waive {
 		waived[i] = kubeconfig.Waiver(w)
 	}
 	c, faults := kubeconfig.Read(raw, waived...)
 	if err := violations(field, faults, instead); err != nil {
-		return nil, nil, err
+		return out, err
 	}
 	for _, w := range c.Waived {
-		needed = append(needed, string(w))
+		out.Waived = append(out.Waived, string(w))
 	}
-	canonical, err = c.Canonical()
-	return canonical, needed, err
+	out.Ends = c.Ends()
+	out.Canonical, err = c.Canonical()
+	return out, err
 }
 
 // Check refuses a kubeconfig that is no cluster's: nothing can be waived for it.

@@ -16,6 +16,7 @@ type Cluster struct {
 	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
 	Waived            []string          `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
 	TokenAuth         string            `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
+	CredentialEndsAt  *time.Time        `json:"credentialEndsAt,omitempty" doc:"When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life"`
 	Settings          ClusterSettings   `json:"settings"`
 	PlatformUpgrade   *PlatformUpgrade  `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
 	RegisteredAt      time.Time         `json:"registeredAt"`

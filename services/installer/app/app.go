@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/configseal"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
@@ -58,7 +59,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	}
 	streams, err := bus.ParseStreamSettings(cfg.Streams)
 	if err != nil {
-		return nil, err
+		return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_NATS_STREAMS")
 	}
 	p, err := platform.Open(ctx, "installer", cfg.Base(), tel, platform.WithStreams(streams))
 	if err != nil {

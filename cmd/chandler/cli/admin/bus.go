@@ -53,12 +53,23 @@ func fill(a *command.Env, c *connections, withNATS bool) error {
 		into *string
 		env  string
 		need bool
-	}{{&c.database, "CHANDLER_DATABASE_URL", true}, {&c.nats.URL, "CHANDLER_NATS_URL", withNATS}} {
+		help string
+	}{
+		{
+			&c.database, "CHANDLER_DATABASE_URL", true, "this command works on the database of Chandler itself, not " +
+				"through its API. Give --database-url or the variable: the URL of its PostgreSQL, with the role that " +
+				"chandler migrate uses",
+		},
+		{
+			&c.nats.URL, "CHANDLER_NATS_URL", withNATS, "this command works on NATS itself. Give --nats-url or the " +
+				"variable: the URL that the services have",
+		},
+	} {
 		if *v.into == "" {
 			*v.into, _ = a.Env(v.env)
 		}
 		if *v.into == "" && v.need {
-			return command.Usagef("missing %s", v.env)
+			return command.Usagef("missing %s: %s", v.env, v.help)
 		}
 	}
 	return nil

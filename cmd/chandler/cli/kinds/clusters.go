@@ -23,6 +23,9 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
 	p.Line("Waived", strings.Join(c.Waived, ", "))
+	if c.CredentialEndsAt != nil {
+		p.Until("Credential ends", *c.CredentialEndsAt)
+	}
 	p.Line("Cloud tokens", c.TokenAuth)
 	p.Line("Mirror", c.Settings.Mirror)
 	p.Line("Drift", c.Settings.Drift)

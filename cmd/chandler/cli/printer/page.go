@@ -88,6 +88,15 @@ func (p *Page) When(name string, t time.Time) {
 	}
 }
 
+// Until writes a time that may be still to come, and how far away it is.
+func (p *Page) Until(name string, t time.Time) {
+	away := " (" + p.Age(t) + " ago)"
+	if now := p.now(); t.After(now) {
+		away = " (in " + Age(t, now) + ")"
+	}
+	p.Line(name, t.UTC().Format(time.RFC3339)+away)
+}
+
 // Scope writes where an object is.
 func (p *Page) Scope(cluster, namespace, name string) {
 	p.Line("Name", name)

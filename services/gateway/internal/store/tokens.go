@@ -76,7 +76,7 @@ func (t *Tokens) makeAdmin(ctx context.Context, tx pgx.Tx) (string, error) {
 // revoked stays so.
 func (t *Tokens) setAdmin(ctx context.Context, tx pgx.Tx, token string) (changed bool, err error) {
 	if len(token) < MinTokenChars {
-		return false, errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token),
+		return false, errs.New(errs.Invalid, "the admin token (CHANDLER_ADMIN_TOKEN) has %d characters, at least %d are wanted", len(token),
 			MinTokenChars).
 			At("admin-token", "min-length")
 	}

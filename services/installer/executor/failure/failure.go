@@ -101,8 +101,11 @@ type Failure struct {
 //  4. Not found: the namespace, or an API that is not served (yet): transient.
 //  5. A panic of our own is transient: another try may pass, and nothing says that the object is wrong.
 //  6. Everything else is an API server that is away, overloaded or slow: transient.
-func Classify(err error) Failure {
-	f := Failure{Class: Transient, Message: err.Error()}
+func Classify(err error) Failure { return classify(err, nil) }
+
+// classify is Classify of an error about an object, whose values the message does not tell.
+func classify(err error, values []string) Failure {
+	f := Failure{Class: Transient, Message: words(err.Error(), values)}
 	switch {
 	case IsPanic(err):
 		f.Reason = ReasonInternal
@@ -268,7 +271,7 @@ func OfStep(o render.Object, err error) (*Failure, error) {
 	if IsCrash(err) || kube.IsFenced(err) || errors.Is(err, context.Canceled) {
 		return nil, err
 	}
-	f := Classify(err)
+	f := classify(err, valuesOf(o.GVK.Kind, o.Body))
 	if f.Reason == ReasonNotServed {
 		f.Message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind +
 			"; install what brings it, and the plan goes on"

@@ -3,6 +3,7 @@ package clusters
 
 import (
 	"context"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -40,29 +41,33 @@ func MustExist(ctx context.Context, u *unit.Work, name string) error {
 
 // Register gives a cluster to Chandler.
 func (s *Service) Register(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error) {
-	config, waived, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	config, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
 	if err != nil {
 		return model.Cluster{}, err
 	}
 	out, position, err := s.write(ctx, who, in.Name,
 		func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
-			c := cluster.Register{Name: in.Name, Labels: in.Labels, Waived: waived}
+			c := cluster.Register{Name: in.Name, Labels: in.Labels, Waived: config.Waived, Ends: config.Ends}
 			// Decided before the credential is stored: a refused register must not replace the credential of the
 			// cluster that has the name, and the transaction alone would not hide it from Decide.
 			if _, err := cluster.Decide(now, c); err != nil {
 				return nil, err
 			}
 			var err error
-			c.Credential, err = s.putCredential(ctx, u, in.Name, config)
+			c.Credential, err = s.putCredential(ctx, u, in.Name, config.Canonical)
 			return c, err
 		})
 	if err != nil {
 		return model.Cluster{}, err
 	}
+	var ends *time.Time
+	if !config.Ends.IsZero() {
+		ends = &config.Ends
+	}
 	return model.Cluster{
 		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered, Waived: out.State.Waived,
 		Settings:     model.ClusterSettings(out.State.Settings),
-		RegisteredAt: out.Time, UpdatedAt: out.Time,
+		RegisteredAt: out.Time, UpdatedAt: out.Time, CredentialEndsAt: ends,
 		Stream: out.Stream.String(), Version: out.Version, Position: position,
 	}, nil
 }
@@ -71,7 +76,7 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 func (s *Service) ReplaceCredentials(
 	ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials,
 ) (model.Removed, error) {
-	config, waived, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	config, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
 	if err != nil {
 		return model.Removed{}, err
 	}
@@ -81,8 +86,8 @@ func (s *Service) ReplaceCredentials(
 		if !now.Registered {
 			return nil, errs.New(errs.NotFound, "no cluster %q is registered", name)
 		}
-		credential, err := s.putCredential(ctx, u, name, config)
-		return cluster.ReplaceCredential{Credential: credential, Waived: waived}, err
+		credential, err := s.putCredential(ctx, u, name, config.Canonical)
+		return cluster.ReplaceCredential{Credential: credential, Waived: config.Waived, Ends: config.Ends}, err
 	})
 	return model.Removed{Position: position}, err
 }

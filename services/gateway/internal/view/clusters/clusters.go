@@ -22,7 +22,7 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 6, []string{"clusters"},
+	return readmodel.Projection(Name, 7, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
 		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(observed), readmodel.On(removed))
 }
@@ -33,25 +33,34 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 		labels = map[string]string{}
 	}
 	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version,
-		holder_epoch, registered, updated, stream, version, waived)
-		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'))
+		holder_epoch, registered, updated, stream, version, waived, credential_ends)
+		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'), $9)
 		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
 		kubernetes_version = '',
 			holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered,
 			updated = excluded.updated,
-			stream = excluded.stream, version = excluded.version, waived = excluded.waived`,
-		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived)
+			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends`,
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived, ends(p.Ends))
 }
 
 func credentialReplaced(ctx context.Context, f readmodel.Fold, p events.ClusterCredentialReplaced) error {
 	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4,
-		waived = coalesce($5::text[], '{}') where tenant = $1 and name = $2`,
-		f.Tenant, f.Subject, f.Time, f.Version, p.Waived)
+		waived = coalesce($5::text[], '{}'), credential_ends = $6 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, f.Time, f.Version, p.Waived, ends(p.Ends))
 }
 
-func credentialRotated(ctx context.Context, f readmodel.Fold, _ events.ClusterCredentialRotated) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
-		f.Tenant, f.Subject, f.Time, f.Version)
+// ends is the end of a credential, or nil where it does not say.
+func ends(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func credentialRotated(ctx context.Context, f readmodel.Fold, p events.ClusterCredentialRotated) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4, credential_ends = $5
+		where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, f.Time, f.Version, ends(p.Expires))
 }
 
 func configured(ctx context.Context, f readmodel.Fold, p events.ClusterConfigured) error {
@@ -80,7 +89,7 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 }
 
 const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version, waived
+	updated, stream, version, waived, credential_ends
 	from clusters`
 
 type row struct {
@@ -97,6 +106,7 @@ type row struct {
 	Stream            string
 	Version           int64
 	Waived            []string
+	CredentialEnds    *time.Time
 }
 
 func (r row) answer() model.Cluster {
@@ -104,7 +114,7 @@ func (r row) answer() model.Cluster {
 		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
-		Waived: r.Waived,
+		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds,
 	}
 }
 

@@ -2,6 +2,7 @@ package clusters_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -42,6 +43,24 @@ func TestReader(t *testing.T) {
 		c.Message != "nobody answers" {
 		t.Errorf("observed: %+v", c)
 	}
+	ends := func(name, what string, want time.Time) {
+		t.Helper()
+		if c := get(name); want.IsZero() != (c.CredentialEndsAt == nil) ||
+			c.CredentialEndsAt != nil && !c.CredentialEndsAt.Equal(want) {
+			t.Errorf("%s: the credential ends at %v, want %v", what, c.CredentialEndsAt, want)
+		}
+	}
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	ends("harbour", "one that does not say", time.Time{})
+	fold("harbour", events.ClusterCredentialReplaced{Ends: at})
+	ends("harbour", "replaced", at)
+	fold("harbour", events.ClusterCredentialRotated{Expires: at.Add(time.Hour)})
+	ends("harbour", "rotated", at.Add(time.Hour))
+	fold("harbour", events.ClusterCredentialReplaced{})
+	ends("harbour", "replaced by one that does not say", time.Time{})
+	fold("quay", events.ClusterRegistered{Name: "quay", Ends: at})
+	ends("quay", "registered", at)
+	fold("quay", events.ClusterRemoved{Name: "quay"})
 	if c := get("pier"); c.Message != "" {
 		t.Errorf("a cluster without trouble has the message %q", c.Message)
 	}
