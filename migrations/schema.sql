@@ -2459,6 +2459,18 @@ ALTER TABLE eventlog.streams OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.streams IS 'where each stream stands; append compares and sets version';
 
+CREATE TABLE gateway.access_clusters (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    labels jsonb NOT NULL
+);
+
+ALTER TABLE ONLY gateway.access_clusters FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.access_clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.access_clusters IS 'read model: labels of clusters, as scopes of bindings choose by them';
+
 CREATE TABLE gateway.access_log (
     tenant text NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -2483,6 +2495,18 @@ ALTER TABLE ONLY gateway.access_log FORCE ROW LEVEL SECURITY;
 ALTER TABLE gateway.access_log OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.access_log IS 'requests to the API; refused ones from one address are counted together; a row of status 0 counts those that were not kept';
+
+CREATE TABLE gateway.access_versions (
+    tenant text NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ONLY gateway.access_versions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.access_versions OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.access_versions IS 'read model: position of the last event that changed who may do what; gateways keep what they have read until it moves';
 
 CREATE TABLE gateway.approval_policies (
     tenant text NOT NULL,
@@ -2787,6 +2811,36 @@ ALTER TABLE gateway.read_audit OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.read_audit IS 'who asked what and when, of what leaves no event';
 
+CREATE TABLE gateway.role_bindings (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    subjects jsonb NOT NULL,
+    scope jsonb NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.role_bindings FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.role_bindings OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.role_bindings IS 'read model: who has which role, and where';
+
+CREATE TABLE gateway.roles (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    rules jsonb NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.roles FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.roles OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.roles IS 'read model: roles that people defined; those that are built in are in the code';
+
 CREATE TABLE gateway.schema_migrations (
     version bigint NOT NULL,
     dirty boolean NOT NULL
@@ -2903,7 +2957,7 @@ CREATE TABLE gateway.tokens (
     expires timestamp with time zone,
     name text DEFAULT ''::text NOT NULL,
     actor text,
-    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text])))
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text, 'none'::text])))
 );
 
 ALTER TABLE ONLY gateway.tokens FORCE ROW LEVEL SECURITY;
@@ -4152,8 +4206,14 @@ ALTER TABLE ONLY eventlog.stream_parts
 ALTER TABLE ONLY eventlog.streams
     ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, key, incarnation);
 
+ALTER TABLE ONLY gateway.access_clusters
+    ADD CONSTRAINT access_clusters_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY gateway.access_log
     ADD CONSTRAINT access_log_pkey PRIMARY KEY (tenant, at, id);
+
+ALTER TABLE ONLY gateway.access_versions
+    ADD CONSTRAINT access_versions_pkey PRIMARY KEY (tenant);
 
 ALTER TABLE ONLY gateway.approval_policies
     ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
@@ -4199,6 +4259,12 @@ ALTER TABLE ONLY gateway.previews
 
 ALTER TABLE ONLY gateway.read_audit
     ADD CONSTRAINT read_audit_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY gateway.role_bindings
+    ADD CONSTRAINT role_bindings_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY gateway.roles
+    ADD CONSTRAINT roles_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY gateway.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
@@ -4615,7 +4681,11 @@ CREATE POLICY tenant ON eventlog.stream_parts USING ((((current_setting('chandle
 
 CREATE POLICY tenant ON eventlog.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
+ALTER TABLE gateway.access_clusters ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.access_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.access_versions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.approval_policies ENABLE ROW LEVEL SECURITY;
 
@@ -4645,6 +4715,10 @@ ALTER TABLE gateway.previews ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.read_audit ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.role_bindings ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.roles ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscription_catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscription_csvs ENABLE ROW LEVEL SECURITY;
@@ -4653,7 +4727,11 @@ ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY tenant ON gateway.access_clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
 CREATE POLICY tenant ON gateway.access_log USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON gateway.access_versions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -4682,6 +4760,10 @@ CREATE POLICY tenant ON gateway.operators USING ((((current_setting('chandler.te
 CREATE POLICY tenant ON gateway.previews USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.read_audit USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON gateway.role_bindings USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+
+CREATE POLICY tenant ON gateway.roles USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 CREATE POLICY tenant ON gateway.subscription_catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
 
@@ -5409,7 +5491,11 @@ GRANT SELECT ON TABLE eventlog.streams TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.access_clusters TO chandler_gateway;
+
 GRANT SELECT,INSERT ON TABLE gateway.access_log TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.access_versions TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.approval_policies TO chandler_gateway;
 
@@ -5438,6 +5524,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operators TO chandle
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.previews TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.read_audit TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.role_bindings TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.roles TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_catalogs TO chandler_gateway;
 

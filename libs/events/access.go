@@ -10,6 +10,10 @@ func accessEvents() []Definition {
 		define(KindAccess, Gateway, HookCreated{}, "A catalog got a hook, or its hook another secret."),
 		define(KindAccess, Gateway, HookRevoked{}, "The hook of a catalog is refused from now on."),
 		define(KindAccess, Gateway, BodyErased{}, "What an event has a commitment to was erased."),
+		define(KindAccess, Gateway, RoleDefined{}, "A role allows this from now on."),
+		define(KindAccess, Gateway, RoleDeleted{}, "A role is gone."),
+		define(KindAccess, Gateway, RoleBindingDefined{}, "People, groups or service accounts have a role somewhere."),
+		define(KindAccess, Gateway, RoleBindingDeleted{}, "A binding of a role ended."),
 	}
 }
 
@@ -73,3 +77,61 @@ type BodyErased struct {
 
 // EventType implements Payload.
 func (BodyErased) EventType() Type { return "access.body-erased.v1" }
+
+// RoleDefined carries the whole of a custom role: a new one, or what takes the place of one. Subject: "roles", the
+// stream of all roles and bindings of a tenant.
+type RoleDefined struct {
+	Name  string       `json:"name"`
+	Rules []AccessRule `json:"rules"`
+}
+
+// AccessRule allows each of the verbs on each of the resources; "*" is every one.
+type AccessRule struct {
+	Verbs     []string `json:"verbs"`
+	Resources []string `json:"resources"`
+}
+
+// EventType implements Payload.
+func (RoleDefined) EventType() Type { return "access.role-defined.v1" }
+
+// RoleDeleted ends a custom role, which no binding names.
+type RoleDeleted struct {
+	Name string `json:"name"`
+}
+
+// EventType implements Payload.
+func (RoleDeleted) EventType() Type { return "access.role-deleted.v1" }
+
+// RoleBindingDefined carries the whole of a binding: a new one, or what takes the place of one.
+type RoleBindingDefined struct {
+	Name     string          `json:"name"`
+	Role     string          `json:"role"`
+	Subjects []AccessSubject `json:"subjects"`
+	Scope    AccessScope     `json:"scope"`
+}
+
+// AccessSubject is who has the role of a binding.
+type AccessSubject struct {
+	Kind string `json:"kind"` // User, Group, ServiceAccount
+	Name string `json:"name"` // of a user or service account the opaque id of the actor
+}
+
+// AccessScope is where a binding holds. Each list is names, or prefixes followed by "*"; an empty one is all. All that
+// is given must fit.
+type AccessScope struct {
+	Clusters      []string          `json:"clusters,omitempty"`
+	ClusterLabels map[string]string `json:"clusterLabels,omitempty"`
+	Namespaces    []string          `json:"namespaces,omitempty"`
+	Catalogs      []string          `json:"catalogs,omitempty"` // name, or namespace/name of a cluster's own
+}
+
+// EventType implements Payload.
+func (RoleBindingDefined) EventType() Type { return "access.role-binding-defined.v1" }
+
+// RoleBindingDeleted ends a binding.
+type RoleBindingDeleted struct {
+	Name string `json:"name"`
+}
+
+// EventType implements Payload.
+func (RoleBindingDeleted) EventType() Type { return "access.role-binding-deleted.v1" }

@@ -347,6 +347,7 @@ func (r *reader) prepare(document string) {
 		return string(raw)
 	}
 	policy, _, _ := strings.Cut(strings.SplitN(read("docs/policies.md"), "```yaml\n", 2)[1], "```")
+	binding, _, _ := strings.Cut(strings.SplitN(read("docs/access.md"), "```yaml\n", 2)[1], "```")
 	script := read("cmd/chandler/conformance/testdata/script/resolve.txtar")
 	section := func(name string) string {
 		text, _, _ := strings.Cut(strings.SplitN(script, "-- "+name+" --\n", 2)[1], "\n-- ")
@@ -362,6 +363,7 @@ func (r *reader) prepare(document string) {
 		"cloud.kubeconfig":   r.cloudKubeconfig(),
 		"subscription.yaml":  strings.Replace(read("examples/demo/east.yaml"), "Automatic", "Manual", 1),
 		"policy.yaml":        policy,
+		"binding.yaml":       binding,
 		"namespace.json":     section("harbour.json"),
 		"upgrade.json":       section("harbour.json"),
 		"catalogs/sea.jsonl": section("catalogs/sea.jsonl"),

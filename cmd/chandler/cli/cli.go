@@ -115,7 +115,8 @@ chandler help exit-codes lists the exit statuses.`,
 		plans.ShadowCommand(a), explain.RulesCommand(a))
 	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
-	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.MigrateCommand(a),
+	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.AuthCommand(a),
+		admin.MigrateCommand(a),
 		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.InstallerCommand(a),
 		admin.DoctorCommand(a), admin.VersionCommand(a))
 	root.AddCommand(exitCodesTopic())

@@ -134,6 +134,8 @@ func sentence(p events.Payload) string {
 		return removed(v.Removed)
 	case events.EffectsStopped:
 		return "plans are stopped (" + v.Reason + ")"
+	case events.RoleDefined, events.RoleDeleted, events.RoleBindingDefined, events.RoleBindingDeleted:
+		return roleSentence(v)
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
 	default:

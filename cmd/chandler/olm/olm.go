@@ -38,6 +38,9 @@ const (
 	KindSecret    = "Secret"
 	// KindApprovalPolicy is Chandler's own.
 	KindApprovalPolicy = "ApprovalPolicy"
+	// KindRole and KindRoleBinding say who may do what in Chandler; those of Kubernetes are of another group.
+	KindRole        = "Role"
+	KindRoleBinding = "RoleBinding"
 	// KindCatalog is what chandler get writes of a catalog.
 	KindCatalog = "Catalog"
 )
@@ -61,6 +64,8 @@ var groups = map[string][]string{
 	KindSecret:      {"v1"},
 
 	KindApprovalPolicy: {Own},
+	KindRole:           {Own},
+	KindRoleBinding:    {Own},
 }
 
 // Document is one object of a file: exactly one of the specs is set, or none and Skipped says why.
@@ -80,6 +85,8 @@ type Document struct {
 	Catalog       *Catalog
 	Hub           *model.SetOperatorHub // of the whole fleet, whatever the cluster
 	Policy        *model.ApprovalPolicySpec
+	Role          *model.RoleSpec
+	RoleBinding   *model.RoleBindingSpec
 	Plan          *Plan
 	Secret        *model.SetCatalogSecret // of the whole fleet
 
@@ -92,7 +99,8 @@ type Document struct {
 
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
 func (d *Document) Fleet() bool {
-	return d.Hub != nil || d.Policy != nil || d.Secret != nil || d.Skipped != "" || d.Catalog != nil &&
+	return d.Hub != nil || d.Policy != nil || d.Role != nil || d.RoleBinding != nil || d.Secret != nil ||
+		d.Skipped != "" || d.Catalog != nil &&
 		d.Catalog.Whole && d.Cluster == ""
 }
 
@@ -280,6 +288,12 @@ func (d *Document) read(o object, raw json.RawMessage) error {
 		return d.readHub(spec)
 	case KindApprovalPolicy:
 		return d.readPolicy(spec)
+	case KindRole:
+		d.Role = &model.RoleSpec{}
+		return d.readWide(spec, "a role", d.Role)
+	case KindRoleBinding:
+		d.RoleBinding = &model.RoleBindingSpec{}
+		return d.readWide(spec, "a role binding", d.RoleBinding)
 	case KindInstallPlan:
 		return d.readPlan(spec)
 	case KindSecret:

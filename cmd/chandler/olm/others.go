@@ -124,6 +124,15 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	case KindApprovalPolicy:
 		v, e := own[model.ApprovalPolicy](raw)
 		d.Name, d.Metadata, d.Policy, err = v.Name, v.Metadata, &v.Spec, e
+	case KindRole:
+		v, e := own[model.AccessRole](raw)
+		d.Name, d.Role, err = v.Name, &v.Spec, e
+		if v.BuiltIn {
+			d.Role, d.Skipped = nil, "it is built in: define one of another name"
+		}
+	case KindRoleBinding:
+		v, e := own[model.RoleBinding](raw)
+		d.Name, d.RoleBinding, err = v.Name, &v.Spec, e
 	case KindOperatorHub:
 		v, e := own[model.OperatorHub](raw)
 		d.Name, err = hubName, e
@@ -131,7 +140,7 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	default:
 		return nil, fmt.Errorf(
 			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, "+
-				"OperatorHub or Subscription", where, kind, Own)
+				"OperatorHub, Role, RoleBinding or Subscription", where, kind, Own)
 	}
 	switch {
 	case err != nil:

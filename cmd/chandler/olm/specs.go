@@ -66,6 +66,15 @@ func providedAPIs(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// readWide reads the spec of what belongs to no namespace: its scope says where it holds.
+func (d *Document) readWide(raw json.RawMessage, what string, into any) error {
+	if d.Namespace != "" {
+		return fmt.Errorf("metadata.namespace is %s: %s belongs to no namespace, spec.scope says where it holds",
+			d.Namespace, what)
+	}
+	return strict(raw, into)
+}
+
 func (d *Document) readPolicy(raw json.RawMessage) error {
 	if d.Namespace != "" {
 		return fmt.Errorf(

@@ -145,13 +145,16 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	a.intents = intent.New(intent.Deps{
 		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
-		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Resolver: resolver, Installer: installer,
-		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions, Subscribers: reads.Subscriptions,
-		HookKeys: p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
+		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Access: reads.Roles, Resolver: resolver,
+		Installer: installer,
+		Offers:    reads.Content, Observed: reads.Clusters, History: reads.Subscriptions,
+		Subscribers: reads.Subscriptions,
+		HookKeys:    p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
 		GlobalCatalogNamespaces: p.catalogGlobals, LegalHold: a.cfg.LegalHold,
 	})
 	a.api = api.New(api.Deps{
-		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver,
+		Log: a.Telemetry.Log, Tokens: tokens, Policies: reads.Roles, Intents: a.intents, Reads: reads,
+		Resolver:  resolver,
 		Installer: installer, Access: a.access, TrustedProxies: p.proxies, Limits: a.cfg.limits(),
 	})
 	return nil

@@ -89,12 +89,17 @@ type sse struct {
 
 func (b *bench) stream(query, lastID string) sse {
 	b.t.Helper()
+	return b.streamAs(token, query, lastID)
+}
+
+func (b *bench) streamAs(bearer, query, lastID string) sse {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/events/stream?"+query, http.NoBody)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+bearer)
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}

@@ -232,6 +232,10 @@ func validBody(method, path string) any {
 		return model.ApprovePlan{Digest: "a"}
 	case path == "/api/v1/previews":
 		return model.PreviewRequest{Changes: []model.PreviewChange{{}}}
+	case strings.HasPrefix(path, "/api/v1/roles/"):
+		return model.RoleSpec{Rules: []model.AccessRule{{Verbs: []string{"get"}, Resources: []string{"clusters"}}}}
+	case strings.HasPrefix(path, "/api/v1/rolebindings/"):
+		return model.RoleBindingSpec{Role: "admin", Subjects: []model.AccessSubject{{Kind: "User", Name: "a"}}}
 	case path == "/api/v1/tokens":
 		return model.AddToken{Name: "a", Role: model.RoleViewer}
 	case path == "/api/v1/log/parked/retry":

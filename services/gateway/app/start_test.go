@@ -205,6 +205,7 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 	b.catalog("fleet")
 	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups",
 		model.CreateOperatorGroup{Name: "g"}))
+	b.bind("crew", "viewer", "ann", model.AccessScope{ClusterLabels: map[string]string{"stage": "test"}})
 	b.write("PUT", "/api/v1/approvalpolicies/edge", model.ApprovalPolicySpec{})
 	for i := range 5 {
 		name := fmt.Sprintf("s%d", i)
@@ -244,7 +245,7 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position
 	for _, path := range []string{
 		"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans",
-		"operators", "approvalpolicies",
+		"operators", "approvalpolicies", "rolebindings",
 	} {
 		b.do("GET", b.seen("/api/v1/"+path), nil)
 	}

@@ -6,25 +6,18 @@ package model
 
 import "time"
 
-// Caller is who asks, as a token says: an opaque id, never a name or an address.
-type Caller struct {
-	Tenant string
-	Actor  string
-	Role   Role
-	Token  string // id of the token
-}
-
 // ActorConfiguration takes the place of a person's id in events: for what the configuration of
 // the installation does.
 const ActorConfiguration = "configuration"
 
-// Role is what a token allows within its tenant.
+// Role is what a token allows by itself within its whole tenant, as a binding to the role of that name would.
 type Role string
 
-// The roles. A role that is not one of these allows nothing.
+// The roles of tokens. A role that is not one of these allows nothing.
 const (
 	RoleAdmin  Role = "admin"  // everything
 	RoleViewer Role = "viewer" // reads
+	RoleNone   Role = "none"   // nothing: what bindings give to the actor
 )
 
 // Condition is one statement about a resource that holds (R-SUB-40).

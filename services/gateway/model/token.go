@@ -9,7 +9,7 @@ import (
 type Token struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name,omitempty" doc:"For people; no event contains it"`
-	Role      Role       `json:"role" enum:"admin,viewer"`
+	Role      Role       `json:"role" enum:"admin,viewer,none"`
 	Actor     string     `json:"actor" doc:"Opaque id of who acts with it, as events and approvals name them; all tokens of one person have the same"`
 	CreatedAt time.Time  `json:"createdAt"`
 	EndsAt    *time.Time `json:"endsAt,omitempty" doc:"From then on it is refused: it was revoked, or expires"`
@@ -21,7 +21,7 @@ func (t Token) Ended(now time.Time) bool { return t.EndsAt != nil && !t.EndsAt.A
 // AddToken makes a token.
 type AddToken struct {
 	Name  string `json:"name" minLength:"1" maxLength:"100" pattern:"^[^\\x00-\\x1f\\x7f]+$" patternDescription:"without control characters" doc:"For people, such as the name of the person and the machine; no event contains it"`
-	Role  Role   `json:"role" enum:"admin,viewer" doc:"admin: everything; viewer: reads"`
+	Role  Role   `json:"role" enum:"admin,viewer,none" doc:"What it allows by itself in the whole tenant. admin: everything; viewer: reads; none: what role bindings give to the actor"`
 	Actor string `json:"actor,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Actor of a token that the same person has or had; without it the token is that of somebody new"`
 }
 

@@ -36,7 +36,7 @@ actor id. Each token gets a new actor, unless --actor names the actor of another
 			return a.Say("id: %s\nactor: %s\ntoken: %s", t.ID, t.Actor, t.Secret)
 		}),
 	}
-	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads")
+	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads; none: what role bindings give to the actor")
 	c.Flags().StringVar(&actor, "actor", "", "actor of another token of the same person")
 	return c
 }

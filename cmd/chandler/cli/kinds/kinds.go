@@ -104,7 +104,7 @@ func (r Kind) Table() printer.Table {
 func All(a *command.Env) []Kind {
 	return []Kind{
 		Clusters(a), Catalogs(a), packages(a), operatorGroups(a), Subscriptions(a), installPlans(a),
-		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(),
+		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(), roles(a), roleBindings(a),
 	}
 }
 

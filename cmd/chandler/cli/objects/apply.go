@@ -41,7 +41,8 @@ changes them on each of the clusters. A CatalogSource is visible on that cluster
 unless that is a global catalog namespace; chandler catalog add adds a catalog for the whole fleet. A document
 replaces the labels and annotations of the object: one that it does not name is removed. An OperatorHub
 (config.openshift.io) enables and disables default catalogs of the whole fleet. An ApprovalPolicy
-(chandler-fleet.io/v1) holds for what its selector selects. Neither needs --cluster.
+(chandler-fleet.io/v1) holds for what its selector selects; a Role says what is allowed, a RoleBinding to whom and
+where. None of these needs --cluster.
 
 An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. A pull secret that a
 CatalogSource of the same call names is stored as a catalog secret. Other Secrets, Namespaces and an OLMConfig are
@@ -49,8 +50,8 @@ skipped with a warning. The output of chandler get -o yaml or -o json can be app
 cluster.
 
 All documents are read and checked before the first one is sent. Several are applied at a time, in this order:
-secrets, catalogs and fleet-wide objects, operator groups, subscriptions, install plans. Documents about the same
-object are applied in their order.`,
+secrets and roles, catalogs and fleet-wide objects, operator groups, subscriptions, install plans. Documents about
+the same object are applied in their order.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
   cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports`,
 		Args: cobra.NoArgs,
@@ -269,4 +270,36 @@ func applyPolicy(ctx context.Context, c *client.Client, name string, want model.
 		did = unchanged
 	}
 	return did, nil
+}
+
+func applyRole(ctx context.Context, c *client.Client, name string, want model.RoleSpec) (string, error) {
+	have, err := c.Role(ctx, name)
+	if client.IsStatus(err, http.StatusNotFound) {
+		_, err = c.SetRole(ctx, name, want)
+		return created, err
+	}
+	if err != nil {
+		return "", err
+	}
+	now, err := c.SetRole(ctx, name, want)
+	if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
+		return unchanged, nil
+	}
+	return configured, err
+}
+
+func applyBinding(ctx context.Context, c *client.Client, name string, want model.RoleBindingSpec) (string, error) {
+	have, err := c.RoleBinding(ctx, name)
+	if client.IsStatus(err, http.StatusNotFound) {
+		_, err = c.SetRoleBinding(ctx, name, want)
+		return created, err
+	}
+	if err != nil {
+		return "", err
+	}
+	now, err := c.SetRoleBinding(ctx, name, want)
+	if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
+		return unchanged, nil
+	}
+	return configured, err
 }

@@ -40,12 +40,12 @@ func DeleteCommand(a *command.Env) *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
 		Use: "delete (KIND NAME... | -f FILE)",
-		Short: "Delete subscriptions, operator groups, catalogs, approval policies and clusters; installed operators " +
-			"stay",
+		Short: "Delete subscriptions, operator groups, catalogs, approval policies, roles and clusters; installed " +
+			"operators stay",
 		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
-(policies). Installed operators stay, also on deleted clusters: chandler uninstall removes them.`,
+(policies), roles, rolebindings. Installed operators stay, also on deleted clusters: chandler uninstall removes them.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
   chandler delete -f subscription.yaml --cluster east-1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return deleteObjects(cmd.Context(), a, o, args) },

@@ -38,16 +38,17 @@ func GetCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "get KIND [NAME...]",
 		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers " +
-			"or approvalpolicies",
+			"approvalpolicies, roles or rolebindings",
 		Long: `Lists objects of one kind: all of the fleet, or those of a cluster, a namespace, or with the given names. Without
 --namespace it lists all namespaces; -A does the same, as with kubectl.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
 subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (objects that
-uninstalled operators left in their clusters), operatorhubs (the one that enables default catalogs).
+uninstalled operators left in their clusters), operatorhubs (the one that enables default catalogs), roles and
+rolebindings (who may do what, and where).
 
-The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and
-operatorhubs can be applied again with chandler apply -f.`,
+The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, approvalpolicies, roles,
+rolebindings and operatorhubs can be applied again with chandler apply -f.`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get csv --cluster east-1 -A

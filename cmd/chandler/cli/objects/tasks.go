@@ -30,8 +30,8 @@ const maxAtOnce = 16
 type stage int
 
 const (
-	stageSecret stage = iota
-	stageFleet        // catalogs, and what holds for the whole fleet
+	stageSecret stage = iota // and roles: bindings name them
+	stageFleet               // catalogs, and what holds for the whole fleet
 	stageGroup
 	stageSubscription
 	stagePlan
@@ -84,6 +84,22 @@ func fleetTask(d olm.Document) task {
 				did, err := applyPolicy(ctx, c, d.Name, model.SetApprovalPolicy{
 					Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy,
 				})
+				return did, nil, err
+			},
+		}
+	case d.Role != nil:
+		return task{
+			stageSecret, "role/" + d.Name,
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				did, err := applyRole(ctx, c, d.Name, *d.Role)
+				return did, nil, err
+			},
+		}
+	case d.RoleBinding != nil:
+		return task{
+			stageFleet, "rolebinding/" + d.Name,
+			func(ctx context.Context, c *client.Client) (string, []string, error) {
+				did, err := applyBinding(ctx, c, d.Name, *d.RoleBinding)
 				return did, nil, err
 			},
 		}

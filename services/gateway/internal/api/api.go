@@ -4,7 +4,8 @@
 // holds no rules of the field.
 //
 // Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
-// token must allow; what is not named is denied (DESIGN D10). The one exception are push notifications
+// caller must be allowed to and where (need.go); what is not named is denied (DESIGN D10). The one exception are push
+// notifications
 // (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a poll of its source.
 package api
 
@@ -23,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
@@ -51,13 +53,20 @@ const (
 
 // Tokens finds who holds a bearer token.
 type Tokens interface {
-	Caller(ctx context.Context, token string) (model.Caller, error)
+	// Caller returns who that is, and the version of roles and bindings at that moment.
+	Caller(ctx context.Context, token string) (model.Caller, events.Position, error)
+}
+
+// Policies tells who may do what in a tenant. It reads nothing while the version stays.
+type Policies interface {
+	Policy(ctx context.Context, tenant string, version events.Position) (*access.Policy, error)
 }
 
 // Deps are what the API is made of.
 type Deps struct {
 	Log       *slog.Logger
 	Tokens    Tokens
+	Policies  Policies
 	Intents   *intent.Services
 	Reads     *view.Reads
 	Resolver  resolverclient.Client
@@ -73,7 +82,10 @@ type API struct {
 	huma   huma.API
 	router *chi.Mux
 	tokens Tokens
-	limits limits
+	// policies and reads say what a caller may do.
+	policies Policies
+	reads    *view.Reads
+	limits   limits
 	// proxies are those whose word about a client's address is believed.
 	proxies []netip.Prefix
 	// declared is what each operation takes, by method and pattern of its route.
@@ -88,7 +100,10 @@ func New(d Deps) *API {
 		options.Access = d.Access.Take
 	}
 	router := httpserver.Router(options)
-	a := &API{router: router, tokens: d.Tokens, limits: newLimits(d.Limits, time.Now), proxies: d.TrustedProxies}
+	a := &API{
+		router: router, tokens: d.Tokens, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
+		proxies: d.TrustedProxies,
+	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
 	router.Route(prefix, func(r chi.Router) {
@@ -111,6 +126,7 @@ func New(d Deps) *API {
 		explanationHandlers{d}.register(a)
 		newEventHandlers(d).register(a)
 		tokenHandlers{d}.register(a)
+		roleHandlers{d}.register(a)
 		accessHandlers{d}.register(a)
 		parkedHandlers{d}.register(a)
 		keyHandlers{d}.register(a)
@@ -189,31 +205,27 @@ func (a *API) tidy() {
 	document.Complete(a.huma.OpenAPI())
 }
 
-// need is what a token must allow for an operation.
-type need int
-
-const (
-	needNothing need = iota // not a need: an operation without one is denied
-	needRead
-	needWrite
-)
-
 // register adds an operation. Handlers return plain errors; they become problems here.
 func register[I, O any](
 	a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error),
 ) {
 	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components, &op)
+	n.check(op, new(I))
+	n.document(&op)
 	op.BodyReadTimeout = bodyTimeout
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = maxBody
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		who, err := allowed(ctx, n)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		who, err := callerOf(ctx)
+		if err == nil {
+			err = a.authorize(ctx, who, n, in)
+		}
 		if err != nil {
 			return nil, problemOf(ctx, err)
 		}
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
 		out, err := h(ctx, who, in)
 		if err != nil {
 			return nil, problemOf(ctx, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -32,7 +33,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			tooMany(w, r, wait)
 			return
 		}
-		who, err := a.tokens.Caller(r.Context(), token)
+		who, err := a.caller(r.Context(), token)
 		if err != nil {
 			if errs.Is(err, errs.Unauthenticated) {
 				a.limits.known.Remove(token)
@@ -67,18 +68,27 @@ func bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-// allowed returns the caller if the token's role allows what the operation needs.
-func allowed(ctx context.Context, n need) (model.Caller, error) {
+// caller finds who holds a token, with what they may do.
+func (a *API) caller(ctx context.Context, token string) (model.Caller, error) {
+	who, version, err := a.tokens.Caller(ctx, token)
+	if err != nil {
+		return who, err
+	}
+	policy, err := a.policies.Policy(ctx, who.Tenant, version)
+	if err != nil {
+		return who, err
+	}
+	who.Rights = policy.RightsOf(who.Identity())
+	return who, nil
+}
+
+// callerOf is who asks, as authenticate has found them.
+func callerOf(ctx context.Context) (model.Caller, error) {
 	who, ok := ctx.Value(callerKey{}).(model.Caller)
 	if !ok {
 		return who, errs.New(errs.Unauthenticated, "the request has no caller")
 	}
-	switch {
-	case who.Role == model.RoleAdmin && (n == needRead || n == needWrite),
-		who.Role == model.RoleViewer && n == needRead:
-		return who, nil
-	}
-	return who, errs.New(errs.Forbidden, "role %q of this token does not allow this operation", who.Role)
+	return who, nil
 }
 
 const tagTokens = "Tokens"
@@ -92,12 +102,13 @@ type TokenPath struct {
 type tokenHandlers struct{ Deps }
 
 func (h tokenHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
+	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
 		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
-	register(a, needWrite, created("/tokens", "add-token", tagTokens,
+	register(a, fleetWide(access.Create, access.Tokens), created("/tokens", "add-token", tagTokens,
 		"Make a token for a person or program; it is answered this once"), h.addToken)
-	register(a, needWrite, operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
-		"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
+	register(a, fleetWide(access.Delete, access.Tokens),
+		operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
+			"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
 }
 
 type listTokensInput struct {
@@ -134,7 +145,7 @@ func (h tokenHandlers) revokeToken(ctx context.Context, who model.Caller, in *To
 type accessHandlers struct{ Deps }
 
 func (h accessHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodGet, "/access", "list-access", tagTokens,
+	register(a, fleetWide(access.List, access.AccessLog), operation(http.MethodGet, "/access", "list-access", tagTokens,
 		"List requests to the API, newest first: who asked for what, from where, and the status; for administrators"),
 		h.list)
 }
@@ -184,7 +195,7 @@ func moment(name, given string) (*time.Time, error) {
 type keyHandlers struct{ Deps }
 
 func (h keyHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodGet, "/keys", "list-key-uses", tagTokens,
+	register(a, fleetWide(access.List, access.Keys), operation(http.MethodGet, "/keys", "list-key-uses", tagTokens,
 		"List what uses which key of the installation, by ids of keys; for administrators"), h.listKeyUses)
 }
 

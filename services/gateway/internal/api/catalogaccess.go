@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghealth"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -27,14 +28,16 @@ func (h catalogAccessHandlers) register(a *API) {
 }
 
 func (h catalogAccessHandlers) catalogSecrets(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs,
-		"List credentials of catalog sources, without their values"), h.listCatalogSecrets)
+	register(a, fleetWide(access.List, access.CatalogSecrets),
+		operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs,
+			"List credentials of catalog sources, without their values"), h.listCatalogSecrets)
 	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
 		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
 	set.MaxBodyBytes = maxSecretBody
-	register(a, needWrite, set, h.setCatalogSecret)
-	register(a, needWrite, operation(http.MethodDelete, "/catalogsecrets/{name}", "delete-catalog-secret", tagCatalogs,
-		"Erase a credential; catalogs that name it stay, and say that it is missing"), h.deleteCatalogSecret)
+	register(a, fleetWide(access.Update, access.CatalogSecrets), set, h.setCatalogSecret)
+	register(a, fleetWide(access.Delete, access.CatalogSecrets),
+		operation(http.MethodDelete, "/catalogsecrets/{name}", "delete-catalog-secret", tagCatalogs,
+			"Erase a credential; catalogs that name it stay, and say that it is missing"), h.deleteCatalogSecret)
 }
 
 // HealthQuery is the catalogs that are meant.
@@ -48,14 +51,18 @@ func (q HealthQuery) scope() cataloghealth.Scope {
 }
 
 func (h catalogAccessHandlers) catalogPolicies(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs,
-		"Get which default catalogs are switched off"), h.getOperatorHub)
-	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs,
-		"Switch default catalogs off and on"), h.setOperatorHub)
-	register(a, needRead, operation(http.MethodGet, "/cataloghealth", "get-catalog-health", tagCatalogs,
-		"Get what an unhealthy catalog does to those who see it but do not need it"), h.getCatalogHealth)
-	register(a, needWrite, operation(http.MethodPut, "/cataloghealth", "set-catalog-health", tagCatalogs,
-		"Choose what an unhealthy catalog does to those who see it but do not need it"), h.setCatalogHealth)
+	register(a, fleetWide(access.Get, access.OperatorHub),
+		operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs,
+			"Get which default catalogs are switched off"), h.getOperatorHub)
+	register(a, fleetWide(access.Update, access.OperatorHub),
+		operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs,
+			"Switch default catalogs off and on"), h.setOperatorHub)
+	register(a, whereAsked(access.Get, access.CatalogHealth),
+		operation(http.MethodGet, "/cataloghealth", "get-catalog-health", tagCatalogs,
+			"Get what an unhealthy catalog does to those who see it but do not need it"), h.getCatalogHealth)
+	register(a, whereAsked(access.Update, access.CatalogHealth),
+		operation(http.MethodPut, "/cataloghealth", "set-catalog-health", tagCatalogs,
+			"Choose what an unhealthy catalog does to those who see it but do not need it"), h.setCatalogHealth)
 }
 
 func (h catalogAccessHandlers) listCatalogSecrets(

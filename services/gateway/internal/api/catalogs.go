@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -56,19 +57,22 @@ type SecretsQuery struct {
 }
 
 func (h catalogHandlers) catalogWrites(a *API) {
-	register(a, needWrite, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")), h.addCatalog)
-	register(a, needWrite, intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
-		"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
-	register(a, needWrite, triable[model.Catalog](a,
+	register(a, whereAsked(access.Create, access.Catalogs),
+		intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")), h.addCatalog)
+	register(a, whereAsked(access.Update, access.Catalogs),
+		intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
+			"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
+	register(a, whereAsked(access.Update, access.Catalogs), triable[model.Catalog](a,
 		intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
 			"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry "+
 				"run, priority and disabled alone"))), h.patchCatalog)
 }
 
 func (h catalogHandlers) catalogEnds(a *API) {
-	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
-		"Poll the source now"), h.refreshCatalog)
-	register(a, needWrite, triable[model.Removed](a,
+	register(a, whereAsked(access.Refresh, access.Catalogs),
+		operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
+			"Poll the source now"), h.refreshCatalog)
+	register(a, whereAsked(access.Delete, access.Catalogs), triable[model.Removed](a,
 		operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
 			"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
 }
@@ -101,29 +105,37 @@ func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 }
 
 func (h catalogHandlers) catalogReads(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
+	register(a, whatIsSeen(access.List, access.Catalogs),
+		operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
 		h.listCatalogs)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs,
-		"Get a catalog, with the findings of its last failure"), h.getCatalog)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs,
-		"List what a catalog has served, newest first"), h.listRevisions)
+	register(a, whatIsOffered(access.Get, access.Catalogs),
+		operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs,
+			"Get a catalog, with the findings of its last failure"), h.getCatalog)
+	register(a, whatIsOffered(access.Get, access.Catalogs),
+		operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs,
+			"List what a catalog has served, newest first"), h.listRevisions)
 }
 
 func (h catalogHandlers) catalogReports(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
-		"List what was wrong with a catalog at the last poll, with the rule, the place and how to correct it"),
+	register(a, whatIsOffered(access.Get, access.Catalogs),
+		operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
+			"List what was wrong with a catalog at the last poll, with the rule, the place and how to correct it"),
 		h.listFindings)
 }
 
 func (h catalogHandlers) catalogContent(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs,
-		"List the packages of a catalog"), h.listPackages)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package",
-		tagCatalogs, "Get a package with its channels"), h.getPackage)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels",
-		tagCatalogs, "List the channels of a package"), h.listChannels)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs,
-		"List bundles of a catalog by package and name"), h.listBundles)
+	register(a, whatIsOffered(access.List, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs,
+			"List the packages of a catalog"), h.listPackages)
+	register(a, whatIsOffered(access.Get, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package",
+			tagCatalogs, "Get a package with its channels"), h.getPackage)
+	register(a, whatIsOffered(access.Get, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels",
+			tagCatalogs, "List the channels of a package"), h.listChannels)
+	register(a, whatIsOffered(access.List, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs,
+			"List bundles of a catalog by package and name"), h.listBundles)
 }
 
 // BrowsePath is a catalog whose content is read, and for whom.

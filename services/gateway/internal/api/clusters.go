@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -16,28 +17,32 @@ type clusterHandlers struct{ Deps }
 func (h clusterHandlers) register(a *API) {
 	post := created("/clusters", "register-cluster", tagClusters, "Give a cluster to Chandler")
 	post.MaxBodyBytes = maxKubeconfigBody
-	register(a, needWrite, post, h.registerCluster)
+	register(a, whereAsked(access.Create, access.Clusters), post, h.registerCluster)
 
-	register(a, needRead, operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
+	register(a, whatIsSeen(access.List, access.Clusters),
+		operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
 		h.listClusters)
 
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
+	register(a, whereAsked(access.Get, access.Clusters),
+		operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
 		h.getCluster)
 
 	h.clusterChanges(a)
 }
 
 func (h clusterHandlers) clusterChanges(a *API) {
-	register(a, needWrite, operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
-		"Change how a cluster is treated, or its labels; what is left out stays"), h.configureCluster)
+	register(a, whereAsked(access.Update, access.Clusters),
+		operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
+			"Change how a cluster is treated, or its labels; what is left out stays"), h.configureCluster)
 
-	register(a, needWrite, operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,
-		"Let go of a cluster: its credential is erased, what is installed there stays"), h.removeCluster)
+	register(a, whereAsked(access.Delete, access.Clusters),
+		operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,
+			"Let go of a cluster: its credential is erased, what is installed there stays"), h.removeCluster)
 
 	put := operation(http.MethodPut, "/clusters/{cluster}/credentials", "replace-credentials", tagClusters,
 		"Give another kubeconfig for a cluster")
 	put.MaxBodyBytes = maxKubeconfigBody
-	register(a, needWrite, put, h.replaceCredentials)
+	register(a, whereAsked(access.Update, access.Clusters), put, h.replaceCredentials)
 }
 
 type registerClusterInput struct{ Body model.RegisterCluster }

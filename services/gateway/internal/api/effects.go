@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -13,10 +14,11 @@ const tagEffects = "Effects"
 type effectsHandlers struct{ Deps }
 
 func (h effectsHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/effects", "get-effects", tagEffects,
+	register(a, whereAsked(access.Get, access.Effects), operation(http.MethodGet, "/effects", "get-effects", tagEffects,
 		"Whether plans may take steps"), h.getEffects)
-	register(a, needWrite, operation(http.MethodPost, "/effects", "set-effects", tagEffects,
-		"Stop plans from taking steps, or let them go on"), h.setEffects)
+	register(a, whereAsked(access.Stop, access.Effects),
+		operation(http.MethodPost, "/effects", "set-effects", tagEffects,
+			"Stop plans from taking steps, or let them go on"), h.setEffects)
 }
 
 type getEffectsInput struct {
@@ -45,10 +47,12 @@ const tagReplicas = "Replicas"
 type replicaHandlers struct{ Deps }
 
 func (h replicaHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodGet, "/replicas", "list-replicas", tagReplicas,
-		"List the replicas of the installer and what they run; for administrators"), h.list)
-	register(a, needWrite, operation(http.MethodPost, "/replicas/drain", "drain-replica", tagReplicas,
-		"Have a replica give its clusters to others, or take clusters again"), h.drain)
+	register(a, fleetWide(access.List, access.Replicas),
+		operation(http.MethodGet, "/replicas", "list-replicas", tagReplicas,
+			"List the replicas of the installer and what they run; for administrators"), h.list)
+	register(a, fleetWide(access.Update, access.Replicas),
+		operation(http.MethodPost, "/replicas/drain", "drain-replica", tagReplicas,
+			"Have a replica give its clusters to others, or take clusters again"), h.drain)
 }
 
 func (h replicaHandlers) list(

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -47,7 +48,8 @@ func newEventHandlers(d Deps) eventHandlers {
 }
 
 func (h eventHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
+	register(a, whatIsSeen(access.List, access.Events),
+		operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
 		h.listEvents)
 
 	erase := operation(http.MethodDelete, "/bodies/{id}", "erase-body", tagEvents,
@@ -56,7 +58,7 @@ func (h eventHandlers) register(a *API) {
 		"them by a commitment (c1:…), which stays and tells nothing. What is erased does not come back: a decision that " +
 		"rested on it cannot be recomputed. For administrators; refused under a legal hold, and while a subscription or " +
 		"catalog works with it."
-	register(a, needWrite, erase, h.eraseBody)
+	register(a, fleetWide(access.Delete, access.Bodies), erase, h.eraseBody)
 
 	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
 	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that " +
@@ -66,7 +68,7 @@ func (h eventHandlers) register(a *API) {
 		Description: "Events as they come",
 		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
-	register(a, needRead, stream, h.follow)
+	register(a, whatIsSeen(access.Watch, access.Events), stream, h.follow)
 }
 
 // bodyPath names a body.

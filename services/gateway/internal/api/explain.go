@@ -3,7 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/rules"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
@@ -17,20 +21,24 @@ import (
 type explanationHandlers struct{ Deps }
 
 func (h explanationHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
-		tagSubscriptions,
-		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say "+
-			"what would help"), h.explainSubscription)
-	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
-		"Explain an install plan: make the decision again from its recorded input, compare, and explain why nothing newer"),
+	register(a, whereAsked(access.Get, access.Subscriptions),
+		operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
+			tagSubscriptions,
+			"Explain the last decision about a subscription: make it again from its recorded input, compare, and say "+
+				"what would help"), h.explainSubscription)
+	register(a, ofObject(access.Get, access.InstallPlans),
+		operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
+			"Explain an install plan: make the decision again from its recorded input, compare, and explain why nothing newer"),
 		h.explainInstallplan)
-	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
-		"List what would block a plan in its cluster now: every missing right, each custom resource definition "+
-			"with whether it may be changed and undone, and anything else"), h.checkInstallplan)
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
-		"why-operator", tagOperators,
-		"Explain why an operator is installed, and for every newer version why it is not; name is its CSV, its "+
-			"subscription or its package"), h.whyOperator)
+	register(a, ofObject(access.Get, access.InstallPlans),
+		operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
+			"List what would block a plan in its cluster now: every missing right, each custom resource definition "+
+				"with whether it may be changed and undone, and anything else"), h.checkInstallplan)
+	register(a, whereAsked(access.Get, access.Operators),
+		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
+			"why-operator", tagOperators,
+			"Explain why an operator is installed, and for every newer version why it is not; name is its CSV, its "+
+				"subscription or its package"), h.whyOperator)
 }
 
 type explainSubscriptionInput struct {
@@ -98,4 +106,42 @@ func (h explanationHandlers) whyOperator(
 		return nil, err
 	}
 	return read(h.Resolver.WhyOperator(ctx, who, in.Cluster, in.Namespace, in.Name))
+}
+
+const (
+	tagRules  = "Rules"
+	pathRules = "/rules"
+)
+
+// ruleHelp is where the API explains a rule, "" for one that it does not know.
+func ruleHelp(id string) string {
+	if _, ok := rules.Find(id); !ok {
+		return ""
+	}
+	return prefix + pathRules + "?" + url.Values{"id": {id}}.Encode()
+}
+
+// ruleHandlers explain the rules that problems and findings name.
+type ruleHandlers struct{}
+
+func (h ruleHandlers) register(a *API) {
+	register(a, everybody, operation(http.MethodGet, pathRules, "list-rules", tagRules,
+		"Explain the rules that problems and findings name"), h.listRules)
+}
+
+type listRulesInput struct {
+	ID string `query:"id" maxLength:"128" doc:"Only this rule, such as R-CAT-43 or one-of"`
+}
+
+func (h ruleHandlers) listRules(
+	_ context.Context, _ model.Caller, in *listRulesInput,
+) (*listOutput[rules.Rule], error) {
+	if in.ID == "" {
+		return listed(rules.All(), nil, nil)
+	}
+	r, ok := rules.Find(in.ID)
+	if !ok {
+		return nil, errs.New(errs.NotFound, "there is no rule %q", in.ID)
+	}
+	return listed([]rules.Rule{r}, nil, nil)
 }

@@ -12,19 +12,25 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 type administrator struct{}
 
-func (administrator) Caller(context.Context, string) (model.Caller, error) {
-	return model.Caller{Tenant: "default", Role: model.RoleAdmin}, nil
+func (administrator) Caller(context.Context, string) (model.Caller, events.Position, error) {
+	return model.Caller{Tenant: "default", Role: model.RoleAdmin}, events.Position{}, nil
+}
+
+func (administrator) Policy(context.Context, string, events.Position) (*access.Policy, error) {
+	return access.NewPolicy(access.State{}, nil), nil
 }
 
 // formServer has nothing behind its form: a request that is carried out ends in a panic, and so in 500.
 func formServer() http.Handler {
-	return api.New(api.Deps{Tokens: administrator{}, Log: slog.New(slog.DiscardHandler)})
+	return api.New(api.Deps{Tokens: administrator{}, Policies: administrator{}, Log: slog.New(slog.DiscardHandler)})
 }
 
 type route struct {

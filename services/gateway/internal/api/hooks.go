@@ -14,6 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -49,12 +50,15 @@ func newHookHandlers(d Deps) *hookHandlers {
 }
 
 func (h *hookHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/hook", "make-catalog-hook", tagCatalogs,
-		"Give a catalog a hook for push notifications, or its hook another secret"), h.makeCatalogHook)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs,
-		"Get the hook of a catalog, without its secret"), h.getCatalogHook)
-	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs,
-		"End the hook of a catalog"), h.endCatalogHook)
+	register(a, whereAsked(access.Create, access.Hooks),
+		operation(http.MethodPost, "/catalogs/{catalog}/hook", "make-catalog-hook", tagCatalogs,
+			"Give a catalog a hook for push notifications, or its hook another secret"), h.makeCatalogHook)
+	register(a, whereAsked(access.Get, access.Hooks),
+		operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs,
+			"Get the hook of a catalog, without its secret"), h.getCatalogHook)
+	register(a, whereAsked(access.Delete, access.Hooks),
+		operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs,
+			"End the hook of a catalog"), h.endCatalogHook)
 	push := &huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
 		Summary: "Report a push to a catalog's source",

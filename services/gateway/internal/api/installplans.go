@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -19,16 +20,21 @@ type PlanPath struct {
 type planHandlers struct{ Deps }
 
 func (h planHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/installplans", "list-installplans", tagPlans,
-		"List install plans, newest first"), h.listInstallplans)
-	register(a, needRead, operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans,
-		"Get an install plan with its steps and reasons"), h.getInstallplan)
-	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans,
-		"Approve exactly this digest of a plan"), h.approveInstallplan)
-	register(a, needWrite, operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
-		"Replace the labels and annotations of a plan; nothing else comes of them"), h.noteInstallplan)
-	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans,
-		"End a plan that has not begun"), h.rejectInstallplan)
+	register(a, whatIsSeen(access.List, access.InstallPlans),
+		operation(http.MethodGet, "/installplans", "list-installplans", tagPlans,
+			"List install plans, newest first"), h.listInstallplans)
+	register(a, ofObject(access.Get, access.InstallPlans),
+		operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans,
+			"Get an install plan with its steps and reasons"), h.getInstallplan)
+	register(a, ofObject(access.Approve, access.InstallPlans),
+		operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans,
+			"Approve exactly this digest of a plan"), h.approveInstallplan)
+	register(a, ofObject(access.Update, access.InstallPlans),
+		operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
+			"Replace the labels and annotations of a plan; nothing else comes of them"), h.noteInstallplan)
+	register(a, ofObject(access.Reject, access.InstallPlans),
+		operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans,
+			"End a plan that has not begun"), h.rejectInstallplan)
 }
 
 type listInstallplansInput struct {

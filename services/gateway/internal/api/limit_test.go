@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -17,12 +19,19 @@ type callers struct {
 	revoked string
 }
 
-func (c *callers) Caller(_ context.Context, token string) (model.Caller, error) {
+func (c *callers) Caller(_ context.Context, token string) (model.Caller, events.Position, error) {
 	c.asked++
 	if token == "wrong" || token == c.revoked {
-		return model.Caller{}, errs.New(errs.Unauthenticated, "no such token")
+		return model.Caller{}, events.Position{}, errs.New(errs.Unauthenticated, "no such token")
 	}
-	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, nil
+	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, events.Position{}, nil
+}
+
+// unbound is a tenant without roles and bindings of its own.
+type unbound struct{}
+
+func (unbound) Policy(context.Context, string, events.Position) (*access.Policy, error) {
+	return access.NewPolicy(access.State{}, nil), nil
 }
 
 // One identity that asks without pause is told to wait, by a problem with Retry-After; others are answered. Guessing
@@ -32,7 +41,7 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	now := time.Unix(0, 0)
 	const burst, refused = requestBurst * DefaultRequestRate, refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
-	a := &API{tokens: tokens, limits: newLimits(Limits{}, func() time.Time { return now })}
+	a := &API{tokens: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))

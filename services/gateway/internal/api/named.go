@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -17,10 +18,11 @@ const namedPage = 500
 type nameHandlers struct{ Deps }
 
 func (h nameHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}",
-		"find-named", tagSubscriptions,
-		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its "+
-			"CSV's; one that may be several is a conflict that lists them"), h.findNamed)
+	register(a, whereAsked(access.Get, access.Subscriptions),
+		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}",
+			"find-named", tagSubscriptions,
+			"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its "+
+				"CSV's; one that may be several is a conflict that lists them"), h.findNamed)
 }
 
 // readNamespace reads the names of a namespace.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
@@ -23,22 +24,25 @@ type groupHandlers struct{ Deps }
 
 func (h groupHandlers) register(a *API) {
 	h.groupWrites(a)
-	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups,
-		"List operator groups of the fleet"), h.listAllOperatorGroups)
-	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups,
-		"List operator groups of a namespace"), h.listOperatorgroups)
-	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups,
-		"Get an operator group"), h.getOperatorgroup)
+	register(a, whatIsSeen(access.List, access.OperatorGroups),
+		operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups,
+			"List operator groups of the fleet"), h.listAllOperatorGroups)
+	register(a, whereAsked(access.List, access.OperatorGroups),
+		operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups,
+			"List operator groups of a namespace"), h.listOperatorgroups)
+	register(a, whereAsked(access.Get, access.OperatorGroups),
+		operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups,
+			"Get an operator group"), h.getOperatorgroup)
 }
 
 func (h groupHandlers) groupWrites(a *API) {
-	register(a, needWrite, triable[model.OperatorGroup](a,
+	register(a, whereAsked(access.Create, access.OperatorGroups), triable[model.OperatorGroup](a,
 		intended(created(pathGroups, "create-operatorgroup", tagGroups,
 			"Create an operator group"))), h.createOperatorgroup)
-	register(a, needWrite, triable[model.OperatorGroup](a,
+	register(a, whereAsked(access.Update, access.OperatorGroups), triable[model.OperatorGroup](a,
 		intended(operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups,
 			"Replace the intent of an operator group, labels and annotations among it"))), h.changeOperatorgroup)
-	register(a, needWrite, triable[model.Removed](a,
+	register(a, whereAsked(access.Delete, access.OperatorGroups), triable[model.Removed](a,
 		operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups,
 			"Delete an operator group")), h.deleteOperatorgroup)
 }

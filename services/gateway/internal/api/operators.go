@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -21,11 +22,13 @@ type operatorHandlers struct{ Deps }
 func (h operatorHandlers) register(a *API) {
 	h.uninstall(a)
 	h.leftovers(a)
-	register(a, needRead, operation(http.MethodGet, "/operators", "list-operators", tagOperators,
-		"List installed operators of the fleet"), h.listOperators)
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
-		"get-operator", tagOperators,
-		"Get an installed operator with its history"), h.getOperator)
+	register(a, whatIsSeen(access.List, access.Operators),
+		operation(http.MethodGet, "/operators", "list-operators", tagOperators,
+			"List installed operators of the fleet"), h.listOperators)
+	register(a, whereAsked(access.Get, access.Operators),
+		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
+			"get-operator", tagOperators,
+			"Get an installed operator with its history"), h.getOperator)
 }
 
 // UninstallQuery says how an operator is uninstalled.
@@ -52,12 +55,13 @@ func (h operatorHandlers) uninstall(a *API) {
 		"202": answer("Accepted; the operator says how far it is, until it is gone", typeOf[model.RemovalRequested]()),
 		"200": answer("The removal plan, with dryRun=true", typeOf[model.RemovalPlan]()),
 	}
-	register(a, needWrite, op, h.uninstallOperator)
+	register(a, whereAsked(access.Delete, access.Operators), op, h.uninstallOperator)
 }
 
 func (h operatorHandlers) leftovers(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators,
-		"List what uninstalled operators left in their clusters"), h.listLeftovers)
+	register(a, whatIsSeen(access.List, access.Operators),
+		operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators,
+			"List what uninstalled operators left in their clusters"), h.listLeftovers)
 }
 
 func objectLocation(plural, cluster, namespace, name string) string {

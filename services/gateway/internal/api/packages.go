@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/browse"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -39,9 +40,10 @@ type foundList struct {
 type packageHandlers struct{ Deps }
 
 func (h packageHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
-		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode "+
-			"and catalog"), h.searchPackages)
+	register(a, whatIsSeen(access.List, access.Packages),
+		operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
+			"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode "+
+				"and catalog"), h.searchPackages)
 	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
 		"Get the picture of a package; the default one where it has none")
 	image := map[string]*huma.MediaType{}
@@ -54,7 +56,7 @@ func (h packageHandlers) register(a *API) {
 		"200": {Description: "The picture", Content: image},
 		"304": {Description: "If-None-Match names this picture"},
 	}
-	register(a, needRead, icon, h.getPackageIcon)
+	register(a, whatIsOffered(access.Get, access.Packages), icon, h.getPackageIcon)
 }
 
 // picture is an answer that is an image. It was written by whoever made the package, so that a browser that
@@ -121,4 +123,60 @@ func (h packageHandlers) getPackageIcon(
 		return nil, err
 	}
 	return pictureOf(i, in.IfNoneMatch), nil
+}
+
+// upgradeHandlers are the operations on the update graph and the other documents of a catalog.
+type upgradeHandlers struct{ Deps }
+
+func (h upgradeHandlers) register(a *API) {
+	h.blobs(a)
+	register(a, whatIsOffered(access.Get, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/upgrades", "list-upgrades",
+			tagCatalogs,
+			"List what the upgrades of a package change: custom resource definitions and rights"), h.listUpgrades)
+}
+
+// blobs serves what Chandler keeps of a catalog and has no meaning for.
+func (h upgradeHandlers) blobs(a *API) {
+	register(a, whatIsOffered(access.List, access.Packages),
+		operation(http.MethodGet, "/catalogs/{catalog}/blobs", "list-blobs", tagCatalogs,
+			"List the documents of a catalog whose schemas Chandler does not know, byte for byte"), h.listBlobs)
+}
+
+type listUpgradesInput struct {
+	BrowsePath
+	ListQuery
+	Package string `path:"package" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	From    string `query:"from" maxLength:"253" doc:"Only from this CSV"`
+	To      string `query:"to" maxLength:"253" doc:"Only to this CSV"`
+}
+
+func (h upgradeHandlers) listUpgrades(
+	ctx context.Context, who model.Caller, in *listUpgradesInput,
+) (*listOutput[model.Upgrade], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Browse.Upgrades(ctx, who, in.name(), in.Package,
+		model.UpgradeFilter{From: in.From, To: in.To, View: in.view(), Page: page}))
+}
+
+type listBlobsInput struct {
+	BrowsePath
+	ListQuery
+	Schema  string `query:"schema" maxLength:"1024" doc:"Only of this schema"`
+	Package string `query:"package" maxLength:"1024" doc:"Only of this package"`
+	Name    string `query:"name" maxLength:"1024" doc:"Only of this name"`
+}
+
+func (h upgradeHandlers) listBlobs(
+	ctx context.Context, who model.Caller, in *listBlobsInput,
+) (*listOutput[model.Blob], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	f := model.BlobFilter{Schema: in.Schema, Package: in.Package, Name: in.Name, View: in.view(), Page: page}
+	return listed(h.Reads.Browse.Blobs(ctx, who, in.name(), f))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -14,17 +15,22 @@ const tagLog = "Event log"
 type parkedHandlers struct{ Deps }
 
 func (h parkedHandlers) register(a *API) {
-	register(a, needWrite, operation(http.MethodGet, "/log/parked", "list-parked-events", tagLog,
-		"List events that a consumer of the log could not take, and those that wait behind them; for administrators"),
+	register(a, fleetWide(access.List, access.Parked),
+		operation(http.MethodGet, "/log/parked", "list-parked-events", tagLog,
+			"List events that a consumer of the log could not take, and those that wait behind them; for administrators"),
 		h.list)
-	register(a, needWrite, operation(http.MethodGet, "/log/parked/event", "get-parked-event", tagLog,
-		"Get a parked event with its bytes; for administrators"), h.get)
-	register(a, needWrite, operation(http.MethodPost, "/log/parked/retry", "retry-parked-events", tagLog,
-		"Have parked events tried again at once"), h.retry)
-	register(a, needWrite, operation(http.MethodPost, "/log/parked/skip", "skip-parked-event", tagLog,
-		"Have a consumer go on without an event, for good"), h.skip)
-	register(a, needWrite, operation(http.MethodGet, "/log/skipped", "list-skipped-events", tagLog,
-		"List events that consumers went on without, who decided that and why; for administrators"), h.skipped)
+	register(a, fleetWide(access.Get, access.Parked),
+		operation(http.MethodGet, "/log/parked/event", "get-parked-event", tagLog,
+			"Get a parked event with its bytes; for administrators"), h.get)
+	register(a, fleetWide(access.Update, access.Parked),
+		operation(http.MethodPost, "/log/parked/retry", "retry-parked-events", tagLog,
+			"Have parked events tried again at once"), h.retry)
+	register(a, fleetWide(access.Update, access.Parked),
+		operation(http.MethodPost, "/log/parked/skip", "skip-parked-event", tagLog,
+			"Have a consumer go on without an event, for good"), h.skip)
+	register(a, fleetWide(access.List, access.Parked),
+		operation(http.MethodGet, "/log/skipped", "list-skipped-events", tagLog,
+			"List events that consumers went on without, who decided that and why; for administrators"), h.skipped)
 }
 
 type consumerQuery struct {

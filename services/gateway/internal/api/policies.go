@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/approvalpolicies"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -19,15 +20,17 @@ type PolicyPath struct {
 type policyHandlers struct{ Deps }
 
 func (h policyHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies,
-		"List approval policies by name"), h.listApprovalPolicies)
-	register(a, needRead, operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies,
-		"Get an approval policy"), h.getApprovalPolicy)
-	register(a, needWrite, triable[model.ApprovalPolicy](a,
+	register(a, fleetWide(access.List, access.ApprovalPolicies),
+		operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies,
+			"List approval policies by name"), h.listApprovalPolicies)
+	register(a, fleetWide(access.Get, access.ApprovalPolicies),
+		operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies,
+			"Get an approval policy"), h.getApprovalPolicy)
+	register(a, fleetWide(access.Update, access.ApprovalPolicies), triable[model.ApprovalPolicy](a,
 		operation(http.MethodPut, "/approvalpolicies/{name}", "set-approval-policy", tagPolicies,
 			"Make an approval policy, or replace all of it; approvals of plans that it changes are void")),
 		h.setApprovalPolicy)
-	register(a, needWrite, triable[model.Removed](a,
+	register(a, fleetWide(access.Delete, access.ApprovalPolicies), triable[model.Removed](a,
 		operation(http.MethodDelete, "/approvalpolicies/{name}", "delete-approval-policy", tagPolicies,
 			"End an approval policy")), h.deleteApprovalPolicy)
 }

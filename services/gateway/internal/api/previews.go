@@ -11,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -42,19 +43,23 @@ type PageQuery struct {
 type previewHandlers struct{ Deps }
 
 func (h previewHandlers) register(a *API) {
-	register(a, needWrite, intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
-		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
+	register(a, whereAsked(access.Create, access.Previews),
+		intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
+			"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
 		h.createPreview)
-	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews,
-		"Read a preview, page by page"), h.getPreview)
-	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
-		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying "+
-			"again answers the same"), h.applyPreview)
-	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
+	register(a, ofObject(access.Get, access.Previews),
+		operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews,
+			"Read a preview, page by page"), h.getPreview)
+	register(a, ofObject(access.Create, access.Previews),
+		operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
+			"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying "+
+				"again answers the same"), h.applyPreview)
+	register(a, whereAsked(access.Get, access.Previews), operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
 		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what "+
 			"comes out differently"), h.shadow)
-	register(a, needWrite, operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
-		"List who asked what, of questions that leave no event, newest first; for administrators"), h.listQuestions)
+	register(a, fleetWide(access.List, access.Questions),
+		operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
+			"List who asked what, of questions that leave no event, newest first; for administrators"), h.listQuestions)
 }
 
 // after reads the cursor of a page.
@@ -104,6 +109,10 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 func (d Deps) dryRun(
 	ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string,
 ) (*tried, error) {
+	at := access.Target{Cluster: cluster, Namespace: namespace}
+	if !who.May(access.Create, access.Previews, at) {
+		return nil, access.Denied(access.Create, access.Previews, at)
+	}
 	in := model.PreviewRequest{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
 	out, err := previewed(d.Intents.Previews.Create(ctx, who, in, how, 0))
 	if err != nil {

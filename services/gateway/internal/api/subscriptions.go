@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
@@ -42,25 +43,29 @@ type subscriptionHandlers struct{ Deps }
 
 func (h subscriptionHandlers) register(a *API) {
 	h.subscriptionWrites(a)
-	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions,
-		"List subscriptions of the fleet"), h.listAllSubscriptions)
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions,
-		"List subscriptions of a namespace"), h.listSubscriptions)
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
-		"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
+	register(a, whatIsSeen(access.List, access.Subscriptions),
+		operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions,
+			"List subscriptions of the fleet"), h.listAllSubscriptions)
+	register(a, whereAsked(access.List, access.Subscriptions),
+		operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions,
+			"List subscriptions of a namespace"), h.listSubscriptions)
+	register(a, whereAsked(access.Get, access.Subscriptions),
+		operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
+			"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
 }
 
 func (h subscriptionHandlers) subscriptionWrites(a *API) {
-	register(a, needWrite, triable[model.Subscription](a,
+	register(a, whereAsked(access.Create, access.Subscriptions), triable[model.Subscription](a,
 		intended(created(pathSubscriptions, "create-subscription", tagSubscriptions,
 			"Subscribe to a channel of a package"))), h.createSubscription)
-	register(a, needWrite, triable[model.Subscription](a,
+	register(a, whereAsked(access.Update, access.Subscriptions), triable[model.Subscription](a,
 		intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
 			"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
-	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
-		tagSubscriptions,
-		"Go back to a version that was installed before; the plan for it waits for approval"), h.rollbackSubscription)
-	register(a, needWrite, triable[model.Removed](a,
+	register(a, whereAsked(access.Rollback, access.Subscriptions),
+		operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
+			tagSubscriptions,
+			"Go back to a version that was installed before; the plan for it waits for approval"), h.rollbackSubscription)
+	register(a, whereAsked(access.Delete, access.Subscriptions), triable[model.Removed](a,
 		operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
 			"End a subscription; the installed operator stays")), h.deleteSubscription)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/parked"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/previews"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/replicas"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/roles"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -35,6 +36,7 @@ type Deps struct {
 	Credentials *store.Credentials
 	Secrets     *store.CatalogSecrets
 	Tokens      *store.Tokens
+	Access      tokens.Policies
 	Offers      subscriptions.Offers
 	Observed    subscriptions.Clusters
 	History     subscriptions.History
@@ -64,6 +66,7 @@ type Services struct {
 	Previews       *previews.Service
 	Effects        *effects.Service
 	Tokens         *tokens.Service
+	Roles          *roles.Service
 	Audit          *audit.Service
 	Bodies         *bodies.Service
 	Parked         *parked.Service
@@ -85,7 +88,8 @@ func New(d Deps) *Services {
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
-		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens},
+		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens, Policies: d.Access},
+		Roles:          &roles.Service{Units: u, Tokens: d.Tokens},
 		Audit:          &audit.Service{Units: u},
 		Bodies:         &bodies.Service{Units: u, LegalHold: d.LegalHold},
 		Parked:         &parked.Service{Units: u},

@@ -56,6 +56,12 @@ func (s Previews) Get(
 	return s.read(ctx, q, tenant, id, now, "")
 }
 
+// NoPreview is the refusal of a preview that there is not, or that the caller may not see.
+func NoPreview(id uuid.UUID) error {
+	return errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, previewapi.Lifetime).At(
+		"path.id", "preview-known")
+}
+
 // Lock is Get for who will carry it out.
 func (s Previews) Lock(
 	ctx context.Context, tx pgx.Tx, tenant string, id uuid.UUID, now time.Time,
@@ -76,8 +82,7 @@ func (Previews) read(
 		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied,
 			&p.AppliedBy, &done)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id,
-			previewapi.Lifetime).At("path.id", "preview-known")
+		return p, NoPreview(id)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))

@@ -29,7 +29,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func gateway(t *testing.T) *pg.Pool {
 	t.Helper()
-	return pgtest.DB(t).Pool(t, "gateway")
+	return pgtest.DB(t).Pool(t, "gateway", pg.WithSearchPath("gateway"))
 }
 
 // in runs do in a transaction of the tenant.
@@ -284,7 +284,7 @@ func TestFirstAdminToken(t *testing.T) {
 	if again, err := ensure(""); err != nil || again.Generated != "" || again.Changed || again.Token != first.Token {
 		t.Errorf("a second start made %+v, %v", again, err)
 	}
-	if who, err := tokens.Caller(t.Context(), made); err != nil || who.Role != model.RoleAdmin ||
+	if who, _, err := tokens.Caller(t.Context(), made); err != nil || who.Role != model.RoleAdmin ||
 		who.Tenant != tenant || who.Token != "token-admin" {
 		t.Errorf("the token belongs to %+v, %v", who, err)
 	}
@@ -298,11 +298,11 @@ func TestFirstAdminToken(t *testing.T) {
 	if a, err := ensure(given); err != nil || a.Changed {
 		t.Fatalf("configured again %+v, %v", a, err)
 	}
-	if _, err := tokens.Caller(t.Context(), made); !errs.Is(err, errs.Unauthenticated) {
+	if _, _, err := tokens.Caller(t.Context(), made); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("the token that was made: %v, want that it is refused", err)
 	}
 	good, err := tokens.Good(t.Context(), []model.TokenHash{model.HashToken(made), model.HashToken(given)})
-	if err != nil || len(good) != 1 || !good[model.HashToken(given)] {
+	if _, known := good[model.HashToken(given)]; err != nil || len(good) != 1 || !known {
 		t.Errorf("good are %v, %v", good, err)
 	}
 	in(t, pool, tenant, func(tx pgx.Tx) error { return tokens.End(t.Context(), tx, tenant, "token-admin") })
@@ -310,7 +310,7 @@ func TestFirstAdminToken(t *testing.T) {
 	if a, err := ensure(given); err != nil || a.Changed || a.Token.ID != "" {
 		t.Fatalf("configured after it was revoked %+v, %v", a, err)
 	}
-	if _, err := tokens.Caller(t.Context(), given); !errs.Is(err, errs.Unauthenticated) {
+	if _, _, err := tokens.Caller(t.Context(), given); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("a revoked token that is configured still: %v, want that it stays refused", err)
 	}
 }

@@ -149,38 +149,62 @@ func (t *Tokens) List(ctx context.Context) ([]string, error) {
 	return tenants, pg.Err(err)
 }
 
-// Good returns those of the tokens that nobody has revoked and that have not expired.
-func (t *Tokens) Good(ctx context.Context, hashes []model.TokenHash) (map[model.TokenHash]bool, error) {
+// Good returns those of the tokens that nobody has revoked and that have not expired, with the version of roles and
+// bindings of their tenants.
+func (t *Tokens) Good(ctx context.Context, hashes []model.TokenHash) (map[model.TokenHash]events.Position, error) {
 	raw := make([][]byte, len(hashes))
 	for i := range hashes {
 		raw[i] = hashes[i][:]
 	}
-	rows, err := t.pool.Query(ctx, `select hash from gateway.tokens
-		where hash = any ($1) and (expires is null or expires > now())`, raw)
+	rows, err := t.pool.Query(ctx, `select t.hash, coalesce(v.epoch, 0), coalesce(v.position, 0)
+		from gateway.tokens t left join access_versions v on v.tenant = t.tenant
+		where t.hash = any ($1) and (t.expires is null or t.expires > now())`, raw)
 	if err != nil {
 		return nil, errs.Wrap(errs.Unavailable, pg.Err(err), "read bearer tokens")
 	}
-	good := map[model.TokenHash]bool{}
+	good := map[model.TokenHash]events.Position{}
 	var hash []byte
-	_, err = pgx.ForEachRow(rows, []any{&hash}, func() error {
-		good[model.TokenHash(hash)] = true
+	var version events.Position
+	_, err = pgx.ForEachRow(rows, []any{&hash, &version.Epoch, &version.N}, func() error {
+		good[model.TokenHash(hash)] = version
 		return nil
 	})
 	return good, errs.Wrap(errs.Unavailable, pg.Err(err), "read bearer tokens")
 }
 
-// Caller returns who holds a token, an error of kind errs.Unauthenticated where nobody does.
-func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
-	var c model.Caller
+// Caller returns who holds a token, an error of kind errs.Unauthenticated where nobody does; and at which version of
+// roles and bindings that was, which costs no query of its own. A token that is revoked, and a binding that is gone,
+// are
+// both seen by the next request.
+func (t *Tokens) Caller(ctx context.Context, token string) (c model.Caller, version events.Position, err error) {
 	hash := model.HashToken(token)
-	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role, id from gateway.tokens
-		where hash = $1 and (expires is null or expires > now())`, hash[:]).
-		Scan(&c.Tenant, &c.Actor, &c.Role, &c.Token)
+	err = t.pool.QueryRow(ctx, `select t.tenant, coalesce(t.actor, t.id), t.role, t.id,
+		coalesce(v.epoch, 0), coalesce(v.position, 0)
+		from gateway.tokens t left join access_versions v on v.tenant = t.tenant
+		where t.hash = $1 and (t.expires is null or t.expires > now())`, hash[:]).
+		Scan(&c.Tenant, &c.Actor, &c.Role, &c.Token, &version.Epoch, &version.N)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")
+		return c, version, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")
 	}
 	if err != nil {
-		return c, errs.Wrap(errs.Unavailable, pg.Err(err), "read the bearer token")
+		return c, version, errs.Wrap(errs.Unavailable, pg.Err(err), "read the bearer token")
 	}
-	return c, nil
+	return c, version, nil
+}
+
+// LockAdmins returns how many tokens make somebody an administrator by themselves. Until the transaction ends none of
+// them is revoked.
+func (t *Tokens) LockAdmins(ctx context.Context, tx pgx.Tx, tenant string) (int, error) {
+	list, err := t.Lock(ctx, tx, tenant, "")
+	return len(list), err
+}
+
+// maxHolders bounds the tokens that are gone through for who may do something.
+const maxHolders = 10_000
+
+// Giving are the tokens that give a role by themselves.
+func (t *Tokens) Giving(ctx context.Context, q pg.Querier, tenant string) ([]model.Token, error) {
+	return tokens(ctx, q, `select `+tokenColumns+` from gateway.tokens
+		where tenant = $1 and role <> 'none' and (expires is null or expires > now()) order by id limit $2`, tenant,
+		maxHolders)
 }

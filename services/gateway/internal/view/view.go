@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/keyuses"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/roles"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 )
 
@@ -24,7 +25,7 @@ import (
 func Projections() []projection.Projection {
 	return []projection.Projection{
 		clusters.Projection(), catalogs.Projection(), operatorgroups.Projection(), subscriptions.Projection(),
-		installplans.Projection(), operators.Projection(), approvalpolicies.Projection(),
+		installplans.Projection(), operators.Projection(), approvalpolicies.Projection(), roles.Projection(),
 	}
 }
 
@@ -64,6 +65,7 @@ type Reads struct {
 	Events         *eventlist.Reader
 	Tail           *eventlist.Tail
 	Keys           *keyuses.Reader
+	Roles          *roles.Reader
 }
 
 // New makes the read models.
@@ -72,6 +74,7 @@ func New(d Deps) (*Reads, error) {
 	if err != nil {
 		return nil, err
 	}
+	who := &roles.Reader{Pool: d.Pool}
 	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log}
 	return &Reads{
 		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
@@ -85,7 +88,8 @@ func New(d Deps) (*Reads, error) {
 		Operators:      &operators.Reader{Pool: d.Pool},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool},
 		Events:         list,
-		Tail:           eventlist.NewTail(list, d.Pool, d.Sessions),
+		Tail:           eventlist.NewTail(list, d.Pool, d.Sessions, who),
 		Keys:           &keyuses.Reader{Pool: d.Pool},
+		Roles:          who,
 	}, nil
 }

@@ -23,7 +23,7 @@ type Service struct{ Units *unit.Runner }
 // Record adds an entry in a unit of work; id is the preview that it is about, if any.
 func Record(ctx context.Context, u *unit.Work, action, about string, id uuid.UUID) error {
 	return store.Previews{}.Audit(ctx, u.Tx, preview.Asked{
-		Tenant: u.Caller.Tenant, ID: u.NewID(), At: u.Now(), Actor: u.Caller.Actor, Action: action,
+		Tenant: u.Caller.Tenant, ID: u.NewID(), At: u.Now(), Actor: u.Caller.Person(), Action: action,
 		About: about[:min(len(about), maxAbout)], Preview: id,
 	})
 }

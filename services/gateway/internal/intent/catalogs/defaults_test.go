@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -20,7 +21,7 @@ import (
 )
 
 var (
-	ann   = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
+	ann   = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
 	fleet = catalog.Name{Name: "fleet"}
 )
 

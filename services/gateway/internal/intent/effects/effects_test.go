@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/effects"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -19,7 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
+var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
 
 var clusters = unit.Aggregate[cluster.State, cluster.Command]{
 	Kind: events.KindCluster, Subject: func(s cluster.State) string { return s.Name }, Decide: cluster.Decide,

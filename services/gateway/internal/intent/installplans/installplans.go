@@ -5,9 +5,11 @@ import (
 	"context"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
@@ -34,10 +36,19 @@ type Service struct{ Units *unit.Runner }
 func (s *Service) Approve(
 	ctx context.Context, who model.Caller, id string, in model.ApprovePlan,
 ) (model.InstallPlan, error) {
-	return s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command,
-		error,
+	return s.write(ctx, who, access.Approve, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (
+		installplan.Command, error,
 	) {
-		c := installplan.Approve{Digest: in.Digest, Actor: who.Actor, Base: (*events.PlanBase)(in.Base), Now: u.Now()}
+		if err := mayApproveOwn(ctx, u, now.Plan); err != nil {
+			return nil, err
+		}
+		if whole := (access.Target{Cluster: now.Plan.Proposed.Cluster}); len(in.Choices) > 0 &&
+			now.Plan.Proposed.Plan != "" && !who.May(access.Override, access.InstallPlans, whole) {
+			return nil, access.Denied(access.Override, access.InstallPlans, whole)
+		}
+		c := installplan.Approve{
+			Digest: in.Digest, Actor: who.Person(), Base: (*events.PlanBase)(in.Base), Now: u.Now(),
+		}
 		if in.Expires != nil {
 			c.Expires = in.Expires.UTC()
 		}
@@ -50,6 +61,51 @@ func (s *Service) Approve(
 	})
 }
 
+func target(p installplan.State) access.Target {
+	return access.Target{Cluster: p.Proposed.Cluster, Namespace: p.Proposed.Namespace}
+}
+
+// asked is the person who has said last what a subscription is to be. A plan is requested by those who did so for the
+// subscriptions that it serves, whatever brought it about: a new version that a catalog offers is what they asked for.
+var asked = unit.Aggregate[string, struct{}]{
+	Kind: events.KindSubscription,
+	Evolve: func(last string, r eventlog.Recorded) (string, error) {
+		switch r.Payload.(type) {
+		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionRollbackRequested:
+			return r.Actor, nil
+		default:
+			return last, nil
+		}
+	},
+}
+
+// mayApproveOwn refuses the approval of a plan by a person who has asked for it, unless a role allows that by itself.
+// It is persons who are compared, not their tokens nor the portals that they come through.
+func mayApproveOwn(ctx context.Context, u *unit.Work, p installplan.State) error {
+	who, at := u.Caller, target(p)
+	if who.May(access.ApproveOwn, access.InstallPlans, at) {
+		return nil
+	}
+	for _, b := range p.Proposed.Bundles {
+		for _, s := range b.Subscriptions {
+			key := at.Cluster + "/" + at.Namespace + "/" + s[strings.LastIndex(s, "/")+1:]
+			requester, found, err := unit.Load(ctx, u, asked, key, "")
+			if err != nil {
+				return err
+			}
+			if found && requester == who.Person() {
+				return errs.New(errs.Forbidden, "you have asked for what install plan %s does (subscription %s): somebody "+
+					"else approves it, unless a role allows you to %s %s in %s", p.Proposed.Name, key, access.ApproveOwn,
+					access.InstallPlans, at).At("", RuleRequester)
+			}
+		}
+	}
+	return nil
+}
+
+// RuleRequester is the rule that who asks for something does not approve it.
+const RuleRequester = "requester-not-approver"
+
 // commitChoices are what an approver decides about obstacles; the reasons are stored where they can be erased (DESIGN
 // D2). Who says the same again changes nothing.
 func commitChoices(
@@ -60,7 +116,7 @@ func commitChoices(
 		choice := events.PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding}
 		previous := ""
 		for _, o := range now.Choices {
-			if o.By == u.Caller.Actor && o.Object == c.Object {
+			if o.By == u.Caller.Person() && o.Object == c.Object {
 				previous = o.Reason
 			}
 		}
@@ -91,8 +147,8 @@ func successor(ctx context.Context, u *unit.Work, was installplan.State) (*event
 func (s *Service) SetMetadata(
 	ctx context.Context, who model.Caller, id string, in model.Metadata,
 ) (model.InstallPlan, error) {
-	p, err := s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command,
-		error,
+	p, err := s.write(ctx, who, access.Update, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (
+		installplan.Command, error,
 	) {
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindInstallPlan, in, now.Plan.Metadata)
 		return installplan.Note{Metadata: committed}, err
@@ -105,19 +161,31 @@ func (s *Service) SetMetadata(
 func (s *Service) Reject(
 	ctx context.Context, who model.Caller, id string, in model.RejectPlan,
 ) (model.InstallPlan, error) {
-	return s.write(ctx, who, id, func(context.Context, *unit.Work, model.PlanState) (installplan.Command, error) {
-		return installplan.Reject{Digest: in.Digest, Actor: who.Actor}, nil
+	return s.write(ctx, who, access.Reject, id, func(context.Context, *unit.Work, model.PlanState) (
+		installplan.Command, error,
+	) {
+		return installplan.Reject{Digest: in.Digest, Actor: who.Person()}, nil
 	})
 }
 
 // write decides on a plan in a unit of its own, and answers with what it is from then on.
-func (s *Service) write(ctx context.Context, who model.Caller, id string,
+func (s *Service) write(ctx context.Context, who model.Caller, v access.Verb, id string,
 	command func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command, error),
 ) (model.InstallPlan, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, "intent installplan",
 		func(ctx context.Context, u *unit.Work) (unit.Decision[model.PlanState], error) {
 			return unit.Decide(ctx, u, aggregate, id, model.PlanState{},
-				func(now model.PlanState) (installplan.Command, error) { return command(ctx, u, now) })
+				func(now model.PlanState) (installplan.Command, error) {
+					at := target(now.Plan)
+					switch {
+					case now.Plan.Proposed.Plan == "" || who.May(v, access.InstallPlans, at):
+						return command(ctx, u, now)
+					case who.May(access.Get, access.InstallPlans, at):
+						return nil, access.Denied(v, access.InstallPlans, at)
+					}
+					_, err := installplan.Decide(installplan.State{}, installplan.Reject{}) // as if it were not there
+					return nil, err
+				})
 		})
 	if err != nil {
 		return model.InstallPlan{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
@@ -22,9 +23,9 @@ import (
 
 // Ann and Bob are two people of one tenant; Eve is of another, which must see and change nothing of the first.
 var (
-	Ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
-	Bob = model.Caller{Tenant: events.DefaultTenant, Actor: "bob"}
-	Eve = model.Caller{Tenant: "other", Actor: "eve"}
+	Ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
+	Bob = model.Caller{Tenant: events.DefaultTenant, Actor: "bob", Rights: access.Everything()}
+	Eve = model.Caller{Tenant: "other", Actor: "eve", Rights: access.Everything()}
 )
 
 // Kubeconfig is one that a cluster can be registered with.

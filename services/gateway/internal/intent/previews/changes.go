@@ -7,6 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -22,6 +23,8 @@ type change struct {
 	reach previewapi.Scope
 	// intent carries it out; nil for what no intent can do.
 	intent func(ctx context.Context, u *unit.Work) error
+	// may says what the caller must be allowed to for what no intent can do.
+	may func(who model.Caller) error
 	// hypothesis is the event of what no intent can do, and why says so.
 	hypothesis func() (previewapi.Hypothesis, error)
 	why        string
@@ -85,6 +88,20 @@ func actionOn(ctx context.Context, u *unit.Work, kind events.Kind, key, action s
 	return model.PreviewCreate, nil
 }
 
+// verbOf is what an action needs.
+var verbOf = map[string]access.Verb{
+	model.PreviewCreate: access.Create, model.PreviewReplace: access.Update, model.PreviewDelete: access.Delete,
+}
+
+// allowed wants for a change in a preview what the change itself wants, so that nobody tries out, or has others carry
+// out, what they may not do.
+func allowed(who model.Caller, v access.Verb, on access.Resource, at access.Target) error {
+	if who.May(v, on, at) {
+		return nil
+	}
+	return access.Denied(v, on, at)
+}
+
 // becomes is what an action does to an object, for messages.
 var becomes = map[string]string{
 	model.PreviewApply: "created or replaced", model.PreviewCreate: "created", model.PreviewReplace: "replaced",
@@ -106,6 +123,13 @@ func (s *Service) subscriptionChange(c model.PreviewSubscription, how model.Vali
 	}
 	out.intent = func(ctx context.Context, u *unit.Work) error {
 		action, err := actionOn(ctx, u, events.KindSubscription, name.Subject(), c.Action)
+		at := access.Target{Cluster: c.Cluster, Namespace: c.Namespace}
+		if c.Spec != nil {
+			at.Catalog = access.CatalogName(c.Spec.CatalogNamespace, c.Spec.Catalog)
+		}
+		if err == nil {
+			err = allowed(u.Caller, verbOf[action], access.Subscriptions, at)
+		}
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
@@ -130,6 +154,10 @@ func (s *Service) groupChange(c model.PreviewOperatorGroup, at string) (change, 
 	}
 	out.intent = func(ctx context.Context, u *unit.Work) error {
 		action, err := actionOn(ctx, u, events.KindOperatorGroup, name.Subject(), c.Action)
+		if err == nil {
+			at := access.Target{Cluster: c.Cluster, Namespace: c.Namespace}
+			err = allowed(u.Caller, verbOf[action], access.OperatorGroups, at)
+		}
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
@@ -148,15 +176,22 @@ func (s *Service) groupChange(c model.PreviewOperatorGroup, at string) (change, 
 
 func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at string) (change, error) {
 	name := catalog.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
+	where := access.CatalogTarget(c.Cluster, c.Namespace, c.Name)
 	settings := c.Disabled != nil || c.Priority != nil
 	switch {
 	case c.Remove && !settings && c.Revision == "":
 		return change{about: "remove catalog " + name.Subject(), intent: func(ctx context.Context, u *unit.Work) error {
+			if err := allowed(u.Caller, access.Delete, access.Catalogs, where); err != nil {
+				return err
+			}
 			return s.Catalogs.RemoveIn(ctx, u, name)
 		}}, nil
 	case c.Revision != "" && !settings && !c.Remove:
 		return change{
 			about: "revision " + c.Revision + " of catalog " + name.Subject(),
+			may: func(who model.Caller) error {
+				return allowed(who, access.Update, access.Catalogs, where)
+			},
 			hypothesis: func() (previewapi.Hypothesis, error) {
 				return previewapi.NewHypothesis(name.Subject(), 0,
 					events.CatalogRevisionPublished{Revision: c.Revision})
@@ -170,6 +205,9 @@ func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at s
 			return in, nil
 		}
 		return change{about: "change catalog " + name.Subject(), intent: func(ctx context.Context, u *unit.Work) error {
+			if err := allowed(u.Caller, access.Update, access.Catalogs, where); err != nil {
+				return err
+			}
 			_, err := s.Catalogs.PatchIn(ctx, u, name, how, patch)
 			return err
 		}}, nil
@@ -187,10 +225,16 @@ func (s *Service) policyChange(c model.PreviewPolicy, at string) (change, error)
 	}
 	if c.Remove {
 		return change{about: "remove approvalpolicy " + c.Name, intent: func(ctx context.Context, u *unit.Work) error {
+			if err := allowed(u.Caller, access.Delete, access.ApprovalPolicies, access.Target{}); err != nil {
+				return err
+			}
 			return s.Policies.DeleteIn(ctx, u, c.Name)
 		}}, nil
 	}
 	return change{about: "set approvalpolicy " + c.Name, intent: func(ctx context.Context, u *unit.Work) error {
+		if err := allowed(u.Caller, access.Update, access.ApprovalPolicies, access.Target{}); err != nil {
+			return err
+		}
 		_, err := s.Policies.SetIn(ctx, u, c.Name, model.SetApprovalPolicy{
 			Metadata: c.Metadata, ApprovalPolicySpec: *c.Spec,
 		})
@@ -203,6 +247,10 @@ func operatorChange(c model.PreviewOperator) change {
 	return change{
 		about: "remove operator " + subject,
 		reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
+		may: func(who model.Caller) error {
+			at := access.Target{Cluster: c.Cluster, Namespace: c.Namespace}
+			return allowed(who, access.Delete, access.Operators, at)
+		},
 		hypothesis: func() (previewapi.Hypothesis, error) {
 			return previewapi.NewHypothesis(subject, 0, events.CSVRemoved{Reason: "Removed"})
 		},

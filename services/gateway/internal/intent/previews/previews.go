@@ -22,6 +22,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/approvalpolicies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
@@ -195,6 +196,9 @@ func carryOut(ctx context.Context, u *unit.Work, r *unit.Recorder, changes []cha
 	list := []previewapi.Hypothesis{}
 	for _, c := range changes {
 		if c.intent == nil {
+			if err := c.may(u.Caller); err != nil {
+				return nil, err
+			}
 			h, err := c.hypothesis()
 			if err != nil {
 				return nil, err
@@ -231,7 +235,7 @@ func (s *Service) Read(
 	ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int,
 ) (previewapi.Page, preview.Kept, error) {
 	var page previewapi.Page
-	kept, err := s.Store.Get(ctx, s.Units.Pool, who.Tenant, id, s.Units.Now())
+	kept, err := s.get(ctx, who, access.Get, id)
 	if err != nil {
 		return page, kept, err
 	}
@@ -244,6 +248,23 @@ func (s *Service) Read(
 	return page, kept, err
 }
 
+// get reads a preview for who may: it shows plans of the cluster and namespace to which it is narrowed, else of any.
+func (s *Service) get(ctx context.Context, who model.Caller, v access.Verb, id uuid.UUID) (preview.Kept, error) {
+	kept, err := s.Store.Get(ctx, s.Units.Pool, who.Tenant, id, s.Units.Now())
+	if err != nil {
+		return kept, err
+	}
+	at := access.Target{Cluster: kept.Request.Cluster, Namespace: kept.Request.Namespace}
+	switch {
+	case who.May(v, access.Previews, at):
+		return kept, nil
+	case who.May(access.Get, access.Previews, at):
+		return kept, access.Denied(v, access.Previews, at)
+	default:
+		return kept, store.NoPreview(id)
+	}
+}
+
 // Apply carries out a preview while it holds. First the resolver compares what it announced with what it would
 // announce now; then all intents run in one transaction, with their checks, on the very states that they were tried
 // on. Once is enough: what was carried out answers the same again. Where the process dies before the transaction is
@@ -252,7 +273,7 @@ func (s *Service) Read(
 // What comes into the log between the comparison and the transaction is decided on like anything else: the plan has
 // another digest then, and nobody has approved that.
 func (s *Service) Apply(ctx context.Context, who model.Caller, id uuid.UUID) (model.PreviewApplied, error) {
-	kept, err := s.Store.Get(ctx, s.Units.Pool, who.Tenant, id, s.Units.Now())
+	kept, err := s.get(ctx, who, access.Create, id)
 	if err != nil {
 		return model.PreviewApplied{}, err
 	}

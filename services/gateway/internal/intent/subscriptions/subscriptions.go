@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogs"
@@ -73,7 +74,7 @@ func (s *Service) CreateIn(
 		return model.Subscription{}, err
 	}
 	var warnings []string
-	out, err := decide(ctx, u, name, func(now subscription.State) (subscription.Command, error) {
+	out, err := decide(ctx, u, access.Create, name, func(now subscription.State) (subscription.Command, error) {
 		if err := clusters.MustExist(ctx, u, name.Cluster); err != nil {
 			return nil, err
 		}
@@ -114,7 +115,7 @@ func (s *Service) ChangeIn(
 	ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate,
 ) (model.Subscription, error) {
 	var warnings []string
-	out, err := decide(ctx, u, name, func(now subscription.State) (subscription.Command, error) {
+	out, err := decide(ctx, u, access.Update, name, func(now subscription.State) (subscription.Command, error) {
 		c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
 		if _, err := subscription.Decide(now, c); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (s *Service) Rollback(
 ) (model.Subscription, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		var asked subscription.Rollback
-		out, err := decide(ctx, u, name, func(now subscription.State) (subscription.Command, error) {
+		out, err := decide(ctx, u, access.Rollback, name, func(now subscription.State) (subscription.Command, error) {
 			if !now.Created {
 				return subscription.Rollback{}, nil // the aggregate refuses
 			}
@@ -173,9 +174,7 @@ func (s *Service) Delete(ctx context.Context, who model.Caller, name subscriptio
 
 // DeleteIn is Delete in a unit of work.
 func (*Service) DeleteIn(ctx context.Context, u *unit.Work, name subscription.Name) error {
-	_, err := decide(ctx, u, name, func(subscription.State) (subscription.Command,
-		error,
-	) {
+	_, err := decide(ctx, u, access.Delete, name, func(subscription.State) (subscription.Command, error) {
 		return subscription.Delete{}, nil
 	})
 	return err
@@ -190,10 +189,38 @@ func (s *Service) write(
 }
 
 func decide(
-	ctx context.Context, u *unit.Work, name subscription.Name,
+	ctx context.Context, u *unit.Work, v access.Verb, name subscription.Name,
 	command func(now subscription.State) (subscription.Command, error),
 ) (decision, error) {
-	return unit.Decide(ctx, u, aggregate, name.Subject(), subscription.State{Name: name}, command)
+	none := subscription.State{Name: name}
+	return unit.Decide(ctx, u, aggregate, name.Subject(), none,
+		func(now subscription.State) (subscription.Command, error) {
+			if now.Created && v != access.Create {
+				if err := allowed(u.Caller, v, now); err != nil {
+					return nil, err
+				}
+			}
+			return command(now)
+		})
+}
+
+// allowed asks for the catalog that the subscription names now: who may work with those of some catalogs only must not
+// take another one over.
+func allowed(who model.Caller, v access.Verb, now subscription.State) error {
+	at := access.Target{
+		Cluster: now.Name.Cluster, Namespace: now.Name.Namespace,
+		Catalog: access.CatalogName(now.Spec.CatalogNamespace, now.Spec.Catalog),
+	}
+	switch {
+	case who.May(v, access.Subscriptions, at):
+		return nil
+	case who.May(access.Get, access.Subscriptions, at):
+		return access.Denied(v, access.Subscriptions, at)
+	default:
+		_, err := subscription.Decide(subscription.State{Name: now.Name},
+			subscription.Delete{}) // as if it were not there
+		return err
+	}
 }
 
 func specOf(in model.SubscriptionSpec) events.SubscriptionSpec {

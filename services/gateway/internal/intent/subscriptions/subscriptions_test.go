@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
@@ -24,7 +25,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
+var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
 
 // reads are read models as a test has them.
 type reads struct {

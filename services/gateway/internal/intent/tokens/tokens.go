@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
@@ -27,10 +28,16 @@ const (
 	opaqueChars = 12
 )
 
+// Policies says who may do what in a tenant now.
+type Policies interface {
+	Current(ctx context.Context, tenant string) (*access.Policy, error)
+}
+
 // Service makes, lists and revokes tokens.
 type Service struct {
-	Units  *unit.Runner
-	Tokens *store.Tokens
+	Units    *unit.Runner
+	Tokens   *store.Tokens
+	Policies Policies
 }
 
 // EnsureAdmin makes the token of the configuration the administrator's, or makes one for a new installation and returns
@@ -70,6 +77,9 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) 
 	if in.Actor == "" {
 		made.Actor = opaque("person")
 	}
+	if err := s.checkGiven(ctx, who, in); err != nil {
+		return model.NewToken{}, err
+	}
 	err := s.Units.Once(ctx, who, func(u *unit.Work) error {
 		if err := s.checkActor(ctx, u.Tx, who.Tenant, in.Actor); err != nil {
 			return err
@@ -86,6 +96,28 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) 
 		return model.NewToken{}, err
 	}
 	return made, nil
+}
+
+// checkGiven refuses a token that allows more than who makes it may: its secret is told to them. A token for a person
+// who has one already allows what bindings give to that person, too.
+func (s *Service) checkGiven(ctx context.Context, who model.Caller, in model.AddToken) error {
+	if in.Role != model.RoleNone && !who.Rights.CoverRole(string(in.Role)) {
+		return errs.New(errs.Forbidden, "a token of role %q would allow more than you may: nobody gives more than they "+
+			"have; make one of role %q, and bind roles to its actor", in.Role, model.RoleNone).At("/role",
+			access.RuleEscalation)
+	}
+	if in.Actor == "" {
+		return nil
+	}
+	policy, err := s.Policies.Current(ctx, who.Tenant)
+	if err != nil {
+		return err
+	}
+	if !who.Rights.Cover(policy.RightsOf(access.Identity{Name: in.Actor})) {
+		return errs.New(errs.Forbidden, "a token for actor %q would allow more than you may: role bindings give that "+
+			"person more than you have", in.Actor).At("/actor", access.RuleEscalation)
+	}
+	return nil
 }
 
 func (s *Service) checkActor(ctx context.Context, q pg.Querier, tenant, actor string) error {
@@ -121,6 +153,15 @@ func (s *Service) List(
 		next = []string{last.Name, last.ID}
 	}
 	return items, next, err
+}
+
+// Giving are the tokens that give a role by themselves.
+func (s *Service) Giving(ctx context.Context, who model.Caller) (list []model.Token, err error) {
+	err = s.Units.Once(ctx, who, func(u *unit.Work) error {
+		list, err = s.Tokens.Giving(ctx, u.Tx, who.Tenant)
+		return err
+	})
+	return list, err
 }
 
 // Revoke has a token refused from now on. The last one of an administrator stays: nobody could make another one.

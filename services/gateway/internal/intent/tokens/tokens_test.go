@@ -1,6 +1,7 @@
 package tokens_test
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -20,15 +23,22 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
+var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
 
 func service(t *testing.T) *tokens.Service {
 	t.Helper()
-	pool := pgtest.DB(t).Pool(t, "gateway")
+	pool := pgtest.DB(t).Pool(t, "gateway", pg.WithSearchPath("gateway"))
 	units := &unit.Runner{
 		Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler),
 	}
-	return &tokens.Service{Units: units, Tokens: store.NewTokens(pool)}
+	return &tokens.Service{Units: units, Tokens: store.NewTokens(pool), Policies: nobody{}}
+}
+
+// nobody is a tenant without roles and bindings.
+type nobody struct{}
+
+func (nobody) Current(context.Context, string) (*access.Policy, error) {
+	return access.NewPolicy(access.State{}, nil), nil
 }
 
 func add(t *testing.T, s *tokens.Service, in model.AddToken) model.NewToken {
@@ -78,7 +88,7 @@ func TestActorsAreChandlersOwn(t *testing.T) {
 		again.ID == made.ID {
 		t.Errorf("tokens %+v and %+v: want one person with two tokens", made.Token, again.Token)
 	}
-	if who, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Actor != made.Actor ||
+	if who, _, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Actor != made.Actor ||
 		who.Role != model.RoleViewer {
 		t.Errorf("the second token belongs to %+v, %v", who, err)
 	}

@@ -70,7 +70,7 @@ func Decide[S, C any](
 		}
 	}
 	for _, p := range payloads {
-		r := eventlog.Recorded{Payload: p, Envelope: events.Envelope{Time: out.Time, Actor: u.Caller.Actor}}
+		r := eventlog.Recorded{Payload: p, Envelope: events.Envelope{Time: out.Time, Actor: u.Caller.Person()}}
 		if out.State, err = a.Evolve(out.State, r); err != nil {
 			return out, err
 		}
@@ -117,7 +117,7 @@ func (u *Work) meta(ctx context.Context, now time.Time) events.Meta {
 	command := u.NewID()
 	return events.Meta{
 		Tenant: u.Caller.Tenant, Source: events.Gateway, Command: command, Correlation: command.String(),
-		TraceParent: telemetry.TraceParent(ctx), Actor: u.Caller.Actor, Time: now,
+		TraceParent: telemetry.TraceParent(ctx), Actor: u.Caller.Person(), Time: now,
 	}
 }
 

@@ -68,7 +68,7 @@ func (u *Work) NewID() uuid.UUID { return u.runner.NewID() }
 // As is the same unit on behalf of another actor of the tenant.
 func (u *Work) As(actor string) *Work {
 	other := *u
-	other.Caller.Actor = actor
+	other.Caller.Actor, other.Caller.OnBehalfOf = actor, ""
 	return &other
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
@@ -45,7 +46,7 @@ type liveCatalog struct {
 func (r *Reader) Search(ctx context.Context, who model.Caller, f model.PackageFilter) (model.FoundPackages, error) {
 	var all []offered
 	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		live, err := r.liveCatalogs(ctx, tx, who.Tenant, f)
+		live, err := r.liveCatalogs(ctx, tx, who, f)
 		if err != nil {
 			return err
 		}
@@ -66,9 +67,11 @@ func (r *Reader) Search(ctx context.Context, who model.Caller, f model.PackageFi
 // liveCatalogs are the catalogs that are offered to whom the filter names. Which of them are, the gateway's
 // own view says, so that a reader who waits for a position sees what was decided there.
 func (r *Reader) liveCatalogs(
-	ctx context.Context, tx pgx.Tx, tenant string, f model.PackageFilter,
+	ctx context.Context, tx pgx.Tx, who model.Caller, f model.PackageFilter,
 ) ([]*liveCatalog, error) {
+	tenant := who.Tenant
 	w := readmodel.Tenant("c.tenant", tenant)
+	catalogs.Within(&w, who, access.List, access.Packages)
 	w.Add("not c.disabled")
 	if f.Cluster != "" {
 		w.Add("c.visibility_cluster in ('', ?)", f.Cluster)

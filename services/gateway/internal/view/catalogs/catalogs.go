@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -152,11 +153,41 @@ type Reader struct {
 	Defaults map[string]bool
 }
 
+// places are the columns by which a catalog lies in a scope: where it can be seen.
+var places = readmodel.Places{
+	Cluster: "coalesce(nullif(c.visibility_cluster, ''), c.cluster)", Namespace: "c.visibility_namespace",
+	Catalog: "case when c.namespace = '' then c.name else c.namespace || '/' || c.name end", OpenToAll: true,
+}
+
+// Within keeps of the catalogs c those that can be seen where the caller is allowed a verb on them.
+func Within(w *readmodel.Where, who model.Caller, v access.Verb, on access.Resource) {
+	w.Within(who, v, on, places)
+}
+
+// Offered says whether a catalog can be seen where the caller is allowed a verb on it, or on what it holds.
+func (r *Reader) Offered(
+	ctx context.Context, who model.Caller, v access.Verb, on access.Resource, name catalog.Name,
+) (seen bool, err error) {
+	if _, unlimited := who.Rights.Scopes(v, on); unlimited {
+		return true, nil // what is not there is told by who looks for it
+	}
+	w := readmodel.Tenant("c.tenant", who.Tenant)
+	w.Add("c.subject = ?", name.Subject())
+	Within(&w, who, v, on)
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		found, _, err := Page(ctx, tx, w, 1)
+		seen = len(found) > 0
+		return err
+	})
+	return seen, err
+}
+
 // List returns catalogs: hub catalogs first, each by its subject.
 func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.CatalogFilter,
 ) (items []model.Catalog, next []string, err error) {
 	w := readmodel.Tenant("c.tenant", who.Tenant)
+	Within(&w, who, access.List, access.Catalogs)
 	switch f.State {
 	case "":
 	case model.CatalogDisabled:

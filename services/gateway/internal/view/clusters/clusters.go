@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -126,6 +127,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.ClusterFilter,
 ) (items []model.Cluster, next []string, err error) {
 	w := readmodel.Tenant("tenant", who.Tenant)
+	w.Within(who, access.List, access.Clusters, readmodel.Places{Cluster: "name"})
 	w.Equal("state", f.State)
 	if err := w.Label("labels", f.Label); err != nil {
 		return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -28,11 +29,18 @@ type selection struct {
 	log     eventlog.Filter
 	types   []events.Type // nil: all
 	cluster string
+	who     model.Caller // sees what lies in the scopes of its rights
+	verb    access.Verb
+	all     bool // every event of the tenant
 }
 
 // selectEvents reads a filter. A type may end in ".*" and then means the whole family.
-func selectEvents(who model.Caller, f model.EventFilter) (selection, error) {
-	s := selection{log: eventlog.Filter{Tenant: who.Tenant, Subject: f.Subject, Raw: true}, cluster: f.Cluster}
+func selectEvents(who model.Caller, v access.Verb, f model.EventFilter) (selection, error) {
+	s := selection{
+		log:     eventlog.Filter{Tenant: who.Tenant, Subject: f.Subject, Raw: true},
+		cluster: f.Cluster,
+	}
+	s.seenBy(who, v)
 	for _, t := range f.Types {
 		known, err := expandType(t)
 		if err != nil {
@@ -49,6 +57,50 @@ func selectEvents(who model.Caller, f model.EventFilter) (selection, error) {
 		s.log.Stream = &id
 	}
 	return s, nil
+}
+
+// seenBy says whose rights decide.
+func (s *selection) seenBy(who model.Caller, v access.Verb) {
+	s.who, s.verb = who, v
+	_, s.all = who.Rights.Scopes(v, access.Events)
+}
+
+// catalogUntold is the catalog of a subscription, as far as its events tell: who may see those of some catalogs only
+// sees none of them.
+const catalogUntold = "\x00"
+
+// targetOf is what an event is about:
+//
+//	cluster                                   the cluster
+//	subscription, operator group, plan, CSV   its namespace
+//	catalog                                   of the hub: that catalog of the fleet; else that of its namespace
+//	access to cluster/NAME                    the stop switch of a cluster
+//	everything else                           the fleet as a whole
+func targetOf(e eventlog.Recorded) access.Target {
+	parts := strings.SplitN(e.Subject, "/", 3)
+	switch e.StreamID.Kind {
+	case events.KindCluster:
+		return access.Target{Cluster: e.Subject}
+	case events.KindCatalog:
+		if len(parts) == 3 {
+			return access.CatalogTarget(parts[0], parts[1], parts[2])
+		}
+		return access.Target{Catalog: e.Subject}
+	case events.KindAccess:
+		if len(parts) == 2 && parts[0] == "cluster" {
+			return access.Target{Cluster: parts[1]}
+		}
+		return access.Target{}
+	case events.KindSubscription:
+		if len(parts) == 3 {
+			return access.Target{Cluster: parts[0], Namespace: parts[1], Catalog: catalogUntold}
+		}
+	case events.KindOperatorGroup, events.KindInstallPlan, events.KindCSV:
+		if len(parts) == 3 {
+			return access.Target{Cluster: parts[0], Namespace: parts[1]}
+		}
+	}
+	return access.Target{}
 }
 
 func expandType(t string) ([]events.Type, error) {
@@ -77,6 +129,9 @@ func (s selection) takes(e eventlog.Recorded) bool {
 		return false
 	}
 	if s.types != nil && !slices.Contains(s.types, e.Type) {
+		return false
+	}
+	if !s.all && !s.who.May(s.verb, access.Events, targetOf(e)) {
 		return false
 	}
 	if s.cluster == "" {
@@ -108,7 +163,7 @@ type Reader struct {
 func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.EventFilter,
 ) (items []model.Event, next events.Position, done bool, err error) {
-	list, next, done, err := r.list(ctx, who, f)
+	list, next, done, err := r.list(ctx, who, access.List, f)
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -120,9 +175,9 @@ func (r *Reader) List(
 }
 
 func (r *Reader) list(
-	ctx context.Context, who model.Caller, f model.EventFilter,
+	ctx context.Context, who model.Caller, v access.Verb, f model.EventFilter,
 ) (items []eventlog.Recorded, next events.Position, done bool, err error) {
-	s, err := selectEvents(who, f)
+	s, err := selectEvents(who, v, f)
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -133,7 +188,7 @@ func (r *Reader) list(
 		}
 	}
 	batch := f.Limit
-	if s.cluster != "" {
+	if s.cluster != "" || !s.all {
 		batch = max(batch, scanBatch)
 	}
 	for range maxScans {

@@ -5,13 +5,16 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
+
+var anybody = model.Caller{Rights: access.Everything()}
 
 // TestSelectionOfACluster: an event concerns a cluster by its subject, which each kind of stream writes in its own way.
 func TestSelectionOfACluster(t *testing.T) {
 	t.Parallel()
-	s, err := selectEvents(model.Caller{}, model.EventFilter{Cluster: "harbour"})
+	s, err := selectEvents(anybody, access.List, model.EventFilter{Cluster: "harbour"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,7 @@ func TestSelectionOfACluster(t *testing.T) {
 // TestTypesOfASelection: a family is all of its types, and what is no type is refused.
 func TestTypesOfASelection(t *testing.T) {
 	t.Parallel()
-	s, err := selectEvents(model.Caller{}, model.EventFilter{Types: []string{"cluster.*", "csv.removed.v1"}})
+	s, err := selectEvents(anybody, access.List, model.EventFilter{Types: []string{"cluster.*", "csv.removed.v1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +57,7 @@ func TestTypesOfASelection(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"cluster", "clus*", "nothing.*", "*"} {
-		if _, err := selectEvents(model.Caller{}, model.EventFilter{Types: []string{wrong}}); err == nil {
+		if _, err := selectEvents(anybody, access.List, model.EventFilter{Types: []string{wrong}}); err == nil {
 			t.Errorf("type %q was taken", wrong)
 		}
 	}

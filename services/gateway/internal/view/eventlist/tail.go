@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -34,8 +35,14 @@ var ErrBehind = errs.New(errs.Unavailable, "the client reads events more slowly 
 
 // Sessions tells which tokens are good.
 type Sessions interface {
-	// Good returns those of the tokens that nobody has revoked and that have not expired.
-	Good(ctx context.Context, tokens []model.TokenHash) (map[model.TokenHash]bool, error)
+	// Good returns those of the tokens that nobody has revoked and that have not expired, with the version of roles and
+	// bindings of their tenants.
+	Good(ctx context.Context, tokens []model.TokenHash) (map[model.TokenHash]events.Position, error)
+}
+
+// Policies tells who may do what in a tenant. It reads nothing while the version stays.
+type Policies interface {
+	Policy(ctx context.Context, tenant string, version events.Position) (*access.Policy, error)
 }
 
 // Item is an event as an answer, written once for everybody who gets it.
@@ -53,6 +60,7 @@ type Tail struct {
 	reads    *Reader
 	log      pg.Querier
 	sessions Sessions
+	policies Policies
 
 	mu        sync.Mutex
 	followers map[*Follower]struct{}
@@ -70,9 +78,9 @@ type tailed struct {
 }
 
 // NewTail makes a tail, which reads while Run runs.
-func NewTail(reads *Reader, log pg.Querier, sessions Sessions) *Tail {
+func NewTail(reads *Reader, log pg.Querier, sessions Sessions, policies Policies) *Tail {
 	return &Tail{
-		reads: reads, log: log, sessions: sessions, followers: map[*Follower]struct{}{},
+		reads: reads, log: log, sessions: sessions, policies: policies, followers: map[*Follower]struct{}{},
 		joined: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 }
@@ -83,14 +91,14 @@ type Follower struct {
 	who    model.Caller
 	token  model.TokenHash
 	filter model.EventFilter
-	chosen selection
-	live   bool  // it was served from memory
-	ended  error // under tail.mu: why it gets nothing more
+	chosen selection // under tail.mu, as what the follower may see changes
+	live   bool      // it was served from memory
+	ended  error     // under tail.mu: why it gets nothing more
 }
 
 // Join begins to follow what a filter chooses, with the token by which the caller came. Leave ends it.
 func (t *Tail) Join(who model.Caller, token model.TokenHash, f model.EventFilter) (*Follower, error) {
-	chosen, err := selectEvents(who, f)
+	chosen, err := selectEvents(who, access.Watch, f)
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +145,24 @@ func (f *Follower) Next(ctx context.Context, after events.Position, limit int) (
 	if err != nil {
 		return nil, after, false, err
 	}
-	if !good[f.token] {
+	version, known := good[f.token]
+	if !known {
 		return nil, after, false, errRevoked
 	}
-	return f.stored(ctx, after, limit)
+	who, err := f.tail.seen(ctx, f.who, version)
+	if err != nil {
+		return nil, after, false, err
+	}
+	return f.stored(ctx, who, after, limit)
+}
+
+// seen is a caller with what they may do at a version of roles and bindings.
+func (t *Tail) seen(ctx context.Context, who model.Caller, version events.Position) (model.Caller, error) {
+	policy, err := t.policies.Policy(ctx, who.Tenant, version)
+	if err == nil {
+		who.Rights = policy.RightsOf(who.Identity())
+	}
+	return who, err
 }
 
 var errRevoked = errs.New(errs.Unauthenticated, "the bearer token was revoked or has expired")
@@ -151,14 +173,14 @@ func (f *Follower) remembered(after events.Position, limit int) (
 ) {
 	t := f.tail
 	t.mu.Lock()
-	kept, from, to, ended := t.kept, t.from, t.to, f.ended
+	kept, from, to, ended, chosen := t.kept, t.from, t.to, f.ended, f.chosen
 	t.mu.Unlock()
 	if ended != nil || to.IsZero() || after.Less(from) {
 		return nil, after, false, false, ended
 	}
 	first := sort.Search(len(kept), func(i int) bool { return after.Less(kept[i].item.Position) })
 	for _, e := range kept[first:] {
-		if !f.chosen.takes(e.event) {
+		if !chosen.takes(e.event) {
 			continue
 		}
 		if len(items) == limit {
@@ -173,12 +195,12 @@ func (f *Follower) remembered(after events.Position, limit int) (
 }
 
 // stored reads events from the log, for who begins before what is remembered.
-func (f *Follower) stored(ctx context.Context, after events.Position, limit int) (
+func (f *Follower) stored(ctx context.Context, who model.Caller, after events.Position, limit int) (
 	[]Item, events.Position, bool, error,
 ) {
 	filter := f.filter
 	filter.After, filter.Limit = after.String(), limit
-	list, next, done, err := f.tail.reads.list(ctx, f.who, filter)
+	list, next, done, err := f.tail.reads.list(ctx, who, access.Watch, filter)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -255,8 +277,9 @@ func (t *Tail) forget() {
 	t.kept, t.bytes, t.from, t.to = nil, 0, events.Position{}, events.Position{}
 }
 
-// round reads what is new, then asks which tokens are good, and only then hands anything out: what comes after a
-// revocation does not reach who was revoked. It costs two queries, however many follow.
+// round reads what is new, then asks which tokens are good and what their holders may see, and only then hands anything
+// out: what comes after a revocation does not reach who was revoked. It costs two queries, however many follow; where
+// roles or bindings of a tenant have changed, one more reading of these.
 func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, err error) {
 	began := !t.to.IsZero()
 	if !began {
@@ -283,13 +306,47 @@ func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, 
 	if err != nil {
 		return false, err
 	}
+	rights, err := t.rights(ctx, good)
+	if err != nil {
+		return false, err
+	}
 	if len(added) > 0 || len(good) < len(tokens) || t.to.Less(next) {
 		t.move(func() {
 			t.endRevoked(tokens, good)
+			t.see(rights)
 			t.add(added, next)
 		})
 	}
 	return len(list) == tailBatch, nil
+}
+
+// rights are the callers of followers with what they may see now.
+func (t *Tail) rights(
+	ctx context.Context, good map[model.TokenHash]events.Position,
+) (map[*Follower]model.Caller, error) {
+	t.mu.Lock()
+	all := slices.Collect(maps.Keys(t.followers))
+	t.mu.Unlock()
+	out := make(map[*Follower]model.Caller, len(all))
+	for _, f := range all {
+		version, known := good[f.token]
+		if !known { // revoked, or it came meanwhile
+			continue
+		}
+		who, err := t.seen(ctx, f.who, version)
+		if err != nil {
+			return nil, err
+		}
+		out[f] = who
+	}
+	return out, nil
+}
+
+// see has followers see what they may see now.
+func (t *Tail) see(rights map[*Follower]model.Caller) {
+	for f, who := range rights {
+		f.chosen.seenBy(who, access.Watch)
+	}
 }
 
 // move changes what followers see, and wakes them.
@@ -323,10 +380,11 @@ func (t *Tail) add(list []tailed, next events.Position) {
 }
 
 // endRevoked ends the followers whose tokens were asked about and are not good.
-func (t *Tail) endRevoked(asked []model.TokenHash, good map[model.TokenHash]bool) {
+func (t *Tail) endRevoked(asked []model.TokenHash, good map[model.TokenHash]events.Position) {
 	refused := map[model.TokenHash]bool{}
 	for _, token := range asked {
-		refused[token] = !good[token]
+		_, ok := good[token]
+		refused[token] = !ok
 	}
 	for f := range t.followers {
 		if refused[f.token] {

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -39,14 +40,22 @@ func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 type sessions struct {
 	asked   atomic.Int64
 	revoked map[model.TokenHash]bool
+	version events.Position
 }
 
-func (s *sessions) Good(_ context.Context, tokens []model.TokenHash) (map[model.TokenHash]bool, error) {
+// policies are roles and bindings that the test changes, with their version.
+type policies struct{ state access.State }
+
+func (p *policies) Policy(context.Context, string, events.Position) (*access.Policy, error) {
+	return access.NewPolicy(p.state, nil), nil
+}
+
+func (s *sessions) Good(_ context.Context, tokens []model.TokenHash) (map[model.TokenHash]events.Position, error) {
 	s.asked.Add(1)
-	good := map[model.TokenHash]bool{}
+	good := map[model.TokenHash]events.Position{}
 	for _, t := range tokens {
 		if !s.revoked[t] {
-			good[t] = true
+			good[t] = s.version
 		}
 	}
 	return good, nil
@@ -60,6 +69,7 @@ type tailBench struct {
 	pool     *pg.Pool
 	queries  *counted
 	sessions *sessions
+	policies *policies
 	n        int
 }
 
@@ -76,8 +86,8 @@ func newTailBench(t testing.TB) *tailBench {
 			t.Error(err)
 		}
 	})
-	b := &tailBench{t: t, pool: pool, queries: &counted{Querier: pool}, sessions: &sessions{}}
-	b.Tail = NewTail(&Reader{Pool: pool, Log: log}, b.queries, b.sessions)
+	b := &tailBench{t: t, pool: pool, queries: &counted{Querier: pool}, sessions: &sessions{}, policies: &policies{}}
+	b.Tail = NewTail(&Reader{Pool: pool, Log: log}, b.queries, b.sessions, b.policies)
 	return b
 }
 
@@ -106,8 +116,13 @@ func (b *tailBench) register(tenant, cluster string) events.Position {
 
 func (b *tailBench) follow(tenant string, f model.EventFilter) *Follower {
 	b.t.Helper()
+	return b.followAs(model.Caller{Tenant: tenant, Role: model.RoleAdmin}, f)
+}
+
+func (b *tailBench) followAs(who model.Caller, f model.EventFilter) *Follower {
+	b.t.Helper()
 	b.n++
-	one, err := b.Join(model.Caller{Tenant: tenant}, model.HashToken(fmt.Sprint(b.n)), f)
+	one, err := b.Join(who, model.HashToken(fmt.Sprint(b.n)), f)
 	if err != nil {
 		b.t.Fatal(err)
 	}

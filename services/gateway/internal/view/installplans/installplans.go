@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
@@ -103,6 +104,9 @@ const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' a
 	and p.approval_expires <= now()
 	then 'RequiresApproval' else p.phase end`
 
+// places are the columns by which a plan lies in a scope.
+var places = readmodel.Places{Cluster: "p.cluster", Namespace: "p.namespace"}
+
 // Reader answers queries about install plans.
 type Reader struct {
 	Pool    *pg.Pool
@@ -114,6 +118,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.PlanFilter,
 ) (items []model.InstallPlan, next []string, err error) {
 	w := readmodel.Tenant("p.tenant", who.Tenant)
+	w.Within(who, access.List, access.InstallPlans, places)
 	w.Equal("p.cluster", f.Cluster)
 	w.Equal("p.namespace", f.Namespace)
 	addPhase(&w, f.Phase)
@@ -183,6 +188,7 @@ func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model
 func (r *Reader) Get(ctx context.Context, who model.Caller, id string) (p model.InstallPlan, err error) {
 	w := readmodel.Tenant("p.tenant", who.Tenant)
 	w.Add("p.id = ?", id)
+	w.Within(who, access.Get, access.InstallPlans, places)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w, errs.New(errs.NotFound, "there is no install plan %s", id))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
@@ -174,6 +175,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.GroupFilter,
 ) (items []model.OperatorGroup, next []string, err error) {
 	w := readmodel.Tenant("g.tenant", who.Tenant)
+	w.Within(who, access.List, access.OperatorGroups, readmodel.Places{Cluster: "g.cluster", Namespace: "g.namespace"})
 	w.Equal("g.cluster", f.Cluster)
 	w.Equal("g.namespace", f.Namespace)
 	if err := w.Label("g.labels", f.Label); err != nil {

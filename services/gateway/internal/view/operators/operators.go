@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
@@ -42,7 +43,8 @@ func phaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseChange
 		` as o (tenant, cluster, namespace, name, package, csv_version, phase, reason, content, plan,
 			flapping, history, installed, updated, stream, version)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false, $11, $12, $12, $13, $14)
-		on conflict (tenant, cluster, namespace, name) do update set package = excluded.package, csv_version = excluded.csv_version,
+		on conflict (tenant, cluster, namespace,
+			name) do update set package = excluded.package, csv_version = excluded.csv_version,
 			phase = excluded.phase, reason = excluded.reason, content = excluded.content, plan = excluded.plan, flapping = false,
 			history = case when jsonb_array_length(o.history) >= $15 then o.history - 0 else o.history end || excluded.history,
 			updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
@@ -204,6 +206,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.OperatorFilter,
 ) (items []model.Operator, next []string, err error) {
 	w := readmodel.Tenant("o.tenant", who.Tenant)
+	w.Within(who, access.List, access.Operators, readmodel.Places{Cluster: "o.cluster", Namespace: "o.namespace"})
 	w.Equal("o.cluster", f.Cluster)
 	w.Equal("o.namespace", f.Namespace)
 	w.Equal("o.package", f.Package)
@@ -302,6 +305,7 @@ func (r *Reader) Leftovers(
 	ctx context.Context, who model.Caller, f model.LeftoverFilter,
 ) (items []model.Leftovers, next []string, err error) {
 	w := readmodel.Tenant("l.tenant", who.Tenant)
+	w.Within(who, access.List, access.Operators, readmodel.Places{Cluster: "l.cluster", Namespace: "l.namespace"})
 	w.Equal("l.cluster", f.Cluster)
 	w.Equal("l.namespace", f.Namespace)
 	w.Equal("l.package", f.Package)

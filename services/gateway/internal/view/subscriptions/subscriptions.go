@@ -10,11 +10,18 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
+
+// places are the columns by which a subscription lies in a scope: its catalog is the one that it names.
+var places = readmodel.Places{
+	Cluster: "s.cluster", Namespace: "s.namespace",
+	Catalog: "case when s.catalog_namespace = '' then s.catalog else s.catalog_namespace || '/' || s.catalog end",
+}
 
 // Reader answers queries about subscriptions.
 type Reader struct {
@@ -27,6 +34,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.SubscriptionFilter,
 ) (items []model.Subscription, next []string, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
+	w.Within(who, access.List, access.Subscriptions, places)
 	w.Equal("s.cluster", f.Cluster)
 	w.Equal("s.namespace", f.Namespace)
 	w.Equal("s.package", f.Package)
@@ -108,6 +116,7 @@ func (r *Reader) Get(
 ) (s model.Subscription, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Add("s.cluster = ? and s.namespace = ? and s.name = ?", cluster, namespace, name)
+	w.Within(who, access.Get, access.Subscriptions, places)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w,
 			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace,
@@ -122,7 +131,9 @@ func (r *Reader) Get(
 		if s.Status.CatalogHealth, err = catalogHealth(ctx, tx, who.Tenant, cluster, namespace); err != nil {
 			return err
 		}
-		if who.Role != model.RoleAdmin {
+		if !who.May(access.Update, access.Subscriptions, access.Target{
+			Cluster: cluster, Namespace: namespace, Catalog: access.CatalogName(x.CatalogNamespace, x.Catalog),
+		}) {
 			s.Spec.Config = subscription.HideValues(s.Spec.Config)
 		}
 		deprecations, err := r.deprecations(ctx, tx, who.Tenant, x)

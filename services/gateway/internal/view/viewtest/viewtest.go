@@ -14,13 +14,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Ann is of the tenant whose events are folded, Eve of another, which must see nothing of them.
 var (
-	Ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
-	Eve = model.Caller{Tenant: "other", Actor: "eve"}
+	Ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann", Rights: access.Everything()}
+	Eve = model.Caller{Tenant: "other", Actor: "eve", Rights: access.Everything()}
 )
 
 // Env is a database with the projections of read models.
