@@ -3,7 +3,7 @@
 //
 //	role      verbs on resources; nine are built in, others are defined by people
 //	binding   gives a role to users, groups and service accounts, within a scope
-//	scope     clusters by name, prefix or label, namespaces, catalogs; what is left out is not limited
+//	a scope   clusters by name, prefix or label, namespaces, catalogs; what is left out is not limited
 //	target    what a request is about: the fleet, a cluster, a namespace, a catalog
 //	Rights    what one identity may do, made ready: the one place that decides
 //

@@ -55,11 +55,11 @@ type ofCatalog interface{ name() catalog.Name }
 // shows.
 func (n need) check(op huma.Operation, in any) {
 	ok := n.place == placeNone || access.Known(n.verb, n.on)
-	switch n.place {
-	case placeRequest:
+	if n.place == placeRequest {
 		_, says := in.(located)
 		ok = ok && says
-	case placeOffered:
+	}
+	if n.place == placeOffered {
 		_, says := in.(ofCatalog)
 		ok = ok && says
 	}

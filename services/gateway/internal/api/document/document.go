@@ -127,6 +127,7 @@ var tags = []*huma.Tag{
 	{Name: "Events", Description: "The event log: who did what, when and why."},
 	{Name: "Event log", Description: "Events that a consumer of the log could not take."},
 	{Name: "Tokens", Description: "Who may ask, with what they are known, and what they asked."},
+	{Name: "Roles", Description: "Who may do what, and where."},
 	{Name: "Replicas", Description: "Replicas of the installer and the clusters that they run."},
 	{Name: "Rules", Description: "What the rules that problems and findings name demand."},
 }

@@ -40,7 +40,7 @@ func selectEvents(who model.Caller, v access.Verb, f model.EventFilter) (selecti
 		log:     eventlog.Filter{Tenant: who.Tenant, Subject: f.Subject, Raw: true},
 		cluster: f.Cluster,
 	}
-	s.seenBy(who, v)
+	s = s.seenBy(who, v)
 	for _, t := range f.Types {
 		known, err := expandType(t)
 		if err != nil {
@@ -60,9 +60,10 @@ func selectEvents(who model.Caller, v access.Verb, f model.EventFilter) (selecti
 }
 
 // seenBy says whose rights decide.
-func (s *selection) seenBy(who model.Caller, v access.Verb) {
+func (s selection) seenBy(who model.Caller, v access.Verb) selection {
 	s.who, s.verb = who, v
 	_, s.all = who.Rights.Scopes(v, access.Events)
+	return s
 }
 
 // catalogUntold is the catalog of a subscription, as far as its events tell: who may see those of some catalogs only
@@ -99,6 +100,7 @@ func targetOf(e eventlog.Recorded) access.Target {
 		if len(parts) == 3 {
 			return access.Target{Cluster: parts[0], Namespace: parts[1]}
 		}
+	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention: // the fleet's
 	}
 	return access.Target{}
 }

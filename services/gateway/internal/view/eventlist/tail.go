@@ -345,7 +345,7 @@ func (t *Tail) rights(
 // see has followers see what they may see now.
 func (t *Tail) see(rights map[*Follower]model.Caller) {
 	for f, who := range rights {
-		f.chosen.seenBy(who, access.Watch)
+		f.chosen = f.chosen.seenBy(who, access.Watch)
 	}
 }
 

@@ -127,7 +127,7 @@ func (r *Reader) Roles(
 			Name: b.Name, BuiltIn: true, Description: b.Doc, Spec: model.RoleSpec{Rules: model.RulesOf(b.Rules)},
 		})
 	}
-	defined, _, err := r.defined(ctx, who, readmodel.Tenant("tenant", who.Tenant), access.MaxRoles*2)
+	defined, err := r.defined(ctx, who, readmodel.Tenant("tenant", who.Tenant), access.MaxRoles*2)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,10 +153,9 @@ type roleRow struct {
 
 func (r *Reader) defined(
 	ctx context.Context, who model.Caller, w readmodel.Where, limit int,
-) (items []model.AccessRole, more bool, err error) {
+) (items []model.AccessRole, err error) {
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		var rows []roleRow
-		rows, more, err = readmodel.Page[roleRow](ctx, tx, `select name, rules, created, updated from roles`, w,
+		rows, _, err := readmodel.Page[roleRow](ctx, tx, `select name, rules, created, updated from roles`, w,
 			"name", limit)
 		for _, x := range rows {
 			items = append(items, model.AccessRole{
@@ -166,7 +165,7 @@ func (r *Reader) defined(
 		}
 		return err
 	})
-	return items, more, err
+	return items, err
 }
 
 // Role returns one role.
@@ -180,7 +179,7 @@ func (r *Reader) Role(ctx context.Context, who model.Caller, name string) (model
 	}
 	w := readmodel.Tenant("tenant", who.Tenant)
 	w.Add("name = ?", name)
-	items, _, err := r.defined(ctx, who, w, 1)
+	items, err := r.defined(ctx, who, w, 1)
 	if err == nil && len(items) == 0 {
 		err = errs.New(errs.NotFound, "no role %q exists", name)
 	}
