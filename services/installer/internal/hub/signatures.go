@@ -20,7 +20,7 @@ import (
 // signatures wants each bundle of a catalog with a signature policy to be what was signed as that policy wants: from
 // the bytes of its image, which the indexer keeps, the hub finds out again what is in it and who has signed it. Nothing
 // that the indexer says is believed. The catalogs are the one that the plan names, and those that the subscriptions of
-// the package name, so that naming another one gets nobody past a policy.
+// the package name, so that naming another one gets nobody past a policy; nor does naming one that there is not.
 func (j judgement) signatures(ctx context.Context) (refusal, error) {
 	subs, err := j.subscriptions(ctx)
 	if err != nil {
@@ -45,8 +45,31 @@ func (j judgement) signatures(ctx context.Context) (refusal, error) {
 					"%s is of catalog %s, which has a signature policy: %s", b.CSV, c.subject, why)}, nil
 			}
 		}
+		if _, is := there[j.named(b)]; !is && demanding(there) {
+			return refusal{events.SignatureNotVerified, fmt.Sprintf(
+				"%s is said to be of catalog %s, which there is not; other catalogs have signature policies", b.CSV,
+				b.Catalog)}, nil
+		}
 	}
 	return refusal{}, nil
+}
+
+// demanding reports whether one of the catalogs has a policy.
+func demanding(there map[string]signer) bool {
+	for _, c := range there {
+		if c.policy != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// named is the subject of the catalog that the plan names for a bundle.
+func (j judgement) named(b events.PlannedBundle) string {
+	if strings.Contains(b.Catalog, "/") {
+		return j.scope.Cluster + "/" + b.Catalog
+	}
+	return b.Catalog
 }
 
 // catalogsOf are the subjects of the catalogs that a bundle is to be of: of a name, the catalog of the namespace that
@@ -54,11 +77,7 @@ func (j judgement) signatures(ctx context.Context) (refusal, error) {
 func (j judgement) catalogsOf(
 	b events.PlannedBundle, subs map[string]events.SubscriptionSpec, there map[string]signer,
 ) []string {
-	named := b.Catalog
-	if strings.Contains(named, "/") {
-		named = j.scope.Cluster + "/" + named
-	}
-	out := []string{named}
+	out := []string{j.named(b)}
 	for _, s := range subs {
 		if s.Package != b.Package {
 			continue

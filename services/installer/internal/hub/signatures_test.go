@@ -247,6 +247,7 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 		kept    []byte                  // what the indexer keeps of the image
 		body    *source.SignaturePolicy // another one than that of the event
 		catalog string                  // that the plan names, where it is another
+		pkg     string                  // that the plan says the bundle is of, where it is another
 		words   string                  // "" is a grant
 	}{
 		"signed":                          {kept: signed},
@@ -257,6 +258,9 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 		"no image":                        {kept: []byte("signed, believe me"), words: "cannot be read"},
 		"settings with another policy":    {kept: signed, body: theirs.policy(t), words: "another policy"},
 		"a plan that names another place": {catalog: "elsewhere", words: "is not kept"},
+		"a package that nobody subscribed to, of a place that there is not": {
+			catalog: "elsewhere", pkg: "anything", words: "which there is not",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -264,6 +268,9 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 			p := ofGauge("1.0.0", d.keep(manifest))
 			if c.catalog != "" {
 				p.Bundles[0].Catalog = c.catalog
+			}
+			if c.pkg != "" {
+				p.Bundles[0].Package, p.Component = c.pkg, c.pkg
 			}
 			if c.kept != nil {
 				if _, err := d.db.Pool(t, string(events.Indexer)).Exec(t.Context(), `insert into catalog.signed_images
