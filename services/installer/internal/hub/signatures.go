@@ -112,8 +112,13 @@ func (j judgement) catalogs(ctx context.Context) (map[string]signer, error) {
 	return out, err
 }
 
-// maxEvidence bounds how many images are looked at for one content: as many catalogs may offer it.
-const maxEvidence = 16
+const (
+	// maxEvidence bounds how many images are looked at for one content: as many catalogs may offer it.
+	maxEvidence = 16
+	// maxEvidenceSize bounds what is read of one: what the indexer keeps, with the table of its pieces, which has some
+	// 100 bytes for each of a few hundred at most.
+	maxEvidenceSize = oci.MaxBundleEvidence + 1<<20
+)
 
 // signed says why it is not known that a key of a catalog's policy has signed a content; "" where it is.
 func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d digest.Digest, by signer) (
@@ -130,18 +135,21 @@ func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d diges
 	if why != "" || err != nil {
 		return why, err
 	}
+	// One after the other: all together may have hundreds of MB, and whoever fills the table may write any number.
 	rows, err := tx.Query(ctx, `select evidence from catalog_api.signed_images where tenant = $1 and content = $2
-		order by catalog <> $3, catalog, image limit $4`, tenant, string(d), by.subject, maxEvidence)
+		and octet_length(evidence) <= $5 order by catalog <> $3, catalog, image limit $4`, tenant, string(d), by.subject,
+		maxEvidence, maxEvidenceSize)
 	if err != nil {
 		return "", pg.Err(err)
 	}
-	kept, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return "", pg.Err(err)
-	}
+	defer rows.Close()
 	why = "what it was fetched as is not kept, so that no signature can be checked (manifests in the catalog image " +
 		"itself are not: publish bundle images)"
-	for _, raw := range kept {
+	for rows.Next() {
+		var raw []byte
+		if err := rows.Scan(&raw); err != nil {
+			return "", pg.Err(err)
+		}
 		is, err := contentOf(ctx, raw, policy)
 		switch {
 		case ctx.Err() != nil:
@@ -157,7 +165,7 @@ func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d diges
 			return "", nil
 		}
 	}
-	return why, nil
+	return why, pg.Err(rows.Err())
 }
 
 // remember notes what was verified.

@@ -256,6 +256,7 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 		"another image that was signed":   {kept: another, words: "holds content"},
 		"a damaged image":                 {kept: damaged, words: "asked for"},
 		"no image":                        {kept: []byte("signed, believe me"), words: "cannot be read"},
+		"more than is ever kept":          {kept: make([]byte, maxEvidenceSize+1), words: "is not kept"},
 		"settings with another policy":    {kept: signed, body: theirs.policy(t), words: "another policy"},
 		"a plan that names another place": {catalog: "elsewhere", words: "is not kept"},
 		"a package that nobody subscribed to, of a place that there is not": {
