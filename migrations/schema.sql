@@ -522,6 +522,23 @@ $_$;
 
 ALTER FUNCTION eventlog.kept(p_prefix text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.knows_needs() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  n eventlog.needs;
+begin
+  select * into n from eventlog.needs x where not x.what = any (new.types) order by x.what limit 1;
+  if found then
+    raise exception 'the release % of % does not know "%", which this installation rests on since %', new.version, new.service, n.what, n.since
+      using errcode = 'CH008', hint = 'start this release or a later one of those that run';
+  end if;
+  return new;
+end $$;
+
+ALTER FUNCTION eventlog.knows_needs() OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -726,6 +743,23 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.need(p_what text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if exists (select from eventlog.needs n where n.what = p_what) then
+    return true;
+  end if;
+  lock table eventlog.readers in share row exclusive mode;
+  if eventlog.unaware(p_what) is not null then
+    return false;
+  end if;
+  insert into eventlog.needs (what) values (p_what) on conflict do nothing;
+  return true;
+end $$;
+
+ALTER FUNCTION eventlog.need(p_what text) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1237,6 +1271,15 @@ end $$;
 
 ALTER FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) OWNER TO chandler_owner;
 
+CREATE FUNCTION gateway.begin_sealing() RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$ select eventlog.need('sealed-bodies') $$;
+
+ALTER FUNCTION gateway.begin_sealing() OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION gateway.begin_sealing() IS 'whether every live process opens sealed bodies, which stays so';
+
 CREATE FUNCTION gateway.keep_access_log(p_days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1271,6 +1314,17 @@ begin
 end $$;
 
 ALTER FUNCTION gateway.keep_access_log(p_days integer) OWNER TO chandler_owner;
+
+CREATE FUNCTION gateway_api.clear_bodies() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select (select count(*) from gateway.bodies where key_id = '') + (select count(*) from gateway.previews where key_id = '')
+$$;
+
+ALTER FUNCTION gateway_api.clear_bodies() OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION gateway_api.clear_bodies() IS 'how many bodies and questions of previews are not sealed';
 
 CREATE FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2282,6 +2336,15 @@ ALTER TABLE eventlog.models OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.models IS 'versions of read models that have tables; used is when a process that keeps one was last seen';
 
+CREATE TABLE eventlog.needs (
+    what text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE eventlog.needs OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.needs IS 'what every process that reads the log has to know, and since when';
+
 CREATE TABLE eventlog.parked (
     tenant text NOT NULL,
     consumer text NOT NULL,
@@ -2533,6 +2596,7 @@ CREATE TABLE gateway.bodies (
     salt bytea NOT NULL,
     body bytea NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL,
+    key_id text DEFAULT ''::text NOT NULL,
     CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text, 'plan-reason'::text, 'annotations'::text])))
 );
 
@@ -2785,7 +2849,8 @@ CREATE TABLE gateway.previews (
     bodies text[] NOT NULL,
     applied timestamp with time zone,
     applied_by text DEFAULT ''::text NOT NULL,
-    done jsonb DEFAULT '[]'::jsonb NOT NULL
+    done jsonb DEFAULT '[]'::jsonb NOT NULL,
+    key_id text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE ONLY gateway.previews FORCE ROW LEVEL SECURITY;
@@ -2970,7 +3035,9 @@ CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
  SELECT b.tenant,
     b.commitment,
     b.kind,
-    b.body
+    b.body,
+    b.key_id,
+    b.salt
    FROM gateway.bodies b
   WHERE (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = b.tenant)) AND
         CASE b.kind
@@ -4167,6 +4234,9 @@ ALTER TABLE ONLY eventlog.models
 ALTER TABLE ONLY eventlog.models
     ADD CONSTRAINT models_place_key UNIQUE (place);
 
+ALTER TABLE ONLY eventlog.needs
+    ADD CONSTRAINT needs_pkey PRIMARY KEY (what);
+
 ALTER TABLE ONLY eventlog.parked
     ADD CONSTRAINT parked_pkey PRIMARY KEY (consumer, stream, version);
 
@@ -4481,6 +4551,8 @@ CREATE INDEX sequencer_newest ON eventlog.sequencer USING btree (revision DESC);
 
 CREATE INDEX access_log_actor ON ONLY gateway.access_log USING btree (tenant, actor, at);
 
+CREATE INDEX bodies_by_key ON gateway.bodies USING btree (kind, key_id, tenant, commitment);
+
 CREATE INDEX catalog_hooks_due ON gateway.catalog_hooks USING btree (due) WHERE (due IS NOT NULL);
 
 CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (nonce);
@@ -4560,6 +4632,8 @@ ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000001000001_pkey;
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000001000001_stream_key_incarnation_version_idx;
+
+CREATE TRIGGER knows_needs BEFORE INSERT OR UPDATE ON eventlog.readers FOR EACH ROW EXECUTE FUNCTION eventlog.knows_needs();
 
 CREATE TRIGGER note_begin BEFORE INSERT ON eventlog.checkpoints FOR EACH ROW EXECUTE FUNCTION eventlog.note_replay();
 
@@ -5123,6 +5197,8 @@ GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.knows_needs() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_resolver;
@@ -5162,6 +5238,8 @@ GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, 
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.need(p_what text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_gateway;
@@ -5263,8 +5341,17 @@ GRANT ALL ON FUNCTION eventlog.watch_server() TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION gateway.begin_sealing() FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway.begin_sealing() TO chandler_gateway;
+
 REVOKE ALL ON FUNCTION gateway.keep_access_log(p_days integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway.keep_access_log(p_days integer) TO chandler_gateway;
+
+REVOKE ALL ON FUNCTION gateway_api.clear_bodies() FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway_api.clear_bodies() TO chandler_gateway;
+GRANT ALL ON FUNCTION gateway_api.clear_bodies() TO chandler_resolver;
+GRANT ALL ON FUNCTION gateway_api.clear_bodies() TO chandler_installer;
+GRANT ALL ON FUNCTION gateway_api.clear_bodies() TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.reseal_catalog_secret(p_tenant text, p_name text, p_commitment text, p_was text, p_ciphertext bytea, p_key_id text) TO chandler_catalog_indexer;
@@ -5435,6 +5522,11 @@ GRANT SELECT ON TABLE eventlog.models TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.models TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.models TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.models TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.needs TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.needs TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.needs TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.needs TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.parked TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.parked TO chandler_resolver;

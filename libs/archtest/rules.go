@@ -251,6 +251,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/projection/projectiontest", "libs/telemetry/telemetrytest",
+				"libs/bodies/bodiestest",
 				"libs/tunneltest", "libs/internal/certtest",
 			},
 			May: []string{anything}, Why: "used by tests only",
@@ -263,6 +264,11 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/keys/seal"}, May: []string{pureStd, "libs/errs", "libs/keys", "filippo.io/age"},
 			Why: "gateway, installer and catalog-indexer agree on it",
+		},
+		{
+			Packages: []string{"libs/bodies"},
+			May:      []string{anyStd, "libs/errs", "libs/digest", "libs/keys", "libs/pg", "github.com/jackc/pgx/v5"},
+			Why:      "all four services open bodies; the gateway seals them",
 		},
 		{
 			Packages: []string{"libs/keys/sshagent"},
@@ -465,7 +471,8 @@ func Barriers() []Barrier {
 			But: []string{"services/gateway/internal/intent/intenttest", "services/gateway/internal/view/viewtest"},
 			Never: []string{
 				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
-				"libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
+				"libs/pg/pgtest", "libs/bodies/bodiestest",
+				"libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
 				"libs/tunneltest", "libs/internal/certtest",
 			},
 			Reason:  "what ships holds no servers and no tests",

@@ -22,6 +22,10 @@ const (
 	leaveWithin = 2 * time.Second
 )
 
+// knownForms are what this release knows beside event types: forms in which something outside of the log is stored
+// (table eventlog.needs). They are for good: a form that is in use stays.
+var knownForms = []string{"sealed-bodies"} //nolint:gochecknoglobals // a list
+
 // Reader says to the others which event types this process knows for as long as it reads the log. Nobody writes a type
 // that a live reader does not know (DESIGN §3), so that releases can run side by side.
 type Reader struct {
@@ -73,7 +77,7 @@ func (r *Reader) Run(ctx context.Context) error {
 }
 
 func (r *Reader) attend(ctx context.Context) error {
-	known := slices.Clone(r.Keeps)
+	known := slices.Concat(r.Keeps, knownForms)
 	for _, t := range r.Types {
 		known = append(known, string(t))
 	}

@@ -30,6 +30,7 @@ var withoutTenant = map[string]string{
 	"eventlog.coming_types": "the registry, the same for all",
 	"eventlog.readers":      "which processes read the log",
 	"eventlog.models":       "which versions of read models have tables",
+	"eventlog.needs":        "what processes have to know",
 	"eventlog.service_keys": "public keys of processes",
 	"eventlog.rebuilds":     "what services are asked to do for all tenants",
 	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",

@@ -19,11 +19,11 @@ import (
 )
 
 // ofKeys are the services whose settings have keys.
-var ofKeys = []string{"gateway", "installer", "catalog-indexer"}
+var ofKeys = []string{"gateway", "installer", "catalog-indexer", "resolver"}
 
 // keySetting is a variable that a file of keys has.
 var keySetting = regexp.MustCompile(
-	`^CHANDLER_(GRANT_KEY|HOOK_KEY|(CATALOG_)?CREDENTIALS_(IDENTITY|RECIPIENT))=`)
+	`^CHANDLER_((GRANT|HOOK|CONFIGURATION|SOURCE|ANNOTATION|REASON)_KEY|(CATALOG_)?CREDENTIALS_(IDENTITY|RECIPIENT))=`)
 
 // fenced is a block of commands of a document.
 var fenced = regexp.MustCompile("(?s)(?:\n *|^ *)```sh\n(.*?)\n *```")
@@ -156,7 +156,7 @@ echo secret | chandler catalog secret set pull --username u --password-stdin`)
 	}
 }
 
-var purposes = []string{"grant", "credentials", "catalog-credentials", "hook"}
+var purposes = []string{"grant", "credentials", "catalog-credentials", "hook", "source"}
 
 // TestRotateKeys does what docs/howto/rotate-keys.md says, command by command, for each kind of keys on running
 // services: what used the old key uses the new one, and the old one is gone. A key that is in use is not taken out.

@@ -23,6 +23,8 @@ type secrets struct {
 	catalogRecipient string // encrypts them
 	hookKey          string // that secrets of catalogs' hooks are derived from
 
+	bodies string // what the keys of bodies begin with; the kind follows
+
 	nats map[string]string // seeds of the users of NATS, by name
 }
 
@@ -35,9 +37,9 @@ func newSecrets() (secrets, error) {
 	if err != nil {
 		return secrets{}, fmt.Errorf("make the key for credentials of catalogs: %w", err)
 	}
-	seed, hook := make([]byte, 32), make([]byte, 32)
+	seed, hook, sealing := make([]byte, 32), make([]byte, 32), make([]byte, 32)
 	token := make([]byte, 20)
-	for _, b := range [][]byte{seed, token, hook} {
+	for _, b := range [][]byte{seed, token, hook, sealing} {
 		if _, err := rand.Read(b); err != nil {
 			return secrets{}, fmt.Errorf("make secrets: %w", err)
 		}
@@ -57,6 +59,7 @@ func newSecrets() (secrets, error) {
 		grantKey:  base64.StdEncoding.EncodeToString(seed),
 
 		hookKey: hex.EncodeToString(hook),
+		bodies:  hex.EncodeToString(sealing),
 
 		catalogIdentity:  catalogs.String(),
 		catalogRecipient: catalogs.Recipient().String(),

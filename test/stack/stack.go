@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
@@ -276,6 +277,9 @@ func (s *Stack) env(name string) []string {
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",
 	)
+	for _, kind := range bodies.Readers()[service] {
+		env = append(env, kind.Variable()+"="+s.secrets.bodies+string(kind))
+	}
 	switch service {
 	case "gateway":
 		env = append(env, "CHANDLER_LISTEN="+cmp.Or(s.apis[name], s.api), "CHANDLER_ADMIN_TOKEN="+s.secrets.token,

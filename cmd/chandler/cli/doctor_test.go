@@ -30,7 +30,7 @@ func TestDoctor(t *testing.T) {
 	said := out.String()
 	for _, want := range []string{
 		"ok    schema ", "fail  synchronous standby ", "name a synchronous standby", "ok    clock ", "ok    roles ",
-		"ok    max_connections ",
+		"ok    max_connections ", "ok    bodies at rest ",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q", want)

@@ -205,6 +205,9 @@ func (s *stack) env(name string) service.LookupEnv {
 		"CHANDLER_OPS_LISTEN":     s.ops[name],
 		"CHANDLER_DRAIN":          s.o.Drain.String(),
 	}
+	for _, v := range s.keys.OfBodies(name) {
+		values[v.Name] = v.Value
+	}
 	switch name {
 	case "gateway":
 		values["CHANDLER_LISTEN"] = s.api

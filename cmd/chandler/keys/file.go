@@ -11,6 +11,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
@@ -27,10 +28,16 @@ const (
 	Credentials        Purpose = "credentials"
 	CatalogCredentials Purpose = "catalog-credentials"
 	Hook               Purpose = "hook"
+	Configuration      Purpose = "configuration"
+	Source             Purpose = "source"
+	Annotation         Purpose = "annotation"
+	Reason             Purpose = "reason"
 )
 
 // Purposes are all of them.
-func Purposes() []Purpose { return []Purpose{Grant, Credentials, CatalogCredentials, Hook} }
+func Purposes() []Purpose {
+	return []Purpose{Grant, Credentials, CatalogCredentials, Hook, Configuration, Source, Annotation, Reason}
+}
 
 // settings are the variables of a purpose: the set itself, and the public half of the active key.
 var settings = map[Purpose]struct{ set, public string }{ //nolint:gochecknoglobals // a table
@@ -38,6 +45,10 @@ var settings = map[Purpose]struct{ set, public string }{ //nolint:gochecknogloba
 	Credentials:        {"CHANDLER_CREDENTIALS_IDENTITY", "CHANDLER_CREDENTIALS_RECIPIENT"},
 	CatalogCredentials: {"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT"},
 	Hook:               {"CHANDLER_HOOK_KEY", ""},
+	Configuration:      {bodies.Configuration.Variable(), ""},
+	Source:             {bodies.Source.Variable(), ""},
+	Annotation:         {bodies.Annotations.Variable(), ""},
+	Reason:             {bodies.Reason.Variable(), ""},
 }
 
 // Entry is one key of a file, without its secret.
@@ -113,10 +124,23 @@ func idOf(p Purpose, entry string) (string, error) {
 	case Hook:
 		list, err := cataloghook.ParseKeys(entry)
 		return list.ActiveID(), err
+	case Configuration, Source, Annotation, Reason:
+		ids, err := bodies.ParseKeys(kindOf(p), entry)
+		return strings.Join(ids, ","), err
 	case Credentials, CatalogCredentials: // identities of age
 	}
 	set, err := seal.ParseIdentities(entry, ageplugin.Open)
 	return set.Active().ID.String(), err
+}
+
+// kindOf is the kind of bodies that keys of a purpose seal.
+func kindOf(p Purpose) bodies.Kind {
+	for _, k := range bodies.Kinds() {
+		if k.Purpose() == string(p) {
+			return k
+		}
+	}
+	return ""
 }
 
 // List are the keys of the file by purpose, the active one of each first.
@@ -154,7 +178,7 @@ func makeEntry(p Purpose) (string, error) {
 		seed := make([]byte, ed25519.SeedSize)
 		_, err := rand.Read(seed)
 		return base64.StdEncoding.EncodeToString(seed), err
-	case Hook:
+	case Hook, Configuration, Source, Annotation, Reason:
 		return rand.Text() + rand.Text(), nil
 	case Credentials, CatalogCredentials: // identities of age
 	}

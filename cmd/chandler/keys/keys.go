@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"filippo.io/age"
+
+	"github.com/chandler-fleet/chandler/libs/bodies"
 )
 
 // Keys are the secrets of one installation.
@@ -21,6 +23,11 @@ type Keys struct {
 	CatalogIdentity  string `json:"catalogIdentity"`
 	CatalogRecipient string `json:"catalogRecipient"`
 	HookKey          string `json:"hookKey"` // that the gateway derives secrets of hooks from
+	// What bodies are sealed by in PostgreSQL, by kind: the services that read a kind have its key.
+	ConfigurationKey string `json:"configurationKey"`
+	SourceKey        string `json:"sourceKey"`
+	AnnotationKey    string `json:"annotationKey"`
+	ReasonKey        string `json:"reasonKey"`
 	// Passwords of the services' database roles and of Postgres' own account: letters and digits, safe in a URL.
 	GatewayPassword   string `json:"gatewayPassword"`
 	ResolverPassword  string `json:"resolverPassword"`
@@ -54,7 +61,9 @@ func Make() (Keys, error) {
 		Recipient:       id.Recipient().String(),
 		GrantKey:        base64.StdEncoding.EncodeToString(seed),
 		CatalogIdentity: catalogs.String(), CatalogRecipient: catalogs.Recipient().String(),
-		HookKey:         rand.Text() + rand.Text(),
+		HookKey:          rand.Text() + rand.Text(),
+		ConfigurationKey: rand.Text() + rand.Text(), SourceKey: rand.Text() + rand.Text(),
+		AnnotationKey: rand.Text() + rand.Text(), ReasonKey: rand.Text() + rand.Text(),
 		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(),
 		IndexerPassword: rand.Text(), PostgresPassword: rand.Text(), NATS: nats,
 	}, nil
@@ -62,7 +71,7 @@ func Make() (Keys, error) {
 
 // Complete returns k with what secrets that an older version made do not have yet, and whether anything was added.
 func (k Keys) Complete() (_ Keys, added bool, err error) {
-	if k.CatalogIdentity != "" && k.HookKey != "" && k.NATS != (NATS{}) {
+	if k.CatalogIdentity != "" && k.HookKey != "" && k.ReasonKey != "" && k.NATS != (NATS{}) {
 		return k, false, nil
 	}
 	made, err := Make()
@@ -74,6 +83,10 @@ func (k Keys) Complete() (_ Keys, added bool, err error) {
 	}
 	if k.HookKey == "" {
 		k.HookKey = made.HookKey
+	}
+	if k.ReasonKey == "" {
+		k.ConfigurationKey, k.SourceKey = made.ConfigurationKey, made.SourceKey
+		k.AnnotationKey, k.ReasonKey = made.AnnotationKey, made.ReasonKey
 	}
 	if k.NATS == (NATS{}) {
 		k.NATS = made.NATS
@@ -97,10 +110,27 @@ func (k Keys) Variables() []Variable {
 		{"CHANDLER_CREDENTIALS_RECIPIENT", k.Recipient},
 		{"CHANDLER_GRANT_KEY", k.GrantKey},
 		{"CHANDLER_HOOK_KEY", k.HookKey},
+		{bodies.Configuration.Variable(), k.ConfigurationKey},
+		{bodies.Source.Variable(), k.SourceKey},
+		{bodies.Annotations.Variable(), k.AnnotationKey},
+		{bodies.Reason.Variable(), k.ReasonKey},
 		{"CHANDLER_CATALOG_INDEXER_PASSWORD", k.IndexerPassword},
 		{"CHANDLER_GATEWAY_PASSWORD", k.GatewayPassword},
 		{"CHANDLER_INSTALLER_PASSWORD", k.InstallerPassword},
 		{"CHANDLER_RESOLVER_PASSWORD", k.ResolverPassword},
 		{"CHANDLER_POSTGRES_PASSWORD", k.PostgresPassword},
 	}, k.NATS.variables()...)
+}
+
+// OfBodies are the keys of the kinds of bodies that a service reads.
+func (k Keys) OfBodies(service string) []Variable {
+	all := map[bodies.Kind]string{
+		bodies.Configuration: k.ConfigurationKey, bodies.Source: k.SourceKey, bodies.Annotations: k.AnnotationKey,
+		bodies.Reason: k.ReasonKey,
+	}
+	var out []Variable
+	for _, kind := range bodies.Readers()[service] {
+		out = append(out, Variable{kind.Variable(), all[kind]})
+	}
+	return out
 }

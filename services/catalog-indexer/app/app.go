@@ -64,7 +64,11 @@ func assemble(cfg Config, p *platform.Platform) (*App, error) {
 		return nil, err
 	}
 	cfg.defaults()
-	tables, log := store.New(p.Pool, p.Log), p.Telemetry.Log
+	keys, err := cfg.Bodies.Of("catalog-indexer").Keys()
+	if err != nil {
+		return nil, err
+	}
+	tables, log := store.New(p.Pool, p.Log, keys), p.Telemetry.Log
 	a := &App{
 		Platform: p, cfg: cfg, store: tables,
 		lanes:     bus.NewLanes(p.Pool, store.DirtyTable, log),
@@ -153,7 +157,7 @@ func (a *App) checks(intents, clusters *bus.Consumer) []httpserver.Check {
 
 // intents folds catalog intents and marks what is to be polled.
 func (a *App) intents() *bus.Consumer {
-	return a.consumer(store.IntentsConsumer, store.Intents(a.poll))
+	return a.consumer(store.IntentsConsumer, a.store.Intents(a.poll))
 }
 
 // clusters follows which Kubernetes versions are in use. It is a consumer of its own, so that one that is new

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -19,7 +20,8 @@ func TestCacheIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() *App {
-		a, err := assemble(Config{}, &platform.Platform{Telemetry: tel, Log: eventlog.New(nil)})
+		a, err := assemble(Config{Bodies: bodiestest.Secrets()},
+			&platform.Platform{Telemetry: tel, Log: eventlog.New(nil)})
 		if err != nil {
 			t.Fatal(err)
 		}

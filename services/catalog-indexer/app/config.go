@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
@@ -26,13 +27,14 @@ const (
 // Config is the configuration of the catalog-indexer.
 type Config struct {
 	service.Config
-	CatalogRoot string        // where all paths of catalogs must lie; "" allows every absolute path
-	Cache       string        // where fetched layers and unpacked files lie
-	Poll        time.Duration // how often sources in the file system are compared
-	RemotePoll  time.Duration // how often all others are asked
-	Workers     int           // documents decoded in parallel; 0 is one per processor
-	Identity    string        // age identities that open credentials of catalog sources, the active one first
-	Mirrors     string        // JSON list of mirrors for all catalogs
+	CatalogRoot string         // where all paths of catalogs must lie; "" allows every absolute path
+	Cache       string         // where fetched layers and unpacked files lie
+	Poll        time.Duration  // how often sources in the file system are compared
+	RemotePoll  time.Duration  // how often all others are asked
+	Workers     int            // documents decoded in parallel; 0 is one per processor
+	Identity    string         // age identities that open credentials of catalog sources, the active one first
+	Bodies      bodies.Secrets // the keys of sources
+	Mirrors     string         // JSON list of mirrors for all catalogs
 	Retention   service.Retention
 }
 
@@ -48,6 +50,7 @@ func (c *Config) Settings(s *service.Settings) {
 		"how often other catalog sources are asked for changes, where a catalog says nothing")
 	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
 	c.Retention.Settings(s)
+	c.Bodies.Of("catalog-indexer").Declare(s.Secret)
 	s.Secret(&c.Identity, "catalog-credentials-identity",
 		"age identities (AGE-SECRET-KEY-1…) that open credentials of catalog sources, with commas; what is stored is "+
 			"encrypted to the first")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -139,7 +140,7 @@ func TestRun(t *testing.T) {
 	cfg := Config{Config: service.Config{
 		DatabaseURL: d.URL("catalog-indexer"), NATS: nats.Access("catalog-indexer"),
 		OpsListen: "127.0.0.1:0", Drain: 5 * time.Second,
-	}, Cache: t.TempDir(), Poll: 20 * time.Millisecond}
+	}, Cache: t.TempDir(), Bodies: bodiestest.Secrets(), Poll: 20 * time.Millisecond}
 	a, err := New(t.Context(), cfg, tel)
 	if err != nil {
 		t.Fatal(err)

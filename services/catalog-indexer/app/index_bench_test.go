@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -141,7 +142,7 @@ func BenchmarkRestart(b *testing.B) {
 	cfg := Config{Config: service.Config{
 		DatabaseURL: x.db.URL("catalog-indexer"), NATS: nats.Access("catalog-indexer"),
 		OpsListen: "127.0.0.1:0", Drain: time.Second,
-	}, Cache: b.TempDir()}
+	}, Cache: b.TempDir(), Bodies: bodiestest.Secrets()}
 	for b.Loop() {
 		a, err := New(b.Context(), cfg, x.Telemetry)
 		x.must(err)

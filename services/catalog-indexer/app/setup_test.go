@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -44,7 +46,7 @@ func setup(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := assemble(Config{Cache: t.TempDir()}, on(tel, pool))
+	a, err := assemble(Config{Cache: t.TempDir(), Bodies: bodiestest.Secrets()}, on(tel, pool))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +144,9 @@ func (b *bench) body(dir string) string {
 
 func (b *bench) settings(s source.Settings) string {
 	b.t.Helper()
-	commitment := "c1:" + uuid.NewString()
 	raw, err := json.Marshal(s)
 	b.must(err)
-	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
-		values ($1, $2, 'catalog-source', 'salt', $3)`,
-		events.DefaultTenant, commitment, raw)
-	b.must(err)
-	return commitment
+	return bodiestest.Put(b.t, b.gateway, events.DefaultTenant, bodies.Source, string(raw))
 }
 
 func key(stream string) store.Key { return store.Key{Tenant: events.DefaultTenant, Stream: stream} }

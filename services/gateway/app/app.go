@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,7 @@ type App struct {
 	api         *api.API
 	tail        *eventlist.Tail
 	access      *accesslog.Log
+	sealer      *store.Sealer
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
@@ -83,6 +85,10 @@ func (a *App) start(ctx context.Context, p parts) error {
 		return err
 	}
 	if err := a.ensureAdmin(ctx); err != nil {
+		return err
+	}
+	// Before anything is stored. While a process of an older release lives, bodies are stored in the clear.
+	if _, err := a.sealer.Begin(ctx); err != nil {
 		return err
 	}
 	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
@@ -127,6 +133,11 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		return err
 	}
 	a.access = access
+	kept := store.Bodies{Keys: p.bodies, Clear: new(atomic.Bool)}
+	kept.Clear.Store(true)
+	if a.sealer, err = store.NewSealer(a.Pool, kept, a.Telemetry.Log); err != nil {
+		return err
+	}
 	a.unused, err = projection.NewSweeper(projection.Sweeper{
 		Pool: a.Pool, Log: a.Telemetry.Log, Service: "gateway",
 		After: cmp.Or(a.cfg.KeepUnusedModels, projection.DefaultKeepUnused),
@@ -136,6 +147,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	}
 	reads, err := view.New(view.Deps{
 		Pool: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens, DefaultCatalogs: p.defaultNames(),
+		Bodies: p.bodies,
 	})
 	if err != nil {
 		return err
@@ -144,7 +156,9 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	a.intents = intent.New(intent.Deps{
-		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
+		Units: &unit.Runner{
+			Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log, Bodies: kept,
+		},
 		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Access: reads.Roles, Resolver: resolver,
 		Installer: installer,
 		Offers:    reads.Content, Observed: reads.Clusters, History: reads.Subscriptions,
@@ -179,6 +193,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("default catalogs", a.intents.Catalogs.KeepDefaults)
 	g.Add("preview sweep", a.intents.Previews.Sweep)
 	g.Add("access log", a.access.Run)
+	g.Add("sealing of bodies", a.sealer.Run)
 	g.Add("event tail", a.tail.Run)
 	g.Add("api", func(ctx context.Context) error {
 		a.awaitModels(ctx)

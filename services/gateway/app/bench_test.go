@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -79,7 +80,7 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(),
 		TokenTo: io.Discard, CatalogCredentialsRecipient: b.identity.Recipient().String(),
 		HookKey: "a-hook-key-of-32-characters-or-more", GlobalNamespaces: app.DefaultGlobalNamespaces,
-		GlobalCatalogNamespaces: app.DefaultGlobalCatalogNamespaces,
+		GlobalCatalogNamespaces: app.DefaultGlobalCatalogNamespaces, Bodies: bodiestest.Secrets(),
 	}
 	if b.settings != nil {
 		b.settings(&cfg)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
@@ -32,6 +33,8 @@ type Config struct {
 	CatalogCredentialsRecipient string
 	// HookKey are the keys that secrets of catalogs' hooks are derived from, the active one first.
 	HookKey string
+	// Bodies are the keys that bodies are sealed by.
+	Bodies bodies.Secrets
 	// DefaultCatalogs is a YAML file with the catalogs that come with the installation.
 	DefaultCatalogs string
 	// GlobalNamespaces are namespaces, with commas, of every cluster in which the first subscription makes the operator
@@ -70,6 +73,7 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Secret(&c.HookKey, "hook-key",
 		"keys that the secrets of catalogs' hooks are derived from, 32 or more random characters each, with commas; "+
 			"the first is active; there are no hooks without one")
+	c.Bodies.Of("gateway").Declare(s.Secret)
 	s.String(&c.DefaultCatalogs, "default-catalogs", "",
 		"YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
 	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces,

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
@@ -26,6 +27,7 @@ type parts struct {
 	credentials *store.Credentials
 	secrets     *store.CatalogSecrets
 	hookKeys    cataloghook.Keys
+	bodies      bodies.Keys
 	defaults    []model.AddCatalog
 	globals     []string
 	// catalogGlobals are the namespaces whose catalogs a whole cluster sees.
@@ -42,6 +44,9 @@ func readParts(cfg Config) (p parts, err error) {
 	}
 	if p.hookKeys, err = cataloghook.ParseKeys(cfg.HookKey); err != nil {
 		return p, errs.Wrap(errs.Invalid, err, "CHANDLER_HOOK_KEY")
+	}
+	if p.bodies, err = cfg.Bodies.Of("gateway").Keys(); err != nil {
+		return p, err
 	}
 	if p.globals, err = globalNamespaces("global-namespaces", cfg.GlobalNamespaces); err != nil {
 		return p, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -118,7 +119,10 @@ func TestDefaultCatalogsAreChecked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := app.Config{CredentialsRecipient: "age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg"}
+			cfg := app.Config{
+				CredentialsRecipient: "age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg",
+				Bodies:               bodiestest.Secrets(),
+			}
 			withDefaults(t, c.text)(&cfg)
 			_, err := app.New(t.Context(), cfg, &telemetry.Telemetry{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {

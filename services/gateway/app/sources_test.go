@@ -10,6 +10,8 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
@@ -70,9 +72,9 @@ func TestSourcesOfEveryType(t *testing.T) {
 			added.Disabled != in.Disabled {
 			t.Errorf("%s: event %s %v", in.Name, e.Data, err)
 		}
-		var body []byte
-		if err := b.pool("admin").QueryRow(t.Context(), `select body from gateway.bodies where commitment = $1`,
-			added.Spec).Scan(&body); err != nil {
+		body, err := bodiestest.Keys(t).Read(t.Context(), b.pool("gateway"), bodies.View, events.DefaultTenant,
+			added.Spec)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := source.Decode(body); err != nil ||

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -47,6 +48,7 @@ func config(t *testing.T, url string, nats *bustest.Env, adminToken string, toke
 	return app.Config{
 		Config: service.Config{DatabaseURL: url, NATS: access, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: id.Recipient().String(), TokenTo: tokenTo,
+		Bodies: bodiestest.Secrets(),
 	}
 }
 

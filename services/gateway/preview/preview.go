@@ -86,12 +86,6 @@ func (k Kept) Changed(now []Write) []string {
 	return out
 }
 
-// Body is an erasable body as it is stored.
-type Body struct {
-	Commitment, Kind string
-	Salt, Body       []byte
-}
-
 // Actions in the audit.
 const (
 	ActionPreview     = "preview"

@@ -83,6 +83,10 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	if err != nil {
 		return err
 	}
+	opening, err := a.cfg.Bodies.Of("installer").Keys()
+	if err != nil {
+		return err
+	}
 	a.holds = holds.Registry{Pool: a.Pool, Log: a.Telemetry.Log}
 	a.goAheads = hubclient.NewGoAheads(a.Bus.Conn(), protocol.GoAheadAll, signing.Accepted, a.Telemetry.Log, time.Now)
 	own, err := executor.NewSession()
@@ -110,7 +114,8 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 	})
 	a.signer = signing.Active
 	a.hub = hub.New(hub.Config{
-		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Key: signing.Active, Log: a.Telemetry.Log,
+		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Bodies: opening, Key: signing.Active,
+		Log:     a.Telemetry.Log,
 		Changed: a.host.Wake,
 	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/configseal"
@@ -169,17 +171,16 @@ func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	s := e.cluster("east")
-	for _, c := range []string{"one", "two"} {
-		e.exec(events.Gateway,
-			`insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'subscription-config', '', $3)`,
-			events.DefaultTenant, "c1:"+c, []byte(`{"env":"`+c+`"}`))
+	config := func(name string) string {
+		return bodiestest.Put(t, e.pools[events.Gateway], events.DefaultTenant, bodies.Configuration,
+			`{"env":"`+name+`"}`)
 	}
 	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{
-		Cluster: "east", Namespace: "ns", Name: "etcd", Spec: events.SubscriptionSpec{Config: "c1:one"},
+		Cluster: "east", Namespace: "ns", Name: "etcd", Spec: events.SubscriptionSpec{Config: config("one")},
 	})
 	id := e.propose(s, "etcd.v1.0.0", "Automatic", "etcd")
 	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionChanged{
-		Spec: events.SubscriptionSpec{Config: "c1:two"},
+		Spec: events.SubscriptionSpec{Config: config("two")},
 	})
 	p := e.planned(s, id)
 	if got := e.opened(s, p.Plans[0].Configs["etcd.v1.0.0"]); got != `{"env":"one"}` {

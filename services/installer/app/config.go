@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
@@ -24,7 +25,9 @@ type Config struct {
 	GrantKey string // Ed25519 keys that sign grants, the active one first: see keys.ParseSigning
 	// GrantAgent is the Unix socket of the agent that has keys of GrantKey: see sshagent.Entry.
 	GrantAgent string
-	Streams    string // bus.StreamSettings in JSON
+	// Bodies are the keys of what it reads: configurations, annotations and sources of catalogs.
+	Bodies  bodies.Secrets
+	Streams string // bus.StreamSettings in JSON
 	// Capacity is the weight of clusters whose executors this replica runs.
 	Capacity int
 	// LocalClusters lets clusters be on this machine, at loopback: demos and tests have them there.
@@ -43,6 +46,7 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.GrantAgent, "grant-agent", "",
 		"Unix socket of the agent (protocol of ssh-agent) that has the keys of CHANDLER_GRANT_KEY which begin with "+
 			sshagent.Prefix)
+	c.Bodies.Of("installer").Declare(s.Secret)
 	s.String(&c.Streams, "nats-streams", "", "replicas, placement and bounds of the streams, as JSON")
 	s.Int(&c.Capacity, "executor-capacity", defaultCapacity,
 		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/content"
@@ -77,7 +78,7 @@ func setup(t *testing.T) *env {
 			Drain: patience,
 		},
 		Identity: id.String(), GrantKey: base64.StdEncoding.EncodeToString(key.Seed()),
-		LocalClusters: true,
+		LocalClusters: true, Bodies: bodiestest.Secrets(),
 	}
 	e.start()
 	return e

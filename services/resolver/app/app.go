@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -37,12 +38,14 @@ type Config struct {
 	service.Config
 	Workers   int // scopes that are resolved at once
 	Retention service.Retention
+	Bodies    bodies.Secrets // the keys of configurations
 }
 
 // Settings declares the settings.
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	c.Retention.Settings(s)
+	c.Bodies.Of("resolver").Declare(s.Secret)
 	s.Int(&c.Workers, "resolve-workers", defaultWorkers, "scopes that are resolved at once")
 }
 
@@ -60,12 +63,16 @@ type App struct {
 // New connects to Postgres and NATS, waiting for those that are away, and refuses a schema that does
 // not fit this program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
+	keys, err := cfg.Bodies.Of("resolver").Keys()
+	if err != nil {
+		return nil, err
+	}
 	p, err := platform.Open(ctx, "resolver", cfg.Base(), tel)
 	if err != nil {
 		return nil, err
 	}
 	a := &App{Platform: p, cfg: cfg}
-	if err := a.wire(); err != nil {
+	if err := a.wire(keys); err != nil {
 		a.Close()
 		return nil, err
 	}
@@ -73,7 +80,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 }
 
 // wire makes the parts from what is open.
-func (a *App) wire() error {
+func (a *App) wire(keys bodies.Keys) error {
 	seen, err := newMetrics(a.Telemetry)
 	if err != nil {
 		return err
@@ -81,7 +88,7 @@ func (a *App) wire() error {
 	a.lanes = bus.NewLanes(a.Pool, store.DirtyTable, a.Telemetry.Log)
 	a.lanes.Settle, a.lanes.Follows = settle, consumerName
 	views := catalogview.New(a.Pool)
-	tables := store.New(a.Pool, a.Log, a.lanes, views, time.Now)
+	tables := store.New(a.Pool, a.Log, a.lanes, views, time.Now, keys)
 	read := func(ctx context.Context) ([]telemetry.Sample, error) {
 		return store.MetricSamples(ctx, a.Pool, &seen.syncs)
 	}

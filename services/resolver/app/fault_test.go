@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
@@ -161,7 +162,7 @@ func TestRebuildKeepsEvidence(t *testing.T) {
 	f.forget()
 	beside, err := app.New(f.ctx, app.Config{Config: service.Config{
 		DatabaseURL: f.db.URL("resolver"), NATS: f.nats.Access("resolver"), OpsListen: "127.0.0.1:0", Drain: patience,
-	}}, f.tel)
+	}, Bodies: bodiestest.Secrets()}, f.tel)
 	f.must(err)
 	defer beside.Close()
 	f.must(beside.Sweep(f.ctx, time.Now()))

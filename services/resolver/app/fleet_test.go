@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog"
@@ -89,7 +90,7 @@ func (f *fleet) start() (stop func()) {
 	f.t.Helper()
 	a, err := app.New(f.ctx, app.Config{Config: service.Config{
 		DatabaseURL: f.db.URL("resolver"), NATS: f.nats.Access("resolver"), OpsListen: "127.0.0.1:0", Drain: patience,
-	}}, f.tel)
+	}, Bodies: bodiestest.Secrets()}, f.tel)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -117,6 +117,8 @@ type facts struct {
 	models    int // versions of read models that have tables
 	unused    int // those of them that no process uses just now
 	mayMake   bool
+	clear     int64 // bodies that are not sealed
+	sealing   bool  // every live process opens sealed bodies
 }
 
 const factsSQL = `select
@@ -129,6 +131,8 @@ const factsSQL = `select
   (select count(*) from eventlog.models m where not exists (select from eventlog.readers r
     where r.seen > now() - interval '1 minute' and m.consumer = any (r.types))),
   has_database_privilege('chandler_owner', current_database(), 'create'),
+  gateway_api.clear_bodies(),
+  exists (select from eventlog.needs where what = 'sealed-bodies'),
   (select count(*) from eventlog.incidents where at > now() - interval '7 days'),
   (select coalesce(array_agg(rolname::text order by rolname), '{}') from pg_roles
     where rolname like 'chandler\_%' and (rolsuper or rolbypassrls or rolcreaterole))`
@@ -153,7 +157,7 @@ func readFacts(ctx context.Context, pool *pg.Pool) (facts, error) {
 		return f, pg.Err(err)
 	}
 	err = pool.QueryRow(ctx, factsSQL).Scan(&f.sync, &f.clock, &f.stopped, &f.parked, &f.models, &f.unused,
-		&f.mayMake, &f.incidents, &f.super)
+		&f.mayMake, &f.clear, &f.sealing, &f.incidents, &f.super)
 	return f, pg.Err(err)
 }
 
@@ -196,6 +200,7 @@ func judge(f facts, now time.Time) []finding {
 		none("parked events", warning, f.parked, fmt.Sprintf("%d events wait because one could not be taken", f.parked),
 			"chandler log parked"),
 		readModels(f),
+		sealed(f),
 		none("incidents", warning, f.incidents,
 			fmt.Sprintf("%d in the last 7 days: fail-overs, restores or jumps of the clock", f.incidents),
 			"select at, role, kind, detail from eventlog.incidents"))
@@ -271,6 +276,26 @@ func readModels(f facts) finding {
 		}
 	}
 	return finding{check, fine, fmt.Sprintf("%d versions have tables, %d of them are in use", f.models, f.models-f.unused), ""}
+}
+
+// sealed warns while bodies are in the clear: what sealing waits for is for a person to see to.
+func sealed(f facts) finding {
+	const check = "bodies at rest"
+	switch {
+	case f.clear == 0 && f.sealing:
+		return finding{check, fine, "all are sealed", ""}
+	case f.clear == 0:
+		return finding{check, fine, "there are none yet", ""}
+	case f.sealing:
+		return finding{
+			check, warning, fmt.Sprintf("%d are in the clear", f.clear),
+			"the gateway seals them within minutes; where it does not, its log says why",
+		}
+	}
+	return finding{
+		check, warning, fmt.Sprintf("%d are in the clear, since a process of an older release runs, or no gateway", f.clear),
+		"end processes of older releases (table eventlog.readers), and start a gateway",
+	}
 }
 
 // none is fine where there is nothing of something.

@@ -13,7 +13,7 @@ func good() facts {
 			"synchronous_standby_names": "ANY 1 (*)",
 			"archive_mode":              "on", "max_connections": "100", "superuser_reserved_connections": "3",
 		},
-		sync: 1, clock: time.Unix(1000, 0), models: 14, unused: 7, mayMake: true,
+		sync: 1, clock: time.Unix(1000, 0), models: 14, unused: 7, mayMake: true, sealing: true,
 	}
 }
 
@@ -42,6 +42,9 @@ func TestJudge(t *testing.T) {
 		"effects are stopped":    {func(f *facts) { f.stopped = 1 }, "effects", failure},
 		"something is parked":    {func(f *facts) { f.parked = 3 }, "parked events", warning},
 		"no new read models":     {func(f *facts) { f.mayMake = false }, "read models", failure},
+		"bodies in the clear":    {func(f *facts) { f.clear = 2 }, "bodies at rest", warning},
+		"nothing can be sealed":  {func(f *facts) { f.clear, f.sealing = 2, false }, "bodies at rest", warning},
+		"nothing to seal":        {func(f *facts) { f.sealing = false }, "", fine},
 		"a fail-over last week":  {func(f *facts) { f.incidents = 1 }, "incidents", warning},
 	} {
 		f := good()

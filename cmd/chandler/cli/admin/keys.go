@@ -22,7 +22,8 @@ func rotation(a *command.Env) []*cobra.Command {
 	return []*cobra.Command{keysListCommand(a), keysAddCommand(a), keysActivateCommand(a), keysRetireCommand(a)}
 }
 
-const purposesHelp = "The purposes are grant, credentials, catalog-credentials and hook."
+const purposesHelp = "The purposes are grant, credentials, catalog-credentials, hook, configuration, source, annotation and\n" +
+	"reason."
 
 func fileFlag(c *cobra.Command, file *string) {
 	c.Flags().StringVar(file, "file", ".env", "environment file with the keys")
@@ -163,6 +164,9 @@ a key that was taken out cannot be read any more; what it signed is refused.
 	return c
 }
 
+// sealedAnew is how uses of keys of bodies end.
+const sealedAnew = ": the gateway seals them by its active key within a minute"
+
 // needs says in words what the uses of a purpose are, and how they end.
 var needs = map[keys.Purpose]string{ //nolint:gochecknoglobals // a table
 	keys.Grant: "namespaces have plans, messages or step logs that it signed: they are signed anew after all installers " +
@@ -170,7 +174,11 @@ var needs = map[keys.Purpose]string{ //nolint:gochecknoglobals // a table
 	keys.Credentials: "kubeconfigs are encrypted to it: the installer encrypts them to its active key within a minute",
 	keys.CatalogCredentials: "credentials of catalogs are encrypted to it: the catalog-indexer encrypts them to its active " +
 		"key within a minute",
-	keys.Hook: "hooks of catalogs have secrets that are derived from it: give each a new one with chandler catalog hook make",
+	keys.Configuration: "configurations of subscriptions are sealed by it" + sealedAnew,
+	keys.Source:        "sources of catalogs are sealed by it" + sealedAnew,
+	keys.Annotation:    "annotations are sealed by it" + sealedAnew,
+	keys.Reason:        "reasons of approvers and previews are sealed by it" + sealedAnew,
+	keys.Hook:          "hooks of catalogs have secrets that are derived from it: give each a new one with chandler catalog hook make",
 }
 
 func unused(p keys.Purpose, id string, uses []model.KeyUse) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -14,7 +15,10 @@ import (
 )
 
 // Catalogs reads how catalogs are set up: settings, credentials, and what is due.
-type Catalogs struct{ pool *pg.Pool }
+type Catalogs struct {
+	pool   *pg.Pool
+	bodies bodies.Keys
+}
 
 // Key names a catalog's life and its variant: the Kubernetes minor version of a templated reference
 // (R-CAT-92), "" for a catalog that is the same everywhere and for what a templated one falls back to.
@@ -87,15 +91,13 @@ func (s *Catalogs) Due(ctx context.Context) ([]Key, error) {
 // Settings returns the body of the catalog's source; errs.NotFound where it was erased.
 func (s *Catalogs) Settings(ctx context.Context, c Catalog) (source.Settings, error) {
 	var settings source.Settings
-	var body []byte
-	err := s.pool.QueryRow(ctx, `select body from gateway_api.bodies
-		where tenant = $1 and commitment = $2 and kind = 'catalog-source'`, c.Tenant, c.Spec).Scan(&body)
-	if errors.Is(err, pgx.ErrNoRows) {
+	body, err := s.bodies.Read(ctx, s.pool, bodies.View, c.Tenant, c.Spec)
+	if err != nil {
+		return settings, err
+	}
+	if body == nil {
 		return settings, errs.New(errs.NotFound,
 			"the settings of the source of catalog %s are not there any more; add the catalog again", c.Subject)
-	}
-	if err != nil {
-		return settings, pg.Err(err)
 	}
 	err = json.Unmarshal(body, &settings)
 	return settings, errs.Wrap(errs.Invalid, err, "settings of the source of catalog %s", c.Subject)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/load"
@@ -35,7 +36,7 @@ func setup(t testing.TB) *bench {
 	t.Helper()
 	db := pgtest.DB(t)
 	pool := db.Pool(t, "catalog-indexer")
-	b := &bench{New(pool, eventlog.New(pool)), t, db, pool}
+	b := &bench{New(pool, eventlog.New(pool), bodies.Keys{}), t, db, pool}
 	// No consumer runs here: its tables are what the tests put there.
 	b.exec(`select eventlog.take_checkpoint($1)`, IntentsConsumer)
 	return b

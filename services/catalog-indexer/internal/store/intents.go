@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -19,14 +20,14 @@ import (
 type Poll func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, catalogs []Key) error
 
 // Intents fold what people want of catalogs, and have polled what that concerns.
-func Intents(poll Poll) bus.Handlers {
+func (s *Store) Intents(poll Poll) bus.Handlers {
 	h := bus.Handlers{}
 	on(h, poll, added)
 	on(h, poll, sourceChanged)
 	on(h, poll, refreshed)
 	on(h, poll, removed)
-	on(h, poll, secretMoved[events.CatalogSecretSet])
-	on(h, poll, secretMoved[events.CatalogSecretDeleted])
+	on(h, poll, secretMoved[events.CatalogSecretSet](s.Catalogs.bodies))
+	on(h, poll, secretMoved[events.CatalogSecretDeleted](s.Catalogs.bodies))
 	return h
 }
 
@@ -125,13 +126,17 @@ func keysOf(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, er
 	return keys, pg.Err(err)
 }
 
-func secretMoved[P events.Payload](ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ P) ([]Key, error) {
-	return naming(ctx, tx, e.Tenant, e.Subject)
+func secretMoved[P events.Payload](
+	keys bodies.Keys,
+) func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ P) ([]Key, error) {
+	return func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ P) ([]Key, error) {
+		return naming(ctx, tx, keys, e.Tenant, e.Subject)
+	}
 }
 
 // naming are the catalogs whose settings name a credential (R-DIS-4): a new one may make them readable.
-func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error) {
-	rows, err := tx.Query(ctx, `select c.stream, b.body from catalog.catalogs c
+func naming(ctx context.Context, tx pgx.Tx, opening bodies.Keys, tenant, secret string) ([]Key, error) {
+	rows, err := tx.Query(ctx, `select c.stream, b.commitment, b.kind, b.key_id, b.salt, b.body from catalog.catalogs c
 		join gateway_api.bodies b on b.tenant = c.tenant and b.commitment = c.spec and b.kind = 'catalog-source'
 		where c.tenant = $1 and not c.removed`, tenant)
 	if err != nil {
@@ -139,11 +144,12 @@ func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error
 	}
 	var found []string
 	var stream string
-	var body []byte
-	_, err = pgx.ForEachRow(rows, []any{&stream, &body}, func() error {
+	var r bodies.Row
+	_, err = pgx.ForEachRow(rows, []any{&stream, &r.Commitment, &r.Kind, &r.KeyID, &r.Salt, &r.Body}, func() error {
 		var settings source.Settings
 		// Settings that cannot be read are reported by the poll; they name nothing.
-		if json.Unmarshal(body, &settings) == nil && slices.Contains(settings.Secrets, secret) {
+		body, err := opening.Open(tenant, r)
+		if err == nil && json.Unmarshal(body, &settings) == nil && slices.Contains(settings.Secrets, secret) {
 			found = append(found, stream)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -82,7 +83,7 @@ func TestSearchRows(t *testing.T) {
 	t.Parallel()
 	db := pgtest.DB(t)
 	indexer, gateway := db.Pool(t, "catalog-indexer"), db.Pool(t, "gateway")
-	s := store.New(indexer, eventlog.New(indexer))
+	s := store.New(indexer, eventlog.New(indexer), bodies.Keys{})
 	packages := []catalog.Package{
 		searched(t, "tide.gauge", "Tide Gauge", "measures the sea\x00"),
 		searched(t, "cert-harbour", "Harbour", "with a gauge for databases", "storage"),
@@ -166,7 +167,7 @@ func TestFillSearch(t *testing.T) {
 	t.Parallel()
 	db := pgtest.DB(t)
 	indexer := db.Pool(t, "catalog-indexer")
-	s := store.New(indexer, eventlog.New(indexer))
+	s := store.New(indexer, eventlog.New(indexer), bodies.Keys{})
 	var packages []catalog.Package
 	for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
 		packages = append(packages, searched(t, name, "Old "+name, "gauge"))

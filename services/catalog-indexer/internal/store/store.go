@@ -7,6 +7,7 @@
 package store
 
 import (
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -35,12 +36,12 @@ type Store struct {
 }
 
 // New returns the store of a database; log is where outcomes are appended.
-func New(pool *pg.Pool, log *eventlog.Log) *Store {
+func New(pool *pg.Pool, log *eventlog.Log, keys bodies.Keys) *Store {
 	reader := content.NewReader()
 	contents := &Contents{pool: pool, reader: reader}
 	documents := &Documents{pool: pool, reader: reader, contents: contents}
 	return &Store{
-		Catalogs:  &Catalogs{pool: pool},
+		Catalogs:  &Catalogs{pool: pool, bodies: keys},
 		Outcomes:  &Outcomes{pool: pool, log: log},
 		Contents:  contents,
 		Documents: documents,

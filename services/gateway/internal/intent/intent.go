@@ -105,7 +105,7 @@ func New(d Deps) *Services {
 	}
 	s.Previews = &previews.Service{
 		Units: u, Resolver: d.Resolver, Clusters: d.Observed, Subscriptions: s.Subscriptions, Groups: s.OperatorGroups,
-		Catalogs: s.Catalogs, Policies: s.Policies, Slog: log,
+		Catalogs: s.Catalogs, Policies: s.Policies, Store: store.Previews{Bodies: u.Bodies}, Slog: log,
 	}
 	return s
 }

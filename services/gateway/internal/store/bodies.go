@@ -10,9 +10,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -21,54 +23,73 @@ import (
 
 // Kinds of bodies.
 const (
-	KindSubscriptionConfig = "subscription-config" // JSON of spec.config
-	KindCatalogSource      = "catalog-source"      // JSON such as {"path": "/catalogs/fleet"}
-	KindAnnotations        = "annotations"         // JSON of the annotations of an intent
-	KindPlanReason         = "plan-reason"         // why an approver settled an obstacle of a plan, as text
+	KindSubscriptionConfig = bodies.Configuration
+	KindCatalogSource      = bodies.Source
+	KindAnnotations        = bodies.Annotations
+	KindPlanReason         = bodies.Reason
 )
 
-// Bodies is the store of erasable bodies. Its zero value is ready for use.
-type Bodies struct{}
+// Bodies is the store of erasable bodies.
+type Bodies struct {
+	Keys bodies.Keys
+	// Clear, where it is set, keeps new bodies in the clear while it says so: a process of an older release could not
+	// open them. They are sealed later (see Sealer).
+	Clear *atomic.Bool
+}
 
 // Commit stores a body and returns its commitment. Where previous is a commitment to the same body it
-// is returned instead, so that repeating a request is no change.
+// is returned instead, so that repeating a request is no change. A previous one that cannot be opened, since its key
+// was lost or it is damaged, is another body: writing it again is the way out.
 func (b Bodies) Commit(
-	ctx context.Context, tx pgx.Tx, tenant, kind string, body []byte, previous string,
+	ctx context.Context, tx pgx.Tx, tenant string, kind bodies.Kind, body []byte, previous string,
 ) (string, error) {
 	if previous != "" {
-		old, err := b.Body(ctx, tx, tenant, previous)
+		rows, err := bodies.ReadRows(ctx, tx, bodies.Table, tenant, []string{previous})
 		if err != nil {
 			return "", err
 		}
-		if old != nil && bytes.Equal(old, body) {
-			return previous, nil
+		for _, r := range rows {
+			if old, err := b.Keys.Open(tenant, r); err == nil && bytes.Equal(old, body) {
+				return previous, nil
+			}
 		}
 	}
 	salt, commitment, err := commit(body)
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body)
-		values ($1, $2, $3, $4, $5)`,
-		tenant, commitment, kind, salt, body)
+	return commitment, b.put(ctx, tx, tenant, bodies.Row{Commitment: commitment, Kind: kind, Salt: salt, Body: body})
+}
+
+// put stores a row that is in the clear, sealed where that may be.
+func (b Bodies) put(ctx context.Context, q pg.Querier, tenant string, r bodies.Row) error {
+	r, err := b.seal(tenant, r)
 	if err != nil {
-		return "", fmt.Errorf("store a body of kind %s: %w", kind, err)
+		return err
 	}
-	return commitment, nil
+	return insertBody(ctx, q, tenant, r)
+}
+
+// insertBody stores a row as it is.
+func insertBody(ctx context.Context, q pg.Querier, tenant string, r bodies.Row) error {
+	_, err := q.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, key_id, salt, body)
+		values ($1, $2, $3, $4, $5, $6)`, tenant, r.Commitment, r.Kind, r.KeyID, r.Salt, r.Body)
+	if err != nil {
+		return fmt.Errorf("store a body of kind %s: %w", r.Kind, pg.Err(err))
+	}
+	return nil
+}
+
+func (b Bodies) seal(tenant string, r bodies.Row) (bodies.Row, error) {
+	if b.Clear != nil && b.Clear.Load() {
+		return r, nil
+	}
+	return b.Keys.Seal(tenant, r)
 }
 
 // Body returns the body of a commitment, nil where it was erased or never was.
-func (Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string) ([]byte, error) {
-	var body []byte
-	err := q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
-		commitment).Scan(&body)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the body of %s: %w", commitment, err)
-	}
-	return body, nil
+func (b Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string) ([]byte, error) {
+	return b.Keys.Read(ctx, q, bodies.Table, tenant, commitment)
 }
 
 // Erase deletes a body with its salt and notes that. A body that was erased before is told as it was then, and done is

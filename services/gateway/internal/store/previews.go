@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
@@ -25,24 +26,28 @@ const (
 	auditLife = 396 * 24 * time.Hour
 )
 
-// Previews keeps previews and the record of questions. Its zero value is ready for use.
-type Previews struct{}
+// Previews keeps previews and the record of questions.
+type Previews struct{ Bodies Bodies }
 
 // Put keeps a preview that was asked for.
-func (Previews) Put(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
+func (s Previews) Put(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 	request, err := json.Marshal(p.Request)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode preview %s", p.ID)
+	}
+	question, err := s.Bodies.seal(p.Tenant, questionOf(p.ID, "", request))
+	if err != nil {
+		return err
 	}
 	writes, err := json.Marshal(p.Writes)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode preview %s", p.ID)
 	}
 	_, err = tx.Exec(ctx, `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes,
-		not_applicable, bodies)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		p.Tenant, p.ID, p.Actor, p.Asked, p.Expires, request, string(p.Validate), writes, p.NotApplicable,
-		append([]string{}, p.Bodies...))
+		not_applicable, bodies, key_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		p.Tenant, p.ID, p.Actor, p.Asked, p.Expires, question.Body, string(p.Validate), writes, p.NotApplicable,
+		append([]string{}, p.Bodies...), question.KeyID)
 	if err != nil {
 		return fmt.Errorf("keep preview %s: %w", p.ID, err)
 	}
@@ -69,23 +74,31 @@ func (s Previews) Lock(
 	return s.read(ctx, tx, tenant, id, now, " for update")
 }
 
-func (Previews) read(
+// questionOf is what a preview was asked about, as it is stored.
+func questionOf(id uuid.UUID, keyID string, request []byte) bodies.Row {
+	return bodies.Row{Commitment: id.String(), Kind: bodies.Question, KeyID: keyID, Body: request}
+}
+
+func (s Previews) read(
 	ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time, lock string,
 ) (preview.Kept, error) {
 	p := preview.Kept{Tenant: tenant, ID: id}
 	var request, writes, done []byte
-	var validate string
+	var validate, keyID string
 	var applied *time.Time
-	err := q.QueryRow(ctx, `select actor, asked, expires, request, validate, writes, not_applicable, bodies, applied,
-		applied_by, done
+	err := q.QueryRow(ctx, `select actor, asked, expires, request, key_id, validate, writes, not_applicable, bodies,
+		applied, applied_by, done
 		from gateway.previews where tenant = $1 and id = $2 and expires > $3`+lock, tenant, id, now).
-		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied,
-			&p.AppliedBy, &done)
+		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &keyID, &validate, &writes, &p.NotApplicable, &p.Bodies,
+			&applied, &p.AppliedBy, &done)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, NoPreview(id)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
+	}
+	if request, err = s.Bodies.Keys.Open(tenant, questionOf(id, keyID, request)); err != nil {
+		return p, err
 	}
 	p.Validate = model.Validate(validate)
 	if applied != nil {
@@ -179,27 +192,16 @@ func (Previews) Sweep(ctx context.Context, q pg.Querier, now time.Time) error {
 	return nil
 }
 
-// Saved are the bodies of commitments that are stored.
-func (Previews) Saved(ctx context.Context, q pg.Querier, tenant string, commitments []string) ([]preview.Body, error) {
-	rows, err := q.Query(ctx, `select commitment, kind, salt, body from gateway.bodies
-		where tenant = $1 and commitment = any ($2)`, tenant, commitments)
-	if err != nil {
-		return nil, fmt.Errorf("read bodies: %w", pg.Err(err))
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[preview.Body])
-	if err != nil {
-		return nil, fmt.Errorf("read bodies: %w", pg.Err(err))
-	}
-	return list, nil
+// Saved are the bodies of commitments as they are stored.
+func (Previews) Saved(ctx context.Context, q pg.Querier, tenant string, commitments []string) ([]bodies.Row, error) {
+	return bodies.ReadRows(ctx, q, bodies.Table, tenant, commitments)
 }
 
-// Keep stores bodies under commitments that were made before.
-func (Previews) Keep(ctx context.Context, q pg.Querier, tenant string, bodies []preview.Body) error {
-	for _, b := range bodies {
-		_, err := q.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body)
-			values ($1, $2, $3, $4, $5)`, tenant, b.Commitment, b.Kind, b.Salt, b.Body)
-		if err != nil {
-			return fmt.Errorf("keep a body of kind %s: %w", b.Kind, pg.Err(err))
+// Keep stores bodies as they were stored before.
+func (Previews) Keep(ctx context.Context, q pg.Querier, tenant string, list []bodies.Row) error {
+	for _, r := range list {
+		if err := insertBody(ctx, q, tenant, r); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -45,7 +46,7 @@ func in(t *testing.T, pool *pg.Pool, of string, do func(tx pgx.Tx) error) {
 func TestRepeatedBodyKeepsItsCommitment(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
-	var bodies store.Bodies
+	bodies := store.Bodies{Keys: bodiestest.Keys(t)}
 	var first, same, other string
 	in(t, pool, tenant, func(tx pgx.Tx) (err error) {
 		if first, err = bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{"a":"1"}`),
@@ -178,12 +179,13 @@ func TestOperatorHub(t *testing.T) {
 func TestPreviewsExpire(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
-	var previews store.Previews
+	bodies := store.Bodies{Keys: bodiestest.Keys(t)}
+	previews := store.Previews{Bodies: bodies}
 	commitments := map[string]string{}
 	var ids []uuid.UUID
 	for _, name := range []string{"expired", "applied", "alive"} {
 		in(t, pool, tenant, func(tx pgx.Tx) error {
-			c, err := store.Bodies{}.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{}`), "")
+			c, err := bodies.Commit(t.Context(), tx, tenant, store.KindAnnotations, []byte(`{}`), "")
 			if err != nil {
 				return err
 			}
@@ -218,7 +220,7 @@ func TestPreviewsExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"expired": false, "applied": true, "alive": true} {
-		if body, err := (store.Bodies{}).Body(t.Context(), pool, tenant,
+		if body, err := bodies.Body(t.Context(), pool, tenant,
 			commitments[name]); err != nil || (body != nil) != want {
 			t.Errorf("the body of the %s preview is kept: %v, %v; want %v", name, body != nil, err, want)
 		}
@@ -229,7 +231,8 @@ func TestPreviewsExpire(t *testing.T) {
 func TestAuditIsPagedNewestFirst(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
-	var previews store.Previews
+	bodies := store.Bodies{Keys: bodiestest.Keys(t)}
+	previews := store.Previews{Bodies: bodies}
 	in(t, pool, tenant, func(tx pgx.Tx) error {
 		for i := range 5 {
 			a := preview.Asked{

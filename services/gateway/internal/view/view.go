@@ -4,6 +4,7 @@
 package view
 
 import (
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
@@ -46,6 +47,7 @@ type Deps struct {
 	Waiters map[string]Waiter // by name of the projection
 	// Sessions tells whose streams go on.
 	Sessions eventlist.Sessions
+	Bodies   bodies.Keys
 	// DefaultCatalogs are the names of the catalogs that come with the installation.
 	DefaultCatalogs map[string]bool
 }
@@ -79,14 +81,14 @@ func New(d Deps) (*Reads, error) {
 	return &Reads{
 		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
 		Clusters:       &clusters.Reader{Pool: d.Pool},
-		Catalogs:       &catalogs.Reader{Pool: d.Pool, Log: d.Log, Defaults: d.DefaultCatalogs},
+		Catalogs:       &catalogs.Reader{Pool: d.Pool, Log: d.Log, Bodies: d.Bodies, Defaults: d.DefaultCatalogs},
 		Content:        c,
-		Browse:         &browse.Reader{Pool: d.Pool, Content: c},
-		OperatorGroups: &operatorgroups.Reader{Pool: d.Pool},
-		Subscriptions:  &subscriptions.Reader{Pool: d.Pool, Content: c},
-		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c},
+		Browse:         &browse.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
+		OperatorGroups: &operatorgroups.Reader{Pool: d.Pool, Bodies: d.Bodies},
+		Subscriptions:  &subscriptions.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
+		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
 		Operators:      &operators.Reader{Pool: d.Pool},
-		Policies:       &approvalpolicies.Reader{Pool: d.Pool},
+		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Events:         list,
 		Tail:           eventlist.NewTail(list, d.Pool, d.Sessions, who),
 		Keys:           &keyuses.Reader{Pool: d.Pool},

@@ -260,7 +260,7 @@ func (j judgement) config(ctx context.Context, csv string) (json.RawMessage, err
 	if !ok {
 		return nil, nil
 	}
-	return readBody(ctx, j.tx, j.scope.Tenant, commitment)
+	return readBody(ctx, j.tx, j.content.bodies, j.scope.Tenant, commitment)
 }
 
 // bundle reads a content by its digest. One that the catalog schema does not hold is errs.NotFound.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -60,7 +59,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 		if err := h.fillGroup(ctx, tx, &w.message); err != nil {
 			return err
 		}
-		q.Plan, err = livePlan(ctx, tx, h.c.Configs, &w, plan)
+		q.Plan, err = livePlan(ctx, tx, h.values(), &w, plan)
 		return err
 	})
 	if err != nil {
@@ -71,7 +70,7 @@ func (h *Hub) planQuestion(ctx context.Context, tenant, plan string) (
 	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
-func livePlan(ctx context.Context, tx pgx.Tx, configs configseal.Root, w *wanted, id string) (protocol.Plan, error) {
+func livePlan(ctx context.Context, tx pgx.Tx, v values, w *wanted, id string) (protocol.Plan, error) {
 	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.plan = $2`, w.message.Scope.Tenant, id)
 	if err != nil {
 		return protocol.Plan{}, err
@@ -80,7 +79,7 @@ func livePlan(ctx context.Context, tx pgx.Tx, configs configseal.Root, w *wanted
 	if err != nil {
 		return protocol.Plan{}, err
 	}
-	p, why, err := w.plan(ctx, tx, configs, row)
+	p, why, err := w.plan(ctx, tx, v, row)
 	if why != "" {
 		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name,
 			why).At("plan", "R-IP-1")

@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -65,14 +67,9 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 		return string(opened)
 	}
 	// the bodies of configurations lie in the gateway's store
-	body := func(commitment, text string) string {
+	body := func(text string) string {
 		t.Helper()
-		if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind,
-			salt, body) values ($1, $2, 'subscription-config', '\x00', $3)`,
-			events.DefaultTenant, commitment, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		return commitment
+		return bodiestest.Put(t, d.db.Pool(t, "gateway"), events.DefaultTenant, bodies.Configuration, text)
 	}
 	spec := events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Automatic"}
 	if d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec}) {
@@ -86,7 +83,7 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	if got := config(); got != "null" {
 		t.Errorf("without a configuration it is told %q", got)
 	}
-	spec.Config = body("c1", `{"env":[]}`)
+	spec.Config = body(`{"env":[]}`)
 	if !d.aboutSubscription(events.SubscriptionChanged{Spec: spec}) {
 		t.Error("a changed configuration of what is installed was not noticed")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/catalog"
@@ -32,6 +33,7 @@ type contents struct {
 	pool   *pg.Pool
 	bus    *bus.Bus
 	reader *content.Reader
+	bodies bodies.Keys
 
 	mu    sync.Mutex
 	fill  int64 // of CONTENT, for which known holds
@@ -44,9 +46,10 @@ type contents struct {
 	grown      map[string]int  // rights that upgrades gain, by the digests of both contents
 }
 
-func newContents(pool *pg.Pool, b *bus.Bus) *contents {
+func newContents(pool *pg.Pool, b *bus.Bus, keys bodies.Keys) *contents {
 	return &contents{
-		pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, healed: map[string]time.Time{},
+		bodies: keys,
+		pool:   pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, healed: map[string]time.Time{},
 		deprecated: map[string][]catalog.Deprecation{}, grown: map[string]int{},
 		verified: map[string]bool{},
 	}

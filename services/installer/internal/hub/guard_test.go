@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -103,7 +104,7 @@ func TestRefill(t *testing.T) {
 // What is remembered of CONTENT holds until it is to be filled again, whoever noticed.
 func TestContentIsKnownForOneFilling(t *testing.T) {
 	t.Parallel()
-	c := newContents(nil, nil)
+	c := newContents(nil, nil, bodies.Keys{})
 	c.note(1, "a")
 	if !c.has(1, "a") || c.has(1, "b") || c.has(2, "a") {
 		t.Error("known for another filling, or not for its own")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -33,6 +34,7 @@ type Config struct {
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
 	Configs  configseal.Root  // configurations are sealed by it to the executors of their cluster
+	Bodies   bodies.Keys      // open what the gateway keeps beside the log
 	Key      crypto.Signer    // the active one: signs grants and messages
 	Now      func() time.Time // time.Now where nil
 	Log      *slog.Logger     // slog.Default where nil
@@ -71,7 +73,7 @@ func New(c Config) *Hub {
 	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
 	lanes.Follows = Consumer // half-built tables would tell executors that nothing is wanted
 	h := &Hub{
-		c: c, lanes: lanes, content: newContents(c.Pool, c.Bus), withheldWhy: map[string]string{},
+		c: c, lanes: lanes, content: newContents(c.Pool, c.Bus, c.Bodies), withheldWhy: map[string]string{},
 		keyID: keys.SignerID(c.Key), stopped: make(chan struct{}, 1),
 	}
 	h.handlers = folder{lanes, &h.stops}.handlers()

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,24 +68,24 @@ func putMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, m events.M
 }
 
 // fillMetadata adds labels and annotations of what the cluster mirrors.
-func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+func (h *Hub) fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
 	}
 	at := m.Scope.Cluster + "/" + m.Scope.Namespace + "/"
-	if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name,
+	if err := h.readMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name,
 		&m.OperatorGroup.Metadata); err != nil {
 		return err
 	}
 	for i := range m.Subscriptions {
 		s := &m.Subscriptions[i]
-		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindSubscription, at+s.Name, &s.Metadata); err != nil {
+		if err := h.readMetadata(ctx, tx, m.Scope.Tenant, events.KindSubscription, at+s.Name, &s.Metadata); err != nil {
 			return err
 		}
 		if s.Catalog == nil {
 			continue
 		}
-		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject,
+		if err := h.readMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject,
 			&s.Catalog.Metadata); err != nil {
 			return err
 		}
@@ -93,24 +94,23 @@ func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 }
 
 // readMetadata reads what is noted on one intent. Annotations that were erased are none.
-func readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string,
+func (h *Hub) readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string,
 	into *protocol.Metadata,
 ) error {
-	rows, err := tx.Query(ctx, `select m.metadata, b.body from installer.metadata m
-		left join gateway_api.bodies b on b.tenant = m.tenant and b.commitment = m.metadata ->> 'annotations'
-		where m.tenant = $1 and m.kind = $2 and m.subject = $3`, tenant, kind, subject)
+	var m events.Metadata
+	err := tx.QueryRow(ctx, `select metadata from installer.metadata where tenant = $1 and kind = $2 and subject = $3`,
+		tenant, kind, subject).Scan(&m)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	var m events.Metadata
-	var body []byte
-	_, err = pgx.ForEachRow(rows, []any{&m, &body}, func() error {
-		into.Labels = m.Labels
-		if body == nil {
-			return nil
-		}
-		return errs.Wrap(errs.Internal, json.Unmarshal(body, &into.Annotations), "read the annotations of %s %s", kind,
-			subject)
-	})
-	return err
+	into.Labels = m.Labels
+	body, err := readBody(ctx, tx, h.c.Bodies, tenant, m.Annotations)
+	if err != nil || body == nil {
+		return err
+	}
+	return errs.Wrap(errs.Internal, json.Unmarshal(body, &into.Annotations), "read the annotations of %s %s", kind,
+		subject)
 }

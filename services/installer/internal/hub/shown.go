@@ -118,7 +118,7 @@ func (c *contents) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol
 		if s.Catalog == nil {
 			continue
 		}
-		if err := display(ctx, tx, m.Scope.Tenant, catalogs[i].settings, s.Catalog); err != nil {
+		if err := c.display(ctx, tx, m.Scope.Tenant, catalogs[i].settings, s.Catalog); err != nil {
 			return err
 		}
 		if s.Deprecations, err = c.ofSubscription(ctx, tx, m, catalogs[i].name, s.Spec); err != nil {
@@ -129,13 +129,15 @@ func (c *contents) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol
 }
 
 // display adds what people see of a catalog. Settings that were erased, or that this version cannot read, show nothing.
-func display(ctx context.Context, tx pgx.Tx, tenant, commitment string, c *protocol.CatalogState) error {
-	body, err := readBody(ctx, tx, tenant, commitment)
+func (c *contents) display(
+	ctx context.Context, tx pgx.Tx, tenant, commitment string, out *protocol.CatalogState,
+) error {
+	body, err := readBody(ctx, tx, c.bodies, tenant, commitment)
 	if err != nil || body == nil {
 		return err
 	}
 	if settings, err := source.Decode(body); err == nil && settings.Display != nil {
-		c.DisplayName, c.Publisher = settings.Display.Name, settings.Display.Publisher
+		out.DisplayName, out.Publisher = settings.Display.Name, settings.Display.Publisher
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/catalog"
@@ -53,7 +55,7 @@ func (d *fixture) foldCatalog(subject string, p events.Payload) bool {
 }
 
 // storeCatalog stores the settings of a catalog and a revision with one package, which cluster east is served.
-func (d *fixture) storeCatalog(catalogName, settings string, p catalog.Package) {
+func (d *fixture) storeCatalog(catalogName string, p catalog.Package) {
 	d.t.Helper()
 	raw, err := digest.Canonical(p)
 	if err != nil {
@@ -64,6 +66,8 @@ func (d *fixture) storeCatalog(catalogName, settings string, p catalog.Package) 
 		d.t.Fatal(err)
 	}
 	indexer := d.db.Pool(d.t, "catalog-indexer")
+	settings := bodiestest.Put(d.t, d.db.Pool(d.t, "gateway"), events.DefaultTenant, bodies.Source,
+		`{"display": {"name": "Harbour", "publisher": "Dock Ltd"}}`)
 	for _, statement := range []struct {
 		sql  string
 		args []any
@@ -86,12 +90,6 @@ func (d *fixture) storeCatalog(catalogName, settings string, p catalog.Package) 
 			append([]any{events.DefaultTenant}, statement.args...)...); err != nil {
 			d.t.Fatal(err)
 		}
-	}
-	if _, err := d.db.Pool(d.t, "gateway").Exec(d.t.Context(), `insert into gateway.bodies (tenant, commitment, kind,
-		salt, body) values ($1, $2, 'catalog-source', '', $3)`,
-		events.DefaultTenant, settings, []byte(
-			`{"display": {"name": "Harbour", "publisher": "Dock Ltd"}}`)); err != nil {
-		d.t.Fatal(err)
 	}
 }
 
@@ -158,7 +156,7 @@ func TestShown(t *testing.T) {
 		values ($1, 's', 'harbour', 'image', '', 3, 'Failed', 'Unreachable')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
-	d.storeCatalog("harbour", "settings-1", catalog.Package{
+	d.storeCatalog("harbour", catalog.Package{
 		Name: "tidegauge", DefaultChannel: "steady",
 		Deprecations: []catalog.Deprecation{
 			{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"},
@@ -203,18 +201,14 @@ func TestMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
 	told, mirror := d.message(t), d.mirrors(t)
-	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt,
-		body)
-		values ($1, 'c1:a', 'annotations', '\x00', '{"owner":"dock"}')`, events.DefaultTenant); err != nil {
-		t.Fatal(err)
-	}
+	ticket := bodiestest.Put(t, d.db.Pool(t, "gateway"), events.DefaultTenant, bodies.Annotations, `{"owner":"dock"}`)
 	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream,
 		subject, source_type, spec, priority, state, reason)
 		values ($1, 's', 'harbour', 'image', '', 3, 'Ready', '')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
 	noted := func(team string) events.Metadata {
-		return events.Metadata{Labels: map[string]string{"team": team}, Annotations: "c1:a"}
+		return events.Metadata{Labels: map[string]string{"team": team}, Annotations: ticket}
 	}
 	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group"})
 	d.aboutSubscription(events.SubscriptionCreated{

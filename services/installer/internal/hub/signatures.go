@@ -131,7 +131,7 @@ func (c *contents) signed(ctx context.Context, tx pgx.Tx, tenant string, d diges
 	if known {
 		return "", nil
 	}
-	policy, why, err := policyOf(ctx, tx, tenant, by)
+	policy, why, err := c.policyOf(ctx, tx, tenant, by)
 	if why != "" || err != nil {
 		return why, err
 	}
@@ -179,10 +179,10 @@ func (c *contents) remember(key string) {
 }
 
 // policyOf reads the policy of a catalog from its settings, and takes none but the one that the gateway's event names.
-func policyOf(ctx context.Context, tx pgx.Tx, tenant string, by signer) (
+func (c *contents) policyOf(ctx context.Context, tx pgx.Tx, tenant string, by signer) (
 	p source.SignaturePolicy, why string, err error,
 ) {
-	body, err := readBody(ctx, tx, tenant, by.spec)
+	body, err := readBody(ctx, tx, c.bodies, tenant, by.spec)
 	if err != nil {
 		return p, "", err
 	}

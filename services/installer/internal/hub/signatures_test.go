@@ -19,6 +19,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
@@ -203,18 +205,13 @@ func signedImage(t *testing.T, by signatory, manifest string) []byte {
 }
 
 // settings stores what a catalog says, as the gateway does, and returns its commitment.
-func (d *fixture) settings(commitment string, policy *source.SignaturePolicy) string {
+func (d *fixture) settings(policy *source.SignaturePolicy) string {
 	d.t.Helper()
 	body, err := json.Marshal(source.Settings{Image: "registry.test/harbour:1", Signatures: policy})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if _, err := d.db.Pool(d.t, "gateway").Exec(d.t.Context(), `insert into gateway.bodies (tenant, commitment, kind,
-		salt, body) values ($1, $2, 'catalog-source', '\x00', $3)`,
-		events.DefaultTenant, commitment, body); err != nil {
-		d.t.Fatal(err)
-	}
-	return commitment
+	return bodiestest.Put(d.t, d.db.Pool(d.t, "gateway"), events.DefaultTenant, bodies.Source, string(body))
 }
 
 // TestGrantsNeedSignatures: a bundle of a catalog with a signature policy gets a grant if the hub finds for itself that
@@ -284,7 +281,7 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 				c.body = policy
 			}
 			d.fold("harbour", events.CatalogAdded{
-				Name: "harbour", SourceType: "image", Spec: d.settings("c1", nil),
+				Name: "harbour", SourceType: "image", Spec: d.settings(nil),
 			})
 			d.fold("east/ns/tidegauge", events.SubscriptionCreated{
 				Cluster: "east", Namespace: "ns", Name: "tidegauge",
@@ -295,7 +292,7 @@ func grantsNeedSignatures(t *testing.T, ours, theirs signatory) {
 				t.Fatal("without a policy it is refused")
 			}
 			d.fold("harbour", events.CatalogChanged{
-				SourceType: "image", Spec: d.settings("c2", c.body), Signatures: string(sum),
+				SourceType: "image", Spec: d.settings(c.body), Signatures: string(sum),
 			})
 			if c.words != "" {
 				d.wantRefused(name, events.SignatureNotVerified, c.words)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -92,7 +93,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := h.fillGroup(ctx, tx, m); err != nil {
 		return err
 	}
-	if err := fillInstalled(ctx, tx, h.c.Configs, m); err != nil {
+	if err := fillInstalled(ctx, tx, h.values(), m); err != nil {
 		return err
 	}
 	if err := fillRemovals(ctx, tx, w, h.c.Now(), h.c.Key); err != nil {
@@ -101,7 +102,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := h.content.fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
-	if err := fillMetadata(ctx, tx, m); err != nil {
+	if err := h.fillMetadata(ctx, tx, m); err != nil {
 		return err
 	}
 	if err := fillWaiting(ctx, tx, m, h.c.Now()); err != nil {
@@ -140,7 +141,7 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 }
 
 // fillInstalled adds what is installed. That a plan brought it says a report; what it brought says the plan.
-func fillInstalled(ctx context.Context, tx pgx.Tx, configs configseal.Root, m *protocol.ScopePlans) error {
+func fillInstalled(ctx context.Context, tx pgx.Tx, v values, m *protocol.ScopePlans) error {
 	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
 		from installer.csvs c
 		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
@@ -175,7 +176,7 @@ func fillInstalled(ctx context.Context, tx pgx.Tx, configs configseal.Root, m *p
 		case *c == "":
 			m.Installed[i].Config = json.RawMessage("null")
 		default:
-			if m.Installed[i].Config, err = readConfig(ctx, tx, configs, m.Scope, *c); err != nil {
+			if m.Installed[i].Config, err = v.readConfig(ctx, tx, m.Scope, *c); err != nil {
 				return err
 			}
 		}
@@ -263,7 +264,7 @@ func scanPlan(r pgx.CollectableRow) (p planRow, err error) {
 func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (
 	out protocol.Plan, why refusal, err error,
 ) {
-	out, text, err := w.plan(ctx, tx, h.c.Configs, p)
+	out, text, err := w.plan(ctx, tx, h.values(), p)
 	if text != "" || err != nil {
 		return out, refusal{why: text}, err
 	}
@@ -277,7 +278,7 @@ func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now tim
 }
 
 // plan makes the message of one plan without a grant, and notes the contents that it needs.
-func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs configseal.Root, p planRow) (
+func (w *wanted) plan(ctx context.Context, tx pgx.Tx, v values, p planRow) (
 	out protocol.Plan, why string, err error,
 ) {
 	if len(p.document) == 0 {
@@ -288,7 +289,7 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs configseal.Root, p
 		Document: json.RawMessage(p.document), TraceParent: p.trace,
 	}
 	for csv, commitment := range p.configs {
-		body, err := readConfig(ctx, tx, configs, w.message.Scope, commitment)
+		body, err := v.readConfig(ctx, tx, w.message.Scope, commitment)
 		if err != nil {
 			return out, "", err
 		}
@@ -306,15 +307,23 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, configs configseal.Root, p
 	return out, "", nil
 }
 
+// values are what configurations are opened by in the database, and sealed by on their way.
+type values struct {
+	bodies bodies.Keys
+	way    configseal.Root
+}
+
+func (h *Hub) values() values { return values{h.c.Bodies, h.c.Configs} }
+
 // readConfig returns a configuration sealed to the executors of a cluster, nil where it was erased.
-func readConfig(
-	ctx context.Context, tx pgx.Tx, configs configseal.Root, s protocol.Scope, commitment string,
+func (v values) readConfig(
+	ctx context.Context, tx pgx.Tx, s protocol.Scope, commitment string,
 ) (json.RawMessage, error) {
-	body, err := readBody(ctx, tx, s.Tenant, commitment)
+	body, err := readBody(ctx, tx, v.bodies, s.Tenant, commitment)
 	if err != nil || body == nil {
 		return nil, err
 	}
-	key, err := configs.For(s.Tenant, s.ClusterID)
+	key, err := v.way.For(s.Tenant, s.ClusterID)
 	if err != nil {
 		return nil, err
 	}
@@ -322,14 +331,8 @@ func readConfig(
 }
 
 // readBody returns an erasable body, nil where it was erased.
-func readBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.RawMessage, error) {
-	var body []byte
-	err := tx.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2`, tenant,
-		commitment).Scan(&body)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	return body, err
+func readBody(ctx context.Context, tx pgx.Tx, keys bodies.Keys, tenant, commitment string) (json.RawMessage, error) {
+	return keys.Read(ctx, tx, bodies.View, tenant, commitment)
 }
 
 // grant signs the permission to execute a plan. It ends with the approval and the window that it rests on,

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/configseal"
@@ -53,8 +54,8 @@ func newFixture(t *testing.T, now time.Time) *fixture {
 		t.Fatal(err)
 	}
 	d.h = New(Config{
-		Configs: configs, Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t),
-		Now: func() time.Time { return d.clock.now },
+		Configs: configs, Bodies: bodiestest.Keys(t), Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key,
+		Log: bustest.Log(t), Now: func() time.Time { return d.clock.now },
 	})
 	if _, err := b.Ensure(t.Context()); err != nil {
 		t.Fatal(err)

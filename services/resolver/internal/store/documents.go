@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -17,7 +18,10 @@ import (
 )
 
 // Documents reads what decisions rest on: their inputs, their explanations, the configuration of subscriptions.
-type Documents struct{ pool *pg.Pool }
+type Documents struct {
+	pool   *pg.Pool
+	bodies bodies.Keys
+}
 
 // Record reads the input of a decision; errs.NotFound where it is not kept.
 func (d *Documents) Record(ctx context.Context, tenant, digest string) (resolution.Record, error) {
@@ -58,14 +62,11 @@ func (d *Documents) Config(ctx context.Context, tenant, commitment string) (json
 	if commitment == "" {
 		return nil, nil
 	}
-	var body []byte
-	err := d.pool.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2
-		and kind = 'subscription-config'`,
-		tenant, commitment).Scan(&body)
-	if errors.Is(err, pgx.ErrNoRows) {
+	body, err := d.bodies.Read(ctx, d.pool, bodies.View, tenant, commitment)
+	if err == nil && body == nil {
 		return nil, errs.New(errs.NotFound, "the configuration %s was erased", commitment)
 	}
-	return body, pg.Err(err)
+	return body, err
 }
 
 // input keeps what a decision rests on. A record without semantics stands for one that is kept already.

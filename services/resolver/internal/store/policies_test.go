@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
@@ -209,7 +210,7 @@ func TestGains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := store.New(db.Pool(t, "resolver"), nil, &marks{}, apis{}, nil)
+	s := store.New(db.Pool(t, "resolver"), nil, &marks{}, apis{}, nil, bodies.Keys{})
 	var asked []decide.Upgrade
 	for _, to := range []string{"more", "same", "odd", "old", "never"} {
 		asked = append(asked, decide.Upgrade{From: "from", To: to})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -51,13 +52,13 @@ type Store struct {
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
-func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() time.Time) *Store {
+func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() time.Time, keys bodies.Keys) *Store {
 	own := &ownEvents{}
 	return &Store{
 		Projection: newProjection(pool, log, marks, apis, own),
 		Scopes:     &Scopes{pool: pool},
 		Decisions:  newDecisions(pool, log, own, now),
-		Documents:  &Documents{pool: pool},
+		Documents:  &Documents{pool: pool, bodies: keys},
 		History:    &History{pool: pool, log: log},
 		Hypotheses: &Hypotheses{pool: pool, apis: apis},
 		Previews:   &Previews{pool: pool, now: now},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -67,7 +68,7 @@ func setup(t *testing.T) *bench {
 	pool := db.Pool(t, "resolver")
 	b := &bench{db: db, pool: pool, marks: &marks{}, log: eventlog.New(pool)}
 	b.store = store.New(pool, b.log, b.marks, apis{},
-		func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
+		func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }, bodies.Keys{})
 	// No consumer runs here: its tables are what the tests put there.
 	if _, err := pool.Exec(t.Context(), `select eventlog.take_checkpoint($1)`, store.Consumer); err != nil {
 		t.Fatal(err)

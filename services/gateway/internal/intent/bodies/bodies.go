@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -17,13 +18,13 @@ import (
 )
 
 // Commit stores a body and returns its commitment: previous where that is a commitment to the same body.
-func Commit(ctx context.Context, u *unit.Work, kind string, body []byte, previous string) (string, error) {
-	return store.Bodies{}.Commit(ctx, u.Tx, u.Caller.Tenant, kind, body, previous)
+func Commit(ctx context.Context, u *unit.Work, kind bodies.Kind, body []byte, previous string) (string, error) {
+	return u.Bodies().Commit(ctx, u.Tx, u.Caller.Tenant, kind, body, previous)
 }
 
 // Read returns the body of a commitment, nil where it was erased.
 func Read(ctx context.Context, u *unit.Work, commitment string) ([]byte, error) {
-	return store.Bodies{}.Body(ctx, u.Tx, u.Caller.Tenant, commitment)
+	return u.Bodies().Body(ctx, u.Tx, u.Caller.Tenant, commitment)
 }
 
 // CommitMetadata checks labels and annotations of an intent, and stores the annotations. now is what the object has.

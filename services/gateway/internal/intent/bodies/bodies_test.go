@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	stored "github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
@@ -103,7 +104,7 @@ func TestErase(t *testing.T) {
 	t.Parallel()
 	e := intenttest.New(t)
 	s := &bodies.Service{Units: e.Units}
-	store := func(kind, body string) (id string) {
+	store := func(kind stored.Kind, body string) (id string) {
 		t.Helper()
 		if err := e.In(intenttest.Ann, func(ctx context.Context, u *unit.Work) (err error) {
 			id, err = bodies.Commit(ctx, u, kind, []byte(body), "")

@@ -6,7 +6,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -30,7 +29,7 @@ func (s *Service) Erase(ctx context.Context, who model.Caller, id string) (model
 		e := model.ErasedBody{ID: id, ErasedAt: u.Now(), ErasedBy: who.Actor}
 		var done bool
 		var err error
-		erased, done, err = store.Bodies{}.Erase(ctx, u.Tx, who.Tenant, e)
+		erased, done, err = u.Bodies().Erase(ctx, u.Tx, who.Tenant, e)
 		if err != nil || !done {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -46,7 +47,10 @@ func service(t *testing.T) *catalogs.Service {
 		t.Fatal(err)
 	}
 	return &catalogs.Service{
-		Units:   &unit.Runner{Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: quiet},
+		Units: &unit.Runner{
+			Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: quiet,
+			Bodies: store.Bodies{Keys: bodiestest.Keys(t)},
+		},
 		Secrets: secrets, Tenants: tokens, Slog: quiet,
 		Defaults: []model.AddCatalog{{Name: "fleet", Source: directory("/catalogs/fleet")}},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
@@ -65,7 +66,7 @@ func New(t *testing.T) *Env {
 	pool := e.DB.Pool(t, "gateway")
 	e.Units = &unit.Runner{
 		Pool: pool, Log: eventlog.New(pool), Clock: func() time.Time { return e.Now }, NewID: uuid.New,
-		Slog: slog.New(slog.DiscardHandler),
+		Slog: slog.New(slog.DiscardHandler), Bodies: store.Bodies{Keys: bodiestest.Keys(t)},
 	}
 	e.Clusters = &clusters.Service{Units: e.Units, Credentials: credentials}
 	return e

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -161,11 +162,11 @@ func (s *Service) try(
 	}
 	var r unit.Recorder
 	tried := u.Recorded(savepoint, &r)
-	var bodies []preview.Body
+	var written []bodies.Row
 	var commitments []string
 	list, err = carryOut(ctx, tried, &r, changes)
 	if err == nil {
-		commitments, bodies, err = s.committed(ctx, tried, r.Writes)
+		commitments, written, err = s.committed(ctx, tried, r.Writes)
 	}
 	if back := savepoint.Rollback(ctx); err == nil {
 		err = pg.Err(back)
@@ -178,17 +179,17 @@ func (s *Service) try(
 	if err != nil {
 		return nil, err
 	}
-	bodies = slices.DeleteFunc(bodies, func(b preview.Body) bool {
-		return slices.ContainsFunc(before, func(o preview.Body) bool { return o.Commitment == b.Commitment })
+	written = slices.DeleteFunc(written, func(b bodies.Row) bool {
+		return slices.ContainsFunc(before, func(o bodies.Row) bool { return o.Commitment == b.Commitment })
 	})
 	kept.Writes, kept.Warnings = r.Writes, tried.Warnings()
-	for _, b := range bodies {
+	for _, b := range written {
 		kept.Bodies = append(kept.Bodies, b.Commitment)
 	}
 	for _, c := range changes {
 		kept.NotApplicable = cmp.Or(kept.NotApplicable, c.why, c.beyond(kept.Request))
 	}
-	return list, s.Store.Keep(ctx, u.Tx, tenant, bodies)
+	return list, s.Store.Keep(ctx, u.Tx, tenant, written)
 }
 
 // carryOut runs changes in a unit of work, and returns their events in order.
@@ -220,14 +221,14 @@ func carryOut(ctx context.Context, u *unit.Work, r *unit.Recorder, changes []cha
 // committed are the bodies that writes commit to.
 func (s *Service) committed(
 	ctx context.Context, u *unit.Work, writes []preview.Write,
-) (commitments []string, bodies []preview.Body, err error) {
+) (commitments []string, written []bodies.Row, err error) {
 	if commitments, err = preview.AllCommitments(writes); err != nil {
 		return nil, nil, err
 	}
 	slices.Sort(commitments)
 	commitments = slices.Compact(commitments)
-	bodies, err = s.Store.Saved(ctx, u.Tx, u.Caller.Tenant, commitments)
-	return commitments, bodies, err
+	written, err = s.Store.Saved(ctx, u.Tx, u.Caller.Tenant, commitments)
+	return commitments, written, err
 }
 
 // Read reads a page of a preview; where nobody has read so far, the resolver goes on.

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -38,6 +39,8 @@ type Runner struct {
 	Clock func() time.Time
 	NewID func() uuid.UUID
 	Slog  *slog.Logger
+	// Bodies keeps what events have commitments to.
+	Bodies store.Bodies
 }
 
 // Now is the time in UTC, as events have it.
@@ -61,6 +64,9 @@ type done struct {
 
 // Now is the time in UTC.
 func (u *Work) Now() time.Time { return u.runner.Now() }
+
+// Bodies keeps what the events of this unit have commitments to.
+func (u *Work) Bodies() store.Bodies { return u.runner.Bodies }
 
 // NewID is a new random id.
 func (u *Work) NewID() uuid.UUID { return u.runner.NewID() }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -67,7 +68,10 @@ func (r row) answer() model.ApprovalPolicy {
 }
 
 // Reader answers queries about approval policies.
-type Reader struct{ Pool *pg.Pool }
+type Reader struct {
+	Pool   *pg.Pool
+	Bodies bodies.Keys // for annotations
+}
 
 // List returns approval policies by name.
 func (r *Reader) List(
@@ -103,7 +107,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (p mode
 			return err
 		}
 		p = x.answer()
-		return readmodel.Annotations(ctx, tx, who.Tenant, x.Annotations, &p.Metadata)
+		return readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, x.Annotations, &p.Metadata)
 	})
 	return p, err
 }

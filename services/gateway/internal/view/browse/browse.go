@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -24,6 +25,7 @@ import (
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
+	Bodies  bodies.Keys // for sources of catalogs
 }
 
 // served is the revision of a catalog that is in service for whom view names; without one there is nothing to
@@ -132,7 +134,7 @@ func (r *Reader) Package(
 			return err
 		}
 		rows := []catalogs.Catalog{c}
-		err = catalogs.AddSources(ctx, tx, who.Tenant, rows)
+		err = catalogs.AddSources(ctx, tx, r.Bodies, who.Tenant, rows)
 		d.CatalogName = nameOf(rows[0].Catalog)
 		return err
 	})

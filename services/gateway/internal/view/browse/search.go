@@ -105,7 +105,7 @@ func (r *Reader) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, row
 	if len(missing) > 0 {
 		read := slices.DeleteFunc(slices.Clone(rows),
 			func(c catalogs.Catalog) bool { return !slices.Contains(missing, c.Spec) })
-		if err := catalogs.AddSources(ctx, tx, tenant, read); err != nil {
+		if err := catalogs.AddSources(ctx, tx, r.Bodies, tenant, read); err != nil {
 			return err
 		}
 		for _, c := range read {

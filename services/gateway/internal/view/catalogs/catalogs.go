@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -107,28 +108,17 @@ func NotKnown(name catalog.Name) error {
 }
 
 // AddSources adds the settings of the sources, which stand outside the log.
-func AddSources(ctx context.Context, q pg.Querier, tenant string, items []Catalog) error {
+func AddSources(ctx context.Context, q pg.Querier, keys bodies.Keys, tenant string, items []Catalog) error {
 	commitments := make([]string, len(items))
 	for i, c := range items {
 		commitments[i] = c.Spec
 	}
-	rows, err := q.Query(ctx, `select commitment, body from gateway.bodies where tenant = $1 and commitment = any ($2)`,
-		tenant, commitments)
-	if err != nil {
-		return err
-	}
-	var commitment string
-	var body []byte
-	bodies := map[string][]byte{}
-	_, err = pgx.ForEachRow(rows, []any{&commitment, &body}, func() error {
-		bodies[commitment] = append([]byte(nil), body...)
-		return nil
-	})
+	sources, err := keys.ReadAll(ctx, q, bodies.Table, tenant, commitments)
 	if err != nil {
 		return err
 	}
 	for i := range items {
-		if b, ok := bodies[items[i].Spec]; ok {
+		if b, ok := sources[items[i].Spec]; ok {
 			settings, err := source.Decode(b)
 			if err != nil {
 				return errs.Wrap(errs.Internal, err, "read the source of catalog %s", items[i].Subject)
@@ -149,6 +139,8 @@ const shownState = `coalesce((select v.state from catalog_api.catalog_status v w
 type Reader struct {
 	Pool *pg.Pool
 	Log  *eventlog.Log
+	// Bodies opens sources and annotations.
+	Bodies bodies.Keys
 	// Defaults are the names of the catalogs that come with the installation.
 	Defaults map[string]bool
 }
@@ -227,7 +219,7 @@ func (r *Reader) List(
 
 // complete adds to catalogs what stands outside the log.
 func (r *Reader) complete(ctx context.Context, q pg.Querier, tenant string, items []Catalog) error {
-	if err := AddSources(ctx, q, tenant, items); err != nil {
+	if err := AddSources(ctx, q, r.Bodies, tenant, items); err != nil {
 		return err
 	}
 	for i := range items {
@@ -248,7 +240,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name catalog.Name) (
 		if err := r.complete(ctx, tx, who.Tenant, items[:]); err != nil {
 			return err
 		}
-		if err := readmodel.Annotations(ctx, tx, who.Tenant, c.annotations, &c.Metadata); err != nil {
+		if err := readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, c.annotations, &c.Metadata); err != nil {
 			return err
 		}
 		if c.Conditions, err = conditions(ctx, tx, who.Tenant, c.Catalog); err != nil {
@@ -290,7 +282,7 @@ func (r *Reader) Secrets(
 		if more {
 			next = []string{items[len(items)-1].Name}
 		}
-		users, err := secretUsers(ctx, tx, who.Tenant)
+		users, err := r.secretUsers(ctx, tx, who.Tenant)
 		for i := range items {
 			items[i].UsedBy = users[items[i].Name]
 		}
@@ -307,12 +299,12 @@ type secretRow struct {
 }
 
 // secretUsers says which catalogs name a secret.
-func secretUsers(ctx context.Context, tx pgx.Tx, tenant string) (map[string][]string, error) {
+func (r *Reader) secretUsers(ctx context.Context, tx pgx.Tx, tenant string) (map[string][]string, error) {
 	rows, _, err := Page(ctx, tx, readmodel.Tenant("c.tenant", tenant), maxUsers)
 	if err != nil {
 		return nil, err
 	}
-	if err := AddSources(ctx, tx, tenant, rows); err != nil {
+	if err := AddSources(ctx, tx, r.Bodies, tenant, rows); err != nil {
 		return nil, err
 	}
 	out := map[string][]string{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
@@ -73,11 +74,7 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 			f.Position.Epoch, f.Position.N)...)
 }
 
-// columns have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
-// of each plan is large.
-const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now,
-	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant
-	and b.commitment = p.annotations) as annotations
+const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now, p.annotations
 	from installplans p`
 
 type row struct {
@@ -87,16 +84,37 @@ type row struct {
 	Epoch       int64
 	Position    int64
 	Now         time.Time
-	Annotations []byte // nil where there are none, or where they were erased
+	Annotations string // commitment
 }
 
-func (r row) answer() (model.InstallPlan, error) {
-	p := r.State.InstallPlanAt(r.Now)
-	p.Stream, p.Version = r.Stream, r.Version
-	if r.Annotations == nil {
-		return p, nil
+// answers have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
+// of each plan is large.
+func (r *Reader) answers(ctx context.Context, q pg.Querier, tenant string, rows ...row) ([]model.InstallPlan, error) {
+	var commitments []string
+	for _, x := range rows {
+		if x.Annotations != "" {
+			commitments = append(commitments, x.Annotations)
+		}
 	}
-	return p, errs.Wrap(errs.Internal, json.Unmarshal(r.Annotations, &p.Annotations), "read annotations")
+	noted := map[string][]byte{}
+	if len(commitments) > 0 {
+		var err error
+		if noted, err = r.Bodies.ReadAll(ctx, q, bodies.Table, tenant, commitments); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]model.InstallPlan, len(rows))
+	for i, x := range rows {
+		p := &items[i]
+		*p = x.State.InstallPlanAt(x.Now)
+		p.Stream, p.Version = x.Stream, x.Version
+		if body := noted[x.Annotations]; body != nil { // else there are none, or they were erased
+			if err := json.Unmarshal(body, &p.Annotations); err != nil {
+				return nil, errs.Wrap(errs.Internal, err, "read annotations")
+			}
+		}
+	}
+	return items, nil
 }
 
 // shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
@@ -111,6 +129,7 @@ var places = readmodel.Places{Cluster: "p.cluster", Namespace: "p.namespace"}
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
+	Bodies  bodies.Keys // for annotations and reasons
 }
 
 // List returns install plans, newest first.
@@ -136,11 +155,8 @@ func (r *Reader) List(
 		if err != nil {
 			return err
 		}
-		items = make([]model.InstallPlan, len(rows))
-		for i, x := range rows {
-			if items[i], err = x.answer(); err != nil {
-				return err
-			}
+		if items, err = r.answers(ctx, tx, who.Tenant, rows...); err != nil {
+			return err
 		}
 		if more {
 			last := rows[len(rows)-1]
@@ -194,13 +210,15 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, id string) (p model.
 		if err != nil {
 			return err
 		}
-		if p, err = x.answer(); err != nil {
+		items, err := r.answers(ctx, tx, who.Tenant, x)
+		if err != nil {
 			return err
 		}
+		p = items[0]
 		if err := r.addDocuments(ctx, tx, who.Tenant, x.State, &p); err != nil {
 			return err
 		}
-		items := []model.InstallPlan{p}
+		items[0] = p
 		err = addMessages(ctx, tx, who.Tenant, items)
 		p = items[0]
 		return err
@@ -230,28 +248,27 @@ func (r *Reader) addDocuments(
 	if err := r.addChanges(ctx, tx, tenant, p); err != nil {
 		return err
 	}
-	return addReasons(ctx, tx, tenant, s, p)
+	return r.addReasons(ctx, tx, tenant, s, p)
 }
 
 // erasedReason takes the place of words that were erased.
 const erasedReason = "(erased)"
 
 // addReasons adds the words of approvers to what they chose, or that they were erased.
-func addReasons(ctx context.Context, q pg.Querier, tenant string, s model.PlanState, p *model.InstallPlan) error {
+func (r *Reader) addReasons(
+	ctx context.Context, q pg.Querier, tenant string, s model.PlanState, p *model.InstallPlan,
+) error {
 	for i, c := range s.Choices {
 		if c.Reason == "" {
 			continue
 		}
-		var body []byte
-		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
-			c.Reason).Scan(&body))
-		switch {
-		case errs.Is(err, errs.NotFound):
-			p.Choices[i].Reason = erasedReason
-		case err != nil:
+		body, err := r.Bodies.Read(ctx, q, bodies.Table, tenant, c.Reason)
+		if err != nil {
 			return err
-		default:
-			p.Choices[i].Reason = string(body)
+		}
+		p.Choices[i].Reason = string(body)
+		if body == nil {
+			p.Choices[i].Reason = erasedReason
 		}
 	}
 	return nil

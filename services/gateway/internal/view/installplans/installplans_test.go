@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
@@ -25,7 +27,7 @@ func setup(t *testing.T) (*viewtest.Env, *installplans.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, &installplans.Reader{Pool: e.Pool, Content: c}
+	return e, &installplans.Reader{Pool: e.Pool, Content: c, Bodies: bodiestest.Keys(t)}
 }
 
 // plan folds a plan and what became of it, and returns its id.
@@ -104,16 +106,16 @@ func TestList(t *testing.T) {
 func TestGet(t *testing.T) {
 	t.Parallel()
 	e, r := setup(t)
-	e.Exec(`insert into gateway.bodies (tenant, commitment, kind, salt, body) values
-		('default', 'c1:why', 'plan-reason', '', 'it is known'), ('default', 'c1:notes', 'annotations', '', '{"a": "b"}')`)
+	why := bodiestest.Put(t, e.Pool, events.DefaultTenant, bodies.Reason, "it is known")
+	notes := bodiestest.Put(t, e.Pool, events.DefaultTenant, bodies.Annotations, `{"a": "b"}`)
 	settled := func(object, reason string) events.InstallPlanObstaclesSettled {
 		return events.InstallPlanObstaclesSettled{Digest: "sha256:d", By: "ann", Choices: []events.PlanChoice{
 			{Object: object, Choice: "Keep", Finding: "sha256:f", Reason: reason},
 		}}
 	}
-	id := plan(e, 1, settled("ClusterRole/a", "c1:why"), settled("ClusterRole/b", "c1:erased"),
+	id := plan(e, 1, settled("ClusterRole/a", why), settled("ClusterRole/b", "c1:erased"),
 		events.InstallPlanMetadataChanged{Metadata: events.Metadata{
-			Labels: map[string]string{"ticket": "7"}, Annotations: "c1:notes",
+			Labels: map[string]string{"ticket": "7"}, Annotations: notes,
 		}})
 	p, err := r.Get(t.Context(), viewtest.Ann, id)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -168,7 +169,10 @@ func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model
 }
 
 // Reader answers queries about operator groups.
-type Reader struct{ Pool *pg.Pool }
+type Reader struct {
+	Pool   *pg.Pool
+	Bodies bodies.Keys // for annotations
+}
 
 // List returns operator groups by cluster, namespace and name.
 func (r *Reader) List(
@@ -219,7 +223,7 @@ func (r *Reader) Get(
 			return err
 		}
 		g = items[0]
-		return readmodel.Annotations(ctx, tx, who.Tenant, x.Annotations, &g.Metadata)
+		return readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, x.Annotations, &g.Metadata)
 	})
 	return g, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -28,12 +29,10 @@ func Document(ctx context.Context, q pg.Querier, sql string, args ...any) (json.
 }
 
 // Annotations reads the annotations behind a commitment, which stand outside the log; those that were erased are none.
-func Annotations(ctx context.Context, q pg.Querier, tenant, commitment string, into *model.Metadata) error {
-	if commitment == "" {
-		return nil
-	}
-	body, err := Document(ctx, q, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant,
-		commitment)
+func Annotations(
+	ctx context.Context, q pg.Querier, keys bodies.Keys, tenant, commitment string, into *model.Metadata,
+) error {
+	body, err := keys.Read(ctx, q, bodies.Table, tenant, commitment)
 	if err != nil || body == nil {
 		return err
 	}

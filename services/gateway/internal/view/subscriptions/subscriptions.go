@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
@@ -27,6 +28,7 @@ var places = readmodel.Places{
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
+	Bodies  bodies.Keys // for configurations and annotations
 }
 
 // List returns subscriptions by cluster, namespace and name.
@@ -125,7 +127,7 @@ func (r *Reader) Get(
 			return err
 		}
 		s = x.answer()
-		if err := addBodies(ctx, tx, who.Tenant, x, &s); err != nil {
+		if err := r.addBodies(ctx, tx, who.Tenant, x, &s); err != nil {
 			return err
 		}
 		if s.Status.CatalogHealth, err = catalogHealth(ctx, tx, who.Tenant, cluster, namespace); err != nil {
@@ -144,14 +146,11 @@ func (r *Reader) Get(
 }
 
 // addBodies adds what stands outside the log: configuration, annotations, and the explanation of a failure.
-func addBodies(ctx context.Context, tx pgx.Tx, tenant string, r row, s *model.Subscription) (err error) {
-	if r.Config != "" {
-		if s.Spec.Config, err = readmodel.Document(ctx, tx,
-			`select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, r.Config); err != nil {
-			return err
-		}
+func (r *Reader) addBodies(ctx context.Context, tx pgx.Tx, tenant string, x row, s *model.Subscription) (err error) {
+	if s.Spec.Config, err = r.Bodies.Read(ctx, tx, bodies.Table, tenant, x.Config); err != nil {
+		return err
 	}
-	if err := readmodel.Annotations(ctx, tx, tenant, r.Annotations, &s.Metadata); err != nil {
+	if err := readmodel.Annotations(ctx, tx, r.Bodies, tenant, x.Annotations, &s.Metadata); err != nil {
 		return err
 	}
 	if s.Status.Explanation == nil {
@@ -159,9 +158,9 @@ func addBodies(ctx context.Context, tx pgx.Tx, tenant string, r row, s *model.Su
 	}
 	s.Status.Explanation.Document, err = readmodel.Document(ctx, tx,
 		`select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant,
-		r.FailedDocument)
+		x.FailedDocument)
 	if err == nil {
-		explain(&s.Status, failureType(r.FailedReason))
+		explain(&s.Status, failureType(x.FailedReason))
 	}
 	return err
 }
