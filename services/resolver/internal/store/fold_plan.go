@@ -164,27 +164,44 @@ func scopeIn(p events.InstallPlanProposed) resolution.Scope {
 // settle notes which finished plans of a scope have no dependency any more that lacks a subscription. That is known
 // at their end, or when somebody subscribes: a subscription that is deleted later is not generated again, nor when
 // the tables are made anew from the log.
+//
+// A namespace without such a plan costs one look at an index. With one, no more of its subscriptions is read than what
+// their names and packages are: every subscription that is added comes here, with the scope's mark held, and may be one
+// of thousands.
 func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scope) error {
 	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
-	b := &pgx.Batch{}
-	list(b, &l, &l.Plans, func(r pgx.CollectableRow) (p decide.Plan, err error) {
+	if err := listNow(ctx, tx, &l, &l.Plans, func(r pgx.CollectableRow) (p decide.Plan, err error) {
 		var state json.RawMessage
 		if err := r.Scan(&p.ID, &state); err != nil {
 			return p, err
 		}
 		return p, json.Unmarshal(state, &p.State)
 	}, `select plan, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3
-		and phase = 'Complete' and not settled order by generation`)
-	loadSubscriptions(b, &l)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("look for dependencies without a subscription in %s/%s: %w", scope.Cluster, scope.Namespace,
-			pg.Err(err))
+		and phase = 'Complete' and not settled order by generation`); err != nil || len(l.Plans) == 0 {
+		return err
+	}
+	if err := listNow(ctx, tx, &l, &l.Subscriptions, func(r pgx.CollectableRow) (sub decide.Subscription, err error) {
+		return sub, r.Scan(&sub.Name, &sub.Spec.Package)
+	}, `select name, coalesce(spec ->> 'package', '') from resolver.subscriptions
+		where tenant = $1 and cluster = $2 and namespace = $3 order by name`); err != nil {
+		return err
 	}
 	for _, p := range decide.Subscribed(l.State) {
 		if err := exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, tenant,
 			p.ID); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// listNow is list by itself.
+func listNow[T any](ctx context.Context, tx pgx.Tx, l *Loaded, into *[]T, scan pgx.RowToFunc[T], sql string) error {
+	b := &pgx.Batch{}
+	list(b, l, into, scan, sql)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("look for dependencies without a subscription in %s/%s: %w", l.Scope.Cluster,
+			l.Scope.Namespace, pg.Err(err))
 	}
 	return nil
 }

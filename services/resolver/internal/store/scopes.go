@@ -126,6 +126,8 @@ func (s *Scopes) DisabledCatalogs(ctx context.Context, tenant string, scope reso
 	return list, nil
 }
 
+// loadSubscriptions reads the subscriptions of the scope with why those that failed did. Each explanation is found by
+// its key: for a join the planner, who takes a namespace for one that has a single subscription, compares all with all.
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Subscriptions, func(r pgx.CollectableRow) (sub decide.Subscription, err error) {
 		var spec, outcome, explained json.RawMessage
@@ -141,9 +143,9 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 		}
 		return sub, err
 	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome,
-		e.document, s.rollback_from, s.rollback_to
-		from resolver.subscriptions s left join resolver.explanations e on e.tenant = s.tenant
-		and e.digest = s.outcome ->> 'explanation'
+		(select e.document from resolver.explanations e where e.tenant = $1 and e.digest = s.explanation),
+		s.rollback_from, s.rollback_to
+		from resolver.subscriptions s
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 order by s.name`)
 }
 
