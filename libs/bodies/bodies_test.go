@@ -86,6 +86,31 @@ func TestABodyIsItsRows(t *testing.T) {
 	}
 }
 
+// TestSaltsOfEachLength: the shortest and the longest salt that Seal takes come back, a longer one is refused.
+func TestSaltsOfEachLength(t *testing.T) {
+	t.Parallel()
+	k := bodiestest.Keys(t)
+	for _, n := range []int{0, 1, 254, 255} {
+		for _, body := range []string{"", "text"} {
+			salt := bytes.Repeat([]byte{'s'}, n)
+			in := bodies.Row{
+				Commitment: digest.Commitment(salt, []byte(body)), Kind: bodies.Source, Salt: salt, Body: []byte(body),
+			}
+			sealed, err := k.Seal(tenant, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := k.Clear(tenant, sealed)
+			if err != nil || !bytes.Equal(got.Salt, salt) || string(got.Body) != body {
+				t.Errorf("a salt of %d bytes, a body of %d: %q, %v", n, len(body), got, err)
+			}
+		}
+	}
+	if _, err := k.Seal(tenant, bodies.Row{Kind: bodies.Source, Salt: make([]byte, 256)}); err == nil {
+		t.Error("a salt of 256 bytes is sealed")
+	}
+}
+
 // TestKeysOfAKindOpenThatKindAlone: a service that has keys of one kind says of another which setting it lacks.
 func TestKeysOfAKindOpenThatKindAlone(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,8 @@ func (k Keys) unseal(tenant string, r Row) (Row, error) {
 			return Row{}, errs.New(errs.Internal, "the %s %s is damaged, or was stored under another name", r.Kind,
 				r.Commitment)
 		}
-		salt, body := plain[1:1+plain[0]], plain[1+plain[0]:]
+		n = 1 + int(plain[0])
+		salt, body := plain[1:n], plain[n:]
 		return Row{Commitment: r.Commitment, Kind: r.Kind, Salt: salt, Body: body}, nil
 	}
 	return Row{}, errs.New(errs.Unavailable, "the %s %s is sealed by the key %s, which is not set here: %s", r.Kind,
