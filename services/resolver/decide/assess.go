@@ -178,12 +178,24 @@ func (s State) compare(v Verdict) (Verdict, error) {
 			v.Kind, v.Plan = Kept, p
 			return v, nil
 		}
-		if same && newest && (p.State.Phase == installplan.Failed || p.State.Phase == installplan.Rejected) {
+		if same && newest && p.endedForGood() {
 			v.Kind, v.Plan = Ended, p
 		}
 		newest = newest && p.State.Phase == installplan.Superseded
 	}
 	return v, nil
+}
+
+// reasonGone is why a plan failed whose operator somebody deleted in the cluster while it ran. An executor gives a plan
+// that failed this reason for nothing else.
+const reasonGone = "BaseChanged"
+
+// endedForGood says that a plan that does the same would end alike, or that a person does not want it. One whose
+// operator was deleted while it ran is no such plan: what is deleted is planned again, as after a plan that finished.
+// That goes on only as long as somebody goes on deleting.
+func (p *Plan) endedForGood() bool {
+	return p.State.Phase == installplan.Rejected ||
+		p.State.Phase == installplan.Failed && p.State.Failure.Reason != reasonGone
 }
 
 // facts are what the plan rests on, without the CRDs.
