@@ -89,7 +89,7 @@ var requestRules = []Rule{
 		"Create another one first."),
 	word(Request, "allowed", "A role that the caller has allows the verb on the resource in that place.",
 		"See `chandler auth whoami`; who may update rolebindings gives roles."),
-	word(Request, "requester-not-approver", "Who has asked for what a plan does does not approve it.",
+	word(Request, "requester-not-approver", "The person who asked for a change does not approve its plan.",
 		"Have somebody else approve it, or give a role with approve-own."),
 	word(Request, "no-more-than-own", "Nobody gives, defines or makes what allows more than they may themselves.",
 		"Have somebody do it who may, or who may bind or escalate roles."),

@@ -223,8 +223,10 @@ func (w *world) wrongEverywhere(service string) []wrong {
 		{name: "database URL is no URL", setting: database, value: "postgres://%zz", says: database},
 		{name: "database without schema", setting: database, value: w.Postgres().URL(role, w.empty), says: "migrate"},
 		{name: "database that is none", setting: database, value: w.Postgres().URL(role, "no_such"), says: "no_such"},
-		{name: "role that is none", setting: database, value: w.Postgres().URL("nobody_at_all", "postgres"),
-			says: "nobody_at_all"},
+		{
+			name: "role that is none", setting: database, value: w.Postgres().URL("nobody_at_all", "postgres"),
+			says: "nobody_at_all",
+		},
 		{name: "role of another service", setting: database, value: w.Postgres().RoleURL(other), says: database},
 		{name: "database away", setting: database, value: "postgres://" + role + "@127.0.0.1:1/postgres",
 			says: "127.0.0.1:1", waits: true},
@@ -343,11 +345,13 @@ func (w *world) startedWith(service string, c wrong) (said string, err error) {
 	w.must(cmd.Start())
 	lines := bufio.NewScanner(out)
 	var all strings.Builder
+	end := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
+	defer end.Stop()
 	for lines.Scan() {
 		fmt.Fprintln(&all, lines.Text())
 		if c.waits {
 			c.waits = false
-			defer time.AfterFunc(watched, func() { _ = cmd.Process.Kill() }).Stop()
+			end.Reset(watched)
 		}
 	}
 	w.must(lines.Err())

@@ -123,7 +123,7 @@ func (r indexOf) Digest() (v1.Hash, error)            { return static.NewLayer(r
 // TestBundles: bundles of Sigstore are found where a registry lists what refers to an image, and where it does not,
 // under the tag of such a list; nothing else that refers to the image is taken for a signature, and many, large or
 // lying ones cost a bounded effort.
-func TestBundles(t *testing.T) {
+func TestBundles(t *testing.T) { //nolint:tparallel // subtests make bundles in the clock of synctest of their parent
 	t.Parallel()
 	var in *signaturetest.Instance
 	var trusted string

@@ -140,10 +140,11 @@ func (s *search) bundles(ctx context.Context) (found bool, err error) {
 	}
 	looked := 0
 	for _, d := range index.Manifests {
-		if !strings.HasPrefix(string(d.ArtifactType), bundleType) || !s.counts(d.Annotations) {
+		if !strings.HasPrefix(d.ArtifactType, bundleType) || !s.counts(d.Annotations) {
 			continue
 		}
-		if looked++; looked > maxSignatures {
+		looked++
+		if looked > maxSignatures {
 			return false, s.refuse("bundles", fmt.Errorf("only the first %d of the image are looked at", maxSignatures))
 		}
 		err := s.bundle(ctx, d)

@@ -55,8 +55,7 @@ type Verifier struct {
 	policy     source.SignaturePolicy
 	keys       []key
 	trusted    *root.TrustedRoot       // nil: the policy needs none
-	keyed      *verify.Verifier        // of the parts that go with a key, without the key itself
-	options    []verify.VerifierOption // of keyed
+	options    []verify.VerifierOption // with a key
 	keyless    *verify.Verifier
 	identities []verify.PolicyOption
 }

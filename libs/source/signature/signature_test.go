@@ -49,6 +49,7 @@ func TestSignatures(t *testing.T) {
 	}
 	made := map[string]stored{}
 	past(t, func(t *testing.T) {
+		t.Helper()
 		ours, theirs := signaturetest.New(t), signaturetest.New(t)
 		key, stranger := signaturetest.NewKey(t), signaturetest.NewKey(t)
 		trusted := ours.TrustedRoot()

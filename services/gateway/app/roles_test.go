@@ -202,8 +202,8 @@ func TestLastAdministratorStays(t *testing.T) {
 	}
 }
 
-// TestRequesterIsNotApprover: who has asked for what a plan does does not approve it, whatever token they come with; an
-// administrator may, as before.
+// TestRequesterIsNotApprover: the person who asked for a change does not approve its plan, whatever token they come
+// with; an administrator may, as before.
 func TestRequesterIsNotApprover(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -140,6 +140,7 @@ func TestTwoReleasesServeSideBySide(t *testing.T) {
 	b := setup(t)
 	old, stopOld := b.url, b.stop
 	b.cluster("spoke")
+	models := b.count(`select count(*) from eventlog.models`)
 	tr := b.traffic(old)
 	tr.more()
 
@@ -170,7 +171,7 @@ func TestTwoReleasesServeSideBySide(t *testing.T) {
 	another, _ := b.gateway(token) // it looks when it starts
 	b.app.Opened(t.Context())
 	tr.at(back, another)
-	b.until(func() bool { return b.count(`select count(*) from eventlog.models`) == 7 })
+	b.until(func() bool { return b.count(`select count(*) from eventlog.models`) == models })
 	if n := b.count(made + before + `'`); n != 0 {
 		t.Errorf("%d of the read models in use were made again", n)
 	}

@@ -72,7 +72,8 @@ func places(c *cobra.Command, q *client.AccessQuestion) {
 func canICommand(a *command.Env) *cobra.Command {
 	var q client.AccessQuestion
 	c := &cobra.Command{
-		Use: "can-i VERB RESOURCE", Short: "Check whether you may do something", Args: command.RequireArgs(2), //nolint:mnd
+		Use: "can-i VERB RESOURCE", Short: "Check whether you may do something",
+		Args: command.RequireArgs(2), //nolint:mnd // verb and resource
 		Long: `Prints yes and what allows it, or no and what is missing; then the exit status is that of a refusal, so that scripts
 can ask.
 
@@ -102,7 +103,8 @@ func whoCanCommand(a *command.Env) *cobra.Command {
 	var q client.AccessQuestion
 	var o printer.Output
 	c := &cobra.Command{
-		Use: "who-can VERB RESOURCE", Short: "Show who may do something", Args: command.RequireArgs(2), //nolint:mnd
+		Use: "who-can VERB RESOURCE", Short: "Show who may do something",
+		Args: command.RequireArgs(2), //nolint:mnd // verb and resource
 		Long: `Shows the subjects of role bindings that allow it in that place, and the tokens that give a role by themselves.
 Members of groups are known to who authenticates people, and not listed.`,
 		Example: "  chandler auth who-can approve installplans --cluster east-1 -n ports",

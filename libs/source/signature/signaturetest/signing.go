@@ -55,7 +55,7 @@ func (in *Instance) material(s *Signing) (cert *x509.Certificate, logged []byte)
 	}
 	s.Key = NewKey(in.t)
 	cert = in.certificate(s.Key, s.Issuer, s.Subject, !s.Unseen)
-	time.Sleep(s.After)
+	time.Sleep(s.After) //nolint:forbidigo // in the clock of synctest, which does not wait
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }
 

@@ -59,6 +59,8 @@ type Tokens interface {
 
 // Policies tells who may do what in a tenant. It reads nothing while the version stays.
 type Policies interface {
+	// Serves is nil once it can be told.
+	Serves() error
 	Policy(ctx context.Context, tenant string, version events.Position) (*access.Policy, error)
 }
 

@@ -70,6 +70,9 @@ func bearer(r *http.Request) (string, error) {
 
 // caller finds who holds a token, with what they may do.
 func (a *API) caller(ctx context.Context, token string) (model.Caller, error) {
+	if err := a.policies.Serves(); err != nil {
+		return model.Caller{}, err
+	}
 	who, version, err := a.tokens.Caller(ctx, token)
 	if err != nil {
 		return who, err

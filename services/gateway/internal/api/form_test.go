@@ -24,6 +24,8 @@ func (administrator) Caller(context.Context, string) (model.Caller, events.Posit
 	return model.Caller{Tenant: "default", Role: model.RoleAdmin}, events.Position{}, nil
 }
 
+func (administrator) Serves() error { return nil }
+
 func (administrator) Policy(context.Context, string, events.Position) (*access.Policy, error) {
 	return access.NewPolicy(access.State{}, nil), nil
 }

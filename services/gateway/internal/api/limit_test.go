@@ -30,6 +30,8 @@ func (c *callers) Caller(_ context.Context, token string) (model.Caller, events.
 // unbound is a tenant without roles and bindings of its own.
 type unbound struct{}
 
+func (unbound) Serves() error { return nil }
+
 func (unbound) Policy(context.Context, string, events.Position) (*access.Policy, error) {
 	return access.NewPolicy(access.State{}, nil), nil
 }

@@ -77,6 +77,9 @@ func New(d Deps) (*Reads, error) {
 		return nil, err
 	}
 	who := &roles.Reader{Pool: d.Pool}
+	if w, ok := d.Waiters[roles.Name]; ok {
+		who.Model = w
+	}
 	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log}
 	return &Reads{
 		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},

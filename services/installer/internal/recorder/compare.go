@@ -161,10 +161,26 @@ func (r *Recorder) readMissing(ctx context.Context, of clusterKey, session strin
 	if err != nil {
 		return held, err
 	}
+	var mu sync.Mutex
+	compare := func(ctx context.Context, subject string) error {
+		m, err := lastValue(ctx, stream, subject)
+		if m == nil || err != nil {
+			return err
+		}
+		entry := protocol.EntryOf(subject, m.Data)
+		if m.Session == session {
+			mu.Lock()
+			held.Add(entry)
+			mu.Unlock()
+		}
+		if entries[subject] != entry {
+			r.take(*m)
+		}
+		return nil
+	}
 	foreign := 0
 	_, err = r.c.Bus.Subjects(ctx, protocol.StreamReports, protocol.ReportsFilter(of.tenant, of.id),
 		func(page map[string]uint64) error {
-			var mu sync.Mutex
 			g, inner := errgroup.WithContext(ctx)
 			g.SetLimit(parallelGets)
 			for subject := range page {
@@ -172,26 +188,12 @@ func (r *Recorder) readMissing(ctx context.Context, of clusterKey, session strin
 					continue
 				}
 				if !known[subject] {
-					if foreign++; foreign > r.c.Foreign {
-						continue // the rest is about to be purged
-					}
+					foreign++
 				}
-				g.Go(func() error {
-					m, err := lastValue(inner, stream, subject)
-					if m == nil || err != nil {
-						return err
-					}
-					entry := protocol.EntryOf(subject, m.Data)
-					if m.Session == session {
-						mu.Lock()
-						held.Add(entry)
-						mu.Unlock()
-					}
-					if entries[subject] != entry {
-						r.take(*m)
-					}
-					return nil
-				})
+				if !known[subject] && foreign > r.c.Foreign {
+					continue // the rest is about to be purged
+				}
+				g.Go(func() error { return compare(inner, subject) })
 			}
 			return g.Wait()
 		})

@@ -21,6 +21,8 @@ import (
 // the one that it was read at.
 type Reader struct {
 	Pool *pg.Pool
+	// Model is the read model of roles; nil is one that is always there.
+	Model interface{ Serves() error }
 
 	mu      sync.Mutex
 	tenants map[string]*kept
@@ -56,6 +58,15 @@ func (r *Reader) Policy(ctx context.Context, tenant string, version events.Posit
 	}
 	k.policy, k.seen = p, version
 	return p, nil
+}
+
+// Serves is nil once the roles and bindings of this version can be read. A part of them would leave out what was taken
+// away since.
+func (r *Reader) Serves() error {
+	if r.Model == nil {
+		return nil
+	}
+	return r.Model.Serves()
 }
 
 // Current is the policy as it is now.
