@@ -66,7 +66,7 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 	}
 	return model.Cluster{
 		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered, Waived: out.State.Waived,
-		Settings:     model.ClusterSettings(out.State.Settings),
+		Settings:     model.ClusterSettings(out.State.Settings.WithDefaults()),
 		RegisteredAt: out.Time, UpdatedAt: out.Time, CredentialEndsAt: ends,
 		Stream: out.Stream.String(), Version: out.Version, Position: position,
 	}, nil
