@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chandler-fleet/chandler/test/stack"
 )
@@ -118,7 +119,8 @@ func (c *composed) pipe(name string) *os.File {
 
 func (c *composed) bash(script string, env ...string) (string, error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.ctx, 2*bound)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, bound,
+		fmt.Errorf("not done within %s; the last lines say what was waited for", bound))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = c.dir
@@ -126,8 +128,9 @@ func (c *composed) bash(script string, env ...string) (string, error) {
 		"PATH=" + c.dir + ":" + bin + ":" + os.Getenv("PATH"), "HOME=" + c.dir,
 		"CHANDLER_URL=" + c.Stack.URL(), "CHANDLER_TOKEN=" + c.Stack.Token(),
 	}, env...)
+	cmd.WaitDelay = time.Second // what it started may hold its output open
 	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return string(out), errors.Join(context.Cause(ctx), err)
 }
 
 // prepare makes something that each kind of keys is used for. The cluster cannot be reached, which keeps nothing from
@@ -142,6 +145,17 @@ func (c *composed) prepare() {
 	}, nil))
 	c.addCatalog("harbour", example(c.t))
 	c.group("ops")
+	in := configured("lighthouse", "Manual", "a value")
+	in["name"], in["annotations"] = "light", map[string]string{"ticket": "a note"}
+	c.must(c.Post(c.ctx, scopePath("ops", "subscriptions"), in, nil))
+	c.answered(func() error { // what a preview is asked about is sealed as reasons are
+		return c.Post(c.ctx, "/api/v1/previews", map[string]any{"changes": []any{map[string]any{
+			"subscription": map[string]any{
+				"cluster": spoke, "namespace": "ops", "name": "light", "action": "replace",
+				"spec": configured("lighthouse", "Manual", "another value"),
+			},
+		}}}, nil)
+	})
 	out, err := c.bash(`chandler catalog hook make harbour
 echo secret | chandler catalog secret set pull --username u --password-stdin`)
 	if err != nil {
@@ -156,7 +170,9 @@ echo secret | chandler catalog secret set pull --username u --password-stdin`)
 	}
 }
 
-var purposes = []string{"grant", "credentials", "catalog-credentials", "hook", "source"}
+var purposes = []string{
+	"grant", "credentials", "catalog-credentials", "hook", "configuration", "source", "annotation", "reason",
+}
 
 // TestRotateKeys does what docs/howto/rotate-keys.md says, command by command, for each kind of keys on running
 // services: what used the old key uses the new one, and the old one is gone. A key that is in use is not taken out.
@@ -168,13 +184,15 @@ func TestRotateKeys(t *testing.T) {
 		}
 		return c.settings(service)
 	})
-	var file strings.Builder
+	file := map[string]bool{} // settings of several services stand in it once
 	for _, name := range ofKeys {
 		c.last[name] = c.keysOf(name)
 		c.has[name] = c.last[name]
-		fmt.Fprintln(&file, c.last[name])
+		for line := range strings.Lines(c.last[name] + "\n") {
+			file[line] = true
+		}
 	}
-	c.must(os.WriteFile(filepath.Join(c.dir, ".env"), []byte(file.String()), 0o600))
+	c.must(os.WriteFile(filepath.Join(c.dir, ".env"), []byte(strings.Join(slices.Sorted(maps.Keys(file)), "")), 0o600))
 	c.must(os.WriteFile(filepath.Join(c.dir, "docker"), []byte("#!/bin/sh\ncd "+c.dir+`
 echo "$@" > asked
 read status < answers

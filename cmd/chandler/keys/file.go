@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"filippo.io/age"
@@ -61,16 +62,42 @@ type Entry struct {
 // File is an environment file with the keys of an installation, as Variables writes it. All else in it stays as it is.
 type File struct{ lines [][]byte }
 
-// ParseFile reads a file.
-func ParseFile(raw []byte) *File { return &File{lines: bytes.Split(raw, []byte("\n"))} }
+// ParseFile reads a file. One that sets keys twice is refused: whoever reads it takes the last line, so that a key that
+// was put into another one is not there for the services, and what is retired there stays accepted.
+func ParseFile(raw []byte) (*File, error) {
+	f := &File{lines: bytes.Split(raw, []byte("\n"))}
+	at := map[string][]string{}
+	for i, l := range f.lines {
+		if name, _, ok := assignment(l); ok {
+			at[name] = append(at[name], strconv.Itoa(i+1))
+		}
+	}
+	for _, p := range Purposes() {
+		for _, name := range []string{settings[p].set, settings[p].public} {
+			if lines := at[name]; len(lines) > 1 {
+				return nil, fmt.Errorf("%s is set on lines %s of the file: keep one of them, the last is what counts", name,
+					strings.Join(lines, ", "))
+			}
+		}
+	}
+	return f, nil
+}
+
+// assignment splits a line that sets a variable into its name and value, both trimmed of what shells and docker compose
+// overlook.
+func assignment(line []byte) (name, value string, ok bool) {
+	left, right, ok := strings.Cut(string(line), "=")
+	name = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(left), "export "))
+	return name, strings.Trim(strings.TrimSpace(right), `"'`), ok && !strings.HasPrefix(name, "#")
+}
 
 // Bytes is the file.
 func (f *File) Bytes() []byte { return bytes.Join(f.lines, []byte("\n")) }
 
 func (f *File) find(name string) (at int, value string) {
 	for i, l := range f.lines {
-		if v, ok := bytes.CutPrefix(l, []byte(name+"=")); ok {
-			return i, strings.Trim(strings.TrimSpace(string(v)), `"'`)
+		if n, v, ok := assignment(l); ok && n == name {
+			return i, v
 		}
 	}
 	return -1, ""
@@ -78,11 +105,12 @@ func (f *File) find(name string) (at int, value string) {
 
 // put sets a variable, in its place or at the end.
 func (f *File) put(name, value string) {
-	line := []byte(name + "=" + value)
 	if at, _ := f.find(name); at >= 0 {
-		f.lines[at] = line
+		left, _, _ := bytes.Cut(f.lines[at], []byte("="))
+		f.lines[at] = fmt.Appendf(nil, "%s=%s", left, value)
 		return
 	}
+	line := []byte(name + "=" + value)
 	end := len(f.lines)
 	if end > 0 && len(f.lines[end-1]) == 0 {
 		end--

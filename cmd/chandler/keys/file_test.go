@@ -28,7 +28,10 @@ func TestRotateInAFile(t *testing.T) {
 	for _, v := range k.Variables() {
 		b.WriteString(v.Name + "=" + v.Value + "\n")
 	}
-	f := keys.ParseFile([]byte(b.String()))
+	f, err := keys.ParseFile([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if string(f.Bytes()) != b.String() {
 		t.Fatal("a file that is not changed is another one")
 	}
@@ -81,6 +84,51 @@ func TestRotateInAFile(t *testing.T) {
 	}
 }
 
+// TestAFileSetsKeysOnce: a file that sets keys twice, in whatever form, is refused with the lines; a comment, and what
+// is not about keys, is not.
+func TestAFileSetsKeysOnce(t *testing.T) {
+	t.Parallel()
+	for _, second := range []string{
+		"CHANDLER_SOURCE_KEY=b", "export CHANDLER_SOURCE_KEY=b", " CHANDLER_SOURCE_KEY = b", "CHANDLER_SOURCE_KEY=",
+	} {
+		_, err := keys.ParseFile([]byte("CHANDLER_SOURCE_KEY=a\n\n" + second + "\n"))
+		if err == nil || !strings.Contains(err.Error(), "CHANDLER_SOURCE_KEY is set on lines 1, 3") {
+			t.Errorf("%q: %v", second, err)
+		}
+	}
+	if _, err := keys.ParseFile([]byte("CHANDLER_CREDENTIALS_RECIPIENT=a\nCHANDLER_CREDENTIALS_RECIPIENT=a")); err == nil {
+		t.Error("a public half is set twice")
+	}
+	for _, other := range []string{
+		"#CHANDLER_SOURCE_KEY=a", "# CHANDLER_SOURCE_KEY=a", "CHANDLER_SOURCE_KEY_OLD=a", "A=1\nA=2",
+	} {
+		if _, err := keys.ParseFile([]byte("CHANDLER_SOURCE_KEY=a\n" + other)); err != nil {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+}
+
+// TestRotateAnExportedSetting: a file that a shell reads keeps its form, and gets no second line of a setting.
+func TestRotateAnExportedSetting(t *testing.T) {
+	t.Parallel()
+	f, err := keys.ParseFile([]byte("export CHANDLER_HOOK_KEY='" + strings.Repeat("a", 40) + "'\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := only(t, f, keys.Hook)[0]
+	next, err := f.Add(keys.Hook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := of(t, f, keys.Hook); !slices.Equal(got, []string{old, next}) {
+		t.Errorf("keys %v", got)
+	}
+	out := string(f.Bytes())
+	if !strings.HasPrefix(out, "export CHANDLER_HOOK_KEY=a") || strings.Count(out, "\n") != 1 {
+		t.Errorf("the file: %q", out)
+	}
+}
+
 func of(t *testing.T, f *keys.File, p keys.Purpose) (ids []string) {
 	t.Helper()
 	list, err := f.List()
@@ -127,9 +175,12 @@ func TestKeysElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := keys.ParseFile([]byte("CHANDLER_GRANT_KEY=" + k.GrantKey + "," + sshagent.Entry(public) +
+	f, err := keys.ParseFile([]byte("CHANDLER_GRANT_KEY=" + k.GrantKey + "," + sshagent.Entry(public) +
 		"\nCHANDLER_CREDENTIALS_IDENTITY=" + k.Identity + "," + plugin.EncodeIdentity("device", []byte("slot 9")) +
 		":" + device.Recipient().String() + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for purpose, id := range map[keys.Purpose]string{
 		keys.Grant: libkeys.IDOf(libkeys.KindSign, public).String(), keys.Credentials: recipient.ID.String(),
 	} {

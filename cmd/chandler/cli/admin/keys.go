@@ -201,7 +201,11 @@ func openKeys(file string) (*keys.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file of keys: %w", err)
 	}
-	return keys.ParseFile(raw), nil
+	f, err := keys.ParseFile(raw)
+	if err != nil {
+		return nil, fmt.Errorf("file of keys %s: %w", file, err)
+	}
+	return f, nil
 }
 
 // changeKeys changes a file as a whole or not at all: a key that is lost half way is lost for good. Only its owner can
