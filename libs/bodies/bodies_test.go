@@ -167,7 +167,7 @@ func TestKeysNameThePlace(t *testing.T) {
 		"":                    "CHANDLER_SOURCE_KEY is not set",
 		good + ",hunter2":     "CHANDLER_SOURCE_KEY, key 2 of 2 has 7 characters",
 		good + ", " + good:    "key 2 of 2 stands there twice",
-		"hunter2hunter2 ,\n ": "key 1 of 1",
+		"hunter2hunter2 ,\n ": "key 1 of 1", //nolint:gocritic // as a file has it
 	} {
 		_, err := bodies.Settings{bodies.Source: &value}.Keys()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {

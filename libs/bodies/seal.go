@@ -55,8 +55,8 @@ func (k Keys) Seal(tenant string, r Row) (Row, error) {
 // Open returns the body of a row, after it was compared with its commitment. Errors never quote what is in it. One that
 // is sealed by a key that is not set here is errs.Unavailable: it opens when the service has the key.
 func (k Keys) Open(tenant string, r Row) ([]byte, error) {
-	clear, err := k.Clear(tenant, r)
-	return clear.Body, err
+	plain, err := k.Clear(tenant, r)
+	return plain.Body, err
 }
 
 // Clear returns a row in the clear, with its salt.

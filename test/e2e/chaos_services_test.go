@@ -228,20 +228,26 @@ func (w *world) wrongEverywhere(service string) []wrong {
 			says: "nobody_at_all",
 		},
 		{name: "role of another service", setting: database, value: w.Postgres().RoleURL(other), says: database},
-		{name: "database away", setting: database, value: "postgres://" + role + "@127.0.0.1:1/postgres",
-			says: "127.0.0.1:1", waits: true},
+		{
+			name: "database away", setting: database, value: "postgres://" + role + "@127.0.0.1:1/postgres",
+			says: "127.0.0.1:1", waits: true,
+		},
 		{name: "NATS URL is no URL", setting: bus, value: "nats://%zz", says: bus},
 		{name: "NATS away", setting: bus, value: "nats://127.0.0.1:1", says: "NATS", waits: true},
 		{name: "no key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", says: "NATS refused"},
 		{name: "strange key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", value: strange, says: "NATS refused"},
 		{name: "broken key for NATS", setting: "CHANDLER_NATS_NKEY_SEED", value: "SUA", says: "nats-nkey-seed"},
 		{name: "authority for NATS is none", setting: "CHANDLER_NATS_CA", value: "x", says: "nats-ca"},
-		{name: "authority for NATS is missing", setting: "CHANDLER_NATS_CA_FILE", value: "/nowhere/ca",
-			says: "CHANDLER_NATS_CA_FILE"},
+		{
+			name: "authority for NATS is missing", setting: "CHANDLER_NATS_CA_FILE", value: "/nowhere/ca",
+			says: "CHANDLER_NATS_CA_FILE",
+		},
 		{name: "log level is none", setting: "CHANDLER_LOG_LEVEL", value: "loud", says: "loud"},
 		{name: "address is none", setting: "CHANDLER_OPS_LISTEN", value: "nowhere", says: "nowhere"},
-		{name: "address is taken", setting: "CHANDLER_OPS_LISTEN", value: w.OpsAddress(service),
-			says: w.OpsAddress(service)},
+		{
+			name: "address is taken", setting: "CHANDLER_OPS_LISTEN", value: w.OpsAddress(service),
+			says: w.OpsAddress(service),
+		},
 		{name: "drain is no time", setting: "CHANDLER_DRAIN", value: "20", says: "CHANDLER_DRAIN"},
 	}
 }
@@ -250,17 +256,23 @@ func (w *world) wrongEverywhere(service string) []wrong {
 var wrongOf = map[string][]wrong{
 	"gateway": {
 		{name: "no recipient", setting: "CHANDLER_CREDENTIALS_RECIPIENT", says: "CHANDLER_CREDENTIALS_RECIPIENT"},
-		{name: "recipient is none", setting: "CHANDLER_CREDENTIALS_RECIPIENT", value: "age1x",
-			says: "CHANDLER_CREDENTIALS_RECIPIENT"},
-		{name: "catalog recipient is none", setting: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", value: "age1x",
-			says: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT"},
+		{
+			name: "recipient is none", setting: "CHANDLER_CREDENTIALS_RECIPIENT", value: "age1x",
+			says: "CHANDLER_CREDENTIALS_RECIPIENT",
+		},
+		{
+			name: "catalog recipient is none", setting: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", value: "age1x",
+			says: "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT",
+		},
 		{name: "hook key is none", setting: "CHANDLER_HOOK_KEY", value: "x", says: "CHANDLER_HOOK_KEY"},
 		{name: "token is too short", setting: "CHANDLER_ADMIN_TOKEN", value: "shortest", says: "CHANDLER_ADMIN_TOKEN"},
 		{name: "address of the API is none", setting: "CHANDLER_LISTEN", value: "nowhere", says: "nowhere"},
 	},
 	"catalog-indexer": {
-		{name: "identity is none", setting: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
-			says: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY"},
+		{
+			name: "identity is none", setting: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
+			says: "CHANDLER_CATALOG_CREDENTIALS_IDENTITY",
+		},
 		{name: "cache cannot be made", setting: "CHANDLER_CATALOG_CACHE", value: "/dev/null/x", says: "/dev/null"},
 		{name: "retention is too short", setting: "CHANDLER_RETENTION", value: "24h", says: "retention"},
 	},
@@ -270,10 +282,14 @@ var wrongOf = map[string][]wrong{
 	"installer": {
 		{name: "grant key is none", setting: "CHANDLER_GRANT_KEY", value: "shortest", says: "CHANDLER_GRANT_KEY"},
 		{name: "no grant key", setting: "CHANDLER_GRANT_KEY", says: "CHANDLER_GRANT_KEY"},
-		{name: "grant key of an agent that is not named", setting: "CHANDLER_GRANT_KEY",
-			value: "ssh-agent:" + base64.StdEncoding.EncodeToString(make([]byte, 32)), says: "CHANDLER_GRANT_AGENT"},
-		{name: "identity is none", setting: "CHANDLER_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
-			says: "CHANDLER_CREDENTIALS_IDENTITY"},
+		{
+			name: "grant key of an agent that is not named", setting: "CHANDLER_GRANT_KEY",
+			value: "ssh-agent:" + base64.StdEncoding.EncodeToString(make([]byte, 32)), says: "CHANDLER_GRANT_AGENT",
+		},
+		{
+			name: "identity is none", setting: "CHANDLER_CREDENTIALS_IDENTITY", value: "AGE-SECRET-KEY-1X",
+			says: "CHANDLER_CREDENTIALS_IDENTITY",
+		},
 		{name: "no identity", setting: "CHANDLER_CREDENTIALS_IDENTITY", says: "CHANDLER_CREDENTIALS_IDENTITY"},
 		{name: "streams are none", setting: "CHANDLER_NATS_STREAMS", value: "{", says: "CHANDLER_NATS_STREAMS"},
 	},

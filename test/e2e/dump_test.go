@@ -136,13 +136,13 @@ func (w *world) stored(db *pgxpool.Pool) {
 	for kind, atLeast := range map[bodies.Kind]int{
 		bodies.Configuration: 5, bodies.Source: 1, bodies.Annotations: 3, bodies.Reason: 1, bodies.Question: 2,
 	} {
-		var sealed, clear int
+		var sealed, open int
 		w.must(db.QueryRow(w.ctx, `select count(*) filter (where key_id <> ''), count(*) filter (where key_id = '')
 			from (select kind, key_id from gateway.bodies
 			  union all select $2, key_id from gateway.previews) b where kind = $1`, kind, bodies.Question).
-			Scan(&sealed, &clear))
-		if sealed < atLeast || clear > 0 {
-			w.t.Errorf("%s: %d rows are sealed, %d in the clear; want %d or more, and none", kind, sealed, clear, atLeast)
+			Scan(&sealed, &open))
+		if sealed < atLeast || open > 0 {
+			w.t.Errorf("%s: %d rows are sealed, %d in the clear; want %d or more, and none", kind, sealed, open, atLeast)
 		}
 	}
 }

@@ -149,12 +149,12 @@ func (s *Sealer) next(ctx context.Context, kind bodies.Kind, last tenantRow) ([]
 func (s *Sealer) seal(ctx context.Context, list []tenantRow) (done, failed int, err error) {
 	var batch pgx.Batch
 	for _, was := range list {
-		clear, err := s.Bodies.Keys.Clear(was.Tenant, was.Row)
+		plain, err := s.Bodies.Keys.Clear(was.Tenant, was.Row)
 		if err != nil {
 			failed++
 			continue
 		}
-		now, err := s.Bodies.Keys.Seal(was.Tenant, clear)
+		now, err := s.Bodies.Keys.Seal(was.Tenant, plain)
 		if err != nil {
 			return 0, failed, err
 		}

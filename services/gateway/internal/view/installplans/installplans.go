@@ -87,6 +87,13 @@ type row struct {
 	Annotations string // commitment
 }
 
+// Reader answers queries about install plans.
+type Reader struct {
+	Pool    *pg.Pool
+	Content *content.Reader
+	Bodies  bodies.Keys // for annotations and reasons
+}
+
 // answers have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
 // of each plan is large.
 func (r *Reader) answers(ctx context.Context, q pg.Querier, tenant string, rows ...row) ([]model.InstallPlan, error) {
@@ -124,13 +131,6 @@ const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' a
 
 // places are the columns by which a plan lies in a scope.
 var places = readmodel.Places{Cluster: "p.cluster", Namespace: "p.namespace"}
-
-// Reader answers queries about install plans.
-type Reader struct {
-	Pool    *pg.Pool
-	Content *content.Reader
-	Bodies  bodies.Keys // for annotations and reasons
-}
 
 // List returns install plans, newest first.
 func (r *Reader) List(
