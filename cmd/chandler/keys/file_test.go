@@ -96,7 +96,8 @@ func TestAFileSetsKeysOnce(t *testing.T) {
 			t.Errorf("%q: %v", second, err)
 		}
 	}
-	if _, err := keys.ParseFile([]byte("CHANDLER_CREDENTIALS_RECIPIENT=a\nCHANDLER_CREDENTIALS_RECIPIENT=a")); err == nil {
+	public := "CHANDLER_CREDENTIALS_RECIPIENT="
+	if _, err := keys.ParseFile([]byte(public + "a\n" + public + "a")); err == nil {
 		t.Error("a public half is set twice")
 	}
 	for _, other := range []string{
