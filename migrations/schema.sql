@@ -71,7 +71,7 @@ CREATE FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[],
 declare
   query constant tsquery := catalog.search_query(wanted);
 begin
-  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', of_tenant) then
+  if coalesce(eventlog.session_tenant(), '') not in ('*', of_tenant) then
     raise exception 'this session does not belong to tenant %', of_tenant using errcode = 'CH003';
   end if;
   if query is null then
@@ -148,7 +148,7 @@ begin
   if p_tenant in ('', '*') or p_incarnation < 1 or p_expected < 0 or n < 1 then
     raise exception 'an append needs a tenant, an incarnation from 1, a version from 0 and an event' using errcode = 'CH006';
   end if;
-  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', p_tenant) then
+  if coalesce(eventlog.session_tenant(), '') not in ('*', p_tenant) then
     raise exception 'tenant % is not that of this session', p_tenant using errcode = 'CH003';
   end if;
   select t.closes, t.kind = p_kind and pg_has_role(session_user, t.role, 'MEMBER') into ends, allowed
@@ -482,7 +482,7 @@ begin
   if not pg_has_role(session_user, 'chandler_gateway', 'MEMBER') then
     raise exception 'role % may not decide about parked events: only the gateway may', session_user using errcode = 'CH003';
   end if;
-  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', p_tenant) then
+  if coalesce(eventlog.session_tenant(), '') not in ('*', p_tenant) then
     raise exception 'tenant % is not that of this session', p_tenant using errcode = 'CH003';
   end if;
 end $$;
@@ -864,7 +864,9 @@ CREATE FUNCTION eventlog.protect(target regclass) RETURNS void
 begin
   execute format('alter table %s enable row level security, force row level security', target);
   execute format($policy$create policy tenant on %s
-    using (current_setting('chandler.tenant', true) in ('*', tenant) or current_user = 'chandler_owner')$policy$, target);
+    using (current_setting('chandler.tenant', true) in ('*', tenant)
+      and (session_user <> 'chandler_gateway_api' or current_setting('chandler.tenant', true) <> '*')
+      or current_user = 'chandler_owner')$policy$, target);
 end $_$;
 
 ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
@@ -1100,6 +1102,15 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.session_tenant() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+  select case when session_user <> 'chandler_gateway_api' then current_setting('chandler.tenant', true)
+    else nullif(current_setting('chandler.tenant', true), '*') end
+$$;
+
+ALTER FUNCTION eventlog.session_tenant() OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.settle(s eventlog.sequencer) RETURNS eventlog.sequencer
     LANGUAGE plpgsql
@@ -4685,43 +4696,43 @@ ALTER TABLE catalog.search ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.signed_images ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON catalog.bundle_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.bundle_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.compared USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.compared USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.contents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.contents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.decoded USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.decoded USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.documents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.documents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.fetches USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.fetches USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.findings USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.findings USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.packages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.packages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.packs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.packs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revision_blobs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revision_blobs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revision_packages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revision_packages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.revisions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revisions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.search USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.search USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.signed_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.signed_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.upgrades USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.upgrades USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON catalog.variants USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.variants USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE catalog.upgrades ENABLE ROW LEVEL SECURITY;
 
@@ -4741,19 +4752,19 @@ ALTER TABLE eventlog.stream_parts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON eventlog.appended USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.appended USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.checkpoints USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.checkpoints USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.events USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.events USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.parked USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.parked USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.skipped USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.skipped USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.stream_parts USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.stream_parts USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON eventlog.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.streams USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE gateway.access_clusters ENABLE ROW LEVEL SECURITY;
 
@@ -4801,53 +4812,53 @@ ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON gateway.access_clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.access_log USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_log USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.access_versions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_versions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.bodies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.bodies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalog_hooks USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalog_hooks USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalog_secrets USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalog_secrets USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.credentials USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.credentials USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.erased_bodies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.erased_bodies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.installplans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.installplans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operatorgroups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operatorgroups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operatorhub USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operatorhub USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.operators USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operators USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.previews USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.previews USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.read_audit USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.read_audit USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.role_bindings USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.role_bindings USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.roles USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.roles USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.subscription_catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_csvs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.subscription_csvs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscription_deprecations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.subscription_deprecations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON gateway.tokens USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.tokens USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
 
@@ -4903,59 +4914,59 @@ ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON installer.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.csv_lives USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.csv_lives USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.csvs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.csvs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.drifts USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.drifts USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.grants USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.grants USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.group_observations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.group_observations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.holders USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.holders USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.holds USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.holds USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.leftovers USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.leftovers USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.messages USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.messages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.metadata USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.metadata USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.observations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.observations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.operator_details USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.operator_details USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.operatorgroups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.operatorgroups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.plans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.plans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.published USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.published USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.removals USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.removals USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.replicas USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.replicas USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.reports USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.reports USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.step_logs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.step_logs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.stops USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.stops USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.streams USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.streams USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON installer.totals USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.totals USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE installer.totals ENABLE ROW LEVEL SECURITY;
 
@@ -5003,51 +5014,51 @@ ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON resolver.approval_policies USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.bundle_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.bundle_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_clock USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_clock USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_health USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_health USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalog_revisions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_revisions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.catalogs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.clusters USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.content_references USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.content_references USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.dirty USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.explanations USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.explanations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.inputs USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.inputs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.installed USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.installed USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.operator_groups USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.operator_groups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.package_apis USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.package_apis USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.plan_documents USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.plan_documents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.plans USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.plans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.preview_scopes USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.preview_scopes USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.previews USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.previews USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.reads USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.reads USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.samples USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.samples USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.scopes USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.scopes USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.subscriptions USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
-CREATE POLICY tenant ON resolver.wanted_images USING ((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.wanted_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
 
 ALTER TABLE resolver.wanted_images ENABLE ROW LEVEL SECURITY;
 
@@ -5311,6 +5322,8 @@ GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease in
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, p_mono interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean, OUT jumped interval) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.session_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.settle(s eventlog.sequencer) FROM PUBLIC;
 

@@ -50,6 +50,10 @@ func services() []service {
 	}
 }
 
+// GatewayRequests is the role that the gateway answers requests as: all that the gateway may, of one tenant at a time.
+// Policies and functions name it as session_user, which no session changes (eventlog.protect, eventlog.session_tenant).
+const GatewayRequests = "chandler_gateway_api"
+
 // Role is the database role of a service.
 func Role(w events.Writer) string { return "chandler_" + strings.ReplaceAll(string(w), "-", "_") }
 
@@ -97,6 +101,9 @@ func bootstrapIn(ctx context.Context, tx pgx.Tx, o Options) error {
 			return err
 		}
 	}
+	if err := makeRequests(ctx, tx, o.password(GatewayRequests)); err != nil {
+		return err
+	}
 	for _, schema := range migrations.Schemas() {
 		if err := makeSchema(ctx, tx, schema); err != nil {
 			return err
@@ -104,6 +111,29 @@ func bootstrapIn(ctx context.Context, tx pgx.Tx, o Options) error {
 	}
 	return nil
 }
+
+// makeRequests makes the role of requests. What is granted to the gateway holds for it, too, so that no grant is
+// forgotten; it inherits no setting, and begins with no tenant.
+func makeRequests(ctx context.Context, tx pgx.Tx, password string) error {
+	if err := makeService(ctx, tx, requests(), password); err != nil {
+		return err
+	}
+	gateway := Role(events.Gateway)
+	var member, sets bool // since PostgreSQL 16 a member need not be let act as the role
+	err := tx.QueryRow(ctx, `select pg_has_role($1, $2, 'USAGE'), current_setting('server_version_num')::int < 160000`,
+		GatewayRequests, gateway).Scan(&member, &sets)
+	if err != nil || member {
+		return err
+	}
+	how := " with inherit true, set false"
+	if sets {
+		how = ""
+	}
+	_, err = tx.Exec(ctx, fmt.Sprintf("grant %s to %s%s", gateway, GatewayRequests, how))
+	return err
+}
+
+func requests() service { return service{GatewayRequests, "gateway"} }
 
 func makeRole(ctx context.Context, tx pgx.Tx, role, option string) error {
 	var there bool
@@ -171,8 +201,12 @@ func makeService(ctx context.Context, tx pgx.Tx, s service, password string) err
 
 // settings of every session of a service's role.
 func settings(s service) [][2]string {
+	tenant := events.AllTenants // a service works for all tenants; TenantTx narrows that
+	if s.role == GatewayRequests {
+		tenant = ""
+	}
 	return [][2]string{
-		{"chandler.tenant", events.AllTenants}, // a service works for all tenants; TenantTx narrows that
+		{"chandler.tenant", tenant},
 		{"idle_in_transaction_session_timeout", idleLimit},
 		{"search_path", s.schema},
 		{"statement_timeout", statementLimit},
@@ -245,7 +279,7 @@ func schemaLines(schema string) []string {
 // Bootstrap describes what bootstrap makes, for those who cache its result.
 func Bootstrap() string {
 	var b strings.Builder
-	for _, s := range services() {
+	for _, s := range append(services(), requests()) {
 		fmt.Fprintln(&b, s.role, s.schema, settings(s))
 	}
 	for _, schema := range migrations.Schemas() {

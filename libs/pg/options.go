@@ -14,9 +14,14 @@ import (
 // more, stay below PostgreSQL's default of 100 in sum, with room for an upgrade and for people.
 const MaxConns = 8
 
-// RequestConns is MaxConns for the gateway: one for each projection, two for the log, and some requests at a time, each
-// for some milliseconds.
-const RequestConns = 16
+// The gateway has two pools.
+const (
+	// WorkConns is MaxConns of what it does for all tenants: one for each projection, two for the log. Whose a token is
+	// takes one of them for a moment.
+	WorkConns = 10
+	// RequestConns is MaxConns of requests, which take some milliseconds each.
+	RequestConns = 9
+)
 
 // Option changes how a pool is opened.
 type Option func(*options)
@@ -26,6 +31,10 @@ type options struct {
 	max  int32
 	name string
 	path []string
+	// setting is what gives the URL.
+	setting string
+	// tenant of sessions, nil for that of the role.
+	tenant *string
 	// answer is how long a statement may take.
 	answer time.Duration
 }
@@ -46,8 +55,14 @@ func WithName(name string) Option { return func(o *options) { o.name = name } }
 // set for the role. Temporary tables are found by pg_temp alone.
 func WithSearchPath(schemas ...string) Option { return func(o *options) { o.path = schemas } }
 
+// WithSetting names what gives the URL, in errors; the default is CHANDLER_DATABASE_URL.
+func WithSetting(name string) Option { return func(o *options) { o.setting = name } }
+
+// WithoutTenant has sessions begin with no tenant, whatever is set for the role: outside of TenantTx they see nothing.
+func WithoutTenant() Option { return func(o *options) { o.tenant = new(string) } }
+
 func collect(opts []Option) options {
-	o := options{log: slog.Default(), max: MaxConns, answer: answerLimit}
+	o := options{log: slog.Default(), max: MaxConns, answer: answerLimit, setting: "CHANDLER_DATABASE_URL"}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -62,6 +77,9 @@ func (o options) apply(cfg *pgxpool.Config) {
 	cfg.ConnConfig.Tracer = deadline{o.answer}
 	if o.name != "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.name
+	}
+	if o.tenant != nil {
+		cfg.ConnConfig.RuntimeParams["chandler.tenant"] = *o.tenant
 	}
 	if len(o.path) > 0 {
 		quoted := make([]string, 0, len(o.path)+1)

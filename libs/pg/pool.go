@@ -42,13 +42,13 @@ const (
 // Open opens a pool and waits until the database answers, for as long as ctx lives, saying so in the
 // log. A URL that cannot be read and a credential that is refused are errors at once: waiting does not help.
 func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
-	if url == "" { // a driver would look for a database on this machine, and wait for it
-		return nil, errs.New(errs.Invalid, "CHANDLER_DATABASE_URL is not set: it says where PostgreSQL is, and as whom")
-	}
 	o := collect(opts)
+	if url == "" { // a driver would look for a database on this machine, and wait for it
+		return nil, errs.New(errs.Invalid, "%s is not set: it says where PostgreSQL is, and as whom", o.setting)
+	}
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "read the database URL, which CHANDLER_DATABASE_URL gives")
+		return nil, errs.Wrap(errs.Invalid, err, "read the database URL, which %s gives", o.setting)
 	}
 	o.apply(cfg)
 	p := &Pool{log: o.log}

@@ -21,7 +21,7 @@ func TestPoolsFitMaxConnections(t *testing.T) {
 		serverDefault = 100
 		others        = 13 // 3 reserved for superusers, the migration, people with psql, backups, monitoring
 		services      = 4
-		each          = (services-1)*pg.MaxConns + pg.RequestConns
+		each          = (services-1)*pg.MaxConns + pg.WorkConns + pg.RequestConns
 	)
 	chart := func(name string) []byte {
 		t.Helper()

@@ -22,10 +22,15 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 	w.must(err)
 	nats := tunneltest.New(t, "tcp", at.Host)
 	led.through(func(service string) []string {
-		return []string{
+		env := []string{
 			"CHANDLER_DATABASE_URL=" + record.Through(t, w.Postgres().RoleURL(migrate.Role(events.Writer(service)))),
 			"CHANDLER_NATS_URL=nats://" + nats.Address(),
 		}
+		if service == string(events.Gateway) {
+			env = append(env, "CHANDLER_REQUESTS_DATABASE_URL="+
+				record.Through(t, w.Postgres().RoleURL(migrate.GatewayRequests)))
+		}
+		return env
 	})
 	for _, name := range stack.Services {
 		w.restart(name)

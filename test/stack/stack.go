@@ -285,7 +285,8 @@ func (s *Stack) env(name string) []string {
 		env = append(env, "CHANDLER_LISTEN="+cmp.Or(s.apis[name], s.api), "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
 			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT="+
 				s.secrets.catalogRecipient,
-			"CHANDLER_HOOK_KEY="+s.secrets.hookKey)
+			"CHANDLER_HOOK_KEY="+s.secrets.hookKey,
+			"CHANDLER_REQUESTS_DATABASE_URL="+s.postgres.RoleURL(migrate.GatewayRequests))
 	case "catalog-indexer":
 		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+
 			s.file("catalog-cache"+strings.TrimPrefix(name, service)))

@@ -211,6 +211,7 @@ func (s *stack) env(name string) service.LookupEnv {
 	switch name {
 	case "gateway":
 		values["CHANDLER_LISTEN"] = s.api
+		values["CHANDLER_REQUESTS_DATABASE_URL"] = s.database.RoleURL(migrate.GatewayRequests)
 		values["CHANDLER_ADMIN_TOKEN"] = s.keys.Token
 		values["CHANDLER_CREDENTIALS_RECIPIENT"] = s.keys.Recipient
 		values["CHANDLER_CATALOG_CREDENTIALS_RECIPIENT"] = s.keys.CatalogRecipient

@@ -30,6 +30,7 @@ type Keys struct {
 	ReasonKey        string `json:"reasonKey"`
 	// Passwords of the services' database roles and of Postgres' own account: letters and digits, safe in a URL.
 	GatewayPassword   string `json:"gatewayPassword"`
+	RequestsPassword  string `json:"requestsPassword"` // of what the gateway answers requests as
 	ResolverPassword  string `json:"resolverPassword"`
 	InstallerPassword string `json:"installerPassword"`
 	IndexerPassword   string `json:"indexerPassword"`
@@ -64,8 +65,9 @@ func Make() (Keys, error) {
 		HookKey:          rand.Text() + rand.Text(),
 		ConfigurationKey: rand.Text() + rand.Text(), SourceKey: rand.Text() + rand.Text(),
 		AnnotationKey: rand.Text() + rand.Text(), ReasonKey: rand.Text() + rand.Text(),
-		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(),
-		IndexerPassword: rand.Text(), PostgresPassword: rand.Text(), NATS: nats,
+		GatewayPassword: rand.Text(), RequestsPassword: rand.Text(), ResolverPassword: rand.Text(),
+		InstallerPassword: rand.Text(),
+		IndexerPassword:   rand.Text(), PostgresPassword: rand.Text(), NATS: nats,
 	}, nil
 }
 
@@ -116,6 +118,7 @@ func (k Keys) Variables() []Variable {
 		{bodies.Reason.Variable(), k.ReasonKey},
 		{"CHANDLER_CATALOG_INDEXER_PASSWORD", k.IndexerPassword},
 		{"CHANDLER_GATEWAY_PASSWORD", k.GatewayPassword},
+		{"CHANDLER_GATEWAY_API_PASSWORD", k.RequestsPassword},
 		{"CHANDLER_INSTALLER_PASSWORD", k.InstallerPassword},
 		{"CHANDLER_RESOLVER_PASSWORD", k.ResolverPassword},
 		{"CHANDLER_POSTGRES_PASSWORD", k.PostgresPassword},

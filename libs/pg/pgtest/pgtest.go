@@ -78,8 +78,8 @@ func database(tb testing.TB, from func(instance) string) *Database {
 	return d
 }
 
-// URL connects as a service ("gateway", "resolver", "installer", "catalog-indexer"), as "admin", or as
-// any other database role.
+// URL connects as a service ("gateway", "resolver", "installer", "catalog-indexer"), as what the gateway answers
+// requests as ("gateway-api"), as "admin", or as any other database role.
 func (d *Database) URL(role string) string {
 	u, err := url.Parse(d.instance)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *Database) URL(role string) string {
 	u.Path = "/" + d.Name
 	switch role {
 	case Admin:
-	case "gateway", "resolver", "installer", "catalog-indexer":
+	case "gateway", "gateway-api", "resolver", "installer", "catalog-indexer":
 		u.User = url.UserPassword("chandler_"+strings.ReplaceAll(role, "-", "_"), password)
 	default:
 		u.User = url.UserPassword(role, password)

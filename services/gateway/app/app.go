@@ -2,7 +2,7 @@
 // that keep these, and its candidate for the sequencer.
 //
 // It starts in this order: Postgres (waited for), the schema (refused where it does not fit), NATS
-// (waited for), tokens, listeners. It stops in reverse: requests and streams first.
+// (waited for), Postgres for requests, tokens, listeners. It stops in reverse: requests and streams first.
 package app
 
 import (
@@ -38,6 +38,7 @@ type App struct {
 	*platform.Platform
 
 	cfg         Config
+	requests    *pg.Pool // sees one tenant at a time
 	listener    net.Listener
 	models      []projection.Projection
 	projections []*projection.Runner
@@ -55,16 +56,23 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := cfg.requestsURL(); err != nil { // a wrong setting is told before Postgres is waited for
+		return nil, err
+	}
 	models := view.Projections()
 	if cfg.models != nil {
 		models = cfg.models(models)
 	}
 	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel,
-		platform.WithPool(pg.WithMaxConns(pg.RequestConns), pg.WithSearchPath(view.Places(models)...)))
+		platform.WithPool(pg.WithMaxConns(pg.WorkConns), pg.WithSearchPath(view.Places(models)...)))
 	if err != nil {
 		return nil, err
 	}
 	a := &App{Platform: p, cfg: cfg, models: models}
+	if a.requests, err = openRequests(ctx, a.Platform, cfg, models); err != nil {
+		a.Close()
+		return nil, err
+	}
 	if err := a.start(ctx, parts); err != nil {
 		a.Close()
 		return nil, err
@@ -127,8 +135,8 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
-	access, err := accesslog.New(a.Pool, cmp.Or(a.cfg.AccessLogRetention, accesslog.DefaultRetention), a.cfg.LegalHold,
-		a.Telemetry.Log)
+	access, err := accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.AccessLogRetention, accesslog.DefaultRetention),
+		a.cfg.LegalHold, a.Telemetry.Log)
 	if err != nil {
 		return err
 	}
@@ -146,8 +154,8 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		return err
 	}
 	reads, err := view.New(view.Deps{
-		Pool: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens, DefaultCatalogs: p.defaultNames(),
-		Bodies: p.bodies,
+		Pool: a.requests, Work: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens,
+		DefaultCatalogs: p.defaultNames(), Bodies: p.bodies,
 	})
 	if err != nil {
 		return err
@@ -157,7 +165,8 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	a.intents = intent.New(intent.Deps{
 		Units: &unit.Runner{
-			Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log, Bodies: kept,
+			Pool: a.requests, Work: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log,
+			Bodies: kept,
 		},
 		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Access: reads.Roles, Resolver: resolver,
 		Installer: installer,
@@ -169,7 +178,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.api = api.New(api.Deps{
 		Log: a.Telemetry.Log, Tokens: tokens, Policies: reads.Roles, Intents: a.intents, Reads: reads,
 		Resolver:  resolver,
-		Installer: installer, Access: a.access, TrustedProxies: p.proxies, Limits: a.cfg.limits(),
+		Installer: installer, Access: a.access, TrustedProxies: p.proxies, Limits: a.cfg.Limits,
 	})
 	return nil
 }
@@ -225,7 +234,13 @@ func (a *App) awaitModels(ctx context.Context) {
 // checks say whether the gateway can answer. NATS is none of them: without it hints are missing, and
 // read models follow from Postgres alone.
 func (a *App) checks() []httpserver.Check {
-	list := []httpserver.Check{a.PostgresCheck()}
+	requests := httpserver.Check{Name: "postgres of requests", Check: func(ctx context.Context) error {
+		if err := a.requests.Ping(ctx); err != nil {
+			return fmt.Errorf("postgres does not answer what requests ask: %w", pg.Err(err))
+		}
+		return nil
+	}}
+	list := []httpserver.Check{a.PostgresCheck(), requests}
 	for _, p := range a.projections {
 		list = append(list, httpserver.Check{Name: "projection " + p.Name(), Check: p.Check, Note: p.Note})
 	}
@@ -238,6 +253,9 @@ func (a *App) Close() {
 		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			a.Telemetry.Log.Warn("close the listener of the REST interface", "error", err)
 		}
+	}
+	if a.requests != nil {
+		a.requests.Close()
 	}
 	a.Platform.Close()
 }

@@ -73,6 +73,7 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 		tel.Log = slog.New(b.said)
 	}
 	cfg := app.Config{
+		Requests: app.RequestsLogin{URL: b.db.URL("gateway-api")},
 		Config: service.Config{
 			DatabaseURL: b.db.URL("gateway"), NATS: nats.Access("gateway"), OpsListen: "127.0.0.1:0",
 			Drain: 10 * time.Second,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bodies"
+	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
@@ -21,10 +22,18 @@ const DefaultGlobalNamespaces = "openshift-operators,operators"
 // Chandler's own examples.
 const DefaultGlobalCatalogNamespaces = "openshift-marketplace,olm,catalogs"
 
+// RequestsLogin is how requests are answered: by a role of their own, where URL or Password is given; else by the role
+// of DatabaseURL.
+type RequestsLogin struct {
+	URL      string
+	Password string // DatabaseURL with the role and this password is the URL
+}
+
 // Config is the configuration of the gateway.
 type Config struct {
 	service.Config
-	Listen string // address of the API; port 0 takes a free one
+	Requests RequestsLogin
+	Listen   string // address of the API; port 0 takes a free one
 	// AdminToken becomes the admin token. Without one a new installation makes its own.
 	AdminToken string
 	// CredentialsRecipient is the public age key that kubeconfigs are encrypted to.
@@ -49,8 +58,8 @@ type Config struct {
 	AccessLogRetention time.Duration
 	// KeepUnusedModels is how long tables of read models stay that no gateway uses; 0 is projection.DefaultKeepUnused.
 	KeepUnusedModels time.Duration
-	// RequestRate, RefusedRate, Streams and OwnStreams are the limits of api.Limits; 0 is the default.
-	RequestRate, RefusedRate, Streams, OwnStreams int
+	// Limits are those of the REST interface; 0 is the default.
+	Limits api.Limits
 	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
 	LegalHold bool
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
@@ -64,6 +73,11 @@ type Config struct {
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	s.String(&c.Listen, "listen", DefaultListen, "address of the REST interface")
+	s.Secret(&c.Requests.URL, "requests-database-url",
+		"URL of the same database with the role "+migrate.GatewayRequests+", which sees one tenant at a time: "+
+			"requests are answered with it")
+	s.Secret(&c.Requests.Password, "gateway-api-password", "password of that role, where "+
+		"database-url with this role and password is the URL")
 	s.Secret(&c.AdminToken, "admin-token", "bearer token of the administrator; a new installation makes one without it")
 	s.String(&c.CredentialsRecipient, "credentials-recipient", "",
 		"public age key (age1…) of the installer, which kubeconfigs are encrypted to")
@@ -90,18 +104,11 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Duration(&c.KeepUnusedModels, "keep-unused-models", projection.DefaultKeepUnused,
 		"how long the tables of a version of a read model stay that no gateway uses, at least 1h: a release that is "+
 			"taken back within that time serves at once")
-	s.Int(&c.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
-	s.Int(&c.RefusedRate, "refused-rate", api.DefaultRefusedRate,
+	s.Int(&c.Limits.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
+	s.Int(&c.Limits.RefusedRate, "refused-rate", api.DefaultRefusedRate,
 		"requests a second of one address that bring no good token")
-	s.Int(&c.Streams, "streams", api.DefaultStreams, "open event streams of a process")
-	s.Int(&c.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
+	s.Int(&c.Limits.Streams, "streams", api.DefaultStreams, "open event streams of a process")
+	s.Int(&c.Limits.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
 	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is, and "+
 		"refuse to erase configurations, annotations, reasons and sources")
-}
-
-// limits are those of the REST interface.
-func (c *Config) limits() api.Limits {
-	return api.Limits{
-		RequestRate: c.RequestRate, RefusedRate: c.RefusedRate, Streams: c.Streams, OwnStreams: c.OwnStreams,
-	}
 }

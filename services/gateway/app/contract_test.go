@@ -211,7 +211,7 @@ var awayInTests = []string{
 // fields, and never a fault. The same seed makes the same requests.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, func(c *app.Config) { c.RequestRate, c.RefusedRate = 1_000_000, 1_000_000 })
+	b := setupWith(t, func(c *app.Config) { c.Limits.RequestRate, c.Limits.RefusedRate = 1_000_000, 1_000_000 })
 	b.cluster("spoke")
 	a := api.New(api.Deps{})
 	raw, err := a.OpenAPI()

@@ -57,7 +57,7 @@ func readParts(cfg Config) (p parts, err error) {
 	if p.proxies, err = networks("trusted-proxies", cfg.TrustedProxies); err != nil {
 		return p, err
 	}
-	if err := cfg.limits().Check(); err != nil {
+	if err := cfg.Limits.Check(); err != nil {
 		return p, err
 	}
 	p.defaults, err = readDefaults(cfg.DefaultCatalogs)

@@ -46,9 +46,10 @@ func config(t *testing.T, url string, nats *bustest.Env, adminToken string, toke
 		access = nats.Access(natsauth.Gateway)
 	}
 	return app.Config{
-		Config: service.Config{DatabaseURL: url, NATS: access, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
-		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: id.Recipient().String(), TokenTo: tokenTo,
-		Bodies: bodiestest.Secrets(),
+		Requests: app.RequestsLogin{Password: "pgtest"}, // of the roles of pgtest
+		Config:   service.Config{DatabaseURL: url, NATS: access, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
+		Listen:   "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: id.Recipient().String(),
+		TokenTo: tokenTo, Bodies: bodiestest.Secrets(),
 	}
 }
 

@@ -20,7 +20,8 @@ func MigrateCommand(a *command.Env) *cobra.Command {
 The URL needs a role that may create roles.
 
 CHANDLER_GATEWAY_PASSWORD, CHANDLER_RESOLVER_PASSWORD, CHANDLER_INSTALLER_PASSWORD and
-CHANDLER_CATALOG_INDEXER_PASSWORD, if set, become the passwords of the services' roles.`,
+CHANDLER_CATALOG_INDEXER_PASSWORD, if set, become the passwords of the services' roles;
+CHANDLER_GATEWAY_API_PASSWORD that of the role that the gateway answers requests as.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fill(a, &conn, false); err != nil {
@@ -44,6 +45,9 @@ func rolePasswords(a *command.Env) map[string]string {
 		if password, ok := a.Env(service.Env(string(w) + "-password")); ok && password != "" {
 			found[migrate.Role(w)] = password
 		}
+	}
+	if password, ok := a.Env(service.Env("gateway-api-password")); ok && password != "" {
+		found[migrate.GatewayRequests] = password
 	}
 	return found
 }

@@ -165,7 +165,7 @@ const (
 	// clockApart is how far the clock of the database may be from that of whoever asks.
 	clockApart = 5 * time.Second
 	// smallest is what two replicas of each service need of max_connections, with migration, backup and people.
-	smallest = 2*(3*pg.MaxConns+pg.RequestConns) + 10
+	smallest = 2*(3*pg.MaxConns+pg.WorkConns+pg.RequestConns) + 10
 )
 
 // judge compares facts of the database with what production needs.

@@ -71,6 +71,10 @@ topologySpreadConstraints:
 - name: PGPASSWORD
   valueFrom: {secretKeyRef: {name: {{ $secret }}, key: {{ include "chandler.passwordKey" .component }}}}
 {{- end }}
+{{- if and (eq .component "gateway") (not (has "CHANDLER_GATEWAY_API_PASSWORD" $own)) }}
+- name: CHANDLER_GATEWAY_API_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: CHANDLER_GATEWAY_API_PASSWORD, optional: true}}
+{{- end }}
 {{- if and .root.Values.nats.existingSecret (not (has "CHANDLER_NATS_URL" $own)) }}
 - name: CHANDLER_NATS_URL
   valueFrom: {secretKeyRef: {name: {{ .root.Values.nats.existingSecret }}, key: CHANDLER_NATS_URL}}

@@ -46,7 +46,10 @@ const (
 
 // Log takes requests, writes and lists them.
 type Log struct {
-	pool *pg.Pool
+	pool *pg.Pool // for all tenants
+	// reads sees one tenant at a time.
+	reads *pg.Pool
+
 	days *int // null: nothing is dropped
 	slog *slog.Logger
 
@@ -72,13 +75,14 @@ type row struct {
 	model.AccessEntry
 }
 
-// New makes a log whose rows are kept for keep, or for ever where hold is set.
-func New(pool *pg.Pool, keep time.Duration, hold bool, log *slog.Logger) (*Log, error) {
+// New makes a log whose rows are kept for keep, or for ever where hold is set. Requests are written by pool, for all
+// tenants, and listed by reads, for one.
+func New(pool, reads *pg.Pool, keep time.Duration, hold bool, log *slog.Logger) (*Log, error) {
 	if keep < LeastRetention {
 		return nil, errs.New(errs.Invalid, "the access log is to be kept for %s; give at least %s (30 days)", keep,
 			LeastRetention).At("access-log-retention", "")
 	}
-	l := &Log{pool: pool, slog: log}
+	l := &Log{pool: pool, reads: reads, slog: log}
 	if !hold {
 		days := int(keep / day)
 		l.days = &days
@@ -239,7 +243,7 @@ func (l *Log) List(
 		return nil, nil, err
 	}
 	var last uuid.UUID
-	err = l.pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+	err = l.reads.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			select id, at, actor, token, role, address, method, route, path, status, took_us, request, count
 			from gateway.access_log

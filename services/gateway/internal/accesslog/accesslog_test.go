@@ -30,7 +30,7 @@ func asked(who httpserver.Caller, status int, at time.Time) httpserver.Access {
 
 func newLog(t *testing.T, pool *pg.Pool) *Log {
 	t.Helper()
-	l, err := New(pool, DefaultRetention, false, slog.New(slog.DiscardHandler))
+	l, err := New(pool, pool, DefaultRetention, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestDaysGo(t *testing.T) {
 	}
 	keep := func(retention time.Duration, hold bool, want int) {
 		t.Helper()
-		l, err := New(pool, retention, hold, slog.New(slog.DiscardHandler))
+		l, err := New(pool, pool, retention, hold, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestDaysGo(t *testing.T) {
 	keep(LeastRetention, true, 8) // yesterday, today and two to come, too
 	keep(DefaultRetention, false, 7)
 	keep(LeastRetention, false, 6)
-	if _, err := New(pool, LeastRetention-1, false, nil); !errs.Is(err, errs.Invalid) {
+	if _, err := New(pool, pool, LeastRetention-1, false, nil); !errs.Is(err, errs.Invalid) {
 		t.Errorf("too short a retention: %v", err)
 	}
 }

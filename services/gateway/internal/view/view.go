@@ -42,7 +42,8 @@ func Places(models []projection.Projection) []string {
 
 // Deps are what the read models are made of.
 type Deps struct {
-	Pool    *pg.Pool
+	Pool    *pg.Pool // sees one tenant at a time
+	Work    *pg.Pool // for all tenants
 	Log     *eventlog.Log
 	Waiters map[string]Waiter // by name of the projection
 	// Sessions tells whose streams go on.
@@ -93,8 +94,8 @@ func New(d Deps) (*Reads, error) {
 		Operators:      &operators.Reader{Pool: d.Pool},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Events:         list,
-		Tail:           eventlist.NewTail(list, d.Pool, d.Sessions, who),
-		Keys:           &keyuses.Reader{Pool: d.Pool},
+		Tail:           eventlist.NewTail(list, d.Work, d.Sessions, who),
+		Keys:           &keyuses.Reader{Pool: d.Work},
 		Roles:          who,
 	}, nil
 }

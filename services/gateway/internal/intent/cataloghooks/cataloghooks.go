@@ -128,7 +128,7 @@ func (s *Service) Find(
 	if !ok || proof.Empty() || !s.hasKey() {
 		return cataloghook.Hook{}, refused
 	}
-	hooks, err := s.Hooks.ByNonce(ctx, s.Units.Pool, nonce)
+	hooks, err := s.Hooks.ByNonce(ctx, s.Units.Work, nonce)
 	if err != nil {
 		return cataloghook.Hook{}, err
 	}
@@ -172,7 +172,7 @@ func (s *Service) TakePushes(ctx context.Context) error {
 }
 
 func (s *Service) takePushes(ctx context.Context) error {
-	due, err := s.Hooks.Due(ctx, s.Units.Pool, s.Units.Now(), batch)
+	due, err := s.Hooks.Due(ctx, s.Units.Work, s.Units.Now(), batch)
 	if err != nil {
 		return err
 	}

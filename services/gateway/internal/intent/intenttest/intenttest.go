@@ -65,8 +65,9 @@ func New(t *testing.T) *Env {
 	}
 	pool := e.DB.Pool(t, "gateway")
 	e.Units = &unit.Runner{
-		Pool: pool, Log: eventlog.New(pool), Clock: func() time.Time { return e.Now }, NewID: uuid.New,
-		Slog: slog.New(slog.DiscardHandler), Bodies: store.Bodies{Keys: bodiestest.Keys(t)},
+		Pool: e.DB.Pool(t, "gateway-api"), Work: pool, Log: eventlog.New(pool),
+		Clock: func() time.Time { return e.Now }, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler),
+		Bodies: store.Bodies{Keys: bodiestest.Keys(t)},
 	}
 	e.Clusters = &clusters.Service{Units: e.Units, Credentials: credentials}
 	return e

@@ -111,7 +111,11 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 			if len(p.Document) == 0 {
 				continue
 			}
-			c, err := s.Clusters.Observed(ctx, s.Units.Pool, who.Tenant, o.Cluster)
+			var c events.ClusterObserved
+			err := s.Units.Once(ctx, who, func(u *unit.Work) (err error) {
+				c, err = s.Clusters.Observed(ctx, u.Tx, who.Tenant, o.Cluster)
+				return err
+			})
 			if err != nil {
 				return nil, err
 			}
@@ -129,7 +133,11 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 // checkRoom refuses another preview where as many are kept as may be. What is asked at the same moment may go
 // beyond by as much: this is about room, which has no sharp end.
 func (s *Service) checkRoom(ctx context.Context, who model.Caller) error {
-	alive, err := s.Store.Alive(ctx, s.Units.Pool, who.Tenant, s.Units.Now())
+	var alive int
+	err := s.Units.Once(ctx, who, func(u *unit.Work) (err error) {
+		alive, err = s.Store.Alive(ctx, u.Tx, who.Tenant, u.Now())
+		return err
+	})
 	if err == nil && alive >= previewapi.MaxAlive {
 		return errs.New(errs.Conflict,
 			"%d previews and dry runs are kept, which is the limit: each is deleted %s after it was made", alive,
@@ -250,8 +258,13 @@ func (s *Service) Read(
 }
 
 // get reads a preview for who may: it shows plans of the cluster and namespace to which it is narrowed, else of any.
-func (s *Service) get(ctx context.Context, who model.Caller, v access.Verb, id uuid.UUID) (preview.Kept, error) {
-	kept, err := s.Store.Get(ctx, s.Units.Pool, who.Tenant, id, s.Units.Now())
+func (s *Service) get(
+	ctx context.Context, who model.Caller, v access.Verb, id uuid.UUID,
+) (kept preview.Kept, err error) {
+	err = s.Units.Once(ctx, who, func(u *unit.Work) (err error) {
+		kept, err = s.Store.Get(ctx, u.Tx, who.Tenant, id, u.Now())
+		return err
+	})
 	if err != nil {
 		return kept, err
 	}
@@ -390,7 +403,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	t := time.NewTicker(sweepInterval)
 	defer t.Stop()
 	for {
-		if err := s.Store.Sweep(ctx, s.Units.Pool, s.Units.Now()); err != nil && ctx.Err() == nil {
+		if err := s.Store.Sweep(ctx, s.Units.Work, s.Units.Now()); err != nil && ctx.Err() == nil {
 			s.Slog.WarnContext(ctx, "expired previews are not deleted; trying again", "error", err)
 		}
 		select {

@@ -34,7 +34,8 @@ const (
 
 // Runner opens units of work.
 type Runner struct {
-	Pool  *pg.Pool
+	Pool  *pg.Pool // sees one tenant at a time
+	Work  *pg.Pool // for all tenants
 	Log   *eventlog.Log
 	Clock func() time.Time
 	NewID func() uuid.UUID

@@ -72,8 +72,10 @@ func (r *Reader) Serves() error {
 // Current is the policy as it is now.
 func (r *Reader) Current(ctx context.Context, tenant string) (*access.Policy, error) {
 	var version events.Position
-	err := pg.Err(r.Pool.QueryRow(ctx, `select epoch, position from access_versions where tenant = $1`,
-		tenant).Scan(&version.Epoch, &version.N))
+	err := r.Pool.TenantTx(ctx, tenant, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `select epoch, position from access_versions where tenant = $1`, tenant).
+			Scan(&version.Epoch, &version.N)
+	})
 	if err != nil && !errs.Is(err, errs.NotFound) {
 		return nil, errs.Wrap(errs.Unavailable, err, "read who may do what")
 	}
