@@ -397,7 +397,11 @@ begin
       where starts_with(c.consumer, m.model || 'v') and c.consumer <> m.model || 'v999999' order by 1 for update);
     continue when cardinality(was) = 0 or exists (select from eventlog.checkpoints c join unnest(was) w on w = c.consumer
       where c.updated > now - p_after or eventlog.lives(c.consumer));
-    for t in select c.relname from pg_class c where c.relnamespace = m.place::regnamespace and c.relkind = 'r' order by 1 loop
+    for t in
+      select c.relname from pg_class c join pg_class s on s.relname = c.relname and s.relnamespace = m.shape::regnamespace
+      where c.relnamespace = m.place::regnamespace and c.relkind = 'r' and has_table_privilege(session_user, s.oid, 'truncate')
+      order by 1
+    loop
       execute format('truncate %I.%I', m.shape, t);
     end loop;
     delete from eventlog.checkpoints c where c.consumer = any (was);

@@ -500,6 +500,38 @@ func TestModelsOfOthers(t *testing.T) {
 	}
 }
 
+// What is emptied in the service's schema are tables that the service may empty itself, and none that it may only add
+// to, whatever tables it says that a read model has the shape of.
+func TestEmptyingErasesNothingElse(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.exec(`select gateway.keep_access_log(30);
+		insert into gateway.access_log
+			values ('default', now(), gen_random_uuid(), 'a', '', '', '', 'GET', '/', '/', 200, 1, '', 1);
+		insert into gateway.erased_bodies values ('default', 'c', 'reason', now(), 'a')`)
+	today := e.text(`select tableoid::regclass::text from gateway.access_log`)
+	_, err := e.pool.Exec(t.Context(), `select eventlog.make_model('projection/gateway.thief/1', $1)`,
+		[]string{strings.TrimPrefix(today, "gateway."), "erased_bodies", "counts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.pool.Exec(t.Context(), `select eventlog.take_checkpoint('projection/gateway.thief/v1')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.exec(`insert into gateway.counts values ('default', 'one', 1);
+		update eventlog.models set made = made - interval '2 hours';
+		update eventlog.checkpoints set updated = updated - interval '2 hours'`)
+	if _, err := e.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := e.text(`select concat_ws(' ', (select count(*) from gateway.access_log),
+		(select count(*) from gateway.erased_bodies), (select count(*) from gateway.counts))`)
+	if got != "1 1 0" {
+		t.Errorf("of the access log, of erasures and of a read model there are %s, want 1 1 0", got)
+	}
+}
+
 // keeps says to the others that a version lives, until the test or the process of it ends.
 func (e *env) keeps(r *projection.Runner) func(context.Context) error {
 	e.t.Helper()
