@@ -438,8 +438,11 @@ func TestMakingIsKilled(t *testing.T) {
 			kill(pid)
 			close(goOn)
 			<-next.Opened()
-			if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
-				t.Fatal(err)
+			last := e.refresh("one", 1)
+			for _, r := range []*projection.Runner{old, next} {
+				if err := r.Wait(t.Context(), last, patience); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if got := e.content(1) + ", " + e.content(2); got != "one=5 total=5, one=50 total=50" {
 				t.Errorf("there are %q", got)
