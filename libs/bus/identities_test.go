@@ -261,9 +261,17 @@ func honest(t *testing.T, conn *nats.Conn, questions []string) {
 	t.Helper()
 	by := rpc.Asker{Verify: func(context.Context, []byte, string) bool { return true }}
 	for _, question := range questions {
-		err := by.Ask(t.Context(), conn, question, struct{}{}, nil)
-		for err != nil && strings.Contains(err.Error(), "nobody serves") {
-			err = by.Ask(t.Context(), conn, question, struct{}{}, nil)
+		// Between accounts nobody says that nobody listens yet: what is asked too early is lost, and asked again.
+		ask := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return by.Ask(ctx, conn, question, struct{}{}, nil)
+		}
+		err := ask()
+		for began := time.Now(); err != nil && time.Since(began) < patience; err = ask() {
+			if !strings.Contains(err.Error(), "nobody serves") && !errors.Is(err, context.DeadlineExceeded) {
+				break
+			}
 		}
 		if err != nil {
 			t.Fatalf("an honest question: %v", err)
