@@ -35,8 +35,10 @@ func migrate(t *testing.T, url string, args []string, env map[string]string) {
 	if _, err := chandler(t.Context(), env, args...); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"chandler_catalog_indexer", "chandler_gateway", "chandler_gateway_api", "chandler_installer",
-		"chandler_resolver"}
+	want := []string{
+		"chandler_catalog_indexer", "chandler_gateway", "chandler_gateway_api", "chandler_installer",
+		"chandler_resolver",
+	}
 	if got := takePasswords(t, url); !slices.Equal(got, want) {
 		t.Errorf("roles with a password: %v, want %v", got, want)
 	}

@@ -57,9 +57,9 @@ func checkRequests(ctx context.Context, p *platform.Platform, pool *pg.Pool, set
 		return pg.Err(err)
 	}
 	if role != migrate.GatewayRequests {
-		p.Telemetry.Log.WarnContext(ctx, "requests are answered with a role that may set the tenant of all: give "+
-			service.Env("requests-database-url")+" or "+service.Env("gateway-api-password"), "role", role, "want",
-			migrate.GatewayRequests)
+		p.Telemetry.Log.WarnContext(ctx, "requests are answered with a role that may set the tenant of all",
+			"role", role, "want", migrate.GatewayRequests,
+			"give", service.Env("requests-database-url")+" or "+service.Env("gateway-api-password"))
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ const reasonGone = "BaseChanged"
 // endedForGood says that a plan that does the same would end alike, or that a person does not want it. One whose
 // operator was deleted while it ran is no such plan: what is deleted is planned again, as after a plan that finished.
 // That goes on only as long as somebody goes on deleting.
-func (p *Plan) endedForGood() bool {
+func (p Plan) endedForGood() bool {
 	return p.State.Phase == installplan.Rejected ||
 		p.State.Phase == installplan.Failed && p.State.Failure.Reason != reasonGone
 }
