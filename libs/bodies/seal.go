@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -16,6 +17,9 @@ import (
 
 // format is the first byte of what is sealed; another one is a form of a later release.
 const format = 1
+
+// maxSalt is what the one byte for the length of a salt can say.
+const maxSalt = math.MaxUint8
 
 // Row is a body as it is stored. Where KeyID is "", Salt and Body are in the clear, as releases before stored
 // them; else Body holds both, sealed, and Salt is empty: with the salt in sight a short body could be guessed
@@ -33,7 +37,7 @@ func (k Keys) Seal(tenant string, r Row) (Row, error) {
 	if len(list) == 0 {
 		return Row{}, errs.New(errs.Internal, "there is no key to seal a %s by: %s", r.Kind, r.Kind.Variable())
 	}
-	if r.KeyID != "" || len(r.Salt) > 255 {
+	if r.KeyID != "" || len(r.Salt) > maxSalt {
 		return Row{}, errs.New(errs.Internal, "the %s %s cannot be sealed: it is sealed, or has a salt of %d bytes", r.Kind,
 			r.Commitment, len(r.Salt))
 	}
