@@ -209,8 +209,7 @@ ALTER FUNCTION eventlog.ask_rebuild(p_consumer text) OWNER TO chandler_owner;
 CREATE FUNCTION eventlog.at_work(p_consumer text) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
-  select exists (select from eventlog.checkpoints c
-    where c.consumer = p_consumer and c.tenant = '*' and c.replay_to is null)
+  select exists (select from eventlog.checkpoint(p_consumer) c where c.replay_to is null)
 $$;
 
 ALTER FUNCTION eventlog.at_work(p_consumer text) OWNER TO chandler_owner;
@@ -233,7 +232,7 @@ begin
   end if;
   -- Not each time: whoever looks asks for hours. A row that is locked is being noted by another process.
   update eventlog.models m set used = now where m.consumer in (select u.consumer from eventlog.models u
-    where u.consumer = any (p_types) and u.used < now - interval '1 minute' for update skip locked);
+    where u.consumer = any (p_types) and eventlog.is_of(session_user, u.consumer) and u.used < now - interval '1 minute' for update skip locked);
   delete from eventlog.readers r where r.seen < now - interval '1 day' or r.role = session_user and r.instance in
     (select o.instance from eventlog.readers o where o.role = session_user order by o.seen desc, o.instance offset most);
   return array(select t.type from eventlog.event_types t where not t.type = any (p_types) order by 1);
@@ -286,6 +285,35 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.checkpoints (
+    consumer text NOT NULL,
+    tenant text DEFAULT '*'::text NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL,
+    replay_to bigint,
+    revision bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY eventlog.checkpoints FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.checkpoints OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.checkpoints IS 'the last position whose effects a consumer has committed';
+
+COMMENT ON COLUMN eventlog.checkpoints.replay_to IS 'the position up to which the consumer reads the log again; null where it does not';
+
+COMMENT ON COLUMN eventlog.checkpoints.revision IS 'rises with each move; the newest version of the row is found by it';
+
+CREATE FUNCTION eventlog.checkpoint(p_consumer text) RETURNS SETOF eventlog.checkpoints
+    LANGUAGE sql STABLE
+    AS $$
+  select c.* from eventlog.checkpoints c where c.consumer = p_consumer and c.tenant = '*' order by c.revision desc limit 1
+$$;
+
+ALTER FUNCTION eventlog.checkpoint(p_consumer text) OWNER TO chandler_owner;
 
 CREATE TABLE eventlog.sequencer (
     one boolean DEFAULT true NOT NULL,
@@ -373,6 +401,7 @@ declare
   m   record;
   was text[];
   t   text;
+  waits text;
 begin
   if p_models !~ '^projection/(gateway|resolver|installer|catalog-indexer)\.$' then
     raise exception '% does not name the read models of a service, such as projection/gateway.', p_models using errcode = 'CH003';
@@ -386,8 +415,13 @@ begin
     where starts_with(e.model, p_models) and e.used < now - p_after and not eventlog.lives(e.consumer)
     order by e.consumer for update skip locked
   loop
-    perform eventlog.remove_model(m.consumer, m.place);
-    return next m.consumer;
+    begin
+      perform eventlog.remove_model(m.consumer, m.place);
+      return next m.consumer;
+      return;
+    exception when lock_not_available then -- somebody reads in it: the next one meanwhile
+      waits := sqlerrm;
+    end;
   end loop;
   for m in
     select distinct on (e.model) e.model, e.place, o.shape from eventlog.models e cross join eventlog.model_of(e.consumer) o
@@ -409,7 +443,11 @@ begin
     insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (m.model || 'v999999', '*', 1, 0)
       on conflict do nothing;
     return query select unnest(was);
+    return;
   end loop;
+  if waits is not null then
+    raise exception '%', waits using errcode = 'lock_not_available';
+  end if;
 end $_$;
 
 ALTER FUNCTION eventlog.drop_models(p_models text, p_after interval) OWNER TO chandler_owner;
@@ -515,13 +553,23 @@ end $$;
 
 ALTER FUNCTION eventlog.hold_work(p_consumer text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.is_of(p_role name, p_consumer text) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select exists (select from pg_roles o where o.rolname = p_role and pg_has_role(o.oid, 'chandler_' || replace(
+    substring(p_consumer from '^projection/(gateway|resolver|installer|catalog-indexer)\.'), '-', '_'), 'MEMBER'))
+$$;
+
+ALTER FUNCTION eventlog.is_of(p_role name, p_consumer text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.kept(p_prefix text) RETURNS integer
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
   select coalesce(max(substring(k.name from '/v([0-9]{1,6})$')::int), 0)
   from eventlog.readers r cross join unnest(r.types) k(name)
-  where r.seen > clock_timestamp() - interval '1 minute' and starts_with(k.name, p_prefix)
+  where r.seen > clock_timestamp() - interval '1 minute' and starts_with(k.name, p_prefix) and eventlog.is_of(r.role, p_prefix)
 $_$;
 
 ALTER FUNCTION eventlog.kept(p_prefix text) OWNER TO chandler_owner;
@@ -590,7 +638,8 @@ CREATE FUNCTION eventlog.lives(p_consumer text) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-  select exists (select from eventlog.readers r where r.seen > clock_timestamp() - interval '1 minute' and p_consumer = any (r.types))
+  select exists (select from eventlog.readers r where r.seen > clock_timestamp() - interval '1 minute' and p_consumer = any (r.types)
+    and eventlog.is_of(r.role, p_consumer))
 $$;
 
 ALTER FUNCTION eventlog.lives(p_consumer text) OWNER TO chandler_owner;
@@ -630,6 +679,7 @@ CREATE FUNCTION eventlog.make_model(p_consumer text, p_tables text[]) RETURNS te
 declare
   versions constant int := 3;
   tables   constant int := 8;
+  most     constant int := 32; -- versions of all models of a service: three of each of ten, and room
   m     record;
   old   eventlog.models;
   name  text;
@@ -654,6 +704,10 @@ begin
         p_consumer using errcode = 'CH001';
     end if;
     perform eventlog.remove_model(old.consumer, old.place);
+  end if;
+  if (select count(*) from eventlog.models e where starts_with(e.model, 'projection/' || m.service || '.')) >= most then
+    raise exception 'the read models of the service % have % versions, and may have no more: one of them has to be dropped before % can be made',
+      m.service, most, p_consumer using errcode = 'CH001', hint = 'versions that no process uses are dropped after a day (keep-unused-models)';
   end if;
   execute format('create schema %I', m.place);
   execute format('grant usage on schema %I to %I', m.place, 'chandler_' || replace(m.service, '-', '_'));
@@ -735,12 +789,17 @@ ALTER FUNCTION eventlog.model_of(p_consumer text, OUT service text, OUT shape te
 CREATE FUNCTION eventlog.move_checkpoint(p_consumer text, p_epoch bigint, p_position bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
+declare
+  newest bigint;
 begin
   perform eventlog.own(p_consumer);
   perform eventlog.within_log(p_epoch, p_position);
-  update eventlog.checkpoints c set epoch = p_epoch, position = p_position, updated = now()
-    where c.consumer = p_consumer and c.tenant = '*' and (c.epoch, c.position) <= (p_epoch, p_position);
+  select c.revision into newest from eventlog.checkpoints c
+    where c.consumer = p_consumer and c.tenant = '*' order by c.revision desc limit 1 for update;
+  update eventlog.checkpoints c set epoch = p_epoch, position = p_position, updated = now(), revision = newest + 1
+    where c.consumer = p_consumer and c.tenant = '*' and c.revision = newest and (c.epoch, c.position) <= (p_epoch, p_position);
   if not found then
     raise exception 'the checkpoint of % moves forward only, not to %-%', p_consumer, p_epoch, p_position using errcode = 'CH003';
   end if;
@@ -785,7 +844,7 @@ CREATE FUNCTION eventlog.note_replay() RETURNS trigger
     AS $$
 begin
   if tg_op = 'INSERT' then
-    select greatest(s.position, new.replay_to) into new.replay_to from eventlog.sequencer s;
+    select greatest(s.position, new.replay_to) into new.replay_to from eventlog.sequencer s order by s.revision desc limit 1;
   elsif new.position < old.position then
     perform pg_advisory_xact_lock(hashtext('replay/' || new.consumer));
     new.replay_to := greatest(old.position, old.replay_to);
@@ -797,6 +856,31 @@ begin
 end $$;
 
 ALTER FUNCTION eventlog.note_replay() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.one_checkpoint() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  if tg_op = 'DELETE' then
+    delete from eventlog.consumers c where c.consumer = old.consumer and c.tenant = old.tenant;
+    return old;
+  end if;
+  insert into eventlog.consumers (consumer, tenant) values (new.consumer, new.tenant) on conflict do nothing;
+  return case when found then new end;
+end $$;
+
+ALTER FUNCTION eventlog.one_checkpoint() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.one_sequencer() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  raise exception 'eventlog.sequencer has one row, which the migrations made' using errcode = 'unique_violation';
+end $$;
+
+ALTER FUNCTION eventlog.one_sequencer() OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.own(p_consumer text) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -868,9 +952,10 @@ CREATE FUNCTION eventlog.protect(target regclass) RETURNS void
 begin
   execute format('alter table %s enable row level security, force row level security', target);
   execute format($policy$create policy tenant on %s
-    using (current_setting('chandler.tenant', true) in ('*', tenant)
-      and (session_user <> 'chandler_gateway_api' or current_setting('chandler.tenant', true) <> '*')
-      or current_user = 'chandler_owner')$policy$, target);
+    using (tenant = (select case when session_user <> 'chandler_gateway_api' then current_setting('chandler.tenant', true)
+        else nullif(current_setting('chandler.tenant', true), '*') end)
+      or (select session_user <> 'chandler_gateway_api' and current_setting('chandler.tenant', true) = '*'
+        or current_user = 'chandler_owner'))$policy$, target);
 end $_$;
 
 ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
@@ -1200,6 +1285,7 @@ ALTER FUNCTION eventlog.stalled(s eventlog.sequencer, p_now timestamp with time 
 CREATE FUNCTION eventlog.take_checkpoint(p_consumer text, OUT epoch bigint, OUT "position" bigint, OUT held boolean, OUT skips boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 begin
   perform eventlog.own(p_consumer);
@@ -1208,7 +1294,7 @@ begin
   for i in 1..2 loop
     select c.epoch, c.position, exists (select from eventlog.skipped s where s.consumer = p_consumer and s.position > c.position)
       into take_checkpoint.epoch, take_checkpoint.position, skips from eventlog.checkpoints c
-      where c.consumer = p_consumer and c.tenant = '*' for update skip locked;
+      where c.consumer = p_consumer and c.tenant = '*' order by c.revision desc limit 1 for update skip locked;
     if found then return; end if;
     insert into eventlog.checkpoints (consumer, tenant, epoch, position) values (p_consumer, '*', 1, 0) on conflict do nothing;
     exit when not found;
@@ -1294,6 +1380,32 @@ CREATE FUNCTION gateway.begin_sealing() RETURNS boolean
 ALTER FUNCTION gateway.begin_sealing() OWNER TO chandler_owner;
 
 COMMENT ON FUNCTION gateway.begin_sealing() IS 'whether every live process opens sealed bodies, which stays so';
+
+CREATE FUNCTION gateway.end_sealing() RETURNS text[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  least_after constant interval := interval '1 hour';
+  ended text[];
+begin
+  if not exists (select from eventlog.needs n where n.what = 'sealed-bodies' and n.since < clock_timestamp() - least_after) then
+    return '{}';
+  end if;
+  with new as (
+    insert into gateway.sealed_kinds (kind)
+      select k from unnest(array['subscription-config', 'catalog-source', 'annotations', 'plan-reason']) k
+        where not exists (select from gateway.bodies b where b.kind = k and b.key_id = '')
+      union all
+      select 'preview-question' where not exists (select from gateway.previews p where p.key_id = '')
+    on conflict do nothing returning kind)
+  select coalesce(array_agg(kind order by kind), '{}') into ended from new;
+  return ended;
+end $$;
+
+ALTER FUNCTION gateway.end_sealing() OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION gateway.end_sealing() IS 'notes the kinds of which all bodies are sealed, and returns the new ones';
 
 CREATE FUNCTION gateway.keep_access_log(p_days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1392,6 +1504,17 @@ begin
 end $_$;
 
 ALTER FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) OWNER TO chandler_owner;
+
+CREATE FUNCTION gateway_api.sealed_kinds() RETURNS text[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select coalesce(array_agg(k.kind order by k.kind), '{}') from gateway.sealed_kinds k
+$$;
+
+ALTER FUNCTION gateway_api.sealed_kinds() OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION gateway_api.sealed_kinds() IS 'kinds of bodies of which none in the clear is believed';
 
 CREATE FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2181,24 +2304,6 @@ ALTER TABLE eventlog.appended ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE eventlog.checkpoints (
-    consumer text NOT NULL,
-    tenant text DEFAULT '*'::text NOT NULL,
-    epoch bigint NOT NULL,
-    "position" bigint NOT NULL,
-    updated timestamp with time zone DEFAULT now() NOT NULL,
-    replay_to bigint
-)
-WITH (fillfactor='50');
-
-ALTER TABLE ONLY eventlog.checkpoints FORCE ROW LEVEL SECURITY;
-
-ALTER TABLE eventlog.checkpoints OWNER TO chandler_owner;
-
-COMMENT ON TABLE eventlog.checkpoints IS 'the last position whose effects a consumer has committed';
-
-COMMENT ON COLUMN eventlog.checkpoints.replay_to IS 'the position up to which the consumer reads the log again; null where it does not';
-
 CREATE TABLE eventlog.coming_types (
     type text NOT NULL,
     kind text NOT NULL,
@@ -2210,6 +2315,17 @@ CREATE TABLE eventlog.coming_types (
 ALTER TABLE eventlog.coming_types OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.coming_types IS 'event types that nobody may write yet, because a live reader does not know them';
+
+CREATE TABLE eventlog.consumers (
+    consumer text NOT NULL,
+    tenant text NOT NULL
+);
+
+ALTER TABLE ONLY eventlog.consumers FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.consumers OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.consumers IS 'which consumers have a checkpoint';
 
 CREATE TABLE eventlog.epochs (
     epoch bigint NOT NULL,
@@ -2564,6 +2680,7 @@ CREATE TABLE gateway.access_log (
     took_us bigint NOT NULL,
     request text NOT NULL,
     count bigint NOT NULL,
+    via text DEFAULT ''::text NOT NULL,
     CONSTRAINT access_log_count_check CHECK ((count > 0))
 )
 PARTITION BY RANGE (at);
@@ -2620,6 +2737,24 @@ ALTER TABLE ONLY gateway.bodies FORCE ROW LEVEL SECURITY;
 ALTER TABLE gateway.bodies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.bodies IS 'erasable bodies that events hold commitments to';
+
+CREATE TABLE gateway.break_glass (
+    tenant text NOT NULL,
+    id text NOT NULL,
+    hash bytea,
+    created timestamp with time zone NOT NULL,
+    opened timestamp with time zone,
+    reason text,
+    ends timestamp with time zone,
+    CONSTRAINT break_glass_check CHECK (((ends IS NULL) = (opened IS NULL))),
+    CONSTRAINT break_glass_hash_check CHECK ((length(hash) = 32))
+);
+
+ALTER TABLE ONLY gateway.break_glass FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.break_glass OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.break_glass IS 'tokens that work while nobody can sign in, one a tenant, and when each was used last';
 
 CREATE TABLE gateway.catalog_hooks (
     tenant text NOT NULL,
@@ -2748,6 +2883,42 @@ ALTER TABLE gateway.erased_bodies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.erased_bodies IS 'bodies that a person erased; events keep the commitments';
 
+CREATE TABLE gateway.idempotency_keys (
+    tenant text NOT NULL,
+    actor text NOT NULL,
+    key text NOT NULL,
+    request bytea NOT NULL,
+    answer bytea NOT NULL,
+    expires timestamp with time zone NOT NULL,
+    CONSTRAINT idempotency_keys_key_check CHECK ((length(key) <= 255)),
+    CONSTRAINT idempotency_keys_request_check CHECK ((length(request) = 32))
+);
+
+ALTER TABLE ONLY gateway.idempotency_keys FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.idempotency_keys OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.idempotency_keys IS 'answers to requests with an Idempotency-Key, until they expire';
+
+CREATE TABLE gateway.identities (
+    tenant text NOT NULL,
+    id text NOT NULL,
+    subject bytea NOT NULL,
+    provider text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    actor text NOT NULL,
+    disabled boolean DEFAULT false NOT NULL,
+    created timestamp with time zone NOT NULL,
+    seen timestamp with time zone NOT NULL,
+    CONSTRAINT identities_subject_check CHECK ((length(subject) = 32))
+);
+
+ALTER TABLE ONLY gateway.identities FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.identities OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.identities IS 'who signs in at a provider, with the actor of each; what acts in events is the actor';
+
 CREATE TABLE gateway.installplans (
     tenant text NOT NULL,
     id text NOT NULL,
@@ -2842,7 +3013,10 @@ CREATE TABLE gateway.operators (
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
     version bigint NOT NULL,
-    removal jsonb
+    removal jsonb,
+    drifted integer DEFAULT 0 NOT NULL,
+    drift_policy text DEFAULT ''::text NOT NULL,
+    drift_since timestamp with time zone
 );
 
 ALTER TABLE ONLY gateway.operators FORCE ROW LEVEL SECURITY;
@@ -2882,6 +3056,7 @@ CREATE TABLE gateway.read_audit (
     action text NOT NULL,
     about text NOT NULL,
     preview uuid,
+    via text DEFAULT ''::text NOT NULL,
     CONSTRAINT read_audit_action_check CHECK ((action ~ '^[a-z]+([.][a-z]+)*$'::text))
 );
 
@@ -2927,6 +3102,31 @@ CREATE TABLE gateway.schema_migrations (
 );
 
 ALTER TABLE gateway.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE gateway.sealed_kinds (
+    kind text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE gateway.sealed_kinds OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.sealed_kinds IS 'kinds of bodies of which none is in the clear any more';
+
+CREATE TABLE gateway.stream_tickets (
+    tenant text NOT NULL,
+    hash bytea NOT NULL,
+    actor text NOT NULL,
+    url text NOT NULL,
+    caller jsonb NOT NULL,
+    expires timestamp with time zone NOT NULL,
+    CONSTRAINT stream_tickets_hash_check CHECK ((length(hash) = 32))
+);
+
+ALTER TABLE ONLY gateway.stream_tickets FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.stream_tickets OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.stream_tickets IS 'tickets that open one stream, once, within seconds';
 
 CREATE TABLE gateway.subscription_catalogs (
     tenant text NOT NULL,
@@ -3037,6 +3237,12 @@ CREATE TABLE gateway.tokens (
     expires timestamp with time zone,
     name text DEFAULT ''::text NOT NULL,
     actor text,
+    kind text DEFAULT 'User'::text NOT NULL,
+    used timestamp with time zone,
+    previous bytea,
+    previous_ends timestamp with time zone,
+    CONSTRAINT tokens_kind_check CHECK ((kind = ANY (ARRAY['User'::text, 'ServiceAccount'::text]))),
+    CONSTRAINT tokens_previous_check CHECK (((previous IS NULL) = (previous_ends IS NULL))),
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text, 'none'::text])))
 );
 
@@ -3045,6 +3251,63 @@ ALTER TABLE ONLY gateway.tokens FORCE ROW LEVEL SECURITY;
 ALTER TABLE gateway.tokens OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.tokens IS 'who may call the API; what acts in events is the actor, where there is none the id';
+
+CREATE TABLE gateway.webhook_deliveries (
+    tenant text NOT NULL,
+    webhook text NOT NULL,
+    id text NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    state text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    first timestamp with time zone,
+    next timestamp with time zone,
+    ended timestamp with time zone,
+    status integer DEFAULT 0 NOT NULL,
+    error text DEFAULT ''::text NOT NULL,
+    took interval DEFAULT '00:00:00'::interval NOT NULL,
+    created timestamp with time zone NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_deliveries_state_check CHECK ((state = ANY (ARRAY['Pending'::text, 'Delivered'::text, 'Failed'::text, 'Withdrawn'::text])))
+);
+
+ALTER TABLE ONLY gateway.webhook_deliveries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhook_deliveries OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.webhook_deliveries IS 'what webhooks send and have sent';
+
+CREATE TABLE gateway.webhooks (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL,
+    spec jsonb NOT NULL,
+    owner jsonb NOT NULL,
+    disabled text DEFAULT ''::text NOT NULL,
+    active boolean NOT NULL,
+    host text NOT NULL,
+    key_id text NOT NULL,
+    sealed bytea NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    revision bigint DEFAULT 1 NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    lease_owner text DEFAULT ''::text NOT NULL,
+    lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    last_success timestamp with time zone,
+    claim bigint DEFAULT 0 NOT NULL,
+    test_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.webhooks FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhooks OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.webhooks IS 'webhooks, and which process sends their events';
 
 CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
  SELECT b.tenant,
@@ -4214,10 +4477,13 @@ ALTER TABLE ONLY eventlog.appended
     ADD CONSTRAINT appended_stream_key_incarnation_version_key UNIQUE (stream_key, incarnation, version);
 
 ALTER TABLE ONLY eventlog.checkpoints
-    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (consumer, tenant);
+    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (consumer, tenant, revision);
 
 ALTER TABLE ONLY eventlog.coming_types
     ADD CONSTRAINT coming_types_pkey PRIMARY KEY (type);
+
+ALTER TABLE ONLY eventlog.consumers
+    ADD CONSTRAINT consumers_pkey PRIMARY KEY (consumer, tenant);
 
 ALTER TABLE ONLY eventlog.epochs
     ADD CONSTRAINT epochs_pkey PRIMARY KEY (epoch);
@@ -4271,7 +4537,7 @@ ALTER TABLE ONLY eventlog.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
 ALTER TABLE ONLY eventlog.sequencer
-    ADD CONSTRAINT sequencer_pkey PRIMARY KEY (one);
+    ADD CONSTRAINT sequencer_pkey PRIMARY KEY (revision);
 
 ALTER TABLE ONLY eventlog.server
     ADD CONSTRAINT server_pkey PRIMARY KEY (one);
@@ -4306,6 +4572,12 @@ ALTER TABLE ONLY gateway.approval_policies
 ALTER TABLE ONLY gateway.bodies
     ADD CONSTRAINT bodies_pkey PRIMARY KEY (tenant, commitment);
 
+ALTER TABLE ONLY gateway.break_glass
+    ADD CONSTRAINT break_glass_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY gateway.break_glass
+    ADD CONSTRAINT break_glass_pkey PRIMARY KEY (tenant);
+
 ALTER TABLE ONLY gateway.catalog_hooks
     ADD CONSTRAINT catalog_hooks_pkey PRIMARY KEY (tenant, subject);
 
@@ -4323,6 +4595,15 @@ ALTER TABLE ONLY gateway.credentials
 
 ALTER TABLE ONLY gateway.erased_bodies
     ADD CONSTRAINT erased_bodies_pkey PRIMARY KEY (tenant, commitment);
+
+ALTER TABLE ONLY gateway.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, actor, key);
+
+ALTER TABLE ONLY gateway.identities
+    ADD CONSTRAINT identities_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY gateway.identities
+    ADD CONSTRAINT identities_tenant_subject_key UNIQUE (tenant, subject);
 
 ALTER TABLE ONLY gateway.installplans
     ADD CONSTRAINT installplans_pkey PRIMARY KEY (tenant, id);
@@ -4354,6 +4635,12 @@ ALTER TABLE ONLY gateway.roles
 ALTER TABLE ONLY gateway.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY gateway.sealed_kinds
+    ADD CONSTRAINT sealed_kinds_pkey PRIMARY KEY (kind);
+
+ALTER TABLE ONLY gateway.stream_tickets
+    ADD CONSTRAINT stream_tickets_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY gateway.subscription_catalogs
     ADD CONSTRAINT subscription_catalogs_pkey PRIMARY KEY (tenant, subject, variant);
 
@@ -4371,6 +4658,12 @@ ALTER TABLE ONLY gateway.tokens
 
 ALTER TABLE ONLY gateway.tokens
     ADD CONSTRAINT tokens_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY gateway.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (tenant, webhook, id);
+
+ALTER TABLE ONLY gateway.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY installer.approval_policies
     ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
@@ -4562,8 +4855,6 @@ CREATE INDEX events_000001000001_stream_key_incarnation_version_idx ON eventlog.
 
 CREATE INDEX models_model ON eventlog.models USING btree (model);
 
-CREATE INDEX sequencer_newest ON eventlog.sequencer USING btree (revision DESC);
-
 CREATE INDEX access_log_actor ON ONLY gateway.access_log USING btree (tenant, actor, at);
 
 CREATE INDEX bodies_by_key ON gateway.bodies USING btree (kind, key_id, tenant, commitment);
@@ -4571,6 +4862,12 @@ CREATE INDEX bodies_by_key ON gateway.bodies USING btree (kind, key_id, tenant, 
 CREATE INDEX catalog_hooks_due ON gateway.catalog_hooks USING btree (due) WHERE (due IS NOT NULL);
 
 CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (nonce);
+
+CREATE INDEX idempotency_keys_expired ON gateway.idempotency_keys USING btree (expires);
+
+CREATE INDEX identities_actor ON gateway.identities USING btree (tenant, actor);
+
+CREATE INDEX installplans_name ON gateway.installplans USING btree (tenant, name);
 
 CREATE INDEX installplans_newest ON gateway.installplans USING btree (tenant, epoch DESC, "position" DESC);
 
@@ -4580,6 +4877,8 @@ CREATE INDEX installplans_scope ON gateway.installplans USING btree (tenant, clu
 
 CREATE INDEX installplans_stream ON gateway.installplans USING btree (tenant, stream);
 
+CREATE INDEX operators_drifted ON gateway.operators USING btree (tenant, cluster, namespace, name) WHERE (drifted > 0);
+
 CREATE INDEX operators_package ON gateway.operators USING btree (tenant, package, cluster, namespace, name);
 
 CREATE INDEX operators_phase ON gateway.operators USING btree (tenant, phase, cluster, namespace, name);
@@ -4588,11 +4887,29 @@ CREATE INDEX previews_expired ON gateway.previews USING btree (expires);
 
 CREATE INDEX read_audit_at ON gateway.read_audit USING btree (tenant, at);
 
+CREATE INDEX stream_tickets_actor ON gateway.stream_tickets USING btree (tenant, actor);
+
+CREATE INDEX stream_tickets_expired ON gateway.stream_tickets USING btree (expires);
+
 CREATE INDEX subscriptions_labels ON gateway.subscriptions USING gin (labels);
 
 CREATE INDEX subscriptions_moving ON gateway.subscriptions USING btree (tenant, cluster, namespace, name) WHERE (current_csv <> installed_csv);
 
 CREATE INDEX subscriptions_package ON gateway.subscriptions USING btree (tenant, package, cluster, namespace, name);
+
+CREATE UNIQUE INDEX tokens_previous ON gateway.tokens USING btree (previous);
+
+CREATE INDEX webhook_deliveries_ended ON gateway.webhook_deliveries USING btree (tenant, webhook, ended) WHERE (state <> 'Pending'::text);
+
+CREATE INDEX webhook_deliveries_listed ON gateway.webhook_deliveries USING btree (tenant, webhook, created, id);
+
+CREATE INDEX webhook_deliveries_pending ON gateway.webhook_deliveries USING btree (tenant, webhook, epoch, "position") WHERE (state = 'Pending'::text);
+
+CREATE INDEX webhooks_by_key ON gateway.webhooks USING btree (key_id, tenant, name);
+
+CREATE INDEX webhooks_free ON gateway.webhooks USING btree (lease_until) WHERE active;
+
+CREATE INDEX webhooks_leased ON gateway.webhooks USING btree (lease_owner);
 
 CREATE UNIQUE INDEX clusters_name ON installer.clusters USING btree (tenant, name) WHERE (NOT removed);
 
@@ -4654,6 +4971,10 @@ CREATE TRIGGER note_begin BEFORE INSERT ON eventlog.checkpoints FOR EACH ROW EXE
 
 CREATE TRIGGER note_replay BEFORE UPDATE ON eventlog.checkpoints FOR EACH ROW WHEN (((new."position" < old."position") OR (old.replay_to IS NOT NULL))) EXECUTE FUNCTION eventlog.note_replay();
 
+CREATE TRIGGER one BEFORE INSERT OR DELETE ON eventlog.checkpoints FOR EACH ROW EXECUTE FUNCTION eventlog.one_checkpoint();
+
+CREATE TRIGGER one BEFORE INSERT ON eventlog.sequencer FOR EACH ROW EXECUTE FUNCTION eventlog.one_sequencer();
+
 ALTER TABLE ONLY catalog.search
     ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
 
@@ -4662,6 +4983,9 @@ ALTER TABLE ONLY catalog.signed_images
 
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_epoch_fkey FOREIGN KEY (epoch) REFERENCES eventlog.epochs(epoch);
+
+ALTER TABLE ONLY gateway.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_tenant_webhook_fkey FOREIGN KEY (tenant, webhook) REFERENCES gateway.webhooks(tenant, name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY resolver.preview_scopes
     ADD CONSTRAINT preview_scopes_tenant_id_fkey FOREIGN KEY (tenant, id) REFERENCES resolver.previews(tenant, id) ON DELETE CASCADE;
@@ -4700,43 +5024,119 @@ ALTER TABLE catalog.search ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.signed_images ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON catalog.bundle_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.bundle_images USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.catalogs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.compared USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.compared USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.contents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.contents USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.decoded USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.decoded USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.dirty USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.documents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.documents USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.fetches USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.fetches USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.findings USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.findings USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.packages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.packages USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.packs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.packs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.revision_blobs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revision_blobs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.revision_packages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revision_packages USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.revisions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.revisions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.search USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.search USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.signed_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.signed_images USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.upgrades USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.upgrades USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON catalog.variants USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON catalog.variants USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 ALTER TABLE catalog.upgrades ENABLE ROW LEVEL SECURITY;
 
@@ -4745,6 +5145,8 @@ ALTER TABLE catalog.variants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE eventlog.appended ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.checkpoints ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.consumers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.events ENABLE ROW LEVEL SECURITY;
 
@@ -4756,19 +5158,53 @@ ALTER TABLE eventlog.stream_parts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON eventlog.appended USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.appended USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.checkpoints USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.checkpoints USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.events USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.consumers USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.parked USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.events USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.skipped USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.parked USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.stream_parts USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.skipped USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON eventlog.streams USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON eventlog.stream_parts USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON eventlog.streams USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 ALTER TABLE gateway.access_clusters ENABLE ROW LEVEL SECURITY;
 
@@ -4779,6 +5215,8 @@ ALTER TABLE gateway.access_versions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gateway.approval_policies ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.bodies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.break_glass ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.catalog_hooks ENABLE ROW LEVEL SECURITY;
 
@@ -4791,6 +5229,10 @@ ALTER TABLE gateway.clusters ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gateway.credentials ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.erased_bodies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.idempotency_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.identities ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.installplans ENABLE ROW LEVEL SECURITY;
 
@@ -4808,6 +5250,8 @@ ALTER TABLE gateway.role_bindings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.roles ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.stream_tickets ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscription_catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscription_csvs ENABLE ROW LEVEL SECURITY;
@@ -4816,55 +5260,191 @@ ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON gateway.access_clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.access_log USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_log USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.access_versions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.access_versions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.approval_policies USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.bodies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.bodies USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.catalog_hooks USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.break_glass USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.catalog_secrets USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalog_hooks USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalog_secrets USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.catalogs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.credentials USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.erased_bodies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.credentials USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.installplans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.erased_bodies USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.operatorgroups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.idempotency_keys USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.operatorhub USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.identities USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.operators USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.installplans USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.previews USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operatorgroups USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.read_audit USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operatorhub USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.role_bindings USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.operators USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.roles USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.previews USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.subscription_catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.read_audit USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.subscription_csvs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.role_bindings USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.subscription_deprecations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.roles USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.stream_tickets USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON gateway.tokens USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON gateway.subscription_catalogs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.subscription_csvs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.subscription_deprecations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.subscriptions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.tokens USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.webhook_deliveries USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.webhooks USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhook_deliveries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhooks ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.approval_policies ENABLE ROW LEVEL SECURITY;
 
@@ -4918,59 +5498,167 @@ ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON installer.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.approval_policies USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.catalogs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.csv_lives USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.csv_lives USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.csvs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.csvs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.dirty USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.drifts USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.drifts USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.grants USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.grants USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.group_observations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.group_observations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.holders USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.holders USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.holds USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.holds USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.leftovers USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.leftovers USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.messages USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.messages USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.metadata USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.metadata USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.observations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.observations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.operator_details USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.operator_details USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.operatorgroups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.operatorgroups USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.plans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.plans USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.published USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.published USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.removals USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.removals USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.replicas USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.replicas USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.reports USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.reports USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.step_logs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.step_logs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.stops USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.stops USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.streams USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.streams USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.subscriptions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON installer.totals USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON installer.totals USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 ALTER TABLE installer.totals ENABLE ROW LEVEL SECURITY;
 
@@ -5018,51 +5706,143 @@ ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY tenant ON resolver.approval_policies USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.approval_policies USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.bundle_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.bundle_images USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.catalog_clock USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_clock USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.catalog_health USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_health USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.catalog_revisions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalog_revisions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.catalogs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.catalogs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.clusters USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.content_references USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.content_references USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.dirty USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.dirty USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.explanations USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.explanations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.inputs USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.inputs USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.installed USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.installed USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.operator_groups USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.operator_groups USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.package_apis USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.package_apis USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.plan_documents USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.plan_documents USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.plans USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.plans USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.preview_scopes USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.preview_scopes USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.previews USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.previews USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.reads USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.reads USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.samples USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.samples USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.scopes USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.scopes USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.subscriptions USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.subscriptions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
-CREATE POLICY tenant ON resolver.wanted_images USING (((((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)) AND ((SESSION_USER <> 'chandler_gateway_api'::name) OR (current_setting('chandler.tenant'::text, true) <> '*'::text))) OR (CURRENT_USER = 'chandler_owner'::name)));
+CREATE POLICY tenant ON resolver.wanted_images USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 ALTER TABLE resolver.wanted_images ENABLE ROW LEVEL SECURITY;
 
@@ -5153,6 +5933,17 @@ GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_
 GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.checkpoint(p_consumer text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.checkpoint(p_consumer text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.checkpoint(p_consumer text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.checkpoint(p_consumer text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.checkpoint(p_consumer text) TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
@@ -5205,6 +5996,8 @@ GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_gateway;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.hold_work(p_consumer text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.is_of(p_role name, p_consumer text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.kept(p_prefix text) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.kept(p_prefix text) TO chandler_gateway;
@@ -5263,6 +6056,10 @@ GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, 
 GRANT ALL ON FUNCTION eventlog.note_rebuild(p_consumer text, p_position bigint, p_failed text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.note_replay() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.one_checkpoint() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.one_sequencer() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.own(p_consumer text) FROM PUBLIC;
 
@@ -5361,6 +6158,9 @@ REVOKE ALL ON FUNCTION eventlog.within_log(p_epoch bigint, p_position bigint) FR
 REVOKE ALL ON FUNCTION gateway.begin_sealing() FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway.begin_sealing() TO chandler_gateway;
 
+REVOKE ALL ON FUNCTION gateway.end_sealing() FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway.end_sealing() TO chandler_gateway;
+
 REVOKE ALL ON FUNCTION gateway.keep_access_log(p_days integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway.keep_access_log(p_days integer) TO chandler_gateway;
 
@@ -5378,6 +6178,12 @@ GRANT ALL ON FUNCTION gateway_api.reseal_cluster_credential(p_tenant text, p_nam
 
 REVOKE ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION gateway_api.rotate_cluster_credential(p_tenant text, p_name text, p_was text, p_commitment text, p_salt bytea, p_ciphertext bytea, p_key_id text) TO chandler_installer;
+
+REVOKE ALL ON FUNCTION gateway_api.sealed_kinds() FROM PUBLIC;
+GRANT ALL ON FUNCTION gateway_api.sealed_kinds() TO chandler_gateway;
+GRANT ALL ON FUNCTION gateway_api.sealed_kinds() TO chandler_resolver;
+GRANT ALL ON FUNCTION gateway_api.sealed_kinds() TO chandler_installer;
+GRANT ALL ON FUNCTION gateway_api.sealed_kinds() TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) FROM PUBLIC;
 GRANT ALL ON FUNCTION installer_api.drain_replica(p_name text, p_draining boolean, p_actor text) TO chandler_gateway;
@@ -5500,15 +6306,15 @@ GRANT SELECT ON TABLE eventlog.appended TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.appended TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.appended TO chandler_catalog_indexer;
 
-GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_gateway;
-GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_resolver;
-GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_installer;
-GRANT SELECT ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
-
 GRANT SELECT ON TABLE eventlog.coming_types TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.coming_types TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.coming_types TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.coming_types TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.consumers TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.consumers TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.consumers TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.consumers TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.epochs TO chandler_resolver;
@@ -5610,6 +6416,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.approval_policies TO
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.bodies TO chandler_gateway;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.break_glass TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalog_hooks TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalog_secrets TO chandler_gateway;
@@ -5621,6 +6429,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.clusters TO chandler
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.credentials TO chandler_gateway;
 
 GRANT SELECT,INSERT ON TABLE gateway.erased_bodies TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.idempotency_keys TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.identities TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.installplans TO chandler_gateway;
 
@@ -5638,6 +6450,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.role_bindings TO cha
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.roles TO chandler_gateway;
 
+GRANT SELECT ON TABLE gateway.sealed_kinds TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.stream_tickets TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_catalogs TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_csvs TO chandler_gateway;
@@ -5647,6 +6463,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_depreca
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscriptions TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.tokens TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.webhook_deliveries TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.webhooks TO chandler_gateway;
 
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_gateway;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_resolver;

@@ -76,7 +76,7 @@ func documents(t *testing.T) []string {
 	var list []string
 	for _, pattern := range []string{
 		"*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "deploy/*/*/*.md", "migrations/*.md", "migrations/*/*.md",
-		"test/*/*.md",
+		"test/*/*.md", "clients/*.md", "clients/*/*.md",
 	} {
 		list = append(list, files(t, filepath.Join(base(t), pattern))...)
 	}

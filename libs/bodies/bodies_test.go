@@ -102,7 +102,7 @@ func TestSaltsOfEachLength(t *testing.T) {
 			}
 			got, err := k.Clear(tenant, sealed)
 			if err != nil || !bytes.Equal(got.Salt, salt) || string(got.Body) != body {
-				t.Errorf("a salt of %d bytes, a body of %d: %q, %v", n, len(body), got, err)
+				t.Errorf("a salt of %d bytes, a body of %d: %+v, %v", n, len(body), got, err)
 			}
 		}
 	}

@@ -22,10 +22,13 @@ const (
 	Configuration Kind = "subscription-config" // JSON of spec.config
 	Source        Kind = "catalog-source"      // JSON such as {"path": "/catalogs/fleet"}
 	Annotations   Kind = "annotations"         // JSON of the annotations of an intent
-	Reason        Kind = "plan-reason"         // why an approver settled an obstacle of a plan, as text
+	Reason        Kind = "plan-reason"         // why somebody settled an obstacle, or broke the glass
 	// Question is what a preview was asked about. It has no commitment and no row of its own: it is sealed as a reason
 	// is, since the gateway alone reads it, and bound to the id of the preview.
 	Question Kind = "preview-question"
+	// Webhook is the address of a webhook with the secrets that sign. It is kept as a Question is, bound to the
+	// webhook's name.
+	Webhook Kind = "webhook"
 )
 
 // Kinds are those that have keys of their own.
@@ -46,11 +49,14 @@ var purposes = map[Kind]string{ //nolint:gochecknoglobals // a table
 
 // holds says whose keys a kind is sealed by.
 func (k Kind) holds() Kind {
-	if k == Question {
+	if k == Question || k == Webhook {
 		return Reason
 	}
 	return k
 }
+
+// committed says whether events have a commitment to bodies of a kind.
+func (k Kind) committed() bool { return k.holds() == k }
 
 // Purpose is what the keys of a kind are for.
 func (k Kind) Purpose() string { return purposes[k.holds()] }
@@ -109,7 +115,7 @@ func (s Settings) Declare(secret func(p *string, name, doc string)) {
 // contents are the bodies of a kind, in words.
 var contents = map[Kind]string{ //nolint:gochecknoglobals // a table
 	Configuration: "configurations of subscriptions", Source: "sources of catalogs", Annotations: "annotations",
-	Reason: "reasons of approvers, and what previews are asked about,",
+	Reason: "reasons of approvers, what previews are asked about, and addresses and secrets of webhooks,",
 }
 
 // Keys reads the keys. A kind without any is an error: nothing is stored in the clear because a setting was forgotten.

@@ -6,8 +6,10 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,7 +31,16 @@ type Row struct {
 	Kind       Kind
 	KeyID      string
 	Salt, Body []byte
+	// OnlySealed says that all of the kind were sealed once: one in the clear that comes later is not the gateway's.
+	OnlySealed bool
 }
+
+// Rules that a body breaks which does not open.
+const (
+	RuleKey    = "body-key-set"
+	RuleIntact = "body-intact"
+	RuleSealed = "body-sealed"
+)
 
 // Seal seals a row that is in the clear by the active key of its kind.
 func (k Keys) Seal(tenant string, r Row) (Row, error) {
@@ -56,6 +67,13 @@ func (k Keys) Seal(tenant string, r Row) (Row, error) {
 	return Row{Commitment: r.Commitment, Kind: r.Kind, KeyID: list[0].id, Salt: []byte{}, Body: sealed}, nil
 }
 
+// Unopened says whether an error is that of a body which does not open, and not of the database that has it. What
+// rests on that body has to wait, and nothing else has.
+func Unopened(err error) bool {
+	e, ok := errors.AsType[*errs.Error](err)
+	return ok && slices.Contains([]string{RuleKey, RuleIntact, RuleSealed}, e.Rule)
+}
+
 // Open returns the body of a row, after it was compared with its commitment. Errors never quote what is in it. One that
 // is sealed by a key that is not set here is errs.Unavailable: it opens when the service has the key.
 func (k Keys) Open(tenant string, r Row) ([]byte, error) {
@@ -65,15 +83,19 @@ func (k Keys) Open(tenant string, r Row) ([]byte, error) {
 
 // Clear returns a row in the clear, with its salt.
 func (k Keys) Clear(tenant string, r Row) (Row, error) {
+	if r.KeyID == "" && r.OnlySealed {
+		return Row{}, errs.New(errs.Internal, "the %s %s is in the clear, although all of its kind were sealed: somebody else "+
+			"has put it there", r.Kind, r.Commitment).At("", RuleSealed)
+	}
 	if r.KeyID != "" {
 		var err error
 		if r, err = k.unseal(tenant, r); err != nil {
 			return Row{}, err
 		}
 	}
-	if r.Kind != Question && digest.Commitment(r.Salt, r.Body) != r.Commitment {
+	if r.Kind.committed() && digest.Commitment(r.Salt, r.Body) != r.Commitment {
 		return Row{}, errs.New(errs.Internal, "what is stored as the %s %s is not what was committed to", r.Kind,
-			r.Commitment)
+			r.Commitment).At("", RuleIntact)
 	}
 	return r, nil
 }
@@ -89,19 +111,20 @@ func (k Keys) unseal(tenant string, r Row) (Row, error) {
 		}
 		n := aead.NonceSize()
 		if len(r.Body) < 1+n || r.Body[0] != format {
-			return Row{}, errs.New(errs.Internal, "the %s %s is sealed in a form that is not known here", r.Kind, r.Commitment)
+			return Row{}, errs.New(errs.Internal, "the %s %s is sealed in a form that is not known here", r.Kind,
+				r.Commitment).At("", RuleIntact)
 		}
 		plain, err := aead.Open(nil, r.Body[1:1+n], r.Body[1+n:], about(tenant, r.Kind, r.Commitment, one.id))
 		if err != nil || len(plain) == 0 || len(plain) < 1+int(plain[0]) {
 			return Row{}, errs.New(errs.Internal, "the %s %s is damaged, or was stored under another name", r.Kind,
-				r.Commitment)
+				r.Commitment).At("", RuleIntact)
 		}
 		n = 1 + int(plain[0])
 		salt, body := plain[1:n], plain[n:]
 		return Row{Commitment: r.Commitment, Kind: r.Kind, Salt: salt, Body: body}, nil
 	}
 	return Row{}, errs.New(errs.Unavailable, "the %s %s is sealed by the key %s, which is not set here: %s", r.Kind,
-		r.Commitment, r.KeyID, k.names(r.Kind))
+		r.Commitment, r.KeyID, k.names(r.Kind)).At("", RuleKey)
 }
 
 // names says which keys of a kind there are.

@@ -174,8 +174,8 @@ func (c *Consumer) poll(ctx context.Context) (more bool, err error) {
 func (c *Consumer) atRest(ctx context.Context, pos events.Position) (bool, error) {
 	var head, stored events.Position
 	err := c.Pool.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
-		from eventlog.sequencer s left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`,
-		c.Name, events.AllTenants).Scan(&head.Epoch, &head.N, &stored.Epoch, &stored.N)
+		from (select epoch, position from eventlog.sequencer order by revision desc limit 1) s
+		left join eventlog.checkpoint($1) c on true`, c.Name).Scan(&head.Epoch, &head.N, &stored.Epoch, &stored.N)
 	if err != nil {
 		return false, fmt.Errorf("compare the checkpoint of %s with the log: %w", c.Name, pg.Err(err))
 	}
@@ -188,13 +188,13 @@ const waitPoll = 20 * time.Millisecond
 // Wait returns when the consumer, in this replica or another one, has taken everything up to atLeast, and
 // errs.Unavailable when ctx ends before.
 func (c *Consumer) Wait(ctx context.Context, atLeast events.Position) error {
+	ctx = pg.Confine(ctx, events.AllTenants) // how far the log was read belongs to no tenant
 	t := time.NewTicker(waitPoll)
 	defer t.Stop()
 	for {
 		var at events.Position
 		err := c.Pool.QueryRow(ctx, `select coalesce(max(epoch), 0), coalesce(max(position), 0)
-			from eventlog.checkpoints where consumer = $1 and tenant = $2`,
-			c.Name, events.AllTenants).Scan(&at.Epoch, &at.N)
+			from eventlog.checkpoint($1)`, c.Name).Scan(&at.Epoch, &at.N)
 		if err == nil && !at.Less(atLeast) {
 			return nil
 		}

@@ -76,8 +76,8 @@ type Measured struct {
 func (c *Consumer) Measure(ctx context.Context) (m Measured, err error) {
 	err = c.Pool.QueryRow(ctx, `select coalesce(c.position, 0), greatest(0, s.position - coalesce(c.position, 0)),
 		  (select count(distinct stream) from eventlog.parked where consumer = $1), coalesce(c.replay_to, 0)
-		from eventlog.sequencer s left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`,
-		c.Name, events.AllTenants).Scan(&m.Position, &m.Lag, &m.Parked, &m.ReplayTo)
+		from (select position from eventlog.sequencer order by revision desc limit 1) s
+		left join eventlog.checkpoint($1) c on true`, c.Name).Scan(&m.Position, &m.Lag, &m.Parked, &m.ReplayTo)
 	if err != nil {
 		return m, fmt.Errorf("measure consumer %s: %w", c.Name, pg.Err(err))
 	}

@@ -3,6 +3,11 @@ package bus
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // FailedSince has the consumer have failed since then.
@@ -35,4 +40,31 @@ func (l *Lanes) Renew(ctx context.Context, n int, ready func([]Scope)) error {
 	ready(scopes)
 	l.renewOnce(ctx)
 	return nil
+}
+
+// Sync is what a keeper of streams does every now and then.
+func (p *Publisher) Sync(ctx context.Context) error {
+	_, err := p.sync(ctx)
+	return err
+}
+
+// LacksHints says whether hints behind start were deleted from a stream.
+func LacksHints(s jetstream.StreamState, lastSeq uint64, lastPosition, start int64) bool {
+	return lacksHints(s, lastHint{seq: lastSeq, pos: events.Position{Epoch: 1, N: lastPosition}}, start)
+}
+
+// Move takes the checkpoint and moves it, as a batch does.
+func (c *Consumer) Move(ctx context.Context, to int64) error {
+	return c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		if _, err := c.lock(ctx, tx); err != nil {
+			return err
+		}
+		return c.save(ctx, tx, events.Position{Epoch: 1, N: to})
+	})
+}
+
+// AtRest is the poll of a consumer that has nothing to do.
+func (c *Consumer) AtRest(ctx context.Context) error {
+	_, err := c.atRest(ctx, events.Position{Epoch: 1, N: 1})
+	return err
 }

@@ -79,6 +79,47 @@ func TestPublisherFollowsTheLogInOrder(t *testing.T) {
 	e.eventually("the next hint there", e.full)
 }
 
+// Who keeps the stream and looks at it while another process publishes takes nothing for deleted.
+func TestNothingIsTakenForDeletedWhileOthersPublish(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.sequence("a", e.nats.Bus.Publisher(e.log, e.pool).Lead)
+	c := e.catalog("one")
+	c.append(1)
+	c.sequenced()
+	e.eventually("the first hint there", e.full)
+	keeper := e.nats.Bus.Publisher(e.log, e.pool)
+	appended := make(chan struct{})
+	e.run(func(context.Context) error {
+		defer close(appended)
+		for range 1000 {
+			if err := e.tryAppend(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	looks := 0
+	for publishing := true; publishing; looks++ {
+		if err := keeper.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-appended:
+			publishing = false
+		default:
+		}
+	}
+	e.eventually("all hints there", e.full)
+	s, err := e.nats.Bus.Stream(t.Context(), protocol.StreamEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := s.CachedInfo().State.FirstSeq; first != 1 {
+		t.Errorf("in %d looks the stream was emptied: it begins with sequence %d", looks, first)
+	}
+}
+
 // Whatever happens to EVENTS, it is as the log again, and every consumer took everything once.
 func TestEventsStreamIsRefilledUnaided(t *testing.T) {
 	t.Parallel()

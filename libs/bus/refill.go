@@ -46,27 +46,43 @@ func (p *Publisher) sync(ctx context.Context) (cursor, error) {
 	if info.State.Msgs == 0 {
 		return p.fromStart(ctx, info)
 	}
-	last, hash, ours, err := p.lastHint(ctx, key)
+	last, err := p.lastHint(ctx, key)
 	if err != nil {
 		return cursor{}, err
 	}
-	if !ours {
+	if !last.ours {
 		return p.empty(ctx, "its last message is no hint of this installation")
 	}
-	held, err := p.holds(ctx, last, hash)
+	held, err := p.holds(ctx, last)
 	if err != nil {
 		return cursor{}, err
 	}
 	if !held {
 		return p.empty(ctx, "its last hint is of an event that the record lost")
 	}
-	if kept := hintsKept(info.Config); info.State.NumDeleted > 0 || int64(info.State.Msgs) < min(last.N, kept) {
+	head, err := p.log.Head(ctx, p.pool)
+	if err != nil {
+		return cursor{}, err
+	}
+	kept := hintsKept(info.Config)
+	if lacksHints(info.State, last, head.N-kept) {
 		return p.empty(ctx, "hints were deleted from it")
 	}
 	return cursor{
-		pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created,
-		kept: hintsKept(info.Config), limit: hintLimit(info.Config),
+		pos: last.pos, hash: last.hash, seq: last.seq, first: info.State.FirstSeq, created: info.Created,
+		kept: kept, limit: hintLimit(info.Config),
 	}, nil
+}
+
+// lacksHints reports whether a stream lacks hints of events behind start. Its state was read before its last hint, and
+// another process may publish, or fill it, meanwhile: so the hints are counted by the sequence of that one, and not by
+// the state. Positions have no gaps; a stream that is being filled begins behind a start that is older than this one.
+func lacksHints(s jetstream.StreamState, last lastHint, start int64) bool {
+	if last.seq < s.FirstSeq { // it was made anew meanwhile, which the next look sees
+		return false
+	}
+	held := int64(last.seq - s.FirstSeq + 1)
+	return s.NumDeleted > 0 || last.pos.N-held > max(0, start)
 }
 
 // hintsKept is how many hints a stream keeps at least: bounds that somebody else set count, and those by bytes or age
@@ -127,19 +143,28 @@ func (p *Publisher) fromStart(ctx context.Context, info *jetstream.StreamInfo) (
 	return at, nil
 }
 
-// lastHint reads what the newest message claims. It is asked for by subject: this is the one read of the stream that
-// every service is allowed (libs/natsauth).
-func (p *Publisher) lastHint(ctx context.Context, key []byte) (events.Position, digest.Digest, bool, error) {
+// lastHint is what the newest message of EVENTS claims.
+type lastHint struct {
+	pos  events.Position
+	hash digest.Digest
+	seq  uint64 // of the message
+	ours bool   // this installation wrote it
+}
+
+// lastHint reads the newest message. It is asked for by subject: this is the one read of the stream that every service
+// is allowed (libs/natsauth).
+func (p *Publisher) lastHint(ctx context.Context, key []byte) (lastHint, error) {
 	s, err := p.bus.Stream(ctx, protocol.StreamEvents)
 	if err != nil {
-		return events.Position{}, "", false, unavailable(err, "read stream %s", p.bus.StreamName(protocol.StreamEvents))
+		return lastHint{}, unavailable(err, "read stream %s", p.bus.StreamName(protocol.StreamEvents))
 	}
 	m, err := s.GetLastMsgForSubject(ctx, protocol.SubjectEvents+".>")
 	if err != nil {
-		return events.Position{}, "", false, unavailable(err, "read the last hint")
+		return lastHint{}, unavailable(err, "read the last hint")
 	}
-	at, hash, ours := readHint(m.Header, key)
-	return at, hash, ours, nil
+	last := lastHint{seq: m.Sequence}
+	last.pos, last.hash, last.ours = readHint(m.Header, key)
+	return last, nil
 }
 
 // Compare notes that the record lost commits where it does not hold the event of the last hint. It changes nothing in
@@ -149,22 +174,22 @@ func (p *Publisher) Compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, hash, ours, err := p.lastHint(ctx, key)
-	if err != nil || !ours {
+	last, err := p.lastHint(ctx, key)
+	if err != nil || !last.ours {
 		return err
 	}
-	_, err = p.holds(ctx, last, hash)
+	_, err = p.holds(ctx, last)
 	return err
 }
 
 // holds reports whether the log holds the event that a hint of ours claims. If it does not, that is evidence that the
 // record lost commits: an error, until a person has resumed.
-func (p *Publisher) holds(ctx context.Context, last events.Position, hash digest.Digest) (bool, error) {
-	recs, _, err := p.log.ReadAfter(ctx, p.pool, before(last), eventlog.Filter{Raw: true}, 1)
-	if err != nil || begins(recs, last, hash) {
+func (p *Publisher) holds(ctx context.Context, last lastHint) (bool, error) {
+	recs, _, err := p.log.ReadAfter(ctx, p.pool, before(last.pos), eventlog.Filter{Raw: true}, 1)
+	if err != nil || begins(recs, last.pos, last.hash) {
 		return err == nil, err
 	}
-	return false, p.lost(ctx, last, hash)
+	return false, p.lost(ctx, last.pos, last.hash)
 }
 
 // lost stops effects because the log does not hold the event of a hint that was filled from it, and is

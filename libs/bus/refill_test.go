@@ -4,6 +4,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
@@ -125,5 +128,37 @@ func (e *env) loseCommits(to int64) {
 	}
 	if err != nil {
 		e.t.Fatal(err)
+	}
+}
+
+// What is there is compared with the last hint, whatever came since the state was read, and wherever a stream that is
+// being filled begins.
+func TestLacksHints(t *testing.T) {
+	t.Parallel()
+	const kept = 100
+	type stream = jetstream.StreamState
+	for name, c := range map[string]struct {
+		state stream
+		seq   uint64
+		last  int64
+		head  int64
+		want  bool
+	}{
+		"all are there":                        {stream{Msgs: 10, FirstSeq: 1}, 10, 10, 10, false},
+		"more came since the state was read":   {stream{Msgs: 10, FirstSeq: 1}, 15, 15, 20, false},
+		"emptied before, and filled since":     {stream{Msgs: 10, FirstSeq: 501}, 510, 10, 10, false},
+		"the first ones are gone":              {stream{Msgs: 8, FirstSeq: 3}, 10, 10, 10, true},
+		"one in the middle is gone":            {stream{Msgs: 9, FirstSeq: 1, NumDeleted: 1}, 10, 10, 10, true},
+		"as many as it keeps":                  {stream{Msgs: 100, FirstSeq: 901}, 1000, 1000, 1000, false},
+		"less than it keeps":                   {stream{Msgs: 99, FirstSeq: 902}, 1000, 1000, 1000, true},
+		"filled from a start, not yet all":     {stream{Msgs: 5, FirstSeq: 1}, 5, 905, 1000, false},
+		"the same, and the log has gone on":    {stream{Msgs: 5, FirstSeq: 1}, 5, 905, 1050, false},
+		"what is gone would not be kept":       {stream{Msgs: 90, FirstSeq: 911}, 1000, 1000, 1010, false},
+		"made anew since the state was read":   {stream{Msgs: 90, FirstSeq: 911}, 3, 1003, 1003, false},
+		"begins behind what a fill leaves out": {stream{Msgs: 5, FirstSeq: 3}, 7, 907, 1000, true},
+	} {
+		if got := bus.LacksHints(c.state, c.seq, c.last, c.head-kept); got != c.want {
+			t.Errorf("%s: lacks hints: %t", name, got)
+		}
 	}
 }

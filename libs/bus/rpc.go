@@ -2,9 +2,12 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/rpc"
 )
 
@@ -19,7 +22,7 @@ type Identity interface {
 func WithIdentity(i Identity) Option { return func(o *options) { o.identity = i } }
 
 // Serve answers questions of other services on a subject until ctx ends. One that nobody signed who may ask there
-// (natsauth.Asks) gets no answer.
+// (natsauth.Asks) gets no answer. The answer is made from rows of the tenant that the question names (pg.Confine).
 func (b *Bus) Serve(ctx context.Context, subject string, fn rpc.Handler) error {
 	return b.ServeWith(ctx, subject, rpc.Limits{}, fn)
 }
@@ -31,7 +34,24 @@ func (b *Bus) ServeWith(ctx context.Context, subject string, limits rpc.Limits, 
 	if err != nil {
 		return err
 	}
-	return rpc.Answerer{Verify: verify, Sign: b.identity.Sign, Limits: limits}.Serve(ctx, b.conn, b.log, subject, fn)
+	answerer := rpc.Answerer{Verify: verify, Sign: b.identity.Sign, Limits: limits}
+	return answerer.Serve(ctx, b.conn, b.log, subject, confined(fn))
+}
+
+// confined has what fn reads and writes be the tenant's that the question names.
+func confined(fn rpc.Handler) rpc.Handler {
+	return func(ctx context.Context, question json.RawMessage) (any, error) {
+		var about struct {
+			Tenant string `json:"tenant"`
+		}
+		if err := json.Unmarshal(question, &about); err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "read the question")
+		}
+		if about.Tenant == "" || about.Tenant == events.AllTenants {
+			return nil, errs.New(errs.Invalid, "a question names the tenant that it is about").At("/tenant", "required")
+		}
+		return fn(pg.Confine(ctx, about.Tenant), question)
+	}
 }
 
 // Call asks another service and decodes its answer into out, as rpc.Asker.Ask does. What nobody signed who may answer

@@ -17,10 +17,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 )
 
-type question struct{ Text string }
+type question struct {
+	Tenant string `json:"tenant"`
+	Text   string `json:"text"`
+}
+
+// asked is a question of a tenant.
+func asked(text string) question { return question{Tenant: "blue", Text: text} }
 
 func serve(t *testing.T, b *bus.Bus, subject string, fn func(context.Context, json.RawMessage) (any, error)) {
 	t.Helper()
@@ -60,9 +67,9 @@ func speakers(t *testing.T) (n *bustest.Env, resolver, gateway *bus.Bus) {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	n, resolver, gateway := speakers(t)
-	var asked atomic.Int64
+	var heard atomic.Int64
 	serve(t, resolver, "chandler.rpc.resolver.echo", func(_ context.Context, q json.RawMessage) (any, error) {
-		asked.Add(1)
+		heard.Add(1)
 		var in question
 		if err := json.Unmarshal(q, &in); err != nil {
 			return nil, err
@@ -72,7 +79,7 @@ func TestCall(t *testing.T) {
 	forged := forger(t, n, "chandler.rpc.resolver.>")
 	for _, size := range []int{10, 3 << 20} { // the second is more than a message takes, and packed
 		var out question
-		in := question{Text: strings.Repeat("a", size)}
+		in := asked(strings.Repeat("a", size))
 		if err := call(t, gateway, "chandler.rpc.resolver.echo", in, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -86,20 +93,38 @@ func TestCall(t *testing.T) {
 	// Where the forger alone answers, the error says so.
 	silent, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	if err := gateway.Call(silent, "chandler.rpc.resolver.silent", question{}, nil); !errs.Is(err, errs.Unavailable) ||
+	if err := gateway.Call(silent, "chandler.rpc.resolver.silent", asked(""), nil); !errs.Is(err, errs.Unavailable) ||
 		!strings.Contains(err.Error(), "not signed by who may answer") {
 		t.Errorf("a forger alone: %v", err)
 	}
 	// Nor does anybody answer its questions but itself.
 	var out question
 	stranger := n.Connect(t, bus.WithName(natsauth.Gateway), bus.WithIdentity(forging{key: newKey(t)}))
-	err := stranger.Call(t.Context(), "chandler.rpc.resolver.echo", question{Text: "a"}, &out)
+	err := stranger.Call(t.Context(), "chandler.rpc.resolver.echo", asked("a"), &out)
 	if err != nil || out.Text != "forged" {
 		t.Errorf("a question of somebody else: %v, %+v", err, out)
 	}
-	err = gateway.Call(t.Context(), "chandler.rpc.resolver.echo", question{}, nil)
-	if err != nil || asked.Load() != 3 {
-		t.Errorf("the resolver heard %d questions (%v), want the gateway's 3", asked.Load(), err)
+	err = gateway.Call(t.Context(), "chandler.rpc.resolver.echo", asked(""), nil)
+	if err != nil || heard.Load() != 3 {
+		t.Errorf("the resolver heard %d questions (%v), want the gateway's 3", heard.Load(), err)
+	}
+}
+
+// TestQuestionsAreOfATenant: what answers a question sees rows of its tenant alone; one of no tenant is refused.
+func TestQuestionsAreOfATenant(t *testing.T) {
+	t.Parallel()
+	_, resolver, gateway := speakers(t)
+	pool := pgtest.DB(t).Pool(t, "resolver", pg.WithMaxConns(1))
+	serve(t, resolver, "chandler.rpc.resolver.echo", func(ctx context.Context, _ json.RawMessage) (any, error) {
+		var sees string
+		return &sees, pool.QueryRow(ctx, `select current_setting('chandler.tenant')`).Scan(&sees)
+	})
+	for _, c := range []struct{ tenant, sees string }{{"blue", "blue"}, {"red", "red"}, {"", ""}, {"*", ""}} {
+		var sees string
+		err := call(t, gateway, "chandler.rpc.resolver.echo", question{Tenant: c.tenant}, &sees)
+		if errs.Is(err, errs.Invalid) != (c.sees == "") || sees != c.sees {
+			t.Errorf("a question of tenant %q sees %q (%v), want %q", c.tenant, sees, err, c.sees)
+		}
 	}
 }
 
@@ -161,7 +186,7 @@ func TestAskKeepsTheKindOfAnError(t *testing.T) {
 		}
 		return nil, errs.New(errs.Unprocessable, "no such channel").At("spec.channel", "R-SUB-7")
 	})
-	err := call(t, gateway, "chandler.rpc.resolver.fail", question{}, nil)
+	err := call(t, gateway, "chandler.rpc.resolver.fail", asked(""), nil)
 	var e *errs.Error
 	if !errs.Is(err, errs.Unprocessable) || err.Error() != "no such channel" {
 		t.Errorf("Ask = %v", err)
@@ -169,7 +194,7 @@ func TestAskKeepsTheKindOfAnError(t *testing.T) {
 	if e = asError(err); e == nil || e.Field != "spec.channel" || e.Rule != "R-SUB-7" {
 		t.Errorf("field and rule are lost: %+v", e)
 	}
-	err = call(t, gateway, "chandler.rpc.resolver.fail", question{Text: "panic"}, nil)
+	err = call(t, gateway, "chandler.rpc.resolver.fail", asked("panic"), nil)
 	if !errs.Is(err, errs.Internal) {
 		t.Errorf("a panic is answered by %v", err)
 	}
@@ -186,7 +211,7 @@ func asError(err error) *errs.Error {
 func TestAskNobody(t *testing.T) {
 	t.Parallel()
 	_, _, gateway := speakers(t)
-	err := gateway.Call(t.Context(), "chandler.rpc.resolver.nobody", question{}, nil)
+	err := gateway.Call(t.Context(), "chandler.rpc.resolver.nobody", asked(""), nil)
 	if !errs.Is(err, errs.Unavailable) {
 		t.Errorf("Ask = %v", err)
 	}

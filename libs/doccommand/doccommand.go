@@ -46,6 +46,22 @@ func Blocks(file, text, program string) (out []Command) {
 	return out
 }
 
+// Script is what the shell blocks of a document hold, in their order: what somebody runs who copies them all.
+func Script(text string) string {
+	var b strings.Builder
+	shell := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, fence) {
+			shell = line == shellFence
+			continue
+		}
+		if shell {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
 // Spans are the calls of a program that a document names in its text. They may leave out arguments.
 func Spans(file, text, program string) (out []Command) {
 	span := regexp.MustCompile("`" + program + " [^`\n]*`")

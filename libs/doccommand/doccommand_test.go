@@ -27,6 +27,9 @@ func TestDocument(t *testing.T) {
 		Spans("f", text, "chandler")); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff("chandler a b >> c # why\nls `chandler x`\n", Script(text)); diff != "" {
+		t.Error(diff)
+	}
 	examples := Examples("x", "  chandler keys --secret s | kubectl apply -f -\n  cat a | chandler apply -f - < b\n",
 		"chandler")
 	if diff := cmp.Diff([]Command{

@@ -175,7 +175,7 @@ func TestRecordThatWentOnAfterALoss(t *testing.T) {
 	wg.Wait()
 	noticed := 0
 	for _, err := range said {
-		if err == nil {
+		if err == nil || errs.Is(err, errs.Forbidden) { // who came first, and does not lead, leaves it to the others
 			continue
 		}
 		noticed++

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -43,6 +44,27 @@ func (l *Log) Head(ctx context.Context, q pg.Querier) (events.Position, error) {
 	var p events.Position
 	if err := q.QueryRow(ctx, `select epoch, position from eventlog.sequencer order by revision desc limit 1`).Scan(&p.Epoch, &p.N); err != nil {
 		return p, fmt.Errorf("read the head of the log: %w", pg.Err(err))
+	}
+	return p, nil
+}
+
+// sinceSQL searches between the ends of the record: positions are dense, and what is recorded later has a later time.
+const sinceSQL = `
+with recursive search(low, high) as (
+  select 0::bigint, (select position from eventlog.sequencer order by revision desc limit 1)
+  union all
+  select case when e.recorded < $1 then m.at else s.low end, case when e.recorded < $1 then s.high else m.at - 1 end
+  from search s, lateral (select (s.low + s.high + 1) / 2 as at) m,
+    lateral (select v.recorded from eventlog.events v where v.position = m.at) e
+  where s.low < s.high)
+select low, coalesce((select v.epoch from eventlog.events v where v.position = low), 1)
+from search where low >= high`
+
+// Since returns the position behind which the events begin that were recorded at a time or later. It reads the events
+// of all tenants, so that q has to see them.
+func (l *Log) Since(ctx context.Context, q pg.Querier, t time.Time) (p events.Position, err error) {
+	if err = q.QueryRow(ctx, sinceSQL, t).Scan(&p.N, &p.Epoch); err != nil {
+		return p, fmt.Errorf("find what was recorded since %s: %w", t.Format(time.RFC3339), pg.Err(err))
 	}
 	return p, nil
 }

@@ -77,6 +77,38 @@ func TestReadAfterFilters(t *testing.T) {
 	}
 }
 
+// TestSince: the place of a time is before what was recorded then, however much was recorded at one time.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	at, err := b.log.Since(t.Context(), b.pool, time.Now())
+	if want := (events.Position{Epoch: 1}); err != nil || at != want {
+		t.Fatalf("of an empty log: %s, %v", at, err)
+	}
+	s := b.lead(t)
+	for i := range 7 {
+		b.mustAppend(t, fmt.Sprintf("east-%d", i), 0, registered("east"), replaced(1))
+		b.sequenceAll(t, s)
+	}
+	list, _, err := b.log.ReadAfter(t.Context(), b.pool, events.Position{}, eventlog.Filter{Raw: true}, 100)
+	if err != nil || len(list) != 14 {
+		t.Fatalf("%d events, %v", len(list), err)
+	}
+	for _, e := range list {
+		for _, moved := range []time.Duration{-time.Microsecond, 0, time.Microsecond} {
+			when, want := e.Recorded.Add(moved), events.Position{Epoch: 1}
+			for _, before := range list {
+				if before.Recorded.Before(when) {
+					want = before.Position
+				}
+			}
+			if got, err := b.log.Since(t.Context(), b.pool, when); err != nil || got != want {
+				t.Errorf("since %s: %s, want %s, %v", when, got, want, err)
+			}
+		}
+	}
+}
+
 // A reader of rare events gets its turn back after a bounded part of the log.
 func TestReadAfterIsBounded(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,17 @@
 package events
 
+import "time"
+
 // accessEvents are the events of the stop switch and of who may call the API, in the order of docs/events.md.
 func accessEvents() []Definition {
 	return []Definition{
 		define(KindAccess, Gateway, EffectsStopped{}, "No plan may begin or take another step."),
 		define(KindAccess, Gateway, EffectsResumed{}, "A person lets plans go on."),
 		define(KindAccess, Gateway, TokenCreated{}, "A token for the API was made, or got another secret."),
+		define(KindAccess, Gateway, TokenRotated{}, "A token for the API got another secret; the one before ends."),
 		define(KindAccess, Gateway, TokenRevoked{}, "A token for the API is refused from now on."),
+		define(KindAccess, Gateway, BreakGlassUsed{}, "Somebody uses the token that works while nobody can sign in."),
+		define(KindAccess, Gateway, IdentityDefined{}, "Somebody at an identity provider became known, is another person, or is let in no more."),
 		define(KindAccess, Gateway, HookCreated{}, "A catalog got a hook, or its hook another secret."),
 		define(KindAccess, Gateway, HookRevoked{}, "The hook of a catalog is refused from now on."),
 		define(KindAccess, Gateway, BodyErased{}, "What an event has a commitment to was erased."),
@@ -37,12 +42,29 @@ func (EffectsResumed) EventType() Type { return "access.effects-resumed.v1" }
 // the name of a person is in it.
 type TokenCreated struct {
 	Token  string `json:"token"`  // id
-	Role   string `json:"role"`   // admin, viewer
+	Role   string `json:"role"`   // admin, viewer, none
 	Holder string `json:"holder"` // the actor who acts with it
+	// Kind is ServiceAccount where the actor is a program's; absent for a person's.
+	Kind string `json:"kind,omitempty"`
+	// Ends is when the token is refused, in UTC; absent where it does not end.
+	Ends time.Time `json:"ends,omitzero"`
+	// BreakGlass: it is the token of the tenant that works while nobody can sign in, in sessions alone.
+	BreakGlass bool `json:"breakGlass,omitempty"`
 }
 
 // EventType implements Payload.
 func (TokenCreated) EventType() Type { return "access.token-created.v1" }
+
+// TokenRotated says that a token got another secret. Subject: token/<id>.
+type TokenRotated struct {
+	Token string    `json:"token"` // id
+	Ends  time.Time `json:"ends"`  // when the token is refused, in UTC
+	// PreviousEnds is when the secret before is refused, in UTC.
+	PreviousEnds time.Time `json:"previousEnds"`
+}
+
+// EventType implements Payload.
+func (TokenRotated) EventType() Type { return "access.token-rotated.v1" }
 
 // TokenRevoked says that a token is refused from now on.
 type TokenRevoked struct {
@@ -51,6 +73,29 @@ type TokenRevoked struct {
 
 // EventType implements Payload.
 func (TokenRevoked) EventType() Type { return "access.token-revoked.v1" }
+
+// BreakGlassUsed says that somebody uses the break-glass token of the tenant, and why. It is written before anything is
+// done or read with it, and again for each session. Subject: token/<id>.
+type BreakGlassUsed struct {
+	Token  string    `json:"token"`  // id
+	Reason string    `json:"reason"` // commitment to the reason
+	Ends   time.Time `json:"ends"`   // when the session ends, in UTC
+}
+
+// EventType implements Payload.
+func (BreakGlassUsed) EventType() Type { return "access.break-glass-used.v1" }
+
+// IdentityDefined says whose an identity at a provider of OpenID Connect is, and whether it lets anybody in. Subject:
+// identity/<id>. Neither the provider's id of the person nor a name or an address is in it.
+type IdentityDefined struct {
+	Identity string `json:"identity"` // id
+	Provider string `json:"provider"` // name of it in the settings
+	Holder   string `json:"holder"`   // the actor who acts with it
+	Disabled bool   `json:"disabled,omitempty"`
+}
+
+// EventType implements Payload.
+func (IdentityDefined) EventType() Type { return "access.identity-defined.v1" }
 
 // HookCreated says that a catalog got a hook, or its hook another secret. Subject: hook/<catalog>.
 type HookCreated struct {

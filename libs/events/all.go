@@ -7,6 +7,6 @@ import "slices"
 func All() []Definition {
 	return slices.Concat(
 		clusterEvents(), catalogEvents(), catalogSecretEvents(), policyEvents(), operatorGroupEvents(),
-		subscriptionEvents(), installPlanEvents(), csvEvents(), accessEvents(), retentionEvents(),
+		subscriptionEvents(), installPlanEvents(), csvEvents(), accessEvents(), retentionEvents(), webhookEvents(),
 	)
 }

@@ -35,7 +35,8 @@ type CSVPhaseChanged struct {
 // EventType implements Payload.
 func (CSVPhaseChanged) EventType() Type { return "csv.phase-changed.v1" }
 
-// CSVRemoved ends the stream: the ClusterServiceVersion is gone from the cluster.
+// CSVRemoved ends the stream: the ClusterServiceVersion is gone from the cluster. It is alone in its stream where
+// somebody deleted what a plan had brought before anything of it was recorded.
 type CSVRemoved struct {
 	Reason string `json:"reason"` // Replaced, Deleted, Uninstalled
 	// Removal is the request that it ends with, where one did.

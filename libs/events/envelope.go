@@ -39,6 +39,7 @@ const (
 	KindCatalogSecret Kind = "catalogsecret"
 	KindPolicy        Kind = "policy"
 	KindRetention     Kind = "retention"
+	KindWebhook       Kind = "webhook"
 )
 
 // namespaceStream is the UUIDv5 namespace of stream ids. It is arbitrary and must never change.
@@ -127,6 +128,7 @@ type Meta struct {
 	Causation   string    // id of the event or command that led here
 	TraceParent string    // W3C trace context
 	Actor       string    // opaque id of who asked; never a name or an address
+	Via         string    // opaque id of the service account through which the actor asked; "" for none
 	Time        time.Time // when it was decided, UTC
 }
 
@@ -146,6 +148,7 @@ type Envelope struct {
 	Causation   string          `json:"causationid,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
 	Actor       string          `json:"authid,omitempty"`
+	Via         string          `json:"authvia,omitempty"` // service account through which the actor asked
 	Data        json.RawMessage `json:"data"`
 }
 
@@ -169,6 +172,7 @@ func Seal(m Meta, stream StreamID, subject string, version int64, index int, p P
 		Causation:   m.Causation,
 		TraceParent: m.TraceParent,
 		Actor:       m.Actor,
+		Via:         m.Via,
 		Data:        data,
 	}, nil
 }

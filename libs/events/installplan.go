@@ -17,6 +17,8 @@ func installPlanEvents() []Definition {
 		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
 		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{},
 			"The plan has other labels or annotations from now on."),
+		define(KindInstallPlan, Gateway, InstallPlanCommented{},
+			"A person said something about the plan, or why they approved or rejected it."),
 		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
 		define(KindInstallPlan, Installer, InstallPlanStartUnauthorised{},
 			"An executor says that it began a plan that it had no authority to begin: nothing follows from it."),
@@ -183,6 +185,22 @@ type InstallPlanRejected struct {
 
 // EventType implements Payload.
 func (InstallPlanRejected) EventType() Type { return "installplan.rejected.v1" }
+
+// What a comment on a plan gives the reason of; "" is a comment by itself.
+const (
+	CommentApproval  = "Approval"
+	CommentRejection = "Rejection"
+)
+
+// InstallPlanCommented is what a person said of a plan. Nothing is decided by it.
+type InstallPlanCommented struct {
+	By      string `json:"by"`              // opaque id of the person
+	About   string `json:"about,omitempty"` // Approval, Rejection; "" for a comment by itself
+	Comment string `json:"comment"`         // commitment to the words, which can be erased
+}
+
+// EventType implements Payload.
+func (InstallPlanCommented) EventType() Type { return "installplan.commented.v1" }
 
 // InstallPlanStarted says that the executor began with the first step.
 type InstallPlanStarted struct {

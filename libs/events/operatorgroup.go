@@ -38,6 +38,8 @@ type OperatorGroupSpec struct {
 	Colocation         string   `json:"colocation,omitempty"`      // "", shared
 	// ExcludeGlobalCatalogs hides catalogs of the hub from the namespace (R-RES-5).
 	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty"`
+	// NamespaceLabels are those that the namespace of the group is to have (ADR 0063).
+	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
 }
 
 // EventType implements Payload.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/internal/compactjson"
 )
@@ -57,6 +58,22 @@ func (e *UnknownTypeError) Error() string {
 func Lookup(t Type) (Definition, bool) {
 	d, ok := byType[t]
 	return d, ok
+}
+
+// Expand returns the types that a text names: one type, or a family such as subscription.*; none where it names
+// nothing.
+func Expand(t string) []Type {
+	if _, ok := byType[Type(t)]; ok {
+		return []Type{Type(t)}
+	}
+	var out []Type
+	family, isFamily := strings.CutSuffix(t, "*")
+	for _, d := range All() {
+		if isFamily && strings.HasSuffix(family, ".") && strings.HasPrefix(string(d.Type), family) {
+			out = append(out, d.Type)
+		}
+	}
+	return out
 }
 
 // Decode returns the payload of an envelope as a value of the struct registered for its type. An

@@ -16,6 +16,7 @@ import (
 // Caller is who a request turned out to be from: opaque ids, no names.
 type Caller struct {
 	Tenant, Actor, Token, Role string
+	Via                        string // service account through which the actor asked; "" for none
 }
 
 // Access says what became of one request.
@@ -86,6 +87,9 @@ func writeAccess(ctx context.Context, log *slog.Logger, a Access, err error) {
 	if a.Caller != (Caller{}) {
 		attrs = append(attrs, slog.String("tenant", a.Caller.Tenant), slog.String("actor", a.Caller.Actor),
 			slog.String("token", a.Caller.Token), slog.String("role", a.Caller.Role))
+		if a.Caller.Via != "" {
+			attrs = append(attrs, slog.String("via", a.Caller.Via))
+		}
 	}
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))

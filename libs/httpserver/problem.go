@@ -3,10 +3,7 @@ package httpserver
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -100,16 +97,6 @@ func located(err error) []*errs.Error {
 
 // Problem answers with the problem document of err.
 func Problem(w http.ResponseWriter, r *http.Request, err error) { write(w, r, err, Details(err)) }
-
-// TooMany answers a request that is one too many with status 429, and says after how long to come again.
-func TooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, text string) {
-	err := errs.New(errs.Unavailable, "%s", text)
-	p := Details(err)
-	p.typed(http.StatusTooManyRequests)
-	p.Detail = text
-	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))))
-	write(w, r, err, p)
-}
 
 func write(w http.ResponseWriter, r *http.Request, err error, p ProblemDetails) {
 	p.Occurred(RequestID(r.Context()))

@@ -110,7 +110,7 @@ func TestMethodsThatThereAre(t *testing.T) {
 	r.Delete("/a/{b}", none)
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/a/x", http.NoBody))
-	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, DELETE" ||
+	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD, DELETE, OPTIONS" ||
 		!strings.Contains(w.Body.String(), `"instance":"urn:chandler:request:`) ||
 		!strings.Contains(w.Body.String(), "docs/problems/method-not-allowed.md") {
 		t.Errorf("%d, Allow %q: %s", w.Code, w.Header().Get("Allow"), w.Body)

@@ -32,10 +32,13 @@ type Options struct {
 	Access func(Access)
 	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// Origins are those whose pages may read answers (ParseOrigins).
+	Origins []string
 }
 
-// Router returns a router with tracing, request id, access log, recovery and a body limit, whose
-// answers to unknown paths and methods are problem documents.
+// Router returns a router with tracing, request id, access log, recovery, a body limit, CORS and compression, which
+// answers HEAD, OPTIONS and If-None-Match at every route, and whose answers to unknown paths and methods are problem
+// documents.
 func Router(o Options) *chi.Mux {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -44,7 +47,8 @@ func Router(o Options) *chi.Mux {
 		o.BodyLimit = DefaultBodyLimit
 	}
 	r := chi.NewRouter()
-	r.Use(trace, requestID, accessLog(o), recoverer(o.Log), limitBody(o.BodyLimit))
+	r.Use(trace, requestID, accessLog(o), recoverer(o.Log), limitBody(o.BodyLimit), shared(o.Origins),
+		everyMethod, packed, tagged)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		Problem(w, r, errs.New(errs.NotFound, "there is nothing at %s", r.URL.Path))
 	})
@@ -59,30 +63,6 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	p := Details(err)
 	p.typed(http.StatusMethodNotAllowed)
 	write(w, r, err, p)
-}
-
-// methods are those that routes have, in the order in which they are told.
-var methods = []string{
-	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-}
-
-// Allowed are the methods that the router of a request offers at its path.
-func Allowed(r *http.Request) []string {
-	route := chi.RouteContext(r.Context())
-	if route == nil || route.Routes == nil {
-		return nil
-	}
-	path := r.URL.RawPath
-	if path == "" {
-		path = r.URL.Path
-	}
-	var allowed []string
-	for _, m := range methods {
-		if route.Routes.Match(chi.NewRouteContext(), m, path) {
-			allowed = append(allowed, m)
-		}
-	}
-	return allowed
 }
 
 func trace(next http.Handler) http.Handler {

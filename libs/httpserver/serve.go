@@ -14,6 +14,8 @@ import (
 const (
 	// headerTimeout bounds the time a client may take for a request's headers (slow-loris).
 	headerTimeout = 10 * time.Second
+	// maxHeaderBytes bounds the request line and the headers together: the largest search has some kilobytes.
+	maxHeaderBytes = 64 << 10
 	// idleTimeout bounds how long a connection is kept for a next request.
 	idleTimeout = 2 * time.Minute
 	// DefaultDrain bounds how long running requests may finish after the stop.
@@ -49,7 +51,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, drain time.Dura
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, draining)
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		BaseContext: func(net.Listener) context.Context { return base },
+		MaxHeaderBytes: maxHeaderBytes,
+		BaseContext:    func(net.Listener) context.Context { return base },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()

@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,14 @@ func (c Approve) decide(s State) ([]events.Payload, error) {
 		return out, err
 	}
 	consent, err := c.consent(s)
+	if err != nil || len(consent) == 0 {
+		return out, err
+	}
+	said, err := s.comment(c.Actor, events.CommentApproval, c.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, consent...), nil
+	return slices.Concat(out, said, consent), nil
 }
 
 // check compares what the approver saw with what the plan is: an approval binds both digest and base.

@@ -28,6 +28,7 @@ type Supersede struct {
 type Approve struct {
 	Digest string // the plan's digest as the approver saw it; required
 	Actor  string // opaque id of the approver; required. It is recorded in the event's envelope.
+	Reason string // commitment to why; "" without. It is recorded beside the consent.
 	// Base is the base that the approver saw; nil is the plan's own.
 	Base *events.PlanBase
 	// Expires ends the approval; the zero time is what the plan's policies say, else DefaultApprovalTTL.
@@ -44,6 +45,13 @@ type Approve struct {
 type Reject struct {
 	Digest string // the plan's digest as the person saw it; "" is whatever it is
 	Actor  string // opaque id of who rejects; recorded in the event's envelope
+	Reason string // commitment to why; "" without
+}
+
+// Comment is what a person says of a plan, whatever became of it. The gateway gives it.
+type Comment struct {
+	Actor string // opaque id
+	Words string // commitment; required
 }
 
 // Note gives a plan all labels and annotations that it has from then on. The gateway gives it.
@@ -86,6 +94,7 @@ type Fail struct {
 //	Approve      | nf   | ev**             | Manual: - or, expired, ev**; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict | conflict
 //	Reject       | nf   | ev               | ev                     | conflict          | conflict | conflict | conflict          | -
 //	Note         | nf   | same: -, other: ev, in every phase
+//	Comment      | nf   | ev, in every phase, up to MaxComments
 //	Start        | nf   | unauthorised     | started, or unauth.*** | -                 | -        | -      | unauthorised      | unauthorised
 //	Block        | nf   | ev*              | ev*                    | ev*               | -        | -      | -                 | -
 //	Finish       | nf   | unauthorised     | started, finished***   | finished          | -        | conflict | unauthorised    | unauthorised
@@ -102,6 +111,8 @@ type Fail struct {
 //
 // With choices, Approve gives obstacles settled before these, where this person has not said the same of each object;
 // on an Automatic plan, on one that has begun and on one that is approved it is the only event.
+//
+// A reason is an event before that of the consent or of the rejection, and none where that one is none.
 //
 // Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are
 // wanted again.
@@ -177,6 +188,29 @@ func (c Note) decide(s State) ([]events.Payload, error) {
 	return one(events.InstallPlanMetadataChanged(c)), nil
 }
 
+// MaxComments bounds the comments on one plan: they are read with the plan. Reasons count, but are never too many:
+// there are as many as people who decide.
+const MaxComments = 200
+
+func (c Comment) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	return s.comment(c.Actor, "", c.Words)
+}
+
+// comment is the event of what a person says; none where they say nothing.
+func (s State) comment(by, about, words string) ([]events.Payload, error) {
+	switch {
+	case words == "":
+		return nil, nil
+	case about == "" && s.Comments >= MaxComments:
+		return nil, errs.New(errs.Unprocessable, "install plan %s has %d comments, which is the limit", s.Proposed.Name,
+			s.Comments).At("", "plan-comments")
+	}
+	return one(events.InstallPlanCommented{By: by, About: about, Comment: words}), nil
+}
+
 func (c Reject) decide(s State) ([]events.Payload, error) {
 	if err := mustExist(s); err != nil {
 		return nil, err
@@ -188,7 +222,8 @@ func (c Reject) decide(s State) ([]events.Payload, error) {
 	case s.Phase == Rejected:
 		return nil, nil
 	case s.Live() && !s.Begun:
-		return one(events.InstallPlanRejected{Digest: s.Proposed.Digest}), nil
+		said, err := s.comment(c.Actor, events.CommentRejection, c.Reason)
+		return append(said, events.InstallPlanRejected{Digest: s.Proposed.Digest}), err
 	}
 	return nil, s.refuse("rejected")
 }

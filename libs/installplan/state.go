@@ -60,6 +60,8 @@ type State struct {
 	SupersededReason string `json:",omitempty"`
 	Failure          Failure
 	StepLog          string // digest, once Complete or Failed
+	// Comments is how many comments there are, reasons included; nothing is decided by them.
+	Comments int `json:",omitempty"`
 	// Metadata are labels and annotations; nothing is decided by them.
 	Metadata events.Metadata `json:",omitzero"`
 	// Unknown is what a newer release keeps of the plan. It stays where an older one folds what comes next.
@@ -204,6 +206,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Phase = Rejected
 	case events.InstallPlanMetadataChanged:
 		s.Metadata = e.Metadata
+	case events.InstallPlanCommented:
+		s.Comments++
 	case events.InstallPlanStartUnauthorised:
 		s.Unauthorised = Unauthorised(e)
 	case events.InstallPlanStarted:

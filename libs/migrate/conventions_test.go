@@ -31,6 +31,7 @@ var withoutTenant = map[string]string{
 	"eventlog.readers":      "which processes read the log",
 	"eventlog.models":       "which versions of read models have tables",
 	"eventlog.needs":        "what processes have to know",
+	"gateway.sealed_kinds":  "which kinds of bodies are sealed, for all",
 	"eventlog.service_keys": "public keys of processes",
 	"eventlog.rebuilds":     "what services are asked to do for all tenants",
 	"eventlog.stops":        "losing commits concerns everybody; its tenant column says whom a stop is for",
@@ -65,6 +66,9 @@ func TestEveryTableHasATenant(t *testing.T) {
 			}
 			if !tenant {
 				t.Errorf("%s has no column tenant text not null", full)
+			}
+			if strings.HasPrefix(policy, "tenant: ") && !strings.Contains(policy, "tenant = ( SELECT") {
+				t.Errorf("%s: whose rows a statement sees is found out for each row (policy %s)", full, policy)
 			}
 			if !secured || !strings.HasPrefix(policy, "tenant: ") || !strings.Contains(policy, "chandler.tenant") {
 				t.Errorf("%s is not protected (policies %q): select eventlog.protect('%s')", full, policy, full)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestRequestsSeeOneTenant: on every table and view that it may read, the role of requests sees rows of the tenant of
-// its transaction, nothing without one, and nothing as the tenant of all. Constraints are taken away, so that each
-// table, those of tomorrow included, takes a row that is nothing but its tenant.
+// its transaction, nothing without one, and nothing as the tenant of all. Constraints and triggers are taken away, so
+// that each table, those of tomorrow included, takes a row that is nothing but its tenant.
 func TestRequestsSeeOneTenant(t *testing.T) {
 	t.Parallel()
 	d := pgtest.DB(t)
@@ -46,6 +46,7 @@ func TestRequestsSeeOneTenant(t *testing.T) {
 				if r.relkind = 'p' then
 					execute format('create table public.%I partition of %s default', 'rest_' || r.oid, r.of);
 				end if;
+				execute format('alter table %s disable trigger user', r.of);
 				execute format('delete from %s', r.of);
 				execute format('insert into %s (tenant) values (''a''), (''b''), (''*'')', r.of);
 			end loop;

@@ -87,10 +87,10 @@ const (
 	lockTries = 60
 )
 
-// waitedForLock reports whether a migration failed since it did not get a lock in time.
+// waitedForLock reports whether a migration failed since it did not get a lock in time, or at all.
 func waitedForLock(err error) bool {
 	var p *pgconn.PgError
-	return errors.As(err, &p) && p.Code == "55P03"
+	return errors.As(err, &p) && (p.Code == "55P03" || p.Code == "40P01")
 }
 
 // run carries out what is missing. A run that failed before is repaired first.

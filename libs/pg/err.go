@@ -42,6 +42,16 @@ func Cancelled(err error) bool {
 	return ok && p.Code == codeCancelled
 }
 
+// codeUndefined is undefined_table.
+const codeUndefined = "42P01"
+
+// Undefined reports whether a statement named a table that is not there. That is a fault of the program, which no
+// repetition cures, but for the tables of a version of a read model: who keeps it makes them anew.
+func Undefined(err error) bool {
+	p, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && p.Code == codeUndefined
+}
+
 // codeDeadlock is deadlock_detected, codeSerialization serialization_failure.
 const (
 	codeDeadlock      = "40P01"
@@ -109,8 +119,6 @@ func kindOfCode(code string) errs.Kind {
 	case CodeUnknownType, "23514", "23502": // check violation, null where none may be
 		return errs.Invalid
 	case CodeComingType, "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
-		return errs.Unavailable
-	case "42P01": // undefined table: the one of a read model that is being made
 		return errs.Unavailable
 	case codeCancelled: // its statement takes too long, or a person ended it: the database is there
 		return errs.Internal

@@ -197,6 +197,57 @@ func TestTenantTx(t *testing.T) {
 	}
 }
 
+// TestConfine: what is done with a context that is confined sees one tenant, on a connection that others have used and
+// will use; after a failure, too.
+func TestConfine(t *testing.T) {
+	t.Parallel()
+	p := pgtest.DB(t).Pool(t, "resolver", pg.WithMaxConns(1))
+	for _, c := range []struct{ tenant, sees string }{
+		{"blue", "blue"},
+		{"blue", "blue"},
+		{`it's\'; select '`, `it's\'; select '`},
+		{"\x00", ""}, // PostgreSQL cannot hold it
+		{"*", "*"},
+		{"red", "red"},
+		{"", "*"},
+	} {
+		var sees string
+		err := p.QueryRow(pg.Confine(t.Context(), c.tenant), "select current_setting('chandler.tenant')").Scan(&sees)
+		if sees != c.sees || (err != nil) != (c.sees == "") {
+			t.Errorf("confined to %q: %q, want %q: %v", c.tenant, sees, c.sees, err)
+		}
+	}
+	within := pg.Confine(t.Context(), "blue")
+	err := p.TenantTx(within, "red", func(tx pgx.Tx) (err error) {
+		_, err = tx.Exec(within, "select 1 / 0")
+		return err
+	})
+	var sees string
+	if again := p.QueryRow(t.Context(), "select current_setting('chandler.tenant')").Scan(&sees); again != nil || sees != "*" {
+		t.Errorf("behind a failure (%v): %q, %v", err, sees, again)
+	}
+}
+
+// A table that is missing is a fault, but where requests read what a version of a read model has.
+func TestTableThatIsMissing(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	read := func(tx pgx.Tx) error {
+		var n int
+		return pg.Err(tx.QueryRow(t.Context(), `select count(*) from nowhere`).Scan(&n))
+	}
+	reads := d.Pool(t, "gateway", pg.WithSearchPath("gateway_clusters_v999"))
+	if err := reads.TenantTx(t.Context(), "default", read); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("of a read model that is being made: %v", err)
+	}
+	if err := reads.Tx(t.Context(), read); !errs.Is(err, errs.Internal) {
+		t.Errorf("in a transaction for all tenants: %v", err)
+	}
+	if err := d.Pool(t, "resolver").TenantTx(t.Context(), "default", read); !errs.Is(err, errs.Internal) {
+		t.Errorf("of a service without read models: %v", err)
+	}
+}
+
 // A batch that is sent is one transaction.
 func TestSend(t *testing.T) {
 	t.Parallel()
@@ -259,7 +310,7 @@ func TestErr(t *testing.T) {
 		{&pgconn.PgError{Code: "57P01"}, errs.Unavailable},
 		{&pgconn.PgError{Code: "25P03"}, errs.Unavailable},
 		{&pgconn.PgError{Code: "22P02"}, errs.Invalid},
-		{&pgconn.PgError{Code: "42P01"}, errs.Unavailable}, // of a read model that is being made
+		{&pgconn.PgError{Code: "42P01"}, errs.Internal},
 		{&pgconn.PgError{Code: "42703"}, errs.Internal},
 		{&pgconn.ConnectError{}, errs.Unavailable},
 		{io.ErrUnexpectedEOF, errs.Unavailable},

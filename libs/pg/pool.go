@@ -26,6 +26,8 @@ type Querier interface {
 type Pool struct {
 	*pgxpool.Pool
 	log *slog.Logger
+	// versioned says that statements find tables by a search path: those of read models, whose versions come and go.
+	versioned bool
 	// connected counts connections.
 	connected atomic.Int64
 }
@@ -51,11 +53,12 @@ func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "read the database URL, which %s gives", o.setting)
 	}
 	o.apply(cfg)
-	p := &Pool{log: o.log}
+	p := &Pool{log: o.log, versioned: len(o.path) > 0}
 	cfg.AfterConnect = func(context.Context, *pgx.Conn) error {
 		p.connected.Add(1)
 		return nil
 	}
+	cfg.PrepareConn = confine
 	if p.Pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, Err(err)
 	}
@@ -117,10 +120,15 @@ func (p *Pool) Tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 }
 
 // TenantTx is Tx in which row-level security shows and accepts rows of one tenant only. The tenant is set in the round
-// trip that begins the transaction.
+// trip that begins the transaction. A table that is not there is errs.Unavailable where the pool has a search path: the
+// tables of a read model that is being made are missing until it is.
 func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) error) error {
 	begin := "begin isolation level read committed; set local chandler.tenant = " + literal(tenant)
-	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn))
+	err := pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn)
+	if p.versioned && Undefined(err) {
+		return errs.Wrap(errs.Unavailable, err, "a read model is being made")
+	}
+	return Err(err)
 }
 
 // literal writes a string as SQL, whatever standard_conforming_strings is: what begins a transaction takes no

@@ -130,6 +130,15 @@ func TestRebuildOfAConsumer(t *testing.T) {
 			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}
+	for _, conn := range e.pool.AcquireAllIdle(t.Context()) { // the one of the rebuild among them
+		var outside, within string
+		err := conn.QueryRow(t.Context(), `select current_setting('idle_session_timeout'),
+			current_setting('idle_in_transaction_session_timeout')`).Scan(&outside, &within)
+		if err != nil || outside != "0" || within != "1min" {
+			t.Errorf("after the rebuild a session may be silent for %s, within a transaction for %s: %v", outside, within, err)
+		}
+		conn.Release()
+	}
 }
 
 // A handler that writes what its making does not name fails the rebuild, and nothing of it stays.

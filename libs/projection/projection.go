@@ -139,7 +139,11 @@ func New(p Projection, d Deps) (*Runner, error) {
 		Committed: r.moved,
 		Failed:    r.forget,
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-			return p.Apply(ctx, tx, live, e)
+			err := p.Apply(ctx, tx, live, e)
+			if pg.Undefined(err) { // dropped while no process was seen that keeps them: this one makes them anew
+				return errs.Wrap(errs.Unavailable, err, "the tables of %s", p.consumer())
+			}
+			return err
 		},
 	}
 	return r, nil
@@ -385,8 +389,7 @@ func (r *Runner) read(ctx context.Context) error {
 	connected := r.d.Pool.Connected() // before: the query may make a connection
 	var at events.Position
 	err := r.d.Pool.QueryRow(ctx, `select coalesce(max(epoch), 0), coalesce(max(position), 0)
-		from eventlog.checkpoints where consumer = $1 and tenant = $2`,
-		r.p.consumer(), events.AllTenants).Scan(&at.Epoch, &at.N)
+		from eventlog.checkpoint($1)`, r.p.consumer()).Scan(&at.Epoch, &at.N)
 	if err != nil {
 		return pg.Err(err)
 	}

@@ -186,26 +186,56 @@ func TestWaitSeesAnotherReplica(t *testing.T) {
 	}
 }
 
+// freezing is a projection whose process is frozen within the first fold, until thaw is closed.
+func freezing() (p projection.Projection, frozen <-chan struct{}, thaw chan<- struct{}) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	p = catalogs(1, 1)
+	fold := p.Apply
+	var first sync.Once
+	p.Apply = func(ctx context.Context, tx pgx.Tx, to projection.Tables, r eventlog.Recorded) error {
+		first.Do(func() { close(began); <-goOn })
+		return fold(ctx, tx, to, r)
+	}
+	return p, began, goOn
+}
+
 // A replica that is frozen within a transaction holds the read model for two seconds, not for as long as it is frozen:
 // another one goes on, readers get their minimum position, and the frozen one goes on behind it.
 func TestFrozenReplicaLetsGo(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
-	frozen, thaw := make(chan struct{}), make(chan struct{})
-	p := catalogs(1, 1)
-	fold := p.Apply
-	var first sync.Once
-	p.Apply = func(ctx context.Context, tx pgx.Tx, to projection.Tables, r eventlog.Recorded) error {
-		first.Do(func() { close(frozen); <-thaw })
-		return fold(ctx, tx, to, r)
-	}
+	p, frozen, thaw := freezing()
 	stuck, other := e.runner(p), e.runner(catalogs(1, 1))
 	e.run(stuck.Run)
+	<-stuck.Opened() // what is in the log before is folded while the tables are made
 	pos := e.refresh("one", 2)
 	<-frozen
 	e.run(other.Run)
+	// Less than the 30 s after which a replica that makes the tables is let go of.
+	if err := other.Wait(t.Context(), pos, patience/3); err != nil {
+		t.Error(err)
+	}
+	close(thaw)
+	if err := stuck.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Error(err)
+	}
+	if got := e.content(1); got != "one=3 total=3" {
+		t.Errorf("read model is %q", got)
+	}
+}
+
+// A replica that is frozen while it makes the tables holds them for 30 seconds: then another one makes them.
+func TestFrozenMakerLetsGo(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	p, frozen, thaw := freezing()
+	stuck, other := e.runner(p), e.runner(catalogs(1, 1))
+	pos := e.refresh("one", 2)
+	e.run(stuck.Run)
+	<-frozen
+	e.run(other.Run)
 	// Less than the minute that the role's sessions may lie without a statement.
-	if err := other.Wait(t.Context(), pos, patience/2); err != nil {
+	if err := other.Wait(t.Context(), pos, patience*5/6); err != nil {
 		t.Error(err)
 	}
 	close(thaw)

@@ -19,9 +19,12 @@ const (
 	askedEvery = 2 * time.Second
 	// rebuildPause is the wait before a rebuild that failed is tried again.
 	rebuildPause = 30 * time.Second
-	// rebuilderIdle is for how long the session of a rebuild may be silent before the database ends it, so that another
-	// replica can begin: a process that is frozen keeps it for so long.
+	// rebuilderIdle is for how long the session of a rebuild may be silent, within a transaction as well, before the
+	// database ends it, so that another replica can begin: a process that is frozen keeps it for so long.
 	rebuilderIdle = "30s"
+	// restoreIdle gives a session the bounds back that its role has.
+	restoreIdle = `select set_config(name, reset_val, false) from pg_settings
+		where name in ('idle_session_timeout', 'idle_in_transaction_session_timeout')`
 )
 
 // Rebuilder carries out the rebuilds that administrators ask for (chandler log rebuild). Of several replicas one does;
@@ -143,23 +146,27 @@ func (s session) alone(ctx context.Context) (release func(), err error) {
 	}
 	lock := "rebuild/" + s.Consumer.Name
 	var mine bool
-	err = s.conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtext($1)), set_config('idle_session_timeout', $2, false)`,
-		lock, rebuilderIdle).Scan(&mine, new(string))
+	// The bounds come before the lock: a process that is frozen in between keeps nothing.
+	err = s.conn.QueryRow(ctx, `select set_config('idle_session_timeout', $2, false),
+		set_config('idle_in_transaction_session_timeout', $2, false), pg_try_advisory_lock(hashtext($1))`,
+		lock, rebuilderIdle).Scan(new(string), new(string), &mine)
 	if err != nil {
 		return nil, err
 	}
-	release = func() {
-		ctx := context.WithoutCancel(ctx)
-		_, err := s.conn.Exec(ctx, `select pg_advisory_unlock(hashtext($1)), set_config('idle_session_timeout', '0', false)`, lock)
-		if err != nil { // the session is of no use to others
-			_ = s.conn.Conn().Close(ctx)
-		}
-	}
 	if !mine {
-		if _, err := s.conn.Exec(ctx, `set idle_session_timeout = 0`); err != nil {
+		if _, err := s.conn.Exec(ctx, restoreIdle); err != nil {
 			return nil, err
 		}
 		return nil, errElsewhere
 	}
-	return release, nil
+	return func() {
+		ctx := context.WithoutCancel(ctx)
+		_, err := s.conn.Exec(ctx, `select pg_advisory_unlock(hashtext($1))`, lock)
+		if err == nil {
+			_, err = s.conn.Exec(ctx, restoreIdle)
+		}
+		if err != nil { // the session is of no use to others
+			_ = s.conn.Conn().Close(ctx)
+		}
+	}, nil
 }

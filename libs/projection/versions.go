@@ -183,20 +183,29 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// Sweep drops what has not been in use for long, and says what.
+// Sweep drops what has not been in use for long, and says what. Each version goes in a transaction of its own: who ends
+// in between leaves the rest for later.
 func (s *Sweeper) Sweep(ctx context.Context) (dropped []string, err error) {
+	for {
+		names, err := s.drop(ctx)
+		if err != nil || len(names) == 0 {
+			return dropped, err
+		}
+		for _, name := range names {
+			s.Log.InfoContext(ctx, "dropped the tables of a version of a read model that no process uses", "checkpoint", name,
+				"unused", s.After.String())
+		}
+		dropped = append(dropped, names...)
+	}
+}
+
+// drop drops one version, or what releases of before keep of one read model.
+func (s *Sweeper) drop(ctx context.Context) ([]string, error) {
 	rows, err := s.Pool.Query(ctx, `select eventlog.drop_models($1, make_interval(secs => $2))`, prefix+s.Service+".",
 		s.After.Seconds())
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	dropped, err = pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, pg.Err(err)
-	}
-	for _, name := range dropped {
-		s.Log.InfoContext(ctx, "dropped the tables of a version of a read model that no process uses", "checkpoint", name,
-			"unused", s.After.String())
-	}
-	return dropped, nil
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, pg.Err(err)
 }

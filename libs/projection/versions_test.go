@@ -503,6 +503,115 @@ func TestModelsOfOthers(t *testing.T) {
 	}
 }
 
+// What a service says of the read models of another one changes nothing: not which are dropped, nor which are made.
+// A stolen credential could otherwise have a fleet's tables pile up, or keep a release from starting.
+func TestModelsAreKeptByTheirService(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	for v := 1; v <= 3; v++ {
+		if err := e.runner(catalogs(v, v)).CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := []string{"projection/gateway.tests/1", "projection/gateway.tests/2", "projection/gateway.tests/3"}
+	e.exec(`update eventlog.models set used = used - interval '2 hours'`)
+	stranger := &eventlog.Reader{
+		Pool: e.db.Pool(t, "resolver"), Service: "gateway", Version: "2", Log: bustest.Log(t),
+		Keeps: append(names, "projection/gateway.tests/v7"),
+	}
+	if err := stranger.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.text(`select count(*)::text from eventlog.models where used > now() - interval '1 hour'`); got != "0" {
+		t.Errorf("%s versions are in use because another service says so", got)
+	}
+	if got := e.text(`select eventlog.kept('projection/gateway.tests/v')::text`); got != "0" {
+		t.Errorf("version %s is kept because another service says so", got)
+	}
+	if err := e.runner(catalogs(4, 4)).Rebuild(t.Context()); err != nil {
+		t.Errorf("the fourth version, beside three that another service says it keeps: %v", err)
+	}
+	dropped, err := e.sweeper().Sweep(t.Context())
+	if err != nil || len(dropped) != 2 {
+		t.Errorf("dropped %q, want the two that nobody keeps: %v", dropped, err)
+	}
+}
+
+// All versions of a service's read models together are bounded, too.
+func TestModelsOfAServiceAreBounded(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	var err error
+	made := 0
+	for name := 'a'; name <= 'z' && err == nil; name++ {
+		for v := 1; v <= 2 && err == nil; v++ {
+			_, err = e.pool.Exec(t.Context(), `select eventlog.make_model($1, '{counts}')`,
+				fmt.Sprintf("projection/gateway.%c/%d", name, v))
+			made++
+		}
+	}
+	if made != 33 || !errs.Is(pg.Err(err), errs.Conflict) || !strings.Contains(err.Error(), "32 versions") {
+		t.Errorf("version %d: %v", made, err)
+	}
+	// One may be made once one was dropped.
+	if err := e.runner(catalogs(1, 1)).Rebuild(t.Context()); !errs.Is(err, errs.Conflict) {
+		t.Errorf("a read model more: %v", err)
+	}
+	for _, sql := range []string{
+		`select eventlog.drop_models('projection/gateway.', '1 hour')`,
+		`select eventlog.make_model('projection/gateway.tests/1', '{counts}')`,
+	} {
+		e.exec(`update eventlog.models set used = used - interval '2 hours' where consumer = 'projection/gateway.a/1'`)
+		if _, err := e.pool.Exec(t.Context(), sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+// Versions are dropped one after the other: the locks of one are let go of before the next, and one that somebody reads
+// in does not keep the others.
+func TestVersionsAreDroppedOneByOne(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	for v := 1; v <= 3; v++ {
+		if err := e.runner(catalogs(v, v)).CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.exec(`update eventlog.models set used = used - interval '2 hours'`)
+	reader, err := e.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Exec(t.Context(), `select from gateway_tests_v1.counts`); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := e.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dropped []string
+	err = tx.QueryRow(t.Context(), `select array_agg(m) from eventlog.drop_models('projection/gateway.', '1 hour') m`).
+		Scan(&dropped)
+	if err != nil || strings.Join(dropped, " ") != "projection/gateway.tests/2" {
+		t.Errorf("one transaction has dropped %q: %v", dropped, err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dropped, err = e.sweeper().Sweep(t.Context())
+	if strings.Join(dropped, " ") != "projection/gateway.tests/2 projection/gateway.tests/3" ||
+		!errs.Is(err, errs.Unavailable) {
+		t.Errorf("beside a reader of the first, dropped %q: %v", dropped, err)
+	}
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if dropped, err = e.sweeper().Sweep(t.Context()); err != nil || len(dropped) != 1 {
+		t.Errorf("after the reader, dropped %q: %v", dropped, err)
+	}
+}
+
 // What is emptied in the service's schema are tables that the service may empty itself, and none that it may only add
 // to, whatever tables it says that a read model has the shape of.
 func TestEmptyingErasesNothingElse(t *testing.T) {

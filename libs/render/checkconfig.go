@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -150,7 +152,52 @@ func decoded[T any](c *configCheck, at string, raw json.RawMessage) *T {
 		c.addf(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
 		return nil
 	}
+	var exact T
+	if err := utiljson.Unmarshal(raw, &exact); err != nil || !reflect.DeepEqual(v, exact) {
+		c.addf(at, "the field %q has other capital letters than Kubernetes gives it", recased(raw, v))
+		return nil
+	}
 	return &v
+}
+
+// recased is the first key of a value that its type has in other letters: JSON of Go takes Value for value, Kubernetes
+// does not.
+func recased(raw json.RawMessage, v any) string {
+	written, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	known := keysOf(written)
+	for _, key := range slices.Sorted(maps.Keys(keysOf(raw))) {
+		if !known[key] {
+			return key
+		}
+	}
+	return ""
+}
+
+// keysOf are the keys of all objects in a value.
+func keysOf(raw json.RawMessage) map[string]bool {
+	keys := map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, below := range v {
+				keys[key] = true
+				walk(below)
+			}
+		case []any:
+			for _, below := range v {
+				walk(below)
+			}
+		}
+	}
+	var v any
+	if json.Unmarshal(raw, &v) == nil {
+		walk(v)
+	}
+	return keys
 }
 
 // each reads the elements of a list.

@@ -72,6 +72,8 @@ func TestCheckConfig(t *testing.T) {
 			`{"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "podAffinityTerm": {"topologyKey": "a"}}]}}}`,
 			"/config/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/weight", "101",
 		},
+		{`{"env": [{"name": "A", "Value": "b"}]}`, "/config/env/0", `"Value" has other capital letters`},
+		{`{"resources": {"Limits": {"cpu": "1"}}}`, "/config/resources", `"Limits"`},
 		{`[]`, "/config", "object"},
 	} {
 		found := render.CheckConfig(json.RawMessage(c.config))

@@ -70,6 +70,17 @@ var mild = words(strings.Join([]string{
 // Mild reports a demand that is told behind the others.
 func (d Demand) Mild() bool { return mild[d.Danger] }
 
+// First orders what holds before what does not: lists of demands and rights are cut, and begin with what matters.
+func First(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
 // Bounds on demands.
 const (
 	// MaxDemands is how many demands of one bundle are compared; the largest real bundle has some 300.

@@ -159,6 +159,43 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
+// An instance begins as a copy of another one: with its tables, and apart from it. What a copy that was cut short has
+// left is no database.
+func TestLike(t *testing.T) {
+	t.Parallel()
+	start := func(o pglocal.Options) *pglocal.Server {
+		s, err := pglocal.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Remove(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
+	first := start(pglocal.Options{Dir: filepath.Join(t.TempDir(), "data"), Log: quiet})
+	exec1(t, first.AdminURL(), "create table kept (n int)")
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	o := pglocal.Options{Dir: filepath.Join(t.TempDir(), "data"), Like: first.DataDir(), Log: quiet}
+	half := filepath.Join(o.Dir+".unfinished", "PG_VERSION")
+	if err := errors.Join(os.Mkdir(filepath.Dir(half), 0o700), os.WriteFile(half, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	copied := start(o)
+	exec1(t, copied.AdminURL(), "alter table kept rename to copied")
+	if err := copied.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(o) // with its old data
+	exec1(t, again.AdminURL(), "select from copied")
+	o.Dir = filepath.Join(t.TempDir(), "data")
+	exec1(t, start(o).AdminURL(), "select from kept")
+}
+
 // The instance ends with its owner, even if the owner is killed, and its leavings are cleared away.
 func TestInstanceEndsWithItsOwner(t *testing.T) {
 	t.Parallel()

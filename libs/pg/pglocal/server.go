@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -35,6 +36,9 @@ type Options struct {
 	// Dir keeps the data. Empty: a temporary directory that Stop removes. As root, where the account
 	// that runs PostgreSQL cannot enter Dir (below /root, for instance), the data lies elsewhere: see DataDir.
 	Dir string
+	// Like is the data directory of an instance that has stopped: where Dir holds no data, it begins as a copy of that.
+	// Without it, as an empty instance.
+	Like string
 	// Durable is as in production: what is committed survives a power cut. Tests leave it off.
 	Durable bool
 	// Outlive lets the instance go on when this process ends; Attach finds it again.
@@ -141,7 +145,24 @@ func (s *Server) prepare(ctx context.Context, acc account, bin string, o Options
 		return err
 	}
 	o.Log.InfoContext(ctx, "makes a private PostgreSQL", "dir", s.dir)
+	if o.Like != "" {
+		return copied(ctx, o.Like, s.dir)
+	}
 	return initdb(ctx, acc, bin, s.dir)
+}
+
+// copied copies a data directory with its owner and modes to one that is empty. It is named so when it is whole, since
+// what a copy that was cut short has left would be taken for a database.
+func copied(ctx context.Context, from, to string) error {
+	unfinished := to + ".unfinished"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "cp", "-a", from, unfinished).CombinedOutput(); err != nil {
+		return errors.Join(fmt.Errorf("copy %s: %w: %s", from, err, strings.TrimSpace(string(out))),
+			os.RemoveAll(unfinished))
+	}
+	return errors.Join(os.Remove(to), os.Rename(unfinished, to))
 }
 
 // initdb makes an empty data directory. The socket's directory is the lock, so that trust is enough.

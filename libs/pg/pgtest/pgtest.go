@@ -42,13 +42,22 @@ var serial atomic.Int64
 // DB clones a fresh database for tb.
 func DB(tb testing.TB) *Database {
 	tb.Helper()
-	d := database(tb, func(in instance) string { return " template " + in.template + in.strategy })
-	// A right on the database is none of the template's; the bootstrap gives it.
-	err := instance{url: d.instance}.exec(fmt.Sprintf("grant create on database %s to %s", d.Name, migrate.Owner))
-	if err != nil {
+	return owned(tb, func(in instance) string { return " template " + in.template + in.strategy })
+}
+
+// owned is a copy of a migrated database.
+func owned(tb testing.TB, from func(instance) string) *Database {
+	tb.Helper()
+	d := database(tb, from)
+	if err := d.own(); err != nil {
 		tb.Fatalf("test database: %v", err)
 	}
 	return d
+}
+
+// own gives a right on the database, which is none of the template's; the bootstrap gives it.
+func (d *Database) own() error {
+	return instance{url: d.instance}.exec(fmt.Sprintf("grant create on database %s to %s", d.Name, migrate.Owner))
 }
 
 // Empty makes an empty database, for tests of the migrations themselves.
@@ -63,11 +72,8 @@ func database(tb testing.TB, from func(instance) string) *Database {
 	if err != nil {
 		tb.Fatalf("test database: %v", err)
 	}
-	d := &Database{
-		Name:     fmt.Sprintf("test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), serial.Add(1)),
-		instance: in.url,
-	}
-	if err := in.exec("create database " + d.Name + from(in)); err != nil {
+	d, err := create(in, from(in))
+	if err != nil {
 		tb.Fatalf("test database: %v", err)
 	}
 	tb.Cleanup(func() {
@@ -76,6 +82,15 @@ func database(tb testing.TB, from func(instance) string) *Database {
 		}
 	})
 	return d
+}
+
+// create makes a database of a clause that says of what.
+func create(in instance, from string) (*Database, error) {
+	d := &Database{
+		Name:     fmt.Sprintf("test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), serial.Add(1)),
+		instance: in.url,
+	}
+	return d, in.exec("create database " + d.Name + from)
 }
 
 // URL connects as a service ("gateway", "resolver", "installer", "catalog-indexer"), as what the gateway answers

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -105,6 +106,8 @@ func (r *poller) prepare(ctx context.Context, p *polling) (bool, error) {
 	switch {
 	case errs.Is(err, errs.NotFound), errs.Is(err, errs.Invalid):
 		return false, r.refuse(ctx, p, reasonUnreadable, err)
+	case bodies.Unopened(err):
+		return false, r.trouble(ctx, p, err) // says so, and tries again
 	case err != nil:
 		return false, err
 	}

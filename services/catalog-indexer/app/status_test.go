@@ -12,6 +12,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -410,4 +411,18 @@ func TestCredentials(t *testing.T) {
 	if b.dirty(naming) != 1 || b.dirty(without) != 0 {
 		t.Errorf("marked: naming %d, without %d", b.dirty(naming), b.dirty(without))
 	}
+	// Settings that do not open may name it. The poll, which is due then, says in the status why they do not.
+	b.clean(naming)
+	_, err = b.gateway.Exec(t.Context(), `update gateway.bodies set key_id = 'ffffffffffffffff' where commitment = $1`,
+		b.settings(source.Settings{Image: "registry.test/c:1"}))
+	b.must(err)
+	b.secretEvent("dock-pull", events.CatalogSecretSet{Name: "dock-pull", Kind: "dockerconfigjson", Credential: "c1:y"})
+	if b.dirty(naming) != 1 || b.dirty(without) != 1 {
+		t.Errorf("marked: naming %d, what does not open %d", b.dirty(naming), b.dirty(without))
+	}
+	err = b.pollOnce(without)
+	if said := b.status(without, "").Error; !bodies.Unopened(err) || !strings.Contains(said, "ffffffffffffffff") {
+		t.Errorf("a poll of settings that do not open: %v, and the status says %q", err, said)
+	}
+	b.must(b.pollOnce(naming))
 }

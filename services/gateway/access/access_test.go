@@ -238,9 +238,14 @@ func TestIdentities(t *testing.T) {
 	group.Subjects = []events.AccessSubject{
 		{Kind: access.KindGroup, Name: "crew"}, {Kind: access.KindServiceAccount, Name: "portal"},
 	}
-	p := access.NewPolicy(folded(t, group,
+	asks := binding("asks", "asks", events.AccessScope{}, "portal")
+	asks.Subjects = append(asks.Subjects, events.AccessSubject{Kind: access.KindServiceAccount, Name: "portal"})
+	rogue := group
+	rogue.Name, rogue.Subjects = "r", []events.AccessSubject{{Kind: access.KindServiceAccount, Name: "rogue"}}
+	p := access.NewPolicy(folded(t, group, rogue,
 		binding("a", "requester", events.AccessScope{Clusters: []string{"east-1"}}, "ann"),
-		binding("p", "requester", events.AccessScope{}, "portal")), fleet)
+		binding("p", "requester", events.AccessScope{}, "portal"),
+		events.RoleDefined{Name: "asks", Rules: rules("impersonate", "people")}, asks), fleet)
 	ops := access.Target{Cluster: "east-1", Namespace: "ops"}
 	for name, c := range map[string]struct {
 		id   access.Identity
@@ -265,6 +270,25 @@ func TestIdentities(t *testing.T) {
 		},
 		"for a person who may not": {
 			access.Identity{Kind: access.KindServiceAccount, Name: "portal", OnBehalfOf: "bob"},
+			access.Get, ops,
+			false,
+		},
+		"for a person of a group": {
+			access.Identity{
+				Kind: access.KindServiceAccount, Name: "portal", OnBehalfOf: "bob", PersonGroups: []string{"crew"},
+			},
+			access.Get, ops,
+			true,
+		},
+		"of a group, for a person of none": {
+			access.Identity{
+				Kind: access.KindServiceAccount, Name: "portal", OnBehalfOf: "bob", Groups: []string{"crew"},
+			},
+			access.Get, ops,
+			false,
+		},
+		"for a person, by who may not ask for people": {
+			access.Identity{Kind: access.KindServiceAccount, Name: "rogue", OnBehalfOf: "ann"},
 			access.Get, ops,
 			false,
 		},

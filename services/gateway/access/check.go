@@ -114,11 +114,12 @@ func checkBinding(b events.RoleBindingDefined) error {
 				maxSubject)
 		}
 	}
-	checkScope(&v, b.Scope)
+	CheckScope(&v, b.Scope)
 	return v.Err()
 }
 
-func checkScope(v *rule.Violations, s events.AccessScope) {
+// CheckScope checks the form of a scope, which stands at /scope of the input.
+func CheckScope(v *rule.Violations, s events.AccessScope) {
 	for _, l := range []struct {
 		field string
 		list  []string

@@ -248,13 +248,19 @@ func normalBinding(b events.RoleBindingDefined) events.RoleBindingDefined {
 		return slices.Compare([]string{x.Kind, x.Name}, []string{y.Kind, y.Name})
 	})
 	b.Subjects = slices.Compact(b.Subjects)
-	for _, list := range []*[]string{&b.Scope.Clusters, &b.Scope.Namespaces, &b.Scope.Catalogs} {
+	b.Scope = NormalScope(b.Scope)
+	return b
+}
+
+// NormalScope gives what means the same one form: lists are sets, empty ones are none.
+func NormalScope(s events.AccessScope) events.AccessScope {
+	for _, list := range []*[]string{&s.Clusters, &s.Namespaces, &s.Catalogs} {
 		*list = set(*list)
 	}
-	if len(b.Scope.ClusterLabels) == 0 {
-		b.Scope.ClusterLabels = nil
+	if len(s.ClusterLabels) == 0 {
+		s.ClusterLabels = nil
 	}
-	return b
+	return s
 }
 
 func set(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }

@@ -26,12 +26,15 @@ type Identity struct {
 	Role string
 	// OnBehalfOf is the person for whom a service account asks: both must be allowed to.
 	OnBehalfOf string
+	// PersonGroups are groups of that person.
+	PersonGroups []string
 }
 
 // key tells identities apart.
 func (i Identity) key() string {
-	groups := slices.Sorted(slices.Values(i.Groups))
-	return strings.Join(append([]string{i.Kind, i.Name, i.Role, i.OnBehalfOf}, groups...), "\x00")
+	parts := append([]string{i.Kind, i.Name, i.Role, i.OnBehalfOf}, slices.Sorted(slices.Values(i.Groups))...)
+	parts = append(parts, "\x01") // no group is called so
+	return strings.Join(append(parts, slices.Sorted(slices.Values(i.PersonGroups))...), "\x00")
 }
 
 // Grant is a binding of a role to an identity.
@@ -49,6 +52,7 @@ type Grant struct {
 type Rights struct {
 	// layers must all allow: of a service account that asks for a person, its own and the person's.
 	layers [][]Grant
+	notes  *notes // of what they allow; nil where nobody asks
 }
 
 // Everything are the rights of what the installation does by itself.
@@ -66,6 +70,7 @@ func (r *Rights) Allow(v Verb, on Resource, at Target) bool {
 			return false
 		}
 	}
+	r.notes.allowed(Allowed{v, on, at})
 	return true
 }
 
@@ -88,6 +93,12 @@ func (r *Rights) Scopes(v Verb, on Resource) (layers [][]Scope, unlimited bool) 
 		}
 	}
 	return layers, len(layers) == 0
+}
+
+// Nowhere says that a verb on a resource is allowed in no scope at all. A scope that holds no cluster today is one.
+func (r *Rights) Nowhere(v Verb, on Resource) bool {
+	layers, _ := r.Scopes(v, on)
+	return slices.ContainsFunc(layers, func(list []Scope) bool { return len(list) == 0 })
 }
 
 // By names the grants that allow something, for explanations.
@@ -132,7 +143,14 @@ func (r *Rights) covers(rules []events.AccessRule, s events.AccessScope) (missin
 			}
 		}
 	}
+	r.notes.covered(Covered{rules, s})
 	return permission{}, true
+}
+
+// CoverScope says whether a verb on a resource is allowed by these rights in all of a scope.
+func (r *Rights) CoverScope(v Verb, on Resource, s events.AccessScope) bool {
+	_, ok := r.covers([]events.AccessRule{allow([]Resource{on}, v)}, s)
+	return ok
 }
 
 // CoverRole says whether everything that a role allows in the whole tenant is allowed by these rights.
@@ -185,7 +203,8 @@ func NewPolicy(s State, clusters map[string]map[string]string) *Policy {
 	return &Policy{state: s, clusters: clusters, kept: map[string]*Rights{}}
 }
 
-// RightsOf are what an identity may do. They are made once for each identity.
+// RightsOf are what an identity may do. They are made once for each identity. For somebody else nothing is allowed to
+// who may not ask for people: what outlives a request, such as a stream, looks at its rights alone.
 func (p *Policy) RightsOf(id Identity) *Rights {
 	key := id.key()
 	p.mu.Lock()
@@ -195,14 +214,26 @@ func (p *Policy) RightsOf(id Identity) *Rights {
 	}
 	own := Subjects(id.Kind, id.Name, id.Groups)
 	r := &Rights{layers: [][]Grant{p.grants(own, id.Role)}}
-	if id.OnBehalfOf != "" {
-		r.layers = append(r.layers, p.grants(Subjects(KindUser, id.OnBehalfOf, nil), ""))
+	switch {
+	case id.OnBehalfOf == "":
+	case !r.Allow(Impersonate, People, Target{Anywhere: true}):
+		r.layers = [][]Grant{nil} // one layer, which allows nothing
+	default:
+		r.layers = append(r.layers, p.grants(Subjects(KindUser, id.OnBehalfOf, id.PersonGroups), ""))
 	}
 	if len(p.kept) >= maxKept {
 		clear(p.kept)
 	}
 	p.kept[key] = r
 	return r
+}
+
+// Within are the rights of an identity to a verb on a resource, as far as they lie in a scope: of what acts for
+// somebody in a part of the fleet.
+func (p *Policy) Within(id Identity, v Verb, on Resource, s events.AccessScope) *Rights {
+	rules := []events.AccessRule{allow([]Resource{on}, v)}
+	limit := Grant{Rules: rules, Scope: s, ready: scopeOf(s, p.clusters), may: permissions(rules)}
+	return &Rights{layers: append(slices.Clone(p.RightsOf(id).layers), []Grant{limit})}
 }
 
 // Subjects are those that stand for an identity.

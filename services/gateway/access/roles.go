@@ -54,6 +54,7 @@ func reading() []events.AccessRule {
 func requesting() []events.AccessRule {
 	return []events.AccessRule{
 		allow(on(Subscriptions), Create, Update, Delete, Rollback), allow(on(Previews), Create),
+		allow(on(InstallPlans), Comment),
 	}
 }
 
@@ -75,7 +76,7 @@ func BuiltIn() []Role {
 		},
 		{
 			Name: RoleApprover, Doc: "approves and rejects plans that others have asked for",
-			Rules: append(reading(), allow(on(InstallPlans), Update, Approve, Reject)),
+			Rules: append(reading(), allow(on(InstallPlans), Update, Approve, Reject, Comment)),
 		},
 		{
 			Name: RoleOperatorAdmin, Doc: "runs operators: groups, subscriptions, plans of others, uninstalls",
@@ -85,6 +86,7 @@ func BuiltIn() []Role {
 			Name: RoleFleetAdmin, Doc: "runs the fleet: clusters, approval policies, the stop switch, and all operators",
 			Rules: slices.Concat(reading(), operating(), []events.AccessRule{
 				allow(on(Clusters), Create, Update, Delete), allow(on(ApprovalPolicies), Update, Delete),
+				allow(on(Webhooks), Get, List, Update, Delete),
 				allow(on(InstallPlans),
 					Override), allow(on(Effects), Stop, Resume), allow(on(Replicas), List, Update), allow(
 					on(Parked), Get, List, Update),
@@ -98,14 +100,16 @@ func BuiltIn() []Role {
 		},
 		{
 			Name: RoleAuditor, Doc: "reads everything, who may use the system and who did included",
-			Rules: append(reading(), allow(on(Roles, RoleBindings), Get, List), allow(on(Parked), Get, List),
-				allow(on(Tokens, Keys, Replicas, AccessLog, Questions), List)),
+			Rules: append(reading(), allow(on(Roles, RoleBindings, Parked, Webhooks), Get, List),
+				allow(on(Tokens), Get),
+				allow(on(Tokens, Identities, Keys, Replicas, AccessLog, Questions), List)),
 		},
 		{
 			Name: RoleSecurityAdmin, Doc: "says who may do what, and stops effects; may give roles that it does not have",
 			Rules: []events.AccessRule{
 				allow(on(Roles), Get, List, Update, Delete, Bind), allow(on(RoleBindings), Get, List, Update, Delete),
-				allow(on(Tokens), List, Create, Delete), allow(on(Keys, AccessLog, Questions), List),
+				allow(on(Tokens), Get, List, Create, Delete), allow(on(Identities), List, Update),
+				allow(on(Keys, AccessLog, Questions), List),
 				allow(on(Events), List, Watch), allow(on(Effects), Get, Stop), allow(on(Clusters), Get, List),
 			},
 		},

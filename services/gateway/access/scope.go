@@ -11,12 +11,12 @@ import (
 
 // Target is what a request is about. The zero value is the fleet as a whole.
 type Target struct {
-	Cluster   string
-	Namespace string // of the cluster
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace,omitempty"` // of the cluster
 	// Catalog is a catalog, or the one that a subscription names: a name, or namespace/name of a cluster's own.
-	Catalog string
+	Catalog string `json:"catalog,omitempty"`
 	// Anywhere asks whether there is any place where it is allowed: the answer holds only what one may see.
-	Anywhere bool
+	Anywhere bool `json:"anywhere,omitempty"`
 }
 
 // CatalogTarget is a catalog of the hub, or one of a namespace of a cluster.

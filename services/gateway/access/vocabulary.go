@@ -33,13 +33,16 @@ const (
 	// cluster-admin. What it touches is the cluster's, so that it is asked for the whole cluster.
 	Override Verb = "override"
 	Reject   Verb = "reject"
+	Comment  Verb = "comment"
 	Rollback Verb = "rollback"
 	Refresh  Verb = "refresh"
 	Stop     Verb = "stop"
 	Resume   Verb = "resume"
-	Bind     Verb = "bind"     // give others a role that one does not have
-	Escalate Verb = "escalate" // define a role that allows more than one may
-	Every    Verb = "*"
+	Bind     Verb = "bind" // give others a role that one does not have
+	// Impersonate lets a service account ask for the person who stands behind it.
+	Impersonate Verb = "impersonate"
+	Escalate    Verb = "escalate" // define a role that allows more than one may
+	Every       Verb = "*"
 )
 
 // Resource is a kind of thing.
@@ -64,6 +67,8 @@ const (
 	Events           Resource = "events"
 	Bodies           Resource = "bodies"
 	Tokens           Resource = "tokens"
+	Identities       Resource = "identities"
+	People           Resource = "people"
 	Roles            Resource = "roles"
 	RoleBindings     Resource = "rolebindings"
 	Keys             Resource = "keys"
@@ -71,6 +76,7 @@ const (
 	Replicas         Resource = "replicas"
 	AccessLog        Resource = "accesslog"
 	Questions        Resource = "questions"
+	Webhooks         Resource = "webhooks"
 	All              Resource = "*"
 )
 
@@ -85,14 +91,16 @@ var vocabulary = map[Resource][]Verb{
 	OperatorHub:      {Get, Update},
 	Subscriptions:    {Get, List, Create, Update, Delete, Rollback},
 	OperatorGroups:   {Get, List, Create, Update, Delete},
-	InstallPlans:     {Get, List, Update, Approve, ApproveOwn, Override, Reject},
+	InstallPlans:     {Get, List, Update, Approve, ApproveOwn, Override, Reject, Comment},
 	Operators:        {Get, List, Delete},
 	ApprovalPolicies: {Get, List, Update, Delete},
 	Effects:          {Get, Stop, Resume},
 	Previews:         {Get, Create},
 	Events:           {List, Watch},
 	Bodies:           {Delete},
-	Tokens:           {List, Create, Delete},
+	Tokens:           {Get, List, Create, Delete},
+	Identities:       {List, Update},
+	People:           {Impersonate},
 	Roles:            {Get, List, Update, Delete, Bind, Escalate},
 	RoleBindings:     {Get, List, Update, Delete},
 	Keys:             {List},
@@ -100,6 +108,7 @@ var vocabulary = map[Resource][]Verb{
 	Replicas:         {List, Update},
 	AccessLog:        {List},
 	Questions:        {List},
+	Webhooks:         {Get, List, Update, Delete},
 }
 
 // AllResources are the resources by name.

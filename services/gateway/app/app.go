@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -24,13 +26,19 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/webhooks"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/pages"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // App is the service.
@@ -44,10 +52,13 @@ type App struct {
 	projections []*projection.Runner
 	unused      *projection.Sweeper
 	intents     *intent.Services
-	api         *api.API
+	api         http.Handler
 	tail        *eventlist.Tail
 	access      *accesslog.Log
 	sealer      *store.Sealer
+	verifier    *oidc.Verifier
+	keys        *store.Keys
+	deliverer   *webhooks.Deliverer
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
@@ -60,8 +71,8 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 		return nil, err
 	}
 	models := view.Projections()
-	if cfg.models != nil {
-		models = cfg.models(models)
+	if cfg.tests.models != nil {
+		models = cfg.tests.models(models)
 	}
 	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel,
 		platform.WithPool(pg.WithMaxConns(pg.WorkConns), pg.WithSearchPath(view.Places(models)...)))
@@ -82,6 +93,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 
 func (a *App) start(ctx context.Context, p parts) error {
 	tokens := store.NewTokens(a.Pool)
+	tokens.Slog = a.Telemetry.Log
 	if err := a.assemble(p, tokens); err != nil {
 		return err
 	}
@@ -135,27 +147,23 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
-	access, err := accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.AccessLogRetention, accesslog.DefaultRetention),
+	access, err := accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.Keep.AccessLog, accesslog.DefaultRetention),
 		a.cfg.LegalHold, a.Telemetry.Log)
 	if err != nil {
 		return err
 	}
 	a.access = access
-	kept := store.Bodies{Keys: p.bodies, Clear: new(atomic.Bool)}
-	kept.Clear.Store(true)
-	if a.sealer, err = store.NewSealer(a.Pool, kept, a.Telemetry.Log); err != nil {
+	kept, err := a.keep(p)
+	if err != nil {
 		return err
 	}
-	a.unused, err = projection.NewSweeper(projection.Sweeper{
-		Pool: a.Pool, Log: a.Telemetry.Log, Service: "gateway",
-		After: cmp.Or(a.cfg.KeepUnusedModels, projection.DefaultKeepUnused),
-	})
+	opening, err := readmodel.OpenBodies(p.bodies, a.Telemetry.Log)
 	if err != nil {
 		return err
 	}
 	reads, err := view.New(view.Deps{
 		Pool: a.requests, Work: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens,
-		DefaultCatalogs: p.defaultNames(), Bodies: p.bodies,
+		DefaultCatalogs: p.defaultNames(), Bodies: opening,
 	})
 	if err != nil {
 		return err
@@ -163,24 +171,82 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.tail = reads.Tail
 	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
-	a.intents = intent.New(intent.Deps{
+	a.verifier, err = oidc.New(p.providers, time.Now, a.Telemetry.Log)
+	if err != nil {
+		return err
+	}
+	given := a.intentsOf(p, reads)
+	given.Units.Bodies, given.Tokens, given.Resolver, given.Installer = kept, tokens, resolver, installer
+	given.Webhooks = webhooks.NewSender(p.hooked)
+	a.intents = intent.New(given)
+	a.deliverer = &webhooks.Deliverer{
+		Service: a.intents.Webhooks, Events: reads.Tail, Policies: reads.Roles, Slog: a.Telemetry.Log,
+		Me: uuid.NewString(), Random: rand.Float64, Lease: a.cfg.tests.lease,
+		Slots: a.cfg.tests.webhooks,
+	}
+	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log}
+	tickets := &store.Tickets{Pool: a.requests, Work: a.Pool, Tokens: tokens}
+	callers := &authn.Authenticator{Tickets: tickets, Tokens: tokens, Identities: a.intents.Identities}
+	if len(p.providers) > 0 {
+		callers.Verifier = a.verifier
+	}
+	rest := api.New(api.Deps{
+		Keys: a.keys, Tickets: tickets,
+		Log: a.Telemetry.Log, Callers: callers, Logins: logins(p.providers), Policies: reads.Roles,
+		Intents: a.intents, Reads: reads, Resolver: resolver, Installer: installer, Access: a.access,
+		TrustedProxies: p.proxies, Origins: p.origins, Limits: a.cfg.Limits,
+	})
+	a.api, err = pages.New(rest, api.Prefix, a.cfg.Browsers.ConsoleURL)
+	return err
+}
+
+// intentsOf is what intents need of the settings and of what is read.
+func (a *App) intentsOf(p parts, reads *view.Reads) intent.Deps {
+	return intent.Deps{
 		Units: &unit.Runner{
-			Pool: a.requests, Work: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log,
-			Bodies: kept,
+			Pool: a.requests, Work: a.Pool, Log: a.Log, Clock: a.clock(), NewID: uuid.New, Slog: a.Telemetry.Log,
 		},
-		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Access: reads.Roles, Resolver: resolver,
-		Installer: installer,
-		Offers:    reads.Content, Observed: reads.Clusters, History: reads.Subscriptions,
+		Credentials: p.credentials, Secrets: p.secrets,
+		Identities: store.NewIdentities(a.Pool), Access: reads.Roles,
+		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions,
 		Subscribers: reads.Subscriptions,
 		HookKeys:    p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
 		GlobalCatalogNamespaces: p.catalogGlobals, LegalHold: a.cfg.LegalHold,
+		MaxTokenLife: a.cfg.SignIn.MaxTokenLife,
+	}
+}
+
+func (a *App) clock() func() time.Time {
+	if a.cfg.tests.clock != nil {
+		return a.cfg.tests.clock
+	}
+	return time.Now
+}
+
+// keep makes what seals bodies, and what deletes the tables of read models that nobody uses.
+func (a *App) keep(p parts) (kept store.Bodies, err error) {
+	kept = store.Bodies{Keys: p.bodies, Clear: new(atomic.Bool)}
+	kept.Clear.Store(true)
+	if a.sealer, err = store.NewSealer(a.Pool, kept, a.Telemetry.Log); err != nil {
+		return kept, err
+	}
+	a.unused, err = projection.NewSweeper(projection.Sweeper{
+		Pool: a.Pool, Log: a.Telemetry.Log, Service: "gateway",
+		After: cmp.Or(a.cfg.Keep.UnusedModels, projection.DefaultKeepUnused),
 	})
-	a.api = api.New(api.Deps{
-		Log: a.Telemetry.Log, Tokens: tokens, Policies: reads.Roles, Intents: a.intents, Reads: reads,
-		Resolver:  resolver,
-		Installer: installer, Access: a.access, TrustedProxies: p.proxies, Limits: a.cfg.Limits,
-	})
-	return nil
+	return kept, err
+}
+
+// logins are the providers at which people sign in by the command line.
+func logins(list []oidc.Provider) (out []model.LoginProvider) {
+	for _, p := range list {
+		if l := p.Login; l != nil {
+			out = append(out, model.LoginProvider{
+				Name: p.Name, Issuer: p.Issuer, ClientID: l.ClientID, ClientSecret: l.ClientSecret, Scopes: l.Scopes,
+			})
+		}
+	}
+	return out
 }
 
 // Addr is where the API is served.
@@ -203,7 +269,12 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("preview sweep", a.intents.Previews.Sweep)
 	g.Add("access log", a.access.Run)
 	g.Add("sealing of bodies", a.sealer.Run)
+	g.Add("idempotency keys", a.keys.Collect)
+	g.Add("break-glass gauge", a.intents.Tokens.Tokens.ObserveBreakGlass)
 	g.Add("event tail", a.tail.Run)
+	g.Add("webhooks", a.deliverer.Run)
+	g.Add("webhook deliveries", a.deliverer.Sweep)
+	g.Add("keys of identity providers", a.verifier.Run)
 	g.Add("api", func(ctx context.Context) error {
 		a.awaitModels(ctx)
 		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())

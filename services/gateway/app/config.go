@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 )
 
 // DefaultListen is where the API is served by default: this machine only.
@@ -29,6 +30,40 @@ type RequestsLogin struct {
 	Password string // DatabaseURL with the role and this password is the URL
 }
 
+// SignIn is by what people and programs are let in.
+type SignIn struct {
+	// OIDCProviders is a YAML file with the providers of OpenID Connect that say who people are.
+	OIDCProviders string
+	// MaxTokenLife is how long a token may be good; 0 is tokens.DefaultMaxLife.
+	MaxTokenLife time.Duration
+}
+
+// Keep is how long what is kept.
+type Keep struct {
+	AccessLog    time.Duration // 0 is accesslog.DefaultRetention
+	UnusedModels time.Duration // tables of read models that no gateway uses; 0 is projection.DefaultKeepUnused
+}
+
+// Browsers are what people read with.
+type Browsers struct {
+	// CORSOrigins are origins, with commas, whose pages may read answers; "*" is all of them, and "" none.
+	CORSOrigins string
+	// ConsoleURL is the address of a console to which /go/… leads; "" is none.
+	ConsoleURL string
+}
+
+// fortests are what tests change.
+type fortests struct {
+	// models changes which versions of read models this gateway has.
+	models func([]projection.Projection) []projection.Projection
+	// clock is that of intents and of what webhooks send.
+	clock func() time.Time
+	// lease is how long the webhooks of a process that was killed wait.
+	lease time.Duration
+	// webhooks is how many webhooks this gateway sends for at a time.
+	webhooks int
+}
+
 // Config is the configuration of the gateway.
 type Config struct {
 	service.Config
@@ -44,6 +79,8 @@ type Config struct {
 	HookKey string
 	// Bodies are the keys that bodies are sealed by.
 	Bodies bodies.Secrets
+	// SignIn is by what people and programs are let in.
+	SignIn SignIn
 	// DefaultCatalogs is a YAML file with the catalogs that come with the installation.
 	DefaultCatalogs string
 	// GlobalNamespaces are namespaces, with commas, of every cluster in which the first subscription makes the operator
@@ -54,10 +91,11 @@ type Config struct {
 	GlobalCatalogNamespaces string
 	// TrustedProxies are networks, with commas, of proxies whose X-Forwarded-For is believed.
 	TrustedProxies string
-	// AccessLogRetention is how long the access log is kept; 0 is accesslog.DefaultRetention.
-	AccessLogRetention time.Duration
-	// KeepUnusedModels is how long tables of read models stay that no gateway uses; 0 is projection.DefaultKeepUnused.
-	KeepUnusedModels time.Duration
+	Browsers       Browsers
+	// WebhookNetworks are networks, with commas, that webhooks may lead to although they are not public.
+	WebhookNetworks string
+	// Keep is how long what is kept.
+	Keep Keep
 	// Limits are those of the REST interface; 0 is the default.
 	Limits api.Limits
 	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
@@ -65,8 +103,7 @@ type Config struct {
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 
-	// models, where set, changes which versions of read models this gateway has; for tests.
-	models func([]projection.Projection) []projection.Projection
+	tests fortests // zero but in tests
 }
 
 // Settings declares the settings of the service.
@@ -88,6 +125,8 @@ func (c *Config) Settings(s *service.Settings) {
 		"keys that the secrets of catalogs' hooks are derived from, 32 or more random characters each, with commas; "+
 			"the first is active; there are no hooks without one")
 	c.Bodies.Of("gateway").Declare(s.Secret)
+	s.String(&c.SignIn.OIDCProviders, "oidc-providers", "",
+		"YAML file with the providers of OpenID Connect that say who people are: {providers: [{name, issuer, audiences, …}]}")
 	s.String(&c.DefaultCatalogs, "default-catalogs", "",
 		"YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
 	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces,
@@ -99,9 +138,17 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.TrustedProxies, "trusted-proxies", "",
 		"networks, with commas, of proxies in front of the REST interface, such as 10.0.0.0/8: their X-Forwarded-For says "+
 			"where a request came from")
-	s.Duration(&c.AccessLogRetention, "access-log-retention", accesslog.DefaultRetention,
+	s.String(&c.Browsers.CORSOrigins, "cors-origins", "",
+		"origins, with commas, whose pages may read answers of the REST interface in a browser, such as "+
+			"https://portal.example; * is every origin; none without it")
+	s.String(&c.Browsers.ConsoleURL, "console-url", "",
+		"address of a console, such as https://console.example, to which /go/KIND/… leads; without it these are plain pages")
+	s.String(&c.WebhookNetworks, "webhook-allowed-networks", "",
+		"networks, with commas, that webhooks may lead to although only this site reaches them, such as 10.1.0.0/16; "+
+			"webhooks lead to public addresses alone without it")
+	s.Duration(&c.Keep.AccessLog, "access-log-retention", accesslog.DefaultRetention,
 		"how long requests to the REST interface are kept, at least 720h")
-	s.Duration(&c.KeepUnusedModels, "keep-unused-models", projection.DefaultKeepUnused,
+	s.Duration(&c.Keep.UnusedModels, "keep-unused-models", projection.DefaultKeepUnused,
 		"how long the tables of a version of a read model stay that no gateway uses, at least 1h: a release that is "+
 			"taken back within that time serves at once")
 	s.Int(&c.Limits.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
@@ -109,6 +156,8 @@ func (c *Config) Settings(s *service.Settings) {
 		"requests a second of one address that bring no good token")
 	s.Int(&c.Limits.Streams, "streams", api.DefaultStreams, "open event streams of a process")
 	s.Int(&c.Limits.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
+	s.Duration(&c.SignIn.MaxTokenLife, "max-token-life", tokens.DefaultMaxLife,
+		"how long a token of the API may be good, 1h to ten years; one that says nothing ends in 90 days, or then")
 	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is, and "+
 		"refuse to erase configurations, annotations, reasons and sources")
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/pages"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/metadata"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -33,6 +37,9 @@ type parts struct {
 	// catalogGlobals are the namespaces whose catalogs a whole cluster sees.
 	catalogGlobals []string
 	proxies        []netip.Prefix
+	hooked         []netip.Prefix // networks that webhooks may lead to although they are not public
+	origins        []string
+	providers      []oidc.Provider
 }
 
 func readParts(cfg Config) (p parts, err error) {
@@ -55,6 +62,22 @@ func readParts(cfg Config) (p parts, err error) {
 		return p, err
 	}
 	if p.proxies, err = networks("trusted-proxies", cfg.TrustedProxies); err != nil {
+		return p, err
+	}
+	if p.hooked, err = networks("webhook-allowed-networks", cfg.WebhookNetworks); err != nil {
+		return p, err
+	}
+	if p.origins, err = httpserver.ParseOrigins(cfg.Browsers.CORSOrigins); err != nil {
+		return p, errs.Wrap(errs.Invalid, err, "setting cors-origins")
+	}
+	if err := pages.CheckConsole(cfg.Browsers.ConsoleURL); err != nil {
+		return p, err
+	}
+	if d := cfg.SignIn.MaxTokenLife; d != 0 && (d < tokens.LeastMaxLife || d > tokens.GreatestMaxLife) {
+		return p, errs.New(errs.Invalid, "setting max-token-life is %s; give %s to %s", d, tokens.LeastMaxLife,
+			tokens.GreatestMaxLife).At("max-token-life", "")
+	}
+	if p.providers, err = oidc.ReadFile(cfg.SignIn.OIDCProviders); err != nil {
 		return p, err
 	}
 	if err := cfg.Limits.Check(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,45 @@ func TestEventsAreListedAndFiltered(t *testing.T) {
 	count("subject=spoke/ops/tidegauge", 1)
 	count("stream="+last.Stream, 1)
 	count("after=1-5", 2)
+	count("actor=token-admin", 5)
+	count("actor=nobody", 0)
+	count("actor=token-admin&type=cluster.*", 2)
+	at := func(i int, d time.Duration) string {
+		return url.QueryEscape(all.Items[i].Recorded.Add(d).Format(time.RFC3339Nano))
+	}
+	since := func(i int) (n int) { // events of one batch are recorded at one time
+		for _, e := range all.Items {
+			if !e.Recorded.Before(all.Items[i].Recorded) {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range all.Items {
+		count("since="+at(i, 0), since(i))
+		count("until="+at(i, 0), 7-since(i))
+		count("since="+at(i, 0)+"&until="+at(i, 0), 0)
+	}
+	count("since="+at(6, time.Microsecond), 0)
+	count("since=1h", 7)
+	count("since=0s", 0)
+	count("until=1h", 0)
+	count("since="+at(0, 0)+"&after=1-5", 2)
+	if p := must[page](b, 200, b.do("GET", "/api/v1/events?until="+at(6, 0), nil)); !p.Done ||
+		p.Next != fmt.Sprintf("1-%d", 7-since(6)) {
+		t.Errorf("until the last: %+v", p)
+	}
+	for _, bad := range []string{"since=yesterday", "until=-1h", "since=2026-01-31"} {
+		p := must[problem](b, 400, b.do("GET", "/api/v1/events?"+bad, nil))
+		if len(p.Errors) != 1 || p.Errors[0].Rule != "date-time" || !strings.HasPrefix(bad, p.Errors[0].Location[6:]) {
+			t.Errorf("%s: %+v", bad, p)
+		}
+	}
+	s := b.stream("since="+at(0, 0)+"&actor=token-admin", "")
+	defer s.close()
+	if id, _, ok := s.next(); !ok || id != "1-2" {
+		t.Errorf("a stream since the beginning has %q first", id)
+	}
 	first := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4", nil))
 	rest := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4&after="+first.Next, nil))
 	if len(first.Items) != 4 || first.Done || len(rest.Items) != 3 || !rest.Done || rest.Next != "1-7" {
@@ -136,6 +176,53 @@ func (s sse) next() (id, typ string, ok bool) {
 	return "", "", false
 }
 
+// tickets: a ticket opens the stream that it was made for, once, in place of a token, and is in no log.
+func (b *bench) tickets() {
+	b.t.Helper()
+	const stream = "/api/v1/events/stream?after=1-0&type=cluster.%2A"
+	newTicket := func() string {
+		a := b.do("POST", "/api/v1/streams/tickets", model.AskTicket{URL: stream})
+		return must[model.StreamTicket](b, 201, a).URL
+	}
+	open := func(url string) (int, string) {
+		ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+url, http.NoBody)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		first, err := bufio.NewReader(resp.Body).ReadString('\n')
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return resp.StatusCode, first
+	}
+	once := newTicket()
+	if status, first := open(once); status != 200 || !strings.HasPrefix(first, "retry:") {
+		b.t.Errorf("with a ticket: %d %s", status, first)
+	}
+	for name, url := range map[string]string{
+		"a second time": once, "another address": newTicket() + "&cluster=a", "none": stream + "&ticket=none",
+		"another route": strings.Replace(newTicket(), "/stream?", "?", 1),
+	} {
+		if status, _ := open(url); status != 401 {
+			b.t.Errorf("%s: %d", name, status)
+		}
+	}
+	for _, bad := range []string{"/api/v1/events", "https://a" + stream, "//a" + stream, stream + "&ticket=a"} {
+		must[problem](b, 400, b.do("POST", "/api/v1/streams/tickets", model.AskTicket{URL: bad}))
+	}
+	_, ticket, _ := strings.Cut(once, "ticket=")
+	if a := b.do("GET", "/api/v1/access", nil); strings.Contains(string(a.body), ticket[:10]) {
+		b.t.Errorf("the access log has a ticket: %s", a.body)
+	}
+}
+
 // TestStreamResumesWithoutGaps: a client that is cut off again and again, and goes on with
 // Last-Event-ID, sees every event once and in order, while events are appended.
 func TestStreamResumesWithoutGaps(t *testing.T) {
@@ -171,6 +258,7 @@ func TestStreamResumesWithoutGaps(t *testing.T) {
 		s.close()
 	}
 	<-appended
+	b.tickets()
 }
 
 // TestStreamBeginsNowAndEndsWithTheServer: without a position only news comes, and a stop of the

@@ -2,15 +2,17 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+	"github.com/chandler-fleet/chandler/services/gateway/webhook"
 )
 
 // SetModels changes which versions of read models a gateway has.
 func (c *Config) SetModels(change func([]projection.Projection) []projection.Projection) {
-	c.models = change
+	c.tests.models = change
 }
 
 // Opened waits until every read model is served.
@@ -33,4 +35,18 @@ func (a *App) Show(ctx context.Context, position string) error {
 		}
 	}
 	return nil
+}
+
+// SetClock changes the clock of intents and of what webhooks send, and how long the webhooks of a process that was
+// killed wait.
+func (c *Config) SetClock(now func() time.Time, lease time.Duration) {
+	c.tests.clock, c.tests.lease = now, lease
+}
+
+// SetWebhooks changes how many webhooks a gateway sends for at a time.
+func (c *Config) SetWebhooks(n int) { c.tests.webhooks = n }
+
+// GiveUp gives a webhook of the default tenant up, as it was at a revision.
+func (a *App) GiveUp(ctx context.Context, name string, revision int64) error {
+	return a.intents.Webhooks.Disable(ctx, events.DefaultTenant, name, revision, webhook.ReasonNoRights)
 }

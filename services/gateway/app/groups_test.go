@@ -217,3 +217,44 @@ func TestOperatorsOfANamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsOfNamespacesWantApprovers: what lifts the limits of a namespace takes the rights of those who could approve
+// a plan in it (ADR 0063).
+func TestLabelsOfNamespacesWantApprovers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	must[model.AccessRole](b, 200, b.do("PUT", "/api/v1/roles/grouper", model.RoleSpec{Rules: []model.AccessRule{
+		{Verbs: []string{"get", "create", "update"}, Resources: []string{"operatorgroups"}},
+	}}))
+	grouper := b.give(model.AddToken{Name: "grouper", Role: model.RoleNone})
+	b.bind("grouper", "grouper", grouper.Actor, model.AccessScope{})
+	const path = "/api/v1/clusters/spoke/namespaces/ops/operatorgroups"
+	of := func(account string, labels map[string]string) model.OperatorGroupSpec {
+		return model.OperatorGroupSpec{ServiceAccountName: account, NamespaceLabels: labels}
+	}
+	privileged := map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
+	create := func(labels map[string]string) int {
+		return b.as(grouper.Secret, "POST", path, model.CreateOperatorGroup{
+			Name: "team", OperatorGroupSpec: of("account", labels),
+		}).status
+	}
+	change := func(s model.OperatorGroupSpec) int { return b.as(grouper.Secret, "PUT", path+"/team", s).status }
+	for _, step := range []struct {
+		name      string
+		got, want int
+	}{
+		{"a group with labels", create(privileged), 403},
+		{"one without", create(nil), 201},
+		{"labels later", change(of("account", privileged)), 403},
+		{"another account of one without labels", change(of("other", nil)), 200},
+		{"labels by who may approve", b.do("PUT", path+"/team", of("account", privileged)).status, 200},
+		{"the same labels again", change(of("account", privileged)), 200},
+		{"labels without the account", change(of("", privileged)), 403},
+		{"no labels any more", change(of("account", nil)), 403},
+	} {
+		if step.got != step.want {
+			t.Errorf("%s: %d, want %d", step.name, step.got, step.want)
+		}
+	}
+}

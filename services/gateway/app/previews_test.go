@@ -47,6 +47,14 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	t.Helper()
 	var nats natsconn.Settings
 	b := setupWith(t, func(c *app.Config) { nats = c.NATS })
+	o := b.oracle(nats)
+	return b, o
+}
+
+// oracle plays the resolver.
+func (b *bench) oracle(nats natsconn.Settings) *oracle {
+	t := b.t
+	t.Helper()
 	o := &oracle{}
 	conn := connectAs(b, natsauth.Resolver, nats)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,12 +86,12 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 	gateway := connectAs(b, natsauth.Gateway, nats)
 	t.Cleanup(gateway.Close)
 	b.until(func() bool { // until the subjects are known to the server
-		return gateway.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil &&
-			gateway.Call(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
-			gateway.Call(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil &&
-			gateway.Call(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
+		return gateway.Call(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{Tenant: "t"}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{Tenant: "t"}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.PreviewSubject, previewapi.Question{Tenant: "t"}, nil) == nil &&
+			gateway.Call(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: "t"}, nil) == nil
 	})
-	return b, o
+	return o
 }
 
 func (o *oracle) preview(_ context.Context, raw json.RawMessage) (any, error) {

@@ -86,8 +86,9 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 	if a := b.as(reader.Secret, "GET", "/api/v1/clusters", nil); a.status != 200 {
 		t.Errorf("a viewer reads: %d", a.status)
 	}
-	for method, path := range map[string]string{"GET": tokensPath, "POST": tokensPath, "DELETE": tokensPath + "/" +
-		reader.ID} {
+	for method, path := range map[string]string{
+		"GET": tokensPath, "POST": tokensPath, "DELETE": tokensPath + "/" + reader.ID,
+	} {
 		if a := b.as(reader.Secret, method, path, validBody(method, path)); a.status != http.StatusForbidden {
 			t.Errorf("%s %s as a viewer: %d %s", method, path, a.status, a.body)
 		}
@@ -98,7 +99,7 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 	}
 	got := b.tokens(token)
 	if len(got) != 2 || got[0].ID != "token-admin" || got[0].Actor != "token-admin" || got[1].Name != "dashboard" ||
-		got[1].EndsAt != nil ||
+		got[1].EndsAt == nil || got[1].EndsAt.Sub(got[1].CreatedAt).Round(time.Hour) != 90*24*time.Hour ||
 		got[1].CreatedAt.IsZero() || got[1].Actor != reader.Actor {
 		t.Errorf("got %+v", got)
 	}
@@ -111,6 +112,22 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 		t.Errorf("paged: %+v, then %+v", page, rest)
 	}
 	must[problem](b, 400, b.do("GET", tokensPath+"?cursor=WyJhIl0", nil))
+
+	rotated := must[model.NewToken](b, 200, b.do("POST", tokensPath+"/"+reader.ID+"/rotate", model.RotateToken{}))
+	for _, secret := range []string{reader.Secret, rotated.Secret} {
+		if a := b.as(secret, "GET", "/api/v1/clusters", nil); a.status != 200 {
+			t.Errorf("after a rotation: %d", a.status)
+		}
+	}
+	// What it was used for last is known to some minutes: it is noted once, and not by each request.
+	one := must[model.Token](b, 200, b.do("GET", tokensPath+"/"+reader.ID, nil))
+	if one.UsedAt == nil || time.Since(*one.UsedAt) > time.Minute || one.PreviousEndsAt == nil ||
+		!one.PreviousEndsAt.Equal(*rotated.PreviousEndsAt) || got[1].UsedAt == nil ||
+		!one.UsedAt.Equal(*got[1].UsedAt) {
+		t.Errorf("got %+v", one)
+	}
+	must[problem](b, 404, b.do("GET", tokensPath+"/absent", nil))
+	must[problem](b, 400, b.do("POST", tokensPath+"/"+reader.ID+"/rotate", `{"overlapSeconds": -1}`))
 
 	if a := b.do("DELETE", tokensPath+"/"+reader.ID, nil); a.status != http.StatusNoContent {
 		t.Errorf("revoked: %d %s", a.status, a.body)
@@ -125,8 +142,8 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 	}
 	asked := must[struct{ Items []model.Question }](b, 200, b.do("GET", "/api/v1/questions", nil)).Items
 	about := "viewer " + reader.ID + " of " + reader.Actor
-	if len(asked) != 2 || asked[0].Action != "token.revoke" || asked[1].Action != "token.add" ||
-		asked[0].About != about || asked[1].About != about ||
+	if len(asked) != 3 || asked[0].Action != "token.revoke" || asked[1].Action != "token.rotate" ||
+		asked[2].Action != "token.add" || asked[0].About != about || asked[2].About != about ||
 		asked[0].Actor != "token-admin" {
 		t.Errorf("recorded %+v", asked)
 	}
@@ -148,6 +165,8 @@ func TestBadTokens(t *testing.T) {
 		"a control code":   {`{"name": "a\u001b[2J", "role": "viewer"}`, "body.name", "type"},
 		"no such role":     {`{"name": "a", "role": "root"}`, "body.role", "one-of"},
 		"no role":          {`{"name": "a"}`, "body", "required"},
+		"an end that was":  {`{"name": "a", "role": "viewer", "endsAt": "2020-01-01T00:00:00Z"}`, "body.endsAt", "token-life"},
+		"no end":           {`{"name": "a", "role": "viewer", "endsAt": "2099-01-01T00:00:00Z"}`, "body.endsAt", "token-life"},
 		"an unknown actor": {`{"name": "a", "role": "viewer", "actor": "ingrid"}`, "body.actor", "actor-known"},
 	} {
 		p := must[problem](b, 400, b.do("POST", tokensPath, c.body))
@@ -157,6 +176,24 @@ func TestBadTokens(t *testing.T) {
 	}
 	if n := b.count(`select count(*) from gateway.tokens`); n != 1 {
 		t.Errorf("refused requests made %d tokens", n-1)
+	}
+}
+
+// TestTokensEnd: a token ends when it says, also in an open stream, and the list tells when.
+func TestTokensEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	end := time.Now().Add(2 * time.Second).UTC()
+	short := b.give(model.AddToken{Name: "short", Role: model.RoleViewer, EndsAt: &end})
+	if short.EndsAt == nil || short.EndsAt.Sub(end).Abs() > time.Millisecond {
+		t.Errorf("it ends at %v, want %v", short.EndsAt, end)
+	}
+	s := b.streamAs(short.Secret, "", "")
+	defer s.close()
+	for _, _, ok := s.next(); ok; _, _, ok = s.next() { //nolint:revive // until it ends
+	}
+	if a := b.as(short.Secret, "GET", "/api/v1/clusters", nil); a.status != http.StatusUnauthorized {
+		t.Errorf("a token that ended: %d", a.status)
 	}
 }
 
@@ -219,7 +256,8 @@ func TestOneAdministratorStays(t *testing.T) {
 	if status[0] != http.StatusNoContent || status[1] < http.StatusBadRequest {
 		t.Errorf("two who revoke each other: %v", status)
 	}
-	if n := b.count(`select count(*) from gateway.tokens where role = 'admin' and expires is null`); n != 1 {
+	if n := b.count(`select count(*) from gateway.tokens where role = 'admin'
+		and (expires is null or expires > now())`); n != 1 {
 		t.Errorf("%d administrators are left, want 1", n)
 	}
 

@@ -6,6 +6,7 @@ import "time"
 type AccessEntry struct {
 	At         time.Time `json:"at" doc:"When the request began"`
 	Actor      string    `json:"actor,omitempty" doc:"Opaque id of who asked; absent where nobody was recognised"`
+	Via        string    `json:"via,omitempty" doc:"Opaque id of the service account through which they asked"`
 	Token      string    `json:"token,omitempty" doc:"Id of the token"`
 	Role       Role      `json:"role,omitempty"`
 	Address    string    `json:"address,omitempty" doc:"Of the client, as far as trusted proxies tell it; others where too many addresses were refused at once"`

@@ -50,7 +50,8 @@ type Catalog struct {
 	Variants   []CatalogVariant `json:"variants,omitempty" doc:"What the indexer saw: one entry, or one for each Kubernetes minor version in use of a templated catalog"`
 	Conditions []Condition      `json:"conditions,omitempty" doc:"In answers about one catalog"`
 	// Details are the findings of a failure, in answers about one catalog.
-	Details json.RawMessage `json:"details,omitempty" doc:"Findings of the failure; …/findings has those of a success, too"`
+	Details    json.RawMessage `json:"details,omitempty" doc:"Findings of the failure; …/findings has those of a success, too"`
+	Unreadable []Unreadable    `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // CatalogVariant is what the indexer saw of a source (R-CAT-93…96).
@@ -138,6 +139,7 @@ type CatalogFilter struct {
 	Label string // key=value, or key
 	// Cluster chooses what this cluster can see: hub catalogs and its own.
 	Cluster string
+	Choice
 	Page
 }
 

@@ -93,7 +93,15 @@ type Removed struct {
 type ClusterFilter struct {
 	State string
 	Label string // key=value, or key
+	Choice
 	Page
+}
+
+// Choice is how every list of objects in clusters is chosen and sorted; empty fields choose all.
+type Choice struct {
+	Sort            string // a field, with - in front for the other way round
+	FieldSelector   string
+	ClusterSelector string // over labels of clusters
 }
 
 // Page is a part of a list: at most Limit items after the item whose key is After.

@@ -54,7 +54,8 @@ type InstallPlan struct {
 	Message    string          `json:"message,omitempty" doc:"Sentence of the executor"`
 	Approved   *PlanApproval   `json:"approved,omitempty" doc:"The consent that completed the approval"`
 	PlanTerms
-	Choices []PlanChoice `json:"choices,omitempty" nullable:"false" doc:"What approvers said of obstacles, one for each person and object"`
+	Choices  []PlanChoice `json:"choices,omitempty" nullable:"false" doc:"What approvers said of obstacles, one for each person and object"`
+	Comments int          `json:"comments,omitempty" doc:"How many comments there are, reasons of approvals and rejections included (list-installplan-comments)"`
 	// SupersededBy is the id of the plan that took its place.
 	SupersededBy string `json:"supersededBy,omitempty"`
 	// SupersededReason is a code for why.
@@ -74,7 +75,8 @@ type InstallPlan struct {
 	Document json.RawMessage `json:"document,omitempty" doc:"The whole decision: bundles with reasons, and every step with its digest"`
 	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
 	// Changes are given in answers about one plan: what each replacement changes for those who have it.
-	Changes []Upgrade `json:"changes,omitempty" nullable:"false" doc:"What each replaced version's end changes: custom resource definitions and rights"`
+	Changes    []Upgrade    `json:"changes,omitempty" nullable:"false" doc:"What each replaced version's end changes: custom resource definitions and rights"`
+	Unreadable []Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // InstallPlanAt is a plan as the API shows it at a moment, without what stands outside the log.
@@ -86,7 +88,7 @@ func (s PlanState) InstallPlanAt(now time.Time) InstallPlan {
 		Approval: p.Approval, Phase: string(s.Plan.PhaseAt(now)), Digest: p.Digest, Steps: p.Steps,
 		Base: PlanBase(p.Base), Bundles: Bundles(p.Bundles), Begun: s.Plan.Begun, Approved: s.Approved,
 		SupersededBy: s.Plan.SupersededBy, SupersededReason: s.Plan.SupersededReason, TakesOver: p.TakesOver,
-		Rendering: p.Rendering, PlanTerms: Terms(s.Plan, s.Given, s.Approvals, now),
+		Rendering: p.Rendering, Comments: s.Plan.Comments, PlanTerms: Terms(s.Plan, s.Given, s.Approvals, now),
 		ProposedAt: s.ProposedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, UpdatedAt: s.UpdatedAt,
 	}
 	if b := s.Plan.Blocked; b.Reason != "" && s.EndedAt == nil { // what has ended waits for nothing
@@ -180,6 +182,7 @@ type PlanApproval struct {
 type ApprovePlan struct {
 	Digest  string     `json:"digest" minLength:"1" maxLength:"71" doc:"The plan's digest as you saw it"`
 	Base    *PlanBase  `json:"base,omitempty" doc:"The base as you saw it; the plan's own without it"`
+	Reason  string     `json:"reason,omitempty" maxLength:"1000" doc:"Why, as a comment about the approval. It is kept outside the record and can be erased"`
 	Expires *time.Time `json:"expires,omitempty" doc:"End of the approval; without it what the policies say, else 24 hours from now, or from when the plan's windows open"`
 	// Choices settle obstacles; they count for an Automatic plan and for one that has begun, too.
 	Choices []SettleObstacle `json:"choices,omitempty" maxItems:"50" nullable:"false" doc:"What you say of obstacles that a person may settle; an Automatic plan, and one that has begun, is approved with these alone"`
@@ -203,8 +206,28 @@ type PlanChoice struct {
 	At      time.Time `json:"at"`
 }
 
+// PlanComment is what a person said of a plan.
+type PlanComment struct {
+	Number int       `json:"number" doc:"From 1, in the order in which they came"`
+	About  string    `json:"about,omitempty" enum:"Approval,Rejection" doc:"What it is the reason of; absent for a comment by itself"`
+	By     string    `json:"by" doc:"Opaque id of the person"`
+	At     time.Time `json:"at"`
+	Text   string    `json:"text" doc:"The words; (erased) where they were erased"`
+	Body   string    `json:"body" doc:"Commitment to the words: erase-body erases them by it"`
+	// Unreadable says why the words cannot be opened.
+	Unreadable []Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"Why the words cannot be opened"`
+	// Position is given in answers to writes.
+	Position string `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// CommentPlan says something of a plan.
+type CommentPlan struct {
+	Text string `json:"text" minLength:"1" maxLength:"4000" doc:"The words. They are kept outside the record and can be erased"`
+}
+
 // RejectPlan ends a plan.
 type RejectPlan struct {
+	Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Why, as a comment about the rejection. It is kept outside the record and can be erased"`
 	Digest string `json:"digest,omitempty" maxLength:"71" doc:"The plan's digest as you saw it; whatever it is without it"`
 }
 
@@ -215,6 +238,7 @@ type PlanFilter struct {
 	Phase     string
 	Blocked   string // true or false
 	Label     string // key=value, or key
+	Choice
 	Page
 }
 

@@ -22,6 +22,23 @@ type Metadata struct {
 	Annotations map[string]string `json:"annotations,omitempty" doc:"Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept"`
 }
 
+// Parts of answers that stand beside the event log.
+const (
+	PartConfig      = "config"
+	PartSource      = "source"
+	PartAnnotations = "annotations"
+	PartReason      = "reason"
+)
+
+// Unreadable is a part of an answer that is stored and cannot be opened. The answer is given without it: who writes it
+// back as it is takes the part away.
+type Unreadable struct {
+	Part    string `json:"part" enum:"config,source,annotations,reason"`
+	Rule    string `json:"rule" doc:"body-key-set: its key is not set; body-intact: it is damaged; body-sealed: it is in the clear and must not be"`
+	KeyID   string `json:"keyId,omitempty" doc:"Of the key that it is sealed by"`
+	Message string `json:"message" doc:"What to do"`
+}
+
 // Kept is m as it is kept: what kubectl notes for itself is nobody's intent.
 func (m Metadata) Kept() Metadata {
 	if _, there := m.Annotations[annotationLastApplied]; there {

@@ -8,26 +8,41 @@ import (
 
 // Operator is an installed operator: one ClusterServiceVersion in one namespace of one cluster.
 type Operator struct {
-	Cluster       string      `json:"cluster"`
-	Namespace     string      `json:"namespace"`
-	Name          string      `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
-	Package       string      `json:"package"`
-	Version       string      `json:"version"`
-	Phase         string      `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
-	Reason        string      `json:"reason"`
-	Message       string      `json:"message,omitempty"`
-	Content       string      `json:"content,omitempty" doc:"Digest of the canonical bundle"`
-	Plan          string      `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
-	Conditions    []Condition `json:"conditions" nullable:"false" doc:"What is out of the ordinary whatever its phase: OptionalKindsNotServed while the cluster does not serve kinds that it brings and runs without"`
-	Flapping      bool        `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
-	Removal       *Removal    `json:"removal,omitempty" doc:"That was asked for last"`
-	History       []Phase     `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
-	InstalledAt   time.Time   `json:"installedAt"`
-	UpdatedAt     time.Time   `json:"updatedAt"`
-	Stream        string      `json:"stream,omitempty" doc:"Id of its stream of events"`
-	StreamVersion int64       `json:"streamVersion,omitempty" doc:"Of its stream"`
+	Cluster       string         `json:"cluster"`
+	Namespace     string         `json:"namespace"`
+	Name          string         `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
+	Package       string         `json:"package"`
+	Version       string         `json:"version"`
+	Phase         string         `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
+	Reason        string         `json:"reason"`
+	Message       string         `json:"message,omitempty"`
+	Content       string         `json:"content,omitempty" doc:"Digest of the canonical bundle"`
+	Plan          string         `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
+	Conditions    []Condition    `json:"conditions" nullable:"false" doc:"What is out of the ordinary whatever its phase: OptionalKindsNotServed while the cluster does not serve kinds that it brings and runs without"`
+	Flapping      bool           `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
+	Drift         *OperatorDrift `json:"drift,omitempty" doc:"Objects that are not as Chandler wrote them; absent where all are"`
+	Removal       *Removal       `json:"removal,omitempty" doc:"That was asked for last"`
+	History       []Phase        `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
+	InstalledAt   time.Time      `json:"installedAt"`
+	UpdatedAt     time.Time      `json:"updatedAt"`
+	Stream        string         `json:"stream,omitempty" doc:"Id of its stream of events"`
+	StreamVersion int64          `json:"streamVersion,omitempty" doc:"Of its stream"`
 	// Details are absent until the executor has reported them.
-	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator"`
+	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator, and in lists with details=true"`
+}
+
+// States of an operator beside its phase, by which lists choose.
+const (
+	OperatorDrifted      = "Drifted"
+	OperatorFlapping     = "Flapping"
+	OperatorUninstalling = "Uninstalling"
+)
+
+// OperatorDrift says that objects of an operator are not as Chandler wrote them.
+type OperatorDrift struct {
+	Objects int       `json:"objects" doc:"How many"`
+	Policy  string    `json:"policy,omitempty" doc:"What becomes of them: correct, report"`
+	Since   time.Time `json:"since" doc:"When the first of them was found"`
 }
 
 // OperatorDetails are what the executor reports of an installed operator.
@@ -77,6 +92,76 @@ type OperatorFilter struct {
 	Namespace string
 	Package   string
 	Phase     string
+	State     string // a phase, or Drifted, Flapping, Uninstalling
+	Details   bool   // lists have them, too
 	Serves    string // a namespace that the operator's group serves
+	Version   string // a range, such as >=1.2.0 <2.0.0
+	Choice
 	Page
+}
+
+// SummaryCounts say how many of what is there.
+type SummaryCounts struct {
+	Operators        int            `json:"operators" doc:"Installed operators"`
+	Phases           map[string]int `json:"phases" nullable:"false" doc:"Installed operators by phase; phases that none is in are left out"`
+	Drifted          int            `json:"drifted" doc:"Installed operators of which objects are not as Chandler wrote them"`
+	Subscriptions    int            `json:"subscriptions"`
+	RequiresApproval int            `json:"requiresApproval" doc:"Subscriptions whose install plan waits for people"`
+	Failing          int            `json:"failing" doc:"Installed operators in phase Failed, and subscriptions of others that do not resolve or whose install plan failed"`
+	UpgradeAvailable int            `json:"upgradeAvailable" doc:"Subscriptions for which a newer version than the installed one was found"`
+	Deprecated       int            `json:"deprecated" doc:"Subscriptions whose package, channel or installed version their catalog has deprecated"`
+}
+
+// Add adds what another part has.
+func (c *SummaryCounts) Add(o SummaryCounts) {
+	c.Operators += o.Operators
+	c.Drifted += o.Drifted
+	c.Subscriptions += o.Subscriptions
+	c.RequiresApproval += o.RequiresApproval
+	c.Failing += o.Failing
+	c.UpgradeAvailable += o.UpgradeAvailable
+	c.Deprecated += o.Deprecated
+	if c.Phases == nil {
+		c.Phases = map[string]int{}
+	}
+	for phase, n := range o.Phases {
+		c.Phases[phase] += n
+	}
+}
+
+// Summary is how one part of the fleet does; of its names those are given that it is summarized by.
+type Summary struct {
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace,omitempty" doc:"Of the cluster"`
+	Package   string `json:"package,omitempty"`
+	Catalog   string `json:"catalog,omitempty" doc:"A catalog of the hub by its name, one of a cluster as cluster/namespace/name; absent for operators that no subscription follows"`
+	SummaryCounts
+}
+
+// What summaries are made by.
+const (
+	ByCluster   = "cluster"
+	ByNamespace = "namespace"
+	ByPackage   = "package"
+	ByCatalog   = "catalog"
+)
+
+// SummaryFilter chooses what is summarized; empty fields choose all.
+type SummaryFilter struct {
+	By              string
+	Cluster         string
+	Namespace       string
+	Package         string
+	Catalog         string
+	ClusterSelector string
+	Page
+}
+
+// FleetSummary is a page of parts of the fleet, and all of them together.
+type FleetSummary struct {
+	Total SummaryCounts `json:"total" doc:"Of all parts, also those of other pages"`
+	Items []Summary     `json:"items" nullable:"false"`
+	Next  string        `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+	// BreakGlass is told to everybody.
+	BreakGlass *BreakGlassUse `json:"breakGlass,omitempty" doc:"The break-glass token of the tenant is in use, or was in the last 24 hours"`
 }

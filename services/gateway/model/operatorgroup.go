@@ -18,6 +18,8 @@ type OperatorGroupSpec struct {
 	Colocation         string               `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
 	// ExcludeGlobalCatalogs is OLM's annotation olm.operatorframework.io/exclude-global-namespace-resolution.
 	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not used for this namespace (R-RES-5)"`
+	// NamespaceLabels come from a Namespace beside an OperatorGroup in files.
+	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty" maxProperties:"64" doc:"Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten"`
 }
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.
@@ -28,14 +30,15 @@ type OperatorGroup struct {
 	Metadata
 	Spec OperatorGroupSpec `json:"spec"`
 	// Targets and ProvidedAPIs are what the group comes to in its cluster.
-	Targets      []string    `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has reported"`
-	ProvidedAPIs []string    `json:"providedAPIs" nullable:"false" doc:"Kind.version.group of what its operators provide, or what a static group reserves"`
-	Conditions   []Condition `json:"conditions"`
-	CreatedAt    time.Time   `json:"createdAt"`
-	UpdatedAt    time.Time   `json:"updatedAt"`
-	Stream       string      `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version      int64       `json:"version,omitempty" doc:"Of its stream"`
-	Position     string      `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Targets      []string     `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has reported"`
+	ProvidedAPIs []string     `json:"providedAPIs" nullable:"false" doc:"Kind.version.group of what its operators provide, or what a static group reserves"`
+	Conditions   []Condition  `json:"conditions"`
+	CreatedAt    time.Time    `json:"createdAt"`
+	UpdatedAt    time.Time    `json:"updatedAt"`
+	Stream       string       `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version      int64        `json:"version,omitempty" doc:"Of its stream"`
+	Position     string       `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Unreadable   []Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // CreateOperatorGroup makes an operator group.

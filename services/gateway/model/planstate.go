@@ -19,6 +19,14 @@ type PlanState struct {
 	Given      []PlanApproval `json:",omitempty"` // while more are missing
 	Approvals  []PlanApproval `json:",omitempty"` // of the approval
 	Choices    []MadeChoice   `json:",omitempty"`
+	Comments   []MadeComment  `json:",omitempty"`
+}
+
+// MadeComment is what a person said of a plan; the words are a commitment.
+type MadeComment struct {
+	By, About, Comment string
+
+	At time.Time
 }
 
 // MadeChoice is what an approver said of one obstacle; the reason is a commitment.
@@ -50,6 +58,8 @@ func (s PlanState) Evolve(p events.Payload, actor string, at time.Time) (PlanSta
 				func(o MadeChoice) bool { return o.By == e.By && o.Object == c.Object })
 			s.Choices = append(s.Choices, MadeChoice{PlanChoice: c, By: e.By, At: at})
 		}
+	case events.InstallPlanCommented:
+		s.Comments = append(slices.Clip(s.Comments), MadeComment{By: e.By, About: e.About, Comment: e.Comment, At: at})
 	case events.InstallPlanStarted:
 		s.StartedAt, s.EndedAt = &at, nil
 	case events.InstallPlanSuperseded, events.InstallPlanRejected, events.InstallPlanFinished, events.InstallPlanFailed:

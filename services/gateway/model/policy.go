@@ -72,12 +72,13 @@ type PolicyFilter struct {
 type ApprovalPolicy struct {
 	Name string `json:"name"`
 	Metadata
-	Spec      ApprovalPolicySpec `json:"spec"`
-	CreatedAt time.Time          `json:"createdAt"`
-	UpdatedAt time.Time          `json:"updatedAt"`
-	Stream    string             `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version   int64              `json:"version,omitempty" doc:"Of its stream"`
-	Position  string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Spec       ApprovalPolicySpec `json:"spec"`
+	CreatedAt  time.Time          `json:"createdAt"`
+	UpdatedAt  time.Time          `json:"updatedAt"`
+	Stream     string             `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version    int64              `json:"version,omitempty" doc:"Of its stream"`
+	Position   string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Unreadable []Unreadable       `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // Event is the policy in the form of events.

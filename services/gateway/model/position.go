@@ -14,14 +14,14 @@ func StreamVersion(s events.StreamID, version int64) string {
 	return s.String() + "@" + strconv.FormatInt(version, 10)
 }
 
-// Place is what minPosition names: a position, or an event by its place in its stream.
+// Place is what minPosition and after name: a position, or an event by its place in its stream.
 type Place struct {
 	Position events.Position // zero where Stream is given
 	Stream   events.StreamID
 	Version  int64
 }
 
-// ParsePlace reads both forms of minPosition.
+// ParsePlace reads both forms of a position.
 func ParsePlace(s string) (Place, error) {
 	if stream, version, ok := strings.Cut(s, "@"); ok {
 		id, err := events.ParseStreamID(stream)
@@ -43,4 +43,99 @@ func Bundles(in []events.PlannedBundle) []PlannedBundle {
 		out[i] = PlannedBundle(b)
 	}
 	return out
+}
+
+// Tag is the part of an entity tag by which a replacement says what it was decided on: the life of the object's name
+// and the version of its stream. An answer to a read adds what tells its own bytes apart.
+type Tag struct {
+	Incarnation int
+	Version     int64
+}
+
+// anyTag stands for whatever is there, in If-Match and If-None-Match.
+const anyTag = "*"
+
+// String is the text of an entity tag.
+func (t Tag) String() string {
+	return `"` + strconv.Itoa(t.Incarnation) + "." + strconv.FormatInt(t.Version, 10) + `"`
+}
+
+// TagOf is the tag of an object by the id of its stream and its version; "" where it has none.
+func TagOf(stream string, version int64) string {
+	incarnation, err := strconv.Atoi(stream[strings.LastIndexByte(stream, ':')+1:])
+	if err != nil || version == 0 {
+		return ""
+	}
+	return Tag{incarnation, version}.String()
+}
+
+// Tag is the entity tag of a subscription.
+func (s Subscription) Tag() string { return TagOf(s.Stream, s.Version) }
+
+// Tag is the entity tag of an operator group.
+func (g OperatorGroup) Tag() string { return TagOf(g.Stream, g.Version) }
+
+// Tag is the entity tag of a catalog.
+func (c Catalog) Tag() string { return TagOf(c.Stream, c.Version) }
+
+// Tag is the entity tag of an approval policy.
+func (p ApprovalPolicy) Tag() string { return TagOf(p.Stream, p.Version) }
+
+// Tag is the entity tag of a webhook.
+func (w Webhook) Tag() string { return TagOf(w.Stream, w.Version) }
+
+// Tag is the entity tag of a cluster.
+func (c Cluster) Tag() string { return TagOf(c.Stream, c.Version) }
+
+// Match is what a change wants of the object that it is about (RFC 9110, section 13).
+type Match struct {
+	// Any wants that it is there, None that it is not.
+	Any, None bool
+	// Tags are those of which it has one. A tag that cannot be read is that of no object.
+	Tags []Tag
+	// Optional changes need no precondition.
+	Optional bool
+}
+
+// ParseMatch reads the headers If-Match and If-None-Match; "" is none. Of what is behind the version nothing is read:
+// it tells answers apart whose objects have not been changed.
+func ParseMatch(match, noneMatch string) Match {
+	m := Match{Any: match == anyTag, None: noneMatch == anyTag}
+	if match == "" || m.Any {
+		return m
+	}
+	m.Tags = []Tag{}
+	for part := range strings.SplitSeq(match, ",") {
+		text, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(part), `"`), "-")
+		incarnation, version, _ := strings.Cut(text, ".")
+		i, err := strconv.Atoi(incarnation)
+		v, failed := strconv.ParseInt(version, 10, 64)
+		if err == nil && failed == nil { // also not where it is weak: W/"…"
+			m.Tags = append(m.Tags, Tag{i, v})
+		}
+	}
+	return m
+}
+
+// Given says whether there is a precondition.
+func (m Match) Given() bool { return m.Any || m.None || m.Tags != nil }
+
+// Holds says whether an object is what the change was decided on. Its intent is the version of the event that changed
+// last what people ask for; what was observed of it since then is nobody's work that could be lost. version is 0 where
+// there is no object.
+func (m Match) Holds(incarnation int, version, intent int64) bool {
+	switch {
+	case version == 0:
+		return !m.Any && m.Tags == nil
+	case m.None:
+		return false
+	case m.Any || m.Tags == nil:
+		return true
+	}
+	for _, t := range m.Tags {
+		if t.Incarnation == incarnation && t.Version >= intent && t.Version <= version {
+			return true
+		}
+	}
+	return false
 }

@@ -198,7 +198,8 @@ type Question struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor" doc:"Opaque id of who asked"`
-	Action  string    `json:"action" enum:"preview,preview.read,preview.apply,shadow,token.add,token.revoke"`
+	Via     string    `json:"via,omitempty" doc:"Service account through which they asked"`
+	Action  string    `json:"action" enum:"preview,preview.read,preview.apply,shadow,token.add,token.rotate,token.revoke,identity.configure,log.parked.retry,log.parked.skip,replica.drain,replica.undrain"`
 	About   string    `json:"about,omitempty" doc:"What it was about, by name"`
 	Preview string    `json:"preview,omitempty" doc:"Id of the preview"`
 }

@@ -16,9 +16,15 @@ type Caller struct {
 	Kind   string // access.KindUser or access.KindServiceAccount; "" is a user
 	Groups []string
 	// OnBehalfOf is the person for whom a service account asks; "" where it asks for itself.
-	OnBehalfOf string
-	Role       Role   // of the token itself; "" without a token
-	Token      string // id of the token
+	OnBehalfOf   string
+	PersonGroups []string // of that person
+	Role         Role     // of the token itself; "" without a token
+	Token        string   // id of the token
+	IdentityID   string   // of whom a provider vouches for; "" of others
+	// BreakGlass: the token is the one that works while nobody can sign in. Outside of a session it has the role none.
+	BreakGlass bool
+	// Session is what lets the caller in.
+	Session Session
 	// Rights are what the caller may do; nil is nothing.
 	Rights *access.Rights
 }
@@ -32,10 +38,19 @@ func (c Caller) Person() string {
 	return c.Actor
 }
 
+// Via is the service account through which a person asks; "" where nobody stands between.
+func (c Caller) Via() string {
+	if c.OnBehalfOf != "" {
+		return c.Actor
+	}
+	return ""
+}
+
 // Identity is what rights are found by.
 func (c Caller) Identity() access.Identity {
 	return access.Identity{
 		Kind: c.Kind, Name: c.Actor, Groups: c.Groups, Role: string(c.Role), OnBehalfOf: c.OnBehalfOf,
+		PersonGroups: c.PersonGroups,
 	}
 }
 
@@ -148,7 +163,10 @@ type WhoAmI struct {
 	Groups      []string     `json:"groups,omitempty"`
 	OnBehalfOf  string       `json:"onBehalfOf,omitempty" doc:"Person for whom a service account asks"`
 	Token       string       `json:"token,omitempty" doc:"Id of the token"`
+	Identity    string       `json:"identity,omitempty" doc:"Id of the identity, of somebody whom a provider vouches for"`
 	Permissions []Permission `json:"permissions" nullable:"false"`
+	// BreakGlass is told to everybody.
+	BreakGlass *BreakGlassUse `json:"breakGlass,omitempty" doc:"The break-glass token of the tenant is in use, or was in the last 24 hours"`
 }
 
 // CanI says whether the caller may do something.

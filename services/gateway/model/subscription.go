@@ -22,15 +22,16 @@ type Subscription struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Metadata
-	Spec      SubscriptionSpec   `json:"spec"`
-	Generated bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
-	Status    SubscriptionStatus `json:"status"`
-	Warnings  []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
-	CreatedAt time.Time          `json:"createdAt"`
-	UpdatedAt time.Time          `json:"updatedAt"`
-	Stream    string             `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version   int64              `json:"version,omitempty" doc:"Of its stream"`
-	Position  string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Spec       SubscriptionSpec   `json:"spec"`
+	Generated  bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
+	Status     SubscriptionStatus `json:"status"`
+	Warnings   []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
+	CreatedAt  time.Time          `json:"createdAt"`
+	UpdatedAt  time.Time          `json:"updatedAt"`
+	Stream     string             `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version    int64              `json:"version,omitempty" doc:"Of its stream"`
+	Position   string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Unreadable []Unreadable       `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // States of a subscription (R-SUB §4.3). The empty state is "nothing resolved".
@@ -38,6 +39,14 @@ const (
 	StateUpgradePending = "UpgradePending"
 	StateAtLatestKnown  = "AtLatestKnown"
 	StateUpgradeFailed  = "UpgradeFailed"
+)
+
+// What may be so of a subscription whatever its state; lists choose by them as by states.
+const (
+	StateRequiresApproval = "RequiresApproval" // its plan waits for people
+	StateUpgradeAvailable = "UpgradeAvailable" // a newer version than the installed one was found for it
+	StateFailing          = "Failing"          // it does not resolve, or its plan or operator failed
+	StateDeprecated       = "Deprecated"       // its package, its channel or what is installed
 )
 
 // SubscriptionStatus is R-SUB §4.3.
@@ -48,6 +57,8 @@ type SubscriptionStatus struct {
 	Phase                 string                `json:"phase,omitempty" doc:"Phase of the installed CSV: health is read here, not from state"`
 	InstallPlan           *PlanRef              `json:"installPlan,omitempty" doc:"The current plan"`
 	InstallPlanGeneration int64                 `json:"installPlanGeneration,omitempty" doc:"Of the current plan"`
+	UpgradeAvailable      bool                  `json:"upgradeAvailable,omitempty" doc:"A newer version than the installed one was found for it"`
+	Deprecated            []string              `json:"deprecated,omitempty" nullable:"false" doc:"What its catalog has deprecated: olm.package, olm.channel/NAME of its channel, olm.bundle/NAME of what is installed"`
 	CatalogHealth         []CatalogSourceHealth `json:"catalogHealth,omitempty" nullable:"false" doc:"Of each catalog that the namespace sees, in answers about one subscription"`
 	Explanation           *Explanation          `json:"explanation,omitempty" doc:"Why nothing can be planned, in answers about one subscription"`
 	Rollback              *Rollback             `json:"rollback,omitempty" doc:"Asked for since the intent was changed last"`
@@ -151,9 +162,12 @@ type SubscriptionFilter struct {
 	Namespace string
 	Package   string
 	Catalog   string
-	State     string // as shown: a state, or the condition that stands for it
+	State     string // as shown: a state, or the condition that stands for it; or what is so whatever the state
 	Phase     string // of what is installed
 	Label     string // key=value, or key
+	Approval  string // Automatic, Manual
+	Version   string // a range in which the version of the installed operator lies
+	Choice
 	Page
 }
 
@@ -167,3 +181,10 @@ const (
 	ValidateStrict  Validate = "strict"  // an unknown or unready catalog is refused, too
 	ValidateLenient Validate = "lenient" // nothing about the catalog is refused
 )
+
+// Named is the one thing that a name means.
+type Named struct {
+	Kind    string `json:"kind" enum:"subscription,operator"`
+	Name    string `json:"name" doc:"Of the subscription, or of the operator's CSV"`
+	Package string `json:"package"`
+}

@@ -7,13 +7,17 @@ package operatorgroup
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -158,9 +162,27 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 				"service account %q is the name of Chandler's own: choose another", s.ServiceAccountName)
 		}
 	}
+	checkNamespaceLabels(&v, s.NamespaceLabels)
 	v.OneOf("/upgradeStrategy", s.UpgradeStrategy, "", StrategyDefault, StrategyFailForward)
 	v.OneOf("/colocation", s.Colocation, "", ColocationShared)
 	return v.Err()
+}
+
+// checkNamespaceLabels refuses what no API server would take for labels of a namespace, and what Chandler or the API
+// server itself says by them.
+func checkNamespaceLabels(v *rule.Violations, labels map[string]string) {
+	const at = "/namespaceLabels"
+	v.Labels(at, labels)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		switch {
+		case render.OwnWord(key):
+			v.Addf(at+"/"+rule.Escape(key), rule.ReservedKey,
+				"key %q is one by which objects of operators are found in clusters: choose another", key)
+		case key == corev1.LabelMetadataName:
+			v.Addf(at+"/"+rule.Escape(key), rule.ReservedKey,
+				"label %q is set by the API server of the cluster: leave it out", key)
+		}
+	}
 }
 
 // checkSelector refuses what no API server would take for a label selector.
@@ -217,6 +239,9 @@ func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
 	s.Selector.MatchExpressions = slices.Clone(s.Selector.MatchExpressions)
 	for i, e := range s.Selector.MatchExpressions {
 		s.Selector.MatchExpressions[i].Values = set(e.Values)
+	}
+	if len(s.NamespaceLabels) == 0 {
+		s.NamespaceLabels = nil // as a stored event has it
 	}
 	if s.UpgradeStrategy == StrategyDefault {
 		s.UpgradeStrategy = ""

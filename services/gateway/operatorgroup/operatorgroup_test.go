@@ -71,6 +71,39 @@ func TestDecide(t *testing.T) {
 			Name: name,
 			Spec: events.OperatorGroupSpec{UpgradeStrategy: "Hope"},
 		}, nil, errs.Invalid},
+		{
+			"labels of the namespace",
+			history{created},
+			operatorgroup.Change{Spec: labelled("pod-security.kubernetes.io/enforce", "privileged")},
+			history{events.OperatorGroupChanged{
+				Spec: labelled("pod-security.kubernetes.io/enforce", "privileged"),
+			}},
+			"",
+		},
+		{
+			"the same labels of the namespace",
+			history{created, events.OperatorGroupChanged{Spec: labelled("tier", "quay")}},
+			operatorgroup.Change{Spec: labelled("tier", "quay")},
+			nil, "",
+		},
+		{
+			"a label of Chandler's own on the namespace",
+			history{created},
+			operatorgroup.Change{Spec: labelled("olm.operatorgroup.uid/x", "")},
+			nil, errs.Invalid,
+		},
+		{
+			"a label of the API server's on the namespace",
+			history{created},
+			operatorgroup.Change{Spec: labelled("kubernetes.io/metadata.name", "ops")},
+			nil, errs.Invalid,
+		},
+		{
+			"a label that no API server takes",
+			history{created},
+			operatorgroup.Change{Spec: labelled("tier", "on the quay")},
+			nil, errs.Invalid,
+		},
 		{"change", history{created}, operatorgroup.Change{Spec: spec()}, history{events.OperatorGroupChanged{}}, ""},
 		{"change to the same set", history{created}, operatorgroup.Change{
 			Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"},
@@ -165,6 +198,10 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+func labelled(key, value string) events.OperatorGroupSpec {
+	return events.OperatorGroupSpec{NamespaceLabels: map[string]string{key: value}}
 }
 
 func expression(operator string, values ...string) events.OperatorGroupSpec {

@@ -93,6 +93,8 @@ const (
 	ActionApply       = "preview.apply"
 	ActionShadow      = "shadow"
 	ActionTokenAdd    = "token.add"
+	ActionIdentity    = "identity.configure"
+	ActionTokenRotate = "token.rotate"
 	ActionTokenRevoke = "token.revoke"
 	// ActionParkedRetry and ActionParkedSkip: somebody had parked events tried again, or skipped one.
 	ActionParkedRetry = "log.parked.retry"
@@ -112,4 +114,5 @@ type Asked struct {
 	Action  string
 	About   string
 	Preview uuid.UUID // zero where it is about none
+	Via     string    // service account through which the actor asked; "" without one
 }

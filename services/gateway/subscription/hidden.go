@@ -8,8 +8,9 @@ import (
 // HiddenValue stands for the value of a variable in answers to who may not read it.
 const HiddenValue = "(hidden)"
 
-// HideValues returns a configuration in which the values of environment variables are hidden: their names, and
-// everything else, say which settings there are. What cannot be read as a configuration is hidden whole.
+// HideValues returns a configuration in which every field of environment variables is hidden but their names and where
+// they are taken from: what somebody wrote with a slip in a key may be a value.
+// What cannot be read as a configuration is hidden whole.
 func HideValues(config json.RawMessage) json.RawMessage {
 	if len(config) == 0 {
 		return config
@@ -27,8 +28,10 @@ func HideValues(config json.RawMessage) json.RawMessage {
 		delete(document, "env")
 	}
 	for _, v := range variables {
-		if _, set := v["value"]; set {
-			v["value"] = json.RawMessage(`"` + HiddenValue + `"`)
+		for field := range v {
+			if field != "name" && field != "valueFrom" {
+				v[field] = json.RawMessage(`"` + HiddenValue + `"`)
+			}
 		}
 	}
 	if variables != nil {

@@ -11,10 +11,11 @@ import (
 func TestHideValues(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		``:                                      ``,
-		`{}`:                                    `{}`,
-		`[1]`:                                   `{}`,
-		`null`:                                  `{}`,
+		``:     ``,
+		`{}`:   `{}`,
+		`[1]`:  `{}`,
+		`null`: `{}`,
+		`{"env":[{"name":"T","Value":"s3cr3t"}]}`: `{"env":[{"Value":"(hidden)","name":"T"}]}`,
 		`{"env":"x"}`:                           `{}`,
 		`{"env":null,"nodeSelector":{"a":"b"}}`: `{"env":null,"nodeSelector":{"a":"b"}}`,
 		`{"nodeSelector":{"a":"b"},"env":[{"name":"P","value":"s3cr3t"},{"name":"E","value":""},` +

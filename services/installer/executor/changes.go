@@ -115,6 +115,9 @@ func (s *session) configChanged() {
 }
 
 func (s *session) definitionChanged(c watch.Change) {
+	if c.Gone && slices.Contains(kube.OwnDefinitions(), c.Name) {
+		s.ownTouched()
+	}
 	if c.Gone && s.mirrors.DefinitionGone(c.Name) {
 		s.wakeKnown()
 	}
@@ -184,7 +187,7 @@ func (s *session) mirrorsListed(gvk schema.GroupVersionKind) {
 // policyChanged has an admission policy of ours put right.
 func (s *session) policyChanged(c watch.Change) {
 	if slices.Contains(kube.Policies(), c.Name) {
-		s.policyTouched()
+		s.ownTouched()
 	}
 	if c.Gone && s.mirrors.PolicyGone(c.Name) {
 		s.wakeKnown()

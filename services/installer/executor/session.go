@@ -50,7 +50,7 @@ type session struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
 	end       context.CancelCauseFunc
 	watcher   *watch.Watch
-	edited    chan struct{} // somebody touched an admission policy of ours
+	edited    chan struct{} // somebody touched an admission policy or a definition of ours
 	tokens    chan struct{} // something changed that the mode of cloud tokens hangs on
 	renders   *renderlimit.Limiter
 	idle      *idle.Timer
@@ -146,7 +146,7 @@ func (s *session) tasks() []task {
 		{"answers", s.answer},
 		{"go-ahead", s.followGoAhead},
 		{"definitions of mirrors", s.prepareMirrors},
-		{"admission policies", s.restore},
+		{"policies and definitions", s.restore},
 		{"cloud tokens", s.watchTokens},
 		{"events", s.mirrors.SendEvents},
 		{"reconcile", s.reconcileAll},

@@ -147,7 +147,8 @@ func (s *session) followGoAhead(ctx context.Context) {
 	}
 }
 
-// restore puts admission policies right that somebody touches while the cluster is held.
+// restore puts right what the executor needs for itself, admission policies and definitions, when somebody touches it
+// while the cluster is held.
 func (s *session) restore(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -155,21 +156,28 @@ func (s *session) restore(ctx context.Context) {
 			return
 		case <-s.edited:
 		}
-		if err := hold(ctx, s.base, s.client.Number); err != nil && ctx.Err() == nil {
-			s.cfg.Log.WarnContext(ctx, "admission policies are not as they should be", "error", err)
+		// The definitions come first, since policies are tried on what they define; and not with the account that the
+		// cluster is reached by, which need not be allowed to make any.
+		err := kube.Definitions{Epoch: s.client}.EnsureOwn(ctx)
+		if err == nil {
+			err = hold(ctx, s.base, s.client.Number)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.cfg.Log.WarnContext(ctx, "policies or definitions of Chandler are not as they should be", "error", err)
 			if kube.IsFenceAhead(err) {
 				s.end(err)
 				return
 			}
-			s.policyTouched()
+			s.ownTouched()
 			pace.Sleep(ctx, errorPause)
 		}
 	}
 }
 
-func (s *session) policyTouched() {
+// ownTouched has put right what is the executor's own.
+func (s *session) ownTouched() {
 	select {
 	case s.edited <- struct{}{}:
-	default: // they are being put right already
+	default: // it is being put right already
 	}
 }

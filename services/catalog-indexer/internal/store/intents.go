@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -136,26 +137,28 @@ func secretMoved[P events.Payload](
 
 // naming are the catalogs whose settings name a credential (R-DIS-4): a new one may make them readable.
 func naming(ctx context.Context, tx pgx.Tx, opening bodies.Keys, tenant, secret string) ([]Key, error) {
-	rows, err := tx.Query(ctx, `select c.stream, b.commitment, b.kind, b.key_id, b.salt, b.body from catalog.catalogs c
-		join gateway_api.bodies b on b.tenant = c.tenant and b.commitment = c.spec and b.kind = 'catalog-source'
-		where c.tenant = $1 and not c.removed`, tenant)
+	rows, err := tx.Query(ctx, `select stream, spec from catalog.catalogs where tenant = $1 and not removed`, tenant)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	var found []string
-	var stream string
-	var r bodies.Row
-	_, err = pgx.ForEachRow(rows, []any{&stream, &r.Commitment, &r.Kind, &r.KeyID, &r.Salt, &r.Body}, func() error {
-		var settings source.Settings
-		// Settings that cannot be read are reported by the poll; they name nothing.
-		body, err := opening.Open(tenant, r)
-		if err == nil && json.Unmarshal(body, &settings) == nil && slices.Contains(settings.Secrets, secret) {
-			found = append(found, stream)
-		}
+	specs := map[string]string{}
+	var stream, spec string
+	_, err = pgx.ForEachRow(rows, []any{&stream, &spec}, func() error {
+		specs[stream] = spec
 		return nil
 	})
 	if err != nil {
 		return nil, pg.Err(err)
+	}
+	settings, err := opening.ReadAll(ctx, tx, bodies.View, tenant, slices.Collect(maps.Values(specs)))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for stream, spec := range specs {
+		if body, ok := settings[spec]; ok && mayName(body, secret) {
+			found = append(found, stream)
+		}
 	}
 	rows, err = tx.Query(ctx, `select s.tenant, s.stream, s.variant from (
 		  select tenant, stream, variant from catalog.catalogs union all select tenant, stream, variant
@@ -169,6 +172,13 @@ func naming(ctx context.Context, tx pgx.Tx, opening bodies.Keys, tenant, secret 
 		return nil, pg.Err(err)
 	}
 	return keys, again(ctx, tx, tenant, found)
+}
+
+// mayName says whether settings name a credential. Those that do not open may: the poll, which looks at them then, says
+// in the status of the catalog why they do not.
+func mayName(b bodies.Body, secret string) bool {
+	var settings source.Settings
+	return b.Err != nil || json.Unmarshal(b.Text, &settings) == nil && slices.Contains(settings.Secrets, secret)
 }
 
 // again lets bundle images that could not be fetched be tried at once.

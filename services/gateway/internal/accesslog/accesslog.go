@@ -140,8 +140,9 @@ func (w *waiting) back(old waiting) {
 func rowOf(a httpserver.Access) row {
 	r := row{a.Caller.Tenant, model.AccessEntry{
 		At: a.Began, Actor: a.Caller.Actor, Token: a.Caller.Token, Role: model.Role(a.Caller.Role), Address: a.Address,
-		Method: a.Method, Route: a.Route, Path: a.Path, Status: a.Status, TookMicros: a.Took.Microseconds(),
-		Request: a.Request, Count: 1,
+		Via: a.Caller.Via, Method: a.Method, Route: a.Route, Path: a.Path, Status: a.Status,
+		TookMicros: a.Took.Microseconds(),
+		Request:    a.Request, Count: 1,
 	}}
 	if r.tenant == "" {
 		r.tenant, r.Path = events.DefaultTenant, ""
@@ -219,11 +220,11 @@ func (l *Log) Write(ctx context.Context) error {
 	b := &pgx.Batch{}
 	for _, r := range rows {
 		b.Queue(`insert into gateway.access_log (tenant, at, id, actor, token, role, address, method, route, path, status,
-			took_us, request, count)
+			took_us, request, count, via)
 			values ($1, least(greatest($2::timestamptz, now() - interval '1 day'), now() + interval '1 day'),
-			$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			r.tenant, r.At, uuid.New(), r.Actor, r.Token, string(r.Role), r.Address, r.Method, r.Route, r.Path,
-			r.Status, r.TookMicros, r.Request, r.Count)
+			r.Status, r.TookMicros, r.Request, r.Count, r.Via)
 	}
 	if err := l.pool.Send(ctx, b); err != nil {
 		l.mu.Lock()
@@ -245,7 +246,8 @@ func (l *Log) List(
 	var last uuid.UUID
 	err = l.reads.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
-			select id, at, actor, token, role, address, method, route, path, status, took_us, request, count
+			select id, at, actor, token, role, address, method, route, path, status, took_us, request, count,
+			via
 			from gateway.access_log
 			where tenant = $1 and ($2::timestamptz is null or (at, id) < ($2, $3)) and ($4 = '' or actor = $4)
 			  and ($5 = '' or token = $5) and ($6 = '' or address = $6) and status >= $7
@@ -258,7 +260,7 @@ func (l *Log) List(
 		var e model.AccessEntry
 		_, err = pgx.ForEachRow(rows, []any{
 			&last, &e.At, &e.Actor, &e.Token, &e.Role, &e.Address, &e.Method, &e.Route, &e.Path, &e.Status,
-			&e.TookMicros, &e.Request, &e.Count,
+			&e.TookMicros, &e.Request, &e.Count, &e.Via,
 		}, func() error {
 			e.At = e.At.UTC()
 			items = append(items, e)

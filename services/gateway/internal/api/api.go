@@ -3,7 +3,7 @@
 // into RFC 9457 problems. Each resource has a struct of handlers, whose methods bear the names of their operations. It
 // holds no rules of the field.
 //
-// Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
+// Every route but authConfig, the OpenAPI document included, wants a bearer token, and every operation names what a
 // caller must be allowed to and where (need.go); what is not named is denied (DESIGN D10). The one exception are push
 // notifications
 // (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a poll of its source.
@@ -27,15 +27,20 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// prefix is where the API lives; a breaking change gets another one.
-const prefix = "/api/v1"
+// Prefix is where the API lives; a breaking change gets another one.
+const Prefix = "/api/v1"
+
+const prefix = Prefix
 
 const (
 	// maxBody bounds a request's body: names, lists of namespaces and configuration of a few kilobytes.
@@ -51,10 +56,12 @@ const (
 	requestTimeout = 30 * time.Second
 )
 
-// Tokens finds who holds a bearer token.
-type Tokens interface {
+// Callers finds who asks.
+type Callers interface {
+	// Claims says of whom a token that a provider signs says it is, which nobody has checked; it asks nobody.
+	Claims(r authn.Request) (subject string, signed bool)
 	// Caller returns who that is, and the version of roles and bindings at that moment.
-	Caller(ctx context.Context, token string) (model.Caller, events.Position, error)
+	Caller(ctx context.Context, r authn.Request) (model.Caller, events.Position, error)
 }
 
 // Policies tells who may do what in a tenant. It reads nothing while the version stays.
@@ -66,28 +73,37 @@ type Policies interface {
 
 // Deps are what the API is made of.
 type Deps struct {
-	Log       *slog.Logger
-	Tokens    Tokens
+	Log     *slog.Logger
+	Callers Callers
+	// Logins are how people sign in.
+	Logins    []model.LoginProvider
 	Policies  Policies
 	Intents   *intent.Services
 	Reads     *view.Reads
 	Resolver  resolverclient.Client
 	Installer installerclient.Client
 	Access    *accesslog.Log
+	Keys      *store.Keys // answers to requests with an Idempotency-Key
+	Tickets   *store.Tickets
 	Limits    Limits
 	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
+	// Origins are those whose pages may read answers.
+	Origins []string
 }
 
 // API is the whole interface.
 type API struct {
-	huma   huma.API
-	router *chi.Mux
-	tokens Tokens
+	huma    huma.API
+	router  *chi.Mux
+	callers Callers
 	// policies and reads say what a caller may do.
 	policies Policies
 	reads    *view.Reads
 	limits   limits
+	log      *slog.Logger
+	keys     *store.Keys
+	turns    *limit.Turns // of requests with an Idempotency-Key
 	// proxies are those whose word about a client's address is believed.
 	proxies []netip.Prefix
 	// declared is what each operation takes, by method and pattern of its route.
@@ -97,19 +113,21 @@ type API struct {
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
 func New(d Deps) *API {
 	strictCasing()
-	options := httpserver.Options{Log: d.Log, TrustedProxies: d.TrustedProxies}
+	options := httpserver.Options{Log: d.Log, TrustedProxies: d.TrustedProxies, Origins: d.Origins}
 	if d.Access != nil {
 		options.Access = d.Access.Take
 	}
 	router := httpserver.Router(options)
 	a := &API{
-		router: router, tokens: d.Tokens, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
-		proxies: d.TrustedProxies,
+		router: router, callers: d.Callers, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
+		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log,
+		turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
 	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
+	router.With(a.form).Get(prefix+pathAuthConfig, a.authConfig(d.Logins))
 	router.Route(prefix, func(r chi.Router) {
-		r.Use(a.authenticate, a.form)
+		r.Use(a.authenticate, a.form, a.once, a.try)
 		a.huma = humachi.New(r, config())
 		a.huma.UseMiddleware(a.answer)
 		clusterHandlers{d}.register(a)
@@ -117,17 +135,24 @@ func New(d Deps) *API {
 		catalogHandlers{d}.register(a)
 		catalogAccessHandlers{d}.register(a)
 		hooks.register(a)
+		a.describeAuthConfig()
 		packageHandlers{d}.register(a)
 		upgradeHandlers{d}.register(a)
 		groupHandlers{d}.register(a)
 		subscriptionHandlers{d}.register(a)
 		previewHandlers{d}.register(a)
 		planHandlers{d}.register(a)
+		newReviewHandlers(d).register(a)
 		policyHandlers{d}.register(a)
+		webhookHandlers{d}.register(a)
 		operatorHandlers{d}.register(a)
+		summaryHandlers{d}.register(a)
 		explanationHandlers{d}.register(a)
 		newEventHandlers(d).register(a)
+		ticketHandlers{d}.register(a)
 		tokenHandlers{d}.register(a)
+		breakGlassHandlers{d}.register(a)
+		identityHandlers{d}.register(a)
 		roleHandlers{d}.register(a)
 		accessHandlers{d}.register(a)
 		parkedHandlers{d}.register(a)
@@ -164,10 +189,17 @@ func config() huma.Config {
 			Info:    document.Info(description),
 			Servers: []*huma.Server{{URL: prefix}},
 			Components: &huma.Components{
-				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
-				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}},
+				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer"},
+					"onBehalfOf": {
+						Type: "apiKey", In: "header", Name: authn.HeaderOnBehalfOf,
+						Description: "Bearer and a token of an identity provider: the person for whom the service account " +
+							"of the bearer token asks",
+					},
+				},
 			},
-			Security: []map[string][]string{{"bearer": {}}},
+			Security: []map[string][]string{{"bearer": {}}, {"bearer": {}, "onBehalfOf": {}}},
 		},
 		Formats:       map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
 		DefaultFormat: "application/json",
@@ -183,7 +215,12 @@ Chandler-Position and the field position; a read with minPosition waits until it
 Lists are paged: next is the cursor of the page after. Errors are RFC 9457 problems; errors[] names
 each place in the input and the rule that it breaks. Nothing of a request is dropped: parameters that are
 unknown, empty, given twice or cannot be decoded, unknown fields, fields that stand twice, and headers for
-conditional requests where there are none, are errors.`
+conditional requests where there are none, are errors.
+
+HEAD is answered wherever GET is, without a body, and OPTIONS everywhere, with Allow. Answers to reads are
+compressed with zstd or gzip as Accept-Encoding says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset
+say how many requests the caller may make at once, how many are left, and in how many seconds all are there
+again. The headers of a request have at most 64 KiB together; what a body may have stands beside it.`
 
 // document serves the OpenAPI document.
 func (a *API) document(encode func() ([]byte, error), contentType string) http.HandlerFunc {
@@ -211,9 +248,14 @@ func (a *API) tidy() {
 func register[I, O any](
 	a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error),
 ) {
-	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components, &op)
+	_, conditional := any(new(I)).(matched)
+	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components, &op, conditional)
 	n.check(op, new(I))
 	n.document(&op)
+	_, previewed := any(new(I)).(interface{ dry() bool })
+	_, tries := any(new(I)).(interface{ tries() })
+	op.Metadata = map[string]any{triedOperation: tries}
+	keyed(&op, previewed || tries)
 	op.BodyReadTimeout = bodyTimeout
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = maxBody
@@ -228,7 +270,7 @@ func register[I, O any](
 		if err != nil {
 			return nil, problemOf(ctx, err)
 		}
-		out, err := h(ctx, who, in)
+		out, err := h(matching(ctx, in), who, in)
 		if err != nil {
 			return nil, problemOf(ctx, err)
 		}

@@ -3,77 +3,114 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
-
-// maxTokenChars bounds a bearer token before it is hashed and looked up.
-const maxTokenChars = 512
 
 type callerKey struct{}
 
 // authenticate lets nobody in without a token that is known, wherever the request goes.
 func (a *API) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, err := bearer(r)
+		shown, err := credentials(r)
+		if ticket, address := ticketOf(r); ticket != "" {
+			shown, err = authn.Request{Ticket: ticket, Address: address}, nil
+		}
 		if err != nil {
 			httpserver.Problem(w, r, err)
 			return
 		}
+		token := cmp.Or(shown.Ticket, shown.Bearer)
 		from := limit.Network(httpserver.ClientAddress(r, a.proxies))
-		if wait, ok := a.limits.before(token, from); !ok {
-			tooMany(w, r, wait)
+		bearing := a.limits.bearing(token, from)
+		if subject, signed := a.callers.Claims(shown); signed {
+			bearing = a.limits.signed(subject, from)
+		}
+		if shown.OnBehalfOf != "" { // people behind one portal are counted apart
+			subject, _ := a.callers.Claims(authn.Request{Bearer: shown.OnBehalfOf})
+			bearing = a.limits.behind(token, subject, from)
+		}
+		if left, ok := a.limits.before(bearing); !ok {
+			tooMany(w, r, left)
 			return
 		}
-		who, err := a.caller(r.Context(), token)
+		who, err := a.caller(r.Context(), shown)
 		if err != nil {
-			if errs.Is(err, errs.Unauthenticated) {
-				a.limits.known.Remove(token)
-				a.limits.refused.Take(from)
-			}
+			a.limits.failed(bearing, who, err)
 			httpserver.Problem(w, r, public(err))
 			httpserver.NoteError(r.Context(), err)
 			return
 		}
 		httpserver.NoteCaller(r.Context(), httpserver.Caller{
-			Tenant: who.Tenant, Actor: who.Actor, Token: who.Token, Role: string(who.Role),
+			Tenant: who.Tenant, Actor: who.Person(), Via: who.Via(), Token: cmp.Or(who.Token, who.IdentityID),
+			Role: string(who.Role),
 		})
-		a.limits.known.Add(token, identity(who))
-		if wait, ok := a.limits.identities.Take(identity(who)); !ok {
-			tooMany(w, r, wait)
+		a.limits.known.Add(bearing.holder, identity(who))
+		if shown.OnBehalfOf != "" {
+			a.limits.known.Add(token, portalOf(who))
+		}
+		left, ok := a.limits.identities.Take(identity(who))
+		if !ok {
+			tooMany(w, r, left)
+			return
+		}
+		left.Write(w.Header())
+		if err := sealed(r, who); err != nil {
+			a.log.WarnContext(r.Context(), "the break-glass token was shown outside of a session", "tenant", who.Tenant,
+				"token", who.Token, "address", httpserver.ClientAddress(r, a.proxies))
+			httpserver.Problem(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
 }
 
-func bearer(r *http.Request) (string, error) {
-	if len(r.Header.Values("Authorization")) > 1 {
-		return "", errs.New(errs.Unauthenticated, "the request has several Authorization headers: send one")
+// credentials are what a request shows: whose token it is, and for whom a service account asks.
+func credentials(r *http.Request) (shown authn.Request, err error) {
+	if shown.Bearer, err = bearer(r); err != nil {
+		return shown, err
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if _, acts := r.Header[authn.HeaderOnBehalfOf]; acts {
+		shown.OnBehalfOf, err = bearerIn(r, authn.HeaderOnBehalfOf)
+	}
+	return shown, err
+}
+
+func bearer(r *http.Request) (string, error) { return bearerIn(r, "Authorization") }
+
+// bearerIn is the bearer token in a header that stands there once.
+func bearerIn(r *http.Request, header string) (string, error) {
+	if len(r.Header.Values(header)) > 1 {
+		return "", errs.New(errs.Unauthenticated, "the request has several %s headers: send one", header)
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get(header), " ")
 	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxTokenChars {
-		return "", errs.New(errs.Unauthenticated,
-			"the request has no bearer token: send 'Authorization: Bearer <token>'")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > authn.MaxBearerChars {
+		return "", errs.New(errs.Unauthenticated, "the request has no bearer token: send '%s: Bearer <token>'", header)
 	}
 	return token, nil
 }
 
-// caller finds who holds a token, with what they may do.
-func (a *API) caller(ctx context.Context, token string) (model.Caller, error) {
+// caller finds who holds a token, with what they may do. With an error it is the holder of a token of Chandler that is
+// good, who may not ask for whom they ask; nobody where no token is good.
+func (a *API) caller(ctx context.Context, r authn.Request) (model.Caller, error) {
 	if err := a.policies.Serves(); err != nil {
 		return model.Caller{}, err
 	}
-	who, version, err := a.tokens.Caller(ctx, token)
+	who, version, err := a.callers.Caller(ctx, r)
 	if err != nil {
 		return who, err
 	}
@@ -82,6 +119,13 @@ func (a *API) caller(ctx context.Context, token string) (model.Caller, error) {
 		return who, err
 	}
 	who.Rights = policy.RightsOf(who.Identity())
+	if who.OnBehalfOf == "" {
+		return who, nil
+	}
+	own := policy.RightsOf(access.Identity{Kind: who.Kind, Name: who.Actor, Groups: who.Groups, Role: string(who.Role)})
+	if anywhere := (access.Target{Anywhere: true}); !own.Allow(access.Impersonate, access.People, anywhere) {
+		return who, access.Denied(access.Impersonate, access.People, anywhere)
+	}
 	return who, nil
 }
 
@@ -109,6 +153,11 @@ func (h tokenHandlers) register(a *API) {
 		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
 	register(a, fleetWide(access.Create, access.Tokens), created("/tokens", "add-token", tagTokens,
 		"Make a token for a person or program; it is answered this once"), h.addToken)
+	register(a, fleetWide(access.Get, access.Tokens), operation(http.MethodGet, "/tokens/{id}", "get-token", tagTokens,
+		"Show a token, with when it was used last; for administrators"), h.getToken)
+	register(a, fleetWide(access.Create, access.Tokens),
+		operation(http.MethodPost, "/tokens/{id}/rotate", "rotate-token", tagTokens,
+			"Give a token another secret, which is answered this once; the one before is good for a while"), h.rotateToken)
 	register(a, fleetWide(access.Delete, access.Tokens),
 		operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
 			"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
@@ -137,11 +186,96 @@ func (h tokenHandlers) addToken(
 	return read(h.Intents.Tokens.Add(ctx, who, in.Body))
 }
 
+func (h tokenHandlers) getToken(ctx context.Context, who model.Caller, in *TokenPath) (*output[model.Token], error) {
+	return read(h.Intents.Tokens.Get(ctx, who, in.ID))
+}
+
+type rotateTokenInput struct {
+	TokenPath
+	Body model.RotateToken
+}
+
+func (h tokenHandlers) rotateToken(
+	ctx context.Context, who model.Caller, in *rotateTokenInput,
+) (*output[model.NewToken], error) {
+	return read(h.Intents.Tokens.Rotate(ctx, who, in.ID, in.Body))
+}
+
 func (h tokenHandlers) revokeToken(ctx context.Context, who model.Caller, in *TokenPath) (*struct{}, error) {
 	if err := h.Intents.Tokens.Revoke(ctx, who, in.ID); err != nil {
 		return nil, err
 	}
 	return &struct{}{}, nil
+}
+
+// IdentityPath is an identity in a path.
+type IdentityPath struct {
+	ID string `path:"id" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Id of the identity"`
+}
+
+// identityHandlers are the operations on identities; all of them are for administrators.
+type identityHandlers struct{ Deps }
+
+func (h identityHandlers) register(a *API) {
+	register(a, fleetWide(access.List, access.Identities), operation(http.MethodGet, "/identities", "list-identities",
+		tagTokens, "List who has signed in at an identity provider, by name; for administrators"), h.list)
+	register(a, fleetWide(access.Update, access.Identities),
+		operation(http.MethodPatch, "/identities/{id}", "configure-identity", tagTokens,
+			"Say whose an identity is, or that it lets nobody in; what is left out stays"), h.configure)
+}
+
+func (h identityHandlers) list(
+	ctx context.Context, who model.Caller, in *listTokensInput,
+) (*listOutput[model.Identity], error) {
+	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Intents.Identities.List(ctx, who, page))
+}
+
+type configureIdentityInput struct {
+	IdentityPath
+	Body model.ConfigureIdentity
+}
+
+func (h identityHandlers) configure(
+	ctx context.Context, who model.Caller, in *configureIdentityInput,
+) (*output[model.Identity], error) {
+	return read(h.Intents.Identities.Configure(ctx, who, in.ID, in.Body))
+}
+
+// authConfig tells whoever asks how people sign in: the one route beside hooks that wants no token, since it is for
+// those who have none. It says what the settings say, asks nobody, and is limited for each address.
+func (a *API) authConfig(logins []model.LoginProvider) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		from := limit.Network(httpserver.ClientAddress(r, a.proxies))
+		if wait, ok := a.limits.open.Take(from); !ok {
+			tooMany(w, r, wait)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		// The caller may have gone; the access log has what was answered.
+		_ = json.NewEncoder(w).Encode(model.AuthConfig{Providers: append([]model.LoginProvider{}, logins...)})
+	}
+}
+
+// pathAuthConfig is where programs learn how people sign in.
+const pathAuthConfig = "/auth/config"
+
+// describeAuthConfig puts the route into the OpenAPI document.
+func (a *API) describeAuthConfig() {
+	components := a.huma.OpenAPI().Components
+	op := operation(http.MethodGet, pathAuthConfig, "get-auth-config", tagTokens,
+		"Say how people sign in: issuers and clients of identity providers; without a token")
+	op.Security = []map[string][]string{{}}
+	op.Responses = withProblems(map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{"application/json": {
+			Schema: components.Schemas.Schema(reflect.TypeFor[model.AuthConfig](), true, ""),
+		}},
+	}}, components, &op, false)
+	a.huma.OpenAPI().AddOperation(&op)
 }
 
 // accessHandlers show the access log, to administrators.
@@ -192,6 +326,20 @@ func moment(name, given string) (*time.Time, error) {
 			At("query."+name, "date-time")
 	}
 	return &t, nil
+}
+
+// momentOrAgo reads a time, or how long before now it is; nil where none is given.
+func momentOrAgo(name, given string, now time.Time) (*time.Time, error) {
+	if ago, err := time.ParseDuration(given); err == nil && ago >= 0 {
+		t := now.Add(-ago)
+		return &t, nil
+	}
+	t, err := moment(name, given)
+	if err != nil {
+		err = errs.New(errs.Invalid, "%s is neither a time as RFC 3339 writes it, such as 2026-01-31T12:00:00Z, nor how long "+
+			"ago it is, such as 90m or 24h", name).At("query."+name, "date-time")
+	}
+	return t, err
 }
 
 // keyHandlers are the operations on the keys of the installation; they are for administrators.
@@ -263,6 +411,9 @@ const (
 	DefaultStreams = 256
 	// DefaultOwnStreams bounds open streams of one identity, so that one does not take the places of all.
 	DefaultOwnStreams = 32
+	// forgedFactor is how many times as many tokens that claim to be of a provider are looked at: their signature is
+	// checked by the processor alone, some hundred microseconds each, and no database is asked.
+	forgedFactor = 10
 	// maxLimit bounds settings of limits: beyond it nothing is limited.
 	maxLimit = 1_000_000
 )
@@ -270,19 +421,102 @@ const (
 // limits are those of the whole interface.
 type limits struct {
 	identities, refused *limit.Buckets
+	forged              *limit.Buckets // of refused tokens that claim to be of a provider
+	forwarded           *limit.Buckets // of requests for people that are refused, by the portal that sends them
+	open                *limit.Buckets // of requests that want no token, by address
 	known               *limit.Known
 }
 
-// before says whether a request may cost a look at the database. A token that was good a while ago is counted for whom
-// it was, and is not kept out by what others try from its address, such as a proxy's.
-func (l *limits) before(token, from string) (wait time.Duration, ok bool) {
-	var empty bool
-	if identity, good := l.known.Of(token); good {
-		wait, empty = l.identities.Empty(identity)
-	} else {
-		wait, empty = l.refused.Empty(from)
+// bearing is how a token that is shown is counted.
+type bearing struct {
+	holder  string         // by what it is known later
+	refused *limit.Buckets // that are asked if it is not good
+	bucket  string
+	who     string // it was good a while ago for this identity
+	signed  bool
+	portal  string // who asks for somebody, where their own token was good a while ago
+	token   string // that of who asks for somebody; "" where nobody does
+	subject string // of whom they ask for
+	from    string // where
+}
+
+// bearing is that of a token of Chandler.
+func (l *limits) bearing(token, from string) bearing {
+	who, _ := l.known.Of(token)
+	return bearing{holder: token, refused: l.refused, bucket: from, who: who}
+}
+
+// signed is that of a token that claims to be of somebody at a provider. Its text is another one whenever it is
+// renewed: somebody who was let in is known by the subject. What others try at the same address, such as a proxy's,
+// keeps them out as little as who was never let in, unless it names the very same subject.
+func (l *limits) signed(subject, from string) bearing {
+	b := bearing{holder: "subject\x00" + subject, refused: l.forged, bucket: from, signed: true}
+	if who, known := l.known.Of(b.holder); known && subject != "" {
+		b.who, b.bucket = who, from+"\x00"+who
 	}
-	return wait, !empty
+	return b
+}
+
+// behind is that of a person for whom a portal asks. While the token of the portal is good, what it forwards is counted
+// with it and with whom it names: strangers at its address do not keep its people out, nor does one of its people the
+// others.
+func (l *limits) behind(token, subject, from string) bearing {
+	b := bearing{
+		holder: token + "\x00" + subject, refused: l.refused, bucket: from, token: token, subject: subject, from: from,
+	}
+	if portal, known := l.known.Of(token); known {
+		b.portal, b.refused, b.bucket, b.signed = portal, l.forged, portal+"\x00"+subject, true
+		b.who, _ = l.known.Of(b.holder)
+	}
+	return b
+}
+
+// before says whether a request may cost a look at the database or at a signature. A token that was good a while ago is
+// counted for whom it was, and is not kept out by what others try from its address, such as a proxy's.
+func (l *limits) before(b bearing) (left httpserver.Quota, ok bool) {
+	var empty bool
+	if b.who != "" {
+		left, empty = l.identities.Empty(b.who)
+	}
+	if !empty && (b.who == "" || b.signed) {
+		left, empty = b.refused.Empty(b.bucket)
+	}
+	if !empty && b.who == "" && b.portal != "" { // or it would name another person each time
+		left, empty = l.forwarded.Empty(b.portal)
+	}
+	return left, !empty
+}
+
+// failed counts a request that was let in for nobody. A provider or a database that is away is no fault of who asks.
+func (l *limits) failed(b bearing, who model.Caller, err error) {
+	unknown := errs.Is(err, errs.Unauthenticated)
+	switch portal := portalOf(who); {
+	case b.token != "" && portal != "" && (unknown || errs.Is(err, errs.Forbidden)):
+		l.refuseBehind(b, portal)
+	case unknown:
+		l.refuse(b)
+	}
+}
+
+// refuse counts a token that is not good. One of Chandler that was good is forgotten: it was revoked. A subject is not:
+// whoever knows it writes tokens that claim to be its own.
+func (l *limits) refuse(b bearing) {
+	if b.token != "" { // of a portal
+		l.known.Remove(b.token)
+		l.refused.Take(b.from)
+		return
+	}
+	if !b.signed {
+		l.known.Remove(b.holder)
+	}
+	b.refused.Take(b.bucket)
+}
+
+// refuseBehind counts what a portal asks for somebody whom it may not ask for, by a token of its own that is good.
+func (l *limits) refuseBehind(b bearing, portal string) {
+	l.known.Add(b.token, portal)
+	l.forged.Take(portal + "\x00" + b.subject)
+	l.forwarded.Take(portal)
 }
 
 func newLimits(l Limits, now func() time.Time) limits {
@@ -291,16 +525,31 @@ func newLimits(l Limits, now func() time.Time) limits {
 	return limits{
 		identities: limit.NewBuckets(requests, requestBurst*requests, now),
 		refused:    limit.NewBuckets(refused, refusedBurst*refused, now),
+		forged:     limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
+		forwarded:  limit.NewBuckets(requests, requestBurst*requests, now),
+		open:       limit.NewBuckets(refused, refusedBurst*refused, now),
 		known:      limit.NewKnown(),
 	}
 }
 
-// identity is whose requests are counted together: all tokens of one person or program.
-func identity(who model.Caller) string { return who.Tenant + "\x00" + who.Actor }
+// identity is whose requests are counted together: all tokens of one person or program. Each person for whom a program
+// asks is counted apart from the others.
+func identity(who model.Caller) string {
+	return who.Tenant + "\x00" + who.Actor + "\x00" + who.OnBehalfOf
+}
+
+// portalOf is by what a program that asks for people is counted itself; "" where no token of one was good.
+func portalOf(who model.Caller) string {
+	if who.Token == "" {
+		return ""
+	}
+	who.OnBehalfOf = ""
+	return identity(who)
+}
 
 // tooMany answers a request that is one too many.
-func tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
-	httpserver.TooMany(w, r, wait, "too many requests: wait as Retry-After says")
+func tooMany(w http.ResponseWriter, r *http.Request, left httpserver.Quota) {
+	httpserver.TooMany(w, r, left, "too many requests: wait as Retry-After says")
 }
 
 // places counts open streams by identity.

@@ -77,6 +77,7 @@ func (h catalogAccessHandlers) listCatalogSecrets(
 
 type setCatalogSecretInput struct {
 	SecretPath
+	TryQuery
 	Body model.SetCatalogSecret
 }
 
@@ -100,7 +101,10 @@ func (h catalogAccessHandlers) getOperatorHub(
 	return read(h.Intents.Catalogs.GetHub(ctx, who))
 }
 
-type setOperatorHubInput struct{ Body model.SetOperatorHub }
+type setOperatorHubInput struct {
+	TryQuery
+	Body model.SetOperatorHub
+}
 
 func (h catalogAccessHandlers) setOperatorHub(
 	ctx context.Context, who model.Caller, in *setOperatorHubInput,

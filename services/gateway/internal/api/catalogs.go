@@ -164,22 +164,22 @@ type PackagePath struct {
 	Package string `path:"package" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 }
 
-// merge applies a JSON merge patch (RFC 7396) to the intent of a catalog. What comes out is held against
-// the same schema as the body of a PUT.
-func merge(now model.ChangeCatalog, patch map[string]any) (model.ChangeCatalog, error) {
-	var out model.ChangeCatalog
+// merge applies a JSON merge patch (RFC 7396) to an intent. What comes out is held against the same schema as the body
+// of a PUT.
+func merge[T any](now T, patch map[string]any) (T, error) {
+	var out T
 	raw, err := json.Marshal(now)
 	if err != nil {
-		return out, errs.Wrap(errs.Internal, err, "encode the intent of a catalog")
+		return out, errs.Wrap(errs.Internal, err, "encode an intent")
 	}
 	var target any
 	if err := json.Unmarshal(raw, &target); err != nil {
-		return out, errs.Wrap(errs.Internal, err, "read the intent of a catalog")
+		return out, errs.Wrap(errs.Internal, err, "read an intent")
 	}
 	merged := mergePatch(target, patch)
 	strictCasing()
 	var v rule.Violations
-	for _, err := range huma.NewModelValidator().Validate(typeOf[model.ChangeCatalog](), merged) {
+	for _, err := range huma.NewModelValidator().Validate(typeOf[T](), merged) {
 		if d, ok := err.(*huma.ErrorDetail); ok { //nolint:errorlint // what the validator makes, not what wraps it
 			v.Addf("/"+d.Location, ruleOf(d.Message), "%s", d.Message)
 			continue
@@ -190,7 +190,7 @@ func merge(now model.ChangeCatalog, patch map[string]any) (model.ChangeCatalog, 
 		return out, err
 	}
 	if raw, err = json.Marshal(merged); err != nil {
-		return out, errs.Wrap(errs.Internal, err, "encode the intent of a catalog")
+		return out, errs.Wrap(errs.Internal, err, "encode an intent")
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -222,6 +222,7 @@ func mergePatch(target, patch any) any {
 
 type addCatalogInput struct {
 	SecretsQuery
+	TryQuery
 	Body model.AddCatalog
 }
 
@@ -234,7 +235,9 @@ func (h catalogHandlers) addCatalog(
 
 type changeCatalogInput struct {
 	CatalogPath
+	MatchHeaders
 	SecretsQuery
+	TryQuery
 	Body model.ChangeCatalog
 }
 
@@ -247,6 +250,7 @@ func (h catalogHandlers) changeCatalog(
 
 type patchCatalogInput struct {
 	CatalogPath
+	MayMatchHeaders
 	SecretsQuery
 	DryRunQuery
 	Body map[string]any `contentType:"application/merge-patch+json"`
@@ -290,6 +294,8 @@ type listCatalogsInput struct {
 	State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
 	Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
 	LabelQuery
+	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; catalogs of the hub first, each by its subject, without it"`
+	ChoiceQuery
 }
 
 func (h catalogHandlers) listCatalogs(
@@ -300,7 +306,7 @@ func (h catalogHandlers) listCatalogs(
 		return nil, err
 	}
 	return listed(h.Reads.Catalogs.List(ctx, who, model.CatalogFilter{
-		State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page,
+		State: in.State, Label: in.Label, Cluster: in.Cluster, Choice: in.choice(in.Sort), Page: page,
 	}))
 }
 

@@ -58,6 +58,8 @@ type listClustersInput struct {
 	ListQuery
 	State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere"`
 	LabelQuery
+	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by name without it"`
+	ChoiceQuery
 }
 
 func (h clusterHandlers) listClusters(
@@ -67,7 +69,9 @@ func (h clusterHandlers) listClusters(
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Clusters.List(ctx, who, model.ClusterFilter{State: in.State, Label: in.Label, Page: page}))
+	return listed(h.Reads.Clusters.List(ctx, who, model.ClusterFilter{
+		State: in.State, Label: in.Label, Choice: in.choice(in.Sort), Page: page,
+	}))
 }
 
 type getClusterInput struct {
@@ -96,8 +100,13 @@ func (h clusterHandlers) configureCluster(
 	return wrote(c, c.Position, "", err)
 }
 
+type removeClusterInput struct {
+	ClusterPath
+	TryQuery
+}
+
 func (h clusterHandlers) removeCluster(
-	ctx context.Context, who model.Caller, in *ClusterPath,
+	ctx context.Context, who model.Caller, in *removeClusterInput,
 ) (*written[model.Removed], error) {
 	r, err := h.Intents.Clusters.Remove(ctx, who, in.Cluster)
 	return wrote(r, r.Position, "", err)

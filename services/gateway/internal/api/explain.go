@@ -58,6 +58,15 @@ func (h explanationHandlers) explainSubscription(
 	return read(h.Resolver.ExplainSubscription(ctx, who, in.Cluster, in.Namespace, in.Name))
 }
 
+// named is the plan that a request names.
+func (h explanationHandlers) named(ctx context.Context, who model.Caller, at PlanPath) (model.InstallPlan, error) {
+	id, err := h.plan(ctx, who, at)
+	if err != nil {
+		return model.InstallPlan{}, err
+	}
+	return h.Reads.InstallPlans.Get(ctx, who, id)
+}
+
 type explainInstallplanInput struct {
 	PlanPath
 	ReadQuery
@@ -69,7 +78,7 @@ func (h explanationHandlers) explainInstallplan(
 	if err := h.wait(ctx, who, installplans.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
-	p, err := h.Reads.InstallPlans.Get(ctx, who, in.ID)
+	p, err := h.named(ctx, who, in.PlanPath)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +96,7 @@ func (h explanationHandlers) checkInstallplan(
 	if err := h.wait(ctx, who, installplans.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
-	p, err := h.Reads.InstallPlans.Get(ctx, who, in.ID)
+	p, err := h.named(ctx, who, in.PlanPath)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -11,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +25,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/spelling"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -45,8 +51,13 @@ type declared struct {
 	names   []string // of query, sorted
 	headers []string
 	body    []string // content types; nil: no body
+	maxBody int64    // bytes
+	asks    bool     // and intends nothing, or answers the same again
+	tries   bool     // a dry run carries it out and takes it back
 	answers []string // content types of an answer that is no problem
 }
+
+type declaredKey struct{}
 
 // declare notes what every operation of the document takes. It runs when all of them are registered.
 func (a *API) declare() {
@@ -58,14 +69,17 @@ func (a *API) declare() {
 			http.MethodPatch: item.Patch, http.MethodTrace: item.Trace,
 		} {
 			if op != nil {
-				a.declared[method+" "+prefix+path] = declaredBy(op)
+				d := declaredBy(op)
+				d.asks = slices.Contains(questions, path)
+				a.declared[method+" "+prefix+path] = d
 			}
 		}
 	}
 }
 
 func declaredBy(op *huma.Operation) declared {
-	d := declared{query: map[string]*huma.Param{}}
+	d := declared{query: map[string]*huma.Param{}, maxBody: op.MaxBodyBytes}
+	d.tries, _ = op.Metadata[triedOperation].(bool)
 	for _, p := range op.Parameters {
 		switch p.In {
 		case "query":
@@ -103,12 +117,12 @@ func (a *API) form(next http.Handler) http.Handler {
 			path, escaped = r.URL.Path, false
 		}
 		route := chi.NewRouteContext()
-		pattern := a.router.Find(route, r.Method, path)
+		pattern := a.router.Find(route, httpserver.RouteMethod(r), path)
 		if pattern == "" {
 			next.ServeHTTP(w, r) // to the answer that nothing is there
 			return
 		}
-		d := a.declared[r.Method+" "+pattern]
+		d := a.declared[httpserver.RouteMethod(r)+" "+pattern]
 		var v rule.Violations
 		pathValues(&v, route.URLParams, escaped)
 		values := d.queryValues(&v, r.URL.RawQuery)
@@ -128,7 +142,7 @@ func (a *API) form(next http.Handler) http.Handler {
 		// What was checked is what is read: the parts behind have readers of their own.
 		u := *r.URL
 		u.RawQuery = values.Encode()
-		r = r.WithContext(r.Context())
+		r = r.WithContext(context.WithValue(r.Context(), declaredKey{}, d))
 		r.URL = &u
 		next.ServeHTTP(w, r)
 	})
@@ -136,6 +150,9 @@ func (a *API) form(next http.Handler) http.Handler {
 
 // answerProblem writes a problem outside huma.
 func answerProblem(w http.ResponseWriter, p *Problem) {
+	if w.Header().Get("Retry-After") == "" {
+		maps.Copy(w.Header(), p.GetHeaders())
+	}
 	w.Header().Set("Content-Type", httpserver.ProblemType)
 	w.WriteHeader(p.Status)
 	// The caller may have gone; the access log has what was answered.
@@ -190,7 +207,8 @@ func (d declared) queryValues(v *rule.Violations, raw string) url.Values {
 		field := "query." + shortened(name)
 		p, known := d.query[name]
 		if !known {
-			v.Addf(field, rule.UnknownParameter, "unknown query parameter: %s", d.takes())
+			v.Addf(field, rule.UnknownParameter, "unknown query parameter%s: %s",
+				spelling.DidYouMean(name, d.names), d.takes())
 			continue
 		}
 		value, err := url.QueryUnescape(rawValue)
@@ -259,8 +277,8 @@ func (d declared) checkHeaders(v *rule.Violations, r *http.Request) {
 		if len(r.Header.Values(name)) == 0 || slices.Contains(d.headers, name) {
 			continue
 		}
-		if name == "If-None-Match" && r.Method == http.MethodGet {
-			continue // asks for nothing that a whole answer does not give
+		if name == "If-None-Match" && httpserver.RouteMethod(r) == http.MethodGet {
+			continue // every read has it
 		}
 		v.Addf("header."+name, rule.UnsupportedHeader,
 			"%s is not offered by this operation, which would act as if it were not there: leave it out", name)
@@ -369,4 +387,102 @@ func unsupported(r *http.Request, e *errs.Error) *Problem {
 	p := problemOf(r.Context(), e)
 	p.SetStatus(http.StatusUnsupportedMediaType)
 	return p
+}
+
+// strictCasing makes huma compare the names of fields as JSON does, to the letter. By its default "NAME" passes as
+// name without its value being checked, and is then decoded over it.
+var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true }) // huma has no other switch
+
+// strictJSON is JSON in which nothing is dropped: no field stands twice, nothing follows the document, all is text.
+var strictJSON = huma.Format{
+	Marshal: huma.DefaultJSONFormat.Marshal,
+	Unmarshal: func(data []byte, into any) error {
+		if _, first := into.(*any); first { // huma reads a body twice: for its check, then into the type
+			if err := checkJSON(data); err != nil {
+				return err
+			}
+		}
+		return json.Unmarshal(data, into)
+	},
+}
+
+// place is where a reader of JSON stands: in an object with its keys so far, or in a list.
+type place struct {
+	keys  map[string]bool // nil in a list
+	key   string          // that was read last
+	open  bool            // the key's value comes next
+	index int             // of the element of a list
+}
+
+// jsonReader checks a document token by token.
+type jsonReader struct {
+	*json.Decoder
+
+	places []place
+}
+
+// checkJSON refuses what encoding/json reads without a word: keys that stand twice, of which it takes the last, bytes
+// that are no UTF-8, and U+0000, which a database does not keep. What is no JSON at all is left to its reader.
+func checkJSON(data []byte) error {
+	if !utf8.Valid(data) {
+		return errors.New("body: the body is not valid UTF-8")
+	}
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data))}
+	r.UseNumber()
+	for {
+		token, err := r.Token()
+		if err != nil {
+			return nil //nolint:nilerr // the end, or what json.Unmarshal reports better
+		}
+		if err := r.take(token); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *jsonReader) take(token json.Token) error {
+	top := len(r.places) - 1
+	if s, ok := token.(string); ok && strings.ContainsRune(s, 0) {
+		return fmt.Errorf("%s: the text holds U+0000, which is not taken", r.where())
+	}
+	if key, ok := token.(string); ok && top >= 0 && r.places[top].keys != nil && !r.places[top].open {
+		p := &r.places[top]
+		p.key, p.open = key, true
+		if p.keys[key] {
+			return fmt.Errorf("%s: the field stands twice", r.where())
+		}
+		p.keys[key] = true
+		return nil
+	}
+	switch token {
+	case json.Delim('{'):
+		r.places = append(r.places, place{keys: map[string]bool{}})
+		return nil
+	case json.Delim('['):
+		r.places = append(r.places, place{})
+		return nil
+	case json.Delim('}'), json.Delim(']'):
+		r.places = r.places[:top]
+		top--
+	}
+	if top >= 0 { // a value ended
+		r.places[top].open = false
+		r.places[top].index++
+	}
+	return nil
+}
+
+// where writes the place as huma does: body.targetNamespaces[0].
+func (r *jsonReader) where() string {
+	var b strings.Builder
+	b.WriteString("body")
+	for _, p := range r.places {
+		switch {
+		case p.keys == nil:
+			b.WriteString("[" + strconv.Itoa(p.index) + "]")
+		case p.open:
+			b.WriteString("." + shortened(p.key))
+		}
+	}
+	return b.String()
 }

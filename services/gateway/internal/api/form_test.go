@@ -15,12 +15,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 type administrator struct{}
 
-func (administrator) Caller(context.Context, string) (model.Caller, events.Position, error) {
+func (administrator) Claims(authn.Request) (subject string, signed bool) { return "", false }
+
+func (administrator) Caller(context.Context, authn.Request) (model.Caller, events.Position, error) {
 	return model.Caller{Tenant: "default", Role: model.RoleAdmin}, events.Position{}, nil
 }
 
@@ -32,12 +35,13 @@ func (administrator) Policy(context.Context, string, events.Position) (*access.P
 
 // formServer has nothing behind its form: a request that is carried out ends in a panic, and so in 500.
 func formServer() http.Handler {
-	return api.New(api.Deps{Tokens: administrator{}, Policies: administrator{}, Log: slog.New(slog.DiscardHandler)})
+	return api.New(api.Deps{Callers: administrator{}, Policies: administrator{}, Log: slog.New(slog.DiscardHandler)})
 }
 
 type route struct {
 	method, path string
 	query        []parameter
+	headers      []string
 	body         bool
 }
 
@@ -76,6 +80,9 @@ func routes(t *testing.T, h http.Handler) []route {
 				method: strings.ToUpper(method), path: "/api/v1" + fill.Replace(path), body: op.RequestBody != nil,
 			}
 			for _, p := range op.Parameters {
+				if p.In == "header" {
+					r.headers = append(r.headers, p.Name)
+				}
 				if p.In != "query" {
 					continue
 				}
@@ -174,8 +181,8 @@ func TestNothingElseIsDropped(t *testing.T) {
 	for _, r := range routes(t, h) {
 		hook := strings.Contains(r.path, "/hooks/")
 		for _, header := range []string{"If-Match", "If-Unmodified-Since", "Idempotency-Key"} {
-			if hook && header == "Idempotency-Key" {
-				continue
+			if slices.Contains(r.headers, header) {
+				continue // taken
 			}
 			in := request(r.method, r.path, "")
 			in.Header.Set(header, "1")
@@ -224,5 +231,70 @@ func TestFieldsAreComparedToTheLetter(t *testing.T) {
 		"body.NAME", "unknown-field")
 	if !huma.ValidateStrictCasing {
 		t.Error("huma takes fields of another case")
+	}
+}
+
+// Every route of the document answers OPTIONS without a token, tells its methods, and HEAD where it has GET; what it
+// lacks is 405 in the form of every problem.
+func TestMethodsOfEveryRoute(t *testing.T) {
+	t.Parallel()
+	h := formServer()
+	ask := func(method, path, bearer string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+		if bearer != "" {
+			r.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for _, r := range routes(t, h) {
+		w := ask(http.MethodOptions, r.path, "")
+		allow := strings.Split(w.Header().Get("Allow"), ", ")
+		if w.Code != http.StatusNoContent || !slices.Contains(allow, r.method) ||
+			slices.Contains(allow, http.MethodHead) != slices.Contains(allow, http.MethodGet) {
+			t.Errorf("OPTIONS %s: %d, %v", r.path, w.Code, allow)
+		}
+		if w := ask("BREW", r.path, "t"); w.Code != http.StatusMethodNotAllowed ||
+			w.Header().Get("Allow") != strings.Join(allow, ", ") ||
+			w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("BREW %s: %d, %v", r.path, w.Code, w.Header())
+		}
+		if r.method == http.MethodGet {
+			want := http.StatusUnauthorized
+			if r.path == "/api/v1/auth/config" { // for those who have no token
+				want = http.StatusOK
+			}
+			if w := ask(http.MethodHead, r.path, ""); w.Code != want {
+				t.Errorf("HEAD %s without a token: %d", r.path, w.Code)
+			}
+			if w := ask(http.MethodHead, r.path+"?nothing=1", "t"); w.Code != http.StatusBadRequest {
+				t.Errorf("HEAD %s is not held to the form of GET: %d", r.path, w.Code)
+			}
+		}
+	}
+	for _, path := range []string{"/api/v1/openapi.json", "/api/v1/openapi.yaml", "/api/v1/rules"} {
+		get, head := ask(http.MethodGet, path, "t"), ask(http.MethodHead, path, "t")
+		if head.Code != http.StatusOK || head.Header().Get("Content-Type") != get.Header().Get("Content-Type") {
+			t.Errorf("HEAD %s: %d, %v", path, head.Code, head.Header())
+		}
+	}
+}
+
+// TestMisspeltIsAskedFor: the names that come near a parameter or a value that is not taken are in the message.
+func TestMisspeltIsAskedFor(t *testing.T) {
+	t.Parallel()
+	h := formServer()
+	for query, want := range map[string]string{
+		"clustr=east":              "did you mean cluster?",
+		"state=resolutionfailed":   "did you mean ResolutionFailed?",
+		"state=Gone&cluster=east":  "expected value to be one of",
+		"entirelydifferent=things": "unknown query parameter: this operation takes",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, request("GET", "/api/v1/subscriptions?"+query, ""))
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", query, w.Code, w.Body, want)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func (h *hookHandlers) register(a *API) {
 			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all are in the address " +
 			"that was given with the " +
 			"secret. Whatever is wrong with them, the answer is the same 401.",
-		Security: []map[string][]string{{}},
+		Security: []map[string][]string{{}}, MaxBodyBytes: maxHookBody,
 		Parameters: []*huma.Param{
 			{Name: "catalog", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "cluster", In: "query", Schema: &huma.Schema{Type: huma.TypeString}},
@@ -89,7 +89,7 @@ func (h *hookHandlers) register(a *API) {
 		},
 	}
 	push.Responses = withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}},
-		a.huma.OpenAPI().Components, push)
+		a.huma.OpenAPI().Components, push, false)
 	a.huma.OpenAPI().AddOperation(push)
 }
 
@@ -118,13 +118,16 @@ func (h *hookHandlers) push(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
+// maxProofChars bounds what a push notification proves itself by, before it is hashed.
+const maxProofChars = 512
+
 func (h *hookHandlers) takePush(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	name, ok := hookName(r)
 	proof := cataloghook.Proof{Token: r.Header.Get("X-Gitlab-Token"), Signature: r.Header.Get("X-Hub-Signature-256")}
 	if token, err := bearer(r); err == nil {
 		proof.Token = token
 	}
-	if !ok || proof.Empty() || len(proof.Token) > maxTokenChars || len(proof.Signature) > maxTokenChars {
+	if !ok || proof.Empty() || len(proof.Token) > maxProofChars || len(proof.Signature) > maxProofChars {
 		return errRefusedPush
 	}
 	id := r.URL.Query().Get("hook")

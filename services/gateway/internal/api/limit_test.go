@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -19,12 +22,42 @@ type callers struct {
 	revoked string
 }
 
-func (c *callers) Caller(_ context.Context, token string) (model.Caller, events.Position, error) {
+// Claims reads tokens as "ey.SUBJECT.REST".
+func (c *callers) Claims(r authn.Request) (subject string, signed bool) {
+	parts := strings.Split(r.Bearer, ".")
+	if len(parts) != 3 {
+		return "", false
+	}
+	return parts[1], true
+}
+
+func (c *callers) Caller(_ context.Context, r authn.Request) (model.Caller, events.Position, error) {
 	c.asked++
-	if token == "wrong" || token == c.revoked {
+	token := r.Bearer
+	if r.OnBehalfOf != "" {
+		return c.behind(r)
+	}
+	if strings.HasSuffix(token, "wrong") || token == c.revoked {
 		return model.Caller{}, events.Position{}, errs.New(errs.Unauthenticated, "no such token")
 	}
+	if subject, signed := c.Claims(r); signed {
+		token = subject
+	}
 	return model.Caller{Tenant: "default", Actor: token, Role: model.RoleViewer}, events.Position{}, nil
+}
+
+// behind is a portal that asks for people; with an error of what it says of them it is known all the same.
+func (c *callers) behind(r authn.Request) (model.Caller, events.Position, error) {
+	refused := errs.New(errs.Unauthenticated, "no such token")
+	if strings.HasSuffix(r.Bearer, "wrong") || r.Bearer == c.revoked {
+		return model.Caller{}, events.Position{}, refused
+	}
+	who := model.Caller{Tenant: "default", Actor: r.Bearer, Token: r.Bearer, Role: model.RoleAdmin}
+	if strings.HasSuffix(r.OnBehalfOf, "wrong") {
+		return who, events.Position{}, refused
+	}
+	who.OnBehalfOf, _ = c.Claims(authn.Request{Bearer: r.OnBehalfOf})
+	return who, events.Position{}, nil
 }
 
 // unbound is a tenant without roles and bindings of its own.
@@ -43,7 +76,7 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	now := time.Unix(0, 0)
 	const burst, refused = requestBurst * DefaultRequestRate, refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
-	a := &API{tokens: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))
@@ -60,13 +93,19 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 			t.Fatalf("within the burst: %d", w.Code)
 		}
 	}
+	if w := ask("calm", "10.0.0.1"); w.Header().Get("Ratelimit-Limit") != strconv.Itoa(burst) ||
+		w.Header().Get("Ratelimit-Remaining") != strconv.Itoa(burst-1) || w.Header().Get("Ratelimit-Reset") != "1" ||
+		w.Header().Get("Ratelimit-Policy") != strconv.Itoa(burst)+";w=4" {
+		t.Errorf("what is left is told by %v", w.Header())
+	}
 	looks := tokens.asked
 	w := ask("busy", "10.0.0.2")
 	if tokens.asked != looks {
 		t.Error("a request past the limit costs a look at the database")
 	}
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
-		w.Header().Get("Content-Type") != "application/problem+json" {
+		w.Header().Get("Content-Type") != "application/problem+json" || w.Header().Get("Ratelimit-Remaining") != "0" ||
+		w.Header().Get("Ratelimit-Reset") != "4" {
 		t.Errorf("past it: %d, %v", w.Code, w.Header())
 	}
 	if w := ask("other", "10.0.0.1"); w.Code != 200 {
@@ -100,6 +139,118 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	if codes[401] != 2*refused {
 		t.Errorf("%d guesses from one network of IPv6 were looked at", codes[401]-refused)
 	}
+}
+
+// Whatever somebody tries at an address, who was let in by a provider is let in there with a token that was renewed,
+// and whoever comes for the first time is not kept out by guessed tokens of Chandler. What is tried is bounded, in the
+// name of somebody as well.
+func TestRenewedTokensAreNotKeptOut(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	const guesses, forgeries = refusedBurst * DefaultRefusedRate, forgedFactor * refusedBurst * DefaultRefusedRate
+	tokens := &callers{}
+	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	}))
+	ask := func(token, from string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/clusters", http.NoBody)
+		r.RemoteAddr = from + ":1234"
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		served.ServeHTTP(w, r)
+		return w.Code
+	}
+	flood := func(token string, bound int) {
+		t.Helper()
+		before := tokens.asked
+		for range 2 * bound {
+			ask(token, "10.0.0.1")
+		}
+		if n := tokens.asked - before; n != bound {
+			t.Errorf("%d tokens such as %q were looked at, want %d", n, token, bound)
+		}
+	}
+	if code := ask("ey.ann.first", "10.0.0.1"); code != 200 {
+		t.Fatalf("who signs in: %d", code)
+	}
+	flood("wrong", guesses)
+	if code := ask("ey.bob.first", "10.0.0.1"); code != 200 {
+		t.Errorf("who signs in at the address of guesses: %d", code)
+	}
+	flood("ey.nobody.wrong", forgeries)
+	if code := ask("ey..wrong", "10.0.0.1"); code != 429 {
+		t.Errorf("one more that names nobody: %d", code)
+	}
+	if code := ask("ey.ann.renewed", "10.0.0.1"); code != 200 {
+		t.Errorf("a token that was renewed, at the address of the forgeries: %d", code)
+	}
+	flood("ey.ann.wrong", forgeries)
+	if code := ask("ey.ann.renewed", "10.0.0.2"); code != 200 {
+		t.Errorf("who is named by forgeries, at another address: %d", code)
+	}
+	now = now.Add(time.Second)
+	if code := ask("ey.ann.again", "10.0.0.1"); code != 200 {
+		t.Errorf("a second after the forgeries: %d", code)
+	}
+}
+
+// What a portal forwards is counted with the portal and the person: expired tokens of one person keep neither new
+// people of the portal out nor strangers at its address, and guesses at its address keep nobody of the portal out. What
+// one portal may have looked at is bounded, whomever it names; a revoked one is a stranger.
+func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	const forgeries, forwarded = forgedFactor * refusedBurst * DefaultRefusedRate, requestBurst * DefaultRequestRate
+	tokens := &callers{}
+	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	}))
+	ask := func(token, person string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/clusters", http.NoBody)
+		r.RemoteAddr = "10.0.0.1:1234"
+		r.Header.Set("Authorization", "Bearer "+token)
+		if person != "" {
+			r.Header.Set(authn.HeaderOnBehalfOf, "Bearer "+person)
+		}
+		w := httptest.NewRecorder()
+		served.ServeHTTP(w, r)
+		return w.Code
+	}
+	want := func(what string, got, code int) {
+		t.Helper()
+		if got != code {
+			t.Errorf("%s: %d, want %d", what, got, code)
+		}
+	}
+	for range 2 * forgeries {
+		ask("portal", "ey.ann.wrong") // it had no good token before
+	}
+	if tokens.asked != forgeries {
+		t.Errorf("%d expired tokens of one person were looked at, want %d", tokens.asked, forgeries)
+	}
+	want("the same person", ask("portal", "ey.ann.good"), http.StatusTooManyRequests)
+	want("a new person", ask("portal", "ey.bob.good"), http.StatusOK)
+	want("a stranger at the address", ask("wrong", ""), http.StatusUnauthorized)
+	for range 2 * refusedBurst * DefaultRefusedRate {
+		ask("wrong", "ey.ann.good")
+	}
+	want("a guess after many", ask("wrong", "ey.ann.good"), http.StatusTooManyRequests)
+	want("a new person at the address of guesses", ask("portal", "ey.eve.good"), http.StatusOK)
+	for i := range 2 * forwarded {
+		ask("portal", fmt.Sprintf("ey.nobody-%d.wrong", i))
+	}
+	want("nobody, after many", ask("portal", "ey.nobody.wrong"), http.StatusTooManyRequests)
+	want("who was let in before", ask("portal", "ey.bob.renewed"), http.StatusOK)
+	want("the portal itself", ask("portal", ""), http.StatusOK)
+	now = now.Add(time.Minute)
+	tokens.revoked = "portal"
+	for range 2 * refusedBurst * DefaultRefusedRate {
+		ask("portal", "ey.bob.renewed")
+	}
+	want("a portal that was revoked", ask("portal", "ey.bob.renewed"), http.StatusTooManyRequests)
+	want("another token at its address", ask("wrong", ""), http.StatusTooManyRequests)
 }
 
 // One identity does not take the streams of all.

@@ -118,6 +118,7 @@ func (h groupHandlers) createOperatorgroup(
 
 type changeOperatorgroupInput struct {
 	ObjectPath
+	MatchHeaders
 	DryRunQuery
 	Body model.ChangeOperatorGroup
 }

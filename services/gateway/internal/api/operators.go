@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
 )
@@ -74,7 +75,12 @@ type listOperatorsInput struct {
 	Namespace string `query:"namespace" maxLength:"63"`
 	Package   string `query:"package" maxLength:"63"`
 	Phase     string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting"`
-	Serves    string `query:"serves" maxLength:"63" doc:"Only those whose operator group serves this namespace"`
+	State     string `query:"state" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting,Drifted,Flapping,Uninstalling" doc:"The phase, or what is so beside it: objects are not as they were written, the phase changes too often, it is being uninstalled"`
+	Details   bool   `query:"details" doc:"With what the cluster says of each operator beside its phase, as in answers about one"`
+	Sort      string `query:"sort" enum:"name,-name,package,-package,phase,-phase,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by cluster, namespace and name without it"`
+	VersionQuery
+	ChoiceQuery
+	Serves string `query:"serves" maxLength:"63" doc:"Only those whose operator group serves this namespace"`
 }
 
 func (h operatorHandlers) listOperators(
@@ -88,8 +94,8 @@ func (h operatorHandlers) listOperators(
 		return nil, err
 	}
 	return listed(h.Reads.Operators.List(ctx, who, model.OperatorFilter{
-		Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Serves: in.Serves,
-		Page: page,
+		Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, State: in.State,
+		Details: in.Details, Serves: in.Serves, Version: in.Version, Choice: in.choice(in.Sort), Page: page,
 	}))
 }
 
@@ -143,4 +149,68 @@ func (h operatorHandlers) listLeftovers(
 	return listed(h.Reads.Operators.Leftovers(ctx, who, model.LeftoverFilter{
 		Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Page: page,
 	}))
+}
+
+// summaryHandlers are the operations on the fleet in numbers.
+type summaryHandlers struct{ Deps }
+
+func (h summaryHandlers) register(a *API) {
+	register(a, whatIsSeen(access.List, access.Subscriptions),
+		operation(http.MethodGet, "/summary", "summarize", "Fleet",
+			"Count operators and subscriptions by phase and by what needs somebody, for each cluster, namespace, "+
+				"package or catalog"), h.summarize)
+}
+
+type summarizeInput struct {
+	ListQuery
+	By        string `query:"by" enum:"cluster,namespace,package,catalog" default:"cluster" doc:"What each item is"`
+	Cluster   string `query:"cluster" maxLength:"63"`
+	Namespace string `query:"namespace" maxLength:"63"`
+	Package   string `query:"package" maxLength:"63"`
+	Catalog   string `query:"catalog" maxLength:"380" doc:"A catalog of the hub by its name, one of a cluster as cluster/namespace/name"`
+	ClusterSelectorQuery
+}
+
+// VersionQuery chooses by the version of what is installed.
+type VersionQuery struct {
+	Version string `query:"version" maxLength:"256" doc:"Only where the version of the installed operator lies in this range, such as >=1.2.0 <2.0.0"`
+}
+
+// ChoiceQuery is how lists of objects in clusters are chosen.
+type ChoiceQuery struct {
+	FieldSelector string `query:"fieldSelector" maxLength:"4096" doc:"Field selector of Kubernetes, such as status.phase=Failed,metadata.namespace!=ports; an unknown field is refused with those that are known"`
+	ClusterSelectorQuery
+}
+
+func (q ChoiceQuery) choice(sort string) model.Choice {
+	return model.Choice{Sort: sort, FieldSelector: q.FieldSelector, ClusterSelector: q.ClusterSelector}
+}
+
+// ClusterSelectorQuery chooses by the labels of clusters.
+type ClusterSelectorQuery struct {
+	ClusterSelector string `query:"clusterSelector" maxLength:"4096" doc:"Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses"`
+}
+
+func (h summaryHandlers) summarize(
+	ctx context.Context, who model.Caller, in *summarizeInput,
+) (*output[model.FleetSummary], error) {
+	page, err := h.waitList(ctx, who, subscriptions.Name, in.ListQuery)
+	if err == nil {
+		_, err = h.waitList(ctx, who, operators.Name, in.ListQuery)
+	}
+	if err != nil {
+		return nil, err
+	}
+	total, items, next, err := h.Reads.Summaries.List(ctx, who, model.SummaryFilter{
+		By: in.By, Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Catalog: in.Catalog,
+		ClusterSelector: in.ClusterSelector, Page: page,
+	})
+	out, err := listed(items, next, err)
+	if err != nil {
+		return nil, err
+	}
+	use, err := h.Intents.Tokens.BreakGlass.Told(ctx, who)
+	return read(model.FleetSummary{
+		Total: total, Items: out.Body.Items, Next: out.Body.Next, BreakGlass: use,
+	}, err)
 }

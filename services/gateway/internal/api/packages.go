@@ -52,17 +52,13 @@ func (h packageHandlers) register(a *API) {
 			Type: huma.TypeString, Extensions: map[string]any{"contentMediaType": mediaType},
 		}}
 	}
-	icon.Responses = map[string]*huma.Response{
-		"200": {Description: "The picture", Content: image},
-		"304": {Description: "If-None-Match names this picture"},
-	}
+	icon.Responses = map[string]*huma.Response{"200": {Description: "The picture", Content: image}}
 	register(a, whatIsOffered(access.Get, access.Packages), icon, h.getPackageIcon)
 }
 
 // picture is an answer that is an image. It was written by whoever made the package, so that a browser that
 // opens it must run nothing of it.
 type picture struct {
-	Status      int
 	ContentType string `header:"Content-Type"`
 	ETag        string `header:"ETag"`
 	Cache       string `header:"Cache-Control"`
@@ -71,15 +67,11 @@ type picture struct {
 	Body        []byte
 }
 
-func pictureOf(i model.PackageIcon, known string) *picture {
-	p := &picture{
-		Status: http.StatusOK, ContentType: i.MediaType, ETag: i.ETag, Cache: "private, max-age=300",
+func pictureOf(i model.PackageIcon) *picture {
+	return &picture{
+		ContentType: i.MediaType, ETag: i.ETag, Cache: "private, max-age=300",
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", Sniff: "nosniff", Body: i.Data,
 	}
-	if known == i.ETag || known == "W/"+i.ETag {
-		p.Status, p.Body = http.StatusNotModified, nil
-	}
-	return p
 }
 
 type searchPackagesInput struct {
@@ -104,16 +96,11 @@ func (h packageHandlers) searchPackages(
 	if err != nil {
 		return nil, err
 	}
-	return &output[foundList]{foundList{items.Body.Items, items.Body.Next, found.Total, found.Facets}}, nil
-}
-
-type getPackageIconInput struct {
-	PackagePath
-	IfNoneMatch string `header:"If-None-Match" maxLength:"1024"`
+	return &output[foundList]{Body: foundList{items.Body.Items, items.Body.Next, found.Total, found.Facets}}, nil
 }
 
 func (h packageHandlers) getPackageIcon(
-	ctx context.Context, who model.Caller, in *getPackageIconInput,
+	ctx context.Context, who model.Caller, in *PackagePath,
 ) (*picture, error) {
 	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
 		return nil, err
@@ -122,7 +109,7 @@ func (h packageHandlers) getPackageIcon(
 	if err != nil {
 		return nil, err
 	}
-	return pictureOf(i, in.IfNoneMatch), nil
+	return pictureOf(i), nil
 }
 
 // upgradeHandlers are the operations on the update graph and the other documents of a catalog.

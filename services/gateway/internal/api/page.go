@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -30,29 +31,90 @@ type list[T any] struct {
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
-type listOutput[T any] struct{ Body list[T] }
+type listOutput[T any] struct {
+	Tagged
+	Body list[T]
+}
 
-type output[T any] struct{ Body T }
+type output[T any] struct {
+	Tagged
+	Body T
+}
+
+// Tagged is an answer with an entity tag. What httpserver.Router adds to it tells the bytes of a read apart.
+type Tagged struct {
+	ETag string `header:"ETag" doc:"Entity tag of the answer"`
+}
+
+// tagOf is the entity tag of what has one.
+func tagOf(body any) Tagged {
+	if t, ok := body.(interface{ Tag() string }); ok {
+		return Tagged{t.Tag()}
+	}
+	return Tagged{}
+}
+
+// MatchHeaders say which version of the object a replacement is decided on.
+type MatchHeaders struct {
+	IfMatch string `header:"If-Match" maxLength:"1024" doc:"ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there"`
+}
+
+func (h MatchHeaders) match() model.Match { return model.ParseMatch(h.IfMatch, "") }
+
+// MayMatchHeaders are MatchHeaders of a change that may go without them.
+type MayMatchHeaders struct{ MatchHeaders }
+
+func (h MayMatchHeaders) match() model.Match {
+	m := h.MatchHeaders.match()
+	m.Optional = true
+	return m
+}
+
+// MakeHeaders are MatchHeaders where a replacement makes what is not there.
+type MakeHeaders struct {
+	MatchHeaders
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1" enum:"*" doc:"* makes the object, and replaces none"`
+}
+
+func (h MakeHeaders) match() model.Match { return model.ParseMatch(h.IfMatch, h.IfNoneMatch) }
+
+// matched is input with a precondition.
+type matched interface{ match() model.Match }
+
+// matching has the changes of ctx hold to the precondition of their input, if it has one. A dry run, which changes
+// nothing, needs none.
+func matching(ctx context.Context, in any) context.Context {
+	with, ok := in.(matched)
+	if !ok {
+		return ctx
+	}
+	m := with.match()
+	if d, ok := in.(interface{ dry() bool }); ok && d.dry() {
+		m.Optional = true
+	}
+	return unit.Matching(ctx, m)
+}
 
 // written is the answer to a write.
 type written[T any] struct {
 	Location string `header:"Location" doc:"Of what was made"`
 	Position string `header:"Chandler-Position" doc:"Of the write's event: epoch-number, or stream@version"`
-	Body     T
+	Tagged
+	Body T
 }
 
 func wrote[T any](body T, position, location string, err error) (*written[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &written[T]{Location: location, Position: position, Body: body}, nil
+	return &written[T]{Location: location, Position: position, Tagged: tagOf(body), Body: body}, nil
 }
 
 func read[T any](body T, err error) (*output[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &output[T]{Body: body}, nil
+	return &output[T]{Tagged: tagOf(body), Body: body}, nil
 }
 
 // page reads the cursor of a list.

@@ -66,6 +66,7 @@ func (h policyHandlers) getApprovalPolicy(
 
 type setApprovalPolicyInput struct {
 	PolicyPath
+	MakeHeaders
 	DryRunQuery
 	Body model.SetApprovalPolicy
 }

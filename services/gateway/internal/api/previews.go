@@ -28,6 +28,8 @@ type DryRunQuery struct {
 	DryRun bool `query:"dryRun" doc:"Nothing is written: the answer has status 200 and is a preview of what the write would lead to, after the same checks. It can be applied by its id."`
 }
 
+func (q DryRunQuery) dry() bool { return q.DryRun }
+
 // PreviewPath is a preview in a path.
 type PreviewPath struct {
 	ID string `path:"id" format:"uuid" doc:"Id of the preview"`
@@ -94,7 +96,8 @@ type tried struct {
 	Status   int
 	Location string `header:"Location" doc:"Of what was made, or of the preview"`
 	Position string `header:"Chandler-Position" doc:"Of the write's event: epoch-number, or stream@version"`
-	Body     any
+	Tagged
+	Body any
 }
 
 // wroteOr is the answer to a write that was no dry run.
@@ -102,7 +105,7 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 	if err != nil {
 		return nil, err
 	}
-	return &tried{Status: status, Location: location, Position: position, Body: body}, nil
+	return &tried{Status: status, Location: location, Position: position, Tagged: tagOf(body), Body: body}, nil
 }
 
 // dryRun answers with a preview of one change in one namespace; "" and "" are all.

@@ -14,6 +14,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/spelling"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -57,6 +60,13 @@ func problemOf(ctx context.Context, err error) *Problem {
 	p := newProblem(ctx, httpserver.Details(public(err)))
 	if _, full := errors.AsType[noPlaceError](err); full {
 		p.SetStatus(http.StatusTooManyRequests)
+	}
+	if e, ok := errors.AsType[*unit.PreconditionError](err); ok {
+		status := http.StatusPreconditionFailed
+		if e.Required {
+			status = http.StatusPreconditionRequired
+		}
+		p.SetStatus(status)
 	}
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {
@@ -186,7 +196,21 @@ func problemItem(x *huma.ErrorDetail) httpserver.ProblemItem {
 	if x.Location != "body" || !ok || !strings.HasPrefix(place, "body") {
 		place, message = x.Location, x.Message
 	}
-	return httpserver.ProblemItem{Location: place, Message: message, Rule: ruleOf(message)}
+	return httpserver.ProblemItem{Location: place, Message: message + meant(x), Rule: ruleOf(message)}
+}
+
+// oneOf is how huma begins the list of the values that a field takes.
+const oneOf = "expected value to be one of"
+
+// meant asks for the near ones of the values that are taken, where another is given.
+func meant(x *huma.ErrorDetail) string {
+	given, isText := x.Value.(string)
+	_, list, ok := strings.Cut(x.Message, oneOf)
+	if !isText || !ok {
+		return ""
+	}
+	known := strings.Split(strings.Trim(list, ` "`), ", ")
+	return spelling.DidYouMean(given, known)
 }
 
 func kindOf(status int) errs.Kind {
@@ -215,7 +239,7 @@ var humaRules = []struct{ prefix, rule string }{
 	{"expected string to be a DNS-1123 subdomain", rule.DNSSubdomain},
 	{"expected string to be RFC 4122 uuid", "uuid"},
 	{"expected string to be RFC 3339", "date-time"},
-	{"expected value to be one of", rule.OneOf},
+	{oneOf, rule.OneOf},
 	{"expected length >=", "min-length"},
 	{"expected length <=", rule.MaxLength},
 	{"expected number >=", "minimum"},
@@ -238,7 +262,7 @@ func ruleOf(message string) string {
 
 // withProblems documents the problems that every operation can answer with. Each is described once.
 func withProblems(
-	responses map[string]*huma.Response, components *huma.Components, op *huma.Operation,
+	responses map[string]*huma.Response, components *huma.Components, op *huma.Operation, conditional bool,
 ) map[string]*huma.Response {
 	if responses == nil {
 		responses = map[string]*huma.Response{}
@@ -248,8 +272,13 @@ func withProblems(
 		http.StatusNotAcceptable, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
-	if op.Method != http.MethodGet {
+	if op.Method == http.MethodGet {
+		responses["304"] = &huma.Response{Description: "Not Modified: If-None-Match has the ETag of the answer"}
+	} else {
 		codes = append(codes, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
+	}
+	if conditional {
+		codes = append(codes, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
 	}
 	for _, code := range codes {
 		name := strings.ReplaceAll(http.StatusText(code), " ", "")
@@ -262,6 +291,7 @@ func withProblems(
 				Content: map[string]*huma.MediaType{
 					httpserver.ProblemType: {Schema: components.Schemas.Schema(typeOf[Problem](), true, "Problem")},
 				},
+				Headers: document.HeadersOf(code),
 			}
 		}
 		responses[strconv.Itoa(code)] = &huma.Response{Ref: "#/components/responses/" + name}

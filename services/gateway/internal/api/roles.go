@@ -83,6 +83,7 @@ func (h roleHandlers) getRole(
 
 type setRoleInput struct {
 	RolePath
+	TryQuery
 	Body model.RoleSpec
 }
 
@@ -93,8 +94,13 @@ func (h roleHandlers) setRole(
 	return wrote(r, r.Position, "", h.inForce(ctx, who, r.Position, err))
 }
 
+type deleteRoleInput struct {
+	RolePath
+	TryQuery
+}
+
 func (h roleHandlers) deleteRole(
-	ctx context.Context, who model.Caller, in *RolePath,
+	ctx context.Context, who model.Caller, in *deleteRoleInput,
 ) (*written[model.Removed], error) {
 	r, err := h.Intents.Roles.DeleteRole(ctx, who, in.Name)
 	return wrote(r, r.Position, "", h.inForce(ctx, who, r.Position, err))
@@ -121,6 +127,7 @@ func (h roleHandlers) getBinding(
 
 type setBindingInput struct {
 	RolePath
+	TryQuery
 	Body model.RoleBindingSpec
 }
 
@@ -132,7 +139,7 @@ func (h roleHandlers) setBinding(
 }
 
 func (h roleHandlers) deleteBinding(
-	ctx context.Context, who model.Caller, in *RolePath,
+	ctx context.Context, who model.Caller, in *deleteRoleInput,
 ) (*written[model.Removed], error) {
 	r, err := h.Intents.Roles.DeleteBinding(ctx, who, in.Name)
 	return wrote(r, r.Position, "", h.inForce(ctx, who, r.Position, err))
@@ -147,15 +154,17 @@ func (h roleHandlers) inForce(ctx context.Context, who model.Caller, position st
 	return h.Reads.Positions.WaitFor(ctx, who.Tenant, roles.Name, position)
 }
 
-func (h roleHandlers) whoAmI(_ context.Context, who model.Caller, _ *struct{}) (*output[model.WhoAmI], error) {
+func (h roleHandlers) whoAmI(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.WhoAmI], error) {
 	out := model.WhoAmI{
 		Tenant: who.Tenant, Actor: who.Actor, Kind: access.KindUser, Groups: who.Groups, OnBehalfOf: who.OnBehalfOf,
-		Token: who.Token, Permissions: model.PermissionsOf(who.Rights.Grants()),
+		Token: who.Token, Identity: who.IdentityID, Permissions: model.PermissionsOf(who.Rights.Grants()),
 	}
 	if who.Kind != "" {
 		out.Kind = who.Kind
 	}
-	return read(out, nil)
+	var err error
+	out.BreakGlass, err = h.Intents.Tokens.BreakGlass.Told(ctx, who)
+	return read(out, err)
 }
 
 // AccessQuery is what somebody wants to do, and where.
@@ -231,4 +240,61 @@ func (h roleHandlers) whoCan(
 		}
 	}
 	return listed(list, nil, err)
+}
+
+const (
+	pathBreakGlass = "/breakglass"
+	// pathBreakGlassSessions is the one route that takes a break-glass token outside of a session.
+	pathBreakGlassSessions = pathBreakGlass + "/sessions"
+)
+
+// breakGlassHandlers are the operations on the token that works while nobody can sign in.
+type breakGlassHandlers struct{ Deps }
+
+func (h breakGlassHandlers) register(a *API) {
+	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, pathBreakGlass, "get-break-glass",
+		tagTokens, "Show the break-glass token, and when it was used last; for administrators"), h.get)
+	register(a, fleetWide(access.Escalate, access.Roles), created(pathBreakGlass, "create-break-glass", tagTokens,
+		"Make the token of the tenant that works while nobody can sign in; it takes the place of the one before, and "+
+			"is answered this once"), h.create)
+	register(a, fleetWide(access.Delete, access.Tokens), operation(http.MethodDelete, pathBreakGlass,
+		"revoke-break-glass", tagTokens, "Have the break-glass token refused from now on, and end its session"), h.revoke)
+	register(a, everybody, created(pathBreakGlassSessions, "open-break-glass", tagTokens,
+		"Have the break-glass token of the request let in for an hour, for a reason; that is an event"), h.open)
+}
+
+func (h breakGlassHandlers) get(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.BreakGlass], error) {
+	return read(h.Intents.Tokens.BreakGlass.Get(ctx, who))
+}
+
+func (h breakGlassHandlers) create(
+	ctx context.Context, who model.Caller, _ *struct{},
+) (*output[model.NewBreakGlass], error) {
+	return read(h.Intents.Tokens.BreakGlass.Create(ctx, who))
+}
+
+func (h breakGlassHandlers) revoke(ctx context.Context, who model.Caller, _ *struct{}) (*struct{}, error) {
+	if err := h.Intents.Tokens.BreakGlass.Revoke(ctx, who); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
+}
+
+type openBreakGlassInput struct{ Body model.OpenBreakGlass }
+
+func (h breakGlassHandlers) open(
+	ctx context.Context, who model.Caller, in *openBreakGlassInput,
+) (*output[model.BreakGlassUse], error) {
+	return read(h.Intents.Tokens.BreakGlass.Open(ctx, who, in.Body))
+}
+
+// sealed refuses a break-glass token outside of a session, wherever it goes but to open one.
+func sealed(r *http.Request, who model.Caller) error {
+	if !who.BreakGlass || who.Role != model.RoleNone ||
+		r.Method == http.MethodPost && r.URL.Path == prefix+pathBreakGlassSessions {
+		return nil
+	}
+	return errs.New(errs.Forbidden, "the break-glass token lets in only in a session, which names a reason: "+
+		"chandler auth break-glass open --reason TEXT, or POST %s", pathBreakGlassSessions).At("header.Authorization",
+		access.RuleAllowed)
 }

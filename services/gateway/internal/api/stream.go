@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -32,16 +35,17 @@ const (
 // streamInput is a request to follow the log.
 type streamInput struct {
 	EventQuery
-	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"Position of the last event that was received"`
+	Ticket      string `query:"ticket" maxLength:"64" doc:"In place of a bearer token, of POST /streams/tickets"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"128" doc:"Position of the last event that was received"`
 }
 
 // follow checks the request while an error can still be an answer, then streams.
 func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamInput) (*huma.StreamResponse, error) {
-	f, from := in.filter(streamBatch), "query.after"
+	f, from, since := in.filter(streamBatch), "query.after", in.Since
 	if in.LastEventID != "" {
-		f.After, from = in.LastEventID, "header.Last-Event-ID"
+		f.After, from, since = in.LastEventID, "header.Last-Event-ID", ""
 	}
-	if err := h.checkStart(ctx, &f, from); err != nil {
+	if err := h.checkStart(ctx, who, since, &f, from); err != nil {
 		return nil, err
 	}
 	probe := f
@@ -69,15 +73,15 @@ func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamI
 }
 
 func (h eventHandlers) serve(r *http.Request, w http.ResponseWriter, who model.Caller, f model.EventFilter) error {
-	token, err := bearer(r)
-	if err != nil {
-		return err
+	if r.Method == http.MethodHead {
+		begin(w)
+		return nil
 	}
 	at, err := events.ParsePosition(f.After)
 	if err != nil {
 		return err
 	}
-	follower, err := h.Reads.Tail.Join(who, model.HashToken(token), f)
+	follower, err := h.Reads.Tail.Join(who, f)
 	if err != nil {
 		return err
 	}
@@ -88,24 +92,22 @@ func (h eventHandlers) serve(r *http.Request, w http.ResponseWriter, who model.C
 
 // checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
 // the record does not hold; from is where it was given.
-func (h eventHandlers) checkStart(ctx context.Context, f *model.EventFilter, from string) error {
-	head, err := h.Reads.Events.Head(ctx)
-	if err != nil {
+func (h eventHandlers) checkStart(
+	ctx context.Context, who model.Caller, since string, f *model.EventFilter, from string,
+) error {
+	if f.After == "" && since == "" {
+		head, err := h.Reads.Events.Head(ctx)
+		f.After = head.String()
 		return err
 	}
-	if f.After == "" {
-		f.After = head.String()
-		return nil
+	if f.After != "" {
+		after, err := h.Reads.Positions.Find(ctx, who.Tenant, f.After, from)
+		if err != nil {
+			return err
+		}
+		f.After = after.String()
 	}
-	after, err := events.ParsePosition(f.After)
-	if err != nil {
-		return errs.New(errs.Invalid, "%s", err).At(from, "position")
-	}
-	if head.Less(after) {
-		return errs.New(errs.Conflict, "position %s is beyond the event log, which ends at %s", after, head).At(from,
-			"position-in-record")
-	}
-	return nil
+	return h.since(ctx, since, f)
 }
 
 // stream is one open stream.
@@ -116,15 +118,20 @@ type stream struct {
 	rc       *http.ResponseController
 }
 
+// begin says that events follow.
+func begin(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+}
+
 // run writes events until the client goes, the server stops or the stream has lived long enough. All
 // of these are a good end: the client goes on with the last id.
 func (s *stream) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, streamLife)
 	defer cancel()
-	s.w.Header().Set("Content-Type", "text/event-stream")
-	s.w.Header().Set("Cache-Control", "no-store")
-	s.w.Header().Set("X-Accel-Buffering", "no")
-	s.w.WriteHeader(http.StatusOK)
+	begin(s.w)
 	// The position goes first, so that a client that began now and is cut off before the first event
 	// misses nothing.
 	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.at)); err != nil {
@@ -195,4 +202,58 @@ func (s *stream) write(b []byte) error {
 		return errs.Wrap(errs.Unavailable, err, "the client reads no more events")
 	}
 	return s.rc.Flush()
+}
+
+const (
+	pathStream = "/events/stream"
+	// paramTicket is the parameter with a ticket. It works once, so that it may stand in an address.
+	paramTicket = "ticket"
+)
+
+// ticketHandlers are the operations on tickets of streams.
+type ticketHandlers struct{ Deps }
+
+func (h ticketHandlers) register(a *API) {
+	op := created("/streams/tickets", "make-stream-ticket", tagEvents,
+		"Make a ticket by which a page opens one stream, once, within 30 seconds")
+	op.Description = "The EventSource of a browser sends no bearer token. A ticket stands for it in the address of one " +
+		"stream. A page that wants to go on after a break asks for another one, with after at the last id."
+	register(a, whatIsSeen(access.Watch, access.Events), op, h.make)
+}
+
+type makeTicketInput struct{ Body model.AskTicket }
+
+func (h ticketHandlers) make(
+	ctx context.Context, who model.Caller, in *makeTicketInput,
+) (*written[model.StreamTicket], error) {
+	target, err := url.Parse(in.Body.URL)
+	if err != nil || target.IsAbs() || target.Host != "" || target.Path != prefix+pathStream ||
+		target.Query().Has(paramTicket) {
+		return nil, errs.New(errs.Invalid, "the address is none of a stream: want %s with its parameters",
+			prefix+pathStream).At("/url", "stream-address")
+	}
+	ticket, expires, ok, err := h.Tickets.Make(ctx, who, streamAddress(target))
+	if err == nil && !ok {
+		err = noPlace("%d tickets of this identity wait, which is the limit: use them, or wait for %s", store.MaxTickets,
+			store.TicketLife)
+	}
+	q := target.Query()
+	q.Set(paramTicket, ticket)
+	return wrote(model.StreamTicket{URL: target.Path + "?" + q.Encode(), ExpiresAt: expires}, "", "", err)
+}
+
+// streamAddress is the address of a stream in one form, without the ticket.
+func streamAddress(u *url.URL) string {
+	q := u.Query()
+	q.Del(paramTicket)
+	return u.Path + "?" + q.Encode()
+}
+
+// ticketOf is the ticket that a request for a stream brings in place of a token, with the address that it has to be
+// for.
+func ticketOf(r *http.Request) (ticket, address string) {
+	if r.Method != http.MethodGet || r.URL.Path != prefix+pathStream || len(r.Header.Values("Authorization")) > 0 {
+		return "", ""
+	}
+	return r.URL.Query().Get(paramTicket), streamAddress(r.URL)
 }

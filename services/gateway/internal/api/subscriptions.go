@@ -5,8 +5,10 @@ import (
 	"net/http"
 
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/namelookup"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -26,15 +28,19 @@ type ValidateQuery struct {
 
 // LabelQuery chooses by labels.
 type LabelQuery struct {
-	Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
+	Label string `query:"label" maxLength:"4096" doc:"Label selector of Kubernetes, such as tier=1,site in (north,south),!retired"`
 }
 
 // SubscriptionQuery chooses subscriptions.
 type SubscriptionQuery struct {
 	Package string `query:"package" maxLength:"63"`
 	Catalog string `query:"catalog" maxLength:"253"`
-	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,InstallPlanMissing,InstallPlanPending,InstallPlanFailed" doc:"The state, or of those that have none the first condition that holds"`
+	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,InstallPlanMissing,InstallPlanPending,InstallPlanFailed,RequiresApproval,UpgradeAvailable,Failing,Deprecated" doc:"The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated"`
 	LabelQuery
+	Approval string `query:"approval" enum:"Automatic,Manual"`
+	Sort     string `query:"sort" enum:"name,-name,package,-package,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by cluster, namespace and name without it"`
+	VersionQuery
+	ChoiceQuery
 	Phase string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting" doc:"Of the installed operator"`
 }
 
@@ -61,6 +67,10 @@ func (h subscriptionHandlers) subscriptionWrites(a *API) {
 	register(a, whereAsked(access.Update, access.Subscriptions), triable[model.Subscription](a,
 		intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
 			"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
+	register(a, whereAsked(access.Update, access.Subscriptions),
+		intended(operation(http.MethodPatch, pathSubscriptions+"/{name}", "patch-subscription", tagSubscriptions,
+			"Change parts of the intent of a subscription, as a JSON merge patch (RFC 7396) of what PUT takes")),
+		h.patchSubscription)
 	register(a, whereAsked(access.Rollback, access.Subscriptions),
 		operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
 			tagSubscriptions,
@@ -143,6 +153,7 @@ func (h subscriptionHandlers) createSubscription(
 
 type changeSubscriptionInput struct {
 	ObjectPath
+	MatchHeaders
 	ValidateQuery
 	DryRunQuery
 	Body model.ChangeSubscription
@@ -158,8 +169,36 @@ func (h subscriptionHandlers) changeSubscription(
 	return wroteOr(http.StatusOK, s, s.Position, "", err)
 }
 
+type patchSubscriptionInput struct {
+	ObjectPath
+	MayMatchHeaders
+	ValidateQuery
+	Body map[string]any `contentType:"application/merge-patch+json"`
+}
+
+func (h subscriptionHandlers) patchSubscription(
+	ctx context.Context, who model.Caller, in *patchSubscriptionInput,
+) (*written[model.Subscription], error) {
+	s, err := h.Intents.Subscriptions.Patch(ctx, who, in.subscription(), model.Validate(in.Validate),
+		func(now model.ChangeSubscription) (model.ChangeSubscription, error) {
+			out, err := merge(now, in.Body)
+			if err != nil {
+				return out, err
+			}
+			// Who works with some catalogs only may not lead it to another one.
+			at := in.target()
+			at.Catalog = access.CatalogName(out.CatalogNamespace, out.Catalog)
+			if !who.May(access.Update, access.Subscriptions, at) {
+				return out, access.Denied(access.Update, access.Subscriptions, at)
+			}
+			return out, nil
+		})
+	return wrote(s, s.Position, "", err)
+}
+
 type rollbackSubscriptionInput struct {
 	ObjectPath
+	TryQuery
 	Body model.RollBack
 }
 
@@ -194,6 +233,77 @@ func (h subscriptionHandlers) list(
 	}
 	return listed(h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{
 		Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase,
-		Label: s.Label, Page: page,
+		Label: s.Label, Approval: s.Approval, Version: s.Version, Choice: s.choice(s.Sort), Page: page,
 	}))
+}
+
+// namedPage is how much of a namespace is read at once.
+const namedPage = 500
+
+// nameHandlers find what people mean by a name: a package, a subscription or a ClusterServiceVersion.
+type nameHandlers struct{ Deps }
+
+func (h nameHandlers) register(a *API) {
+	register(a, whereAsked(access.Get, access.Subscriptions),
+		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}",
+			"find-named", tagSubscriptions,
+			"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its "+
+				"CSV's; one that may be several is a conflict that lists them"), h.findNamed)
+}
+
+// readNamespace reads the names of a namespace.
+func (h nameHandlers) readNamespace(
+	ctx context.Context, who model.Caller, at NamespacePath,
+) (namelookup.Namespace, error) {
+	w := namelookup.Namespace{Cluster: at.Cluster, Namespace: at.Namespace}
+	for page := (model.Page{Limit: namedPage}); ; {
+		list, next, err := h.Reads.Subscriptions.List(ctx, who,
+			model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		if err != nil {
+			return w, err
+		}
+		for _, s := range list {
+			w.Subscriptions = append(w.Subscriptions, namelookup.Subscription{
+				Name: s.Name, Package: s.Spec.Package, Installed: s.Status.InstalledCSV, Current: s.Status.CurrentCSV,
+			})
+		}
+		if page.After = next; len(next) == 0 {
+			break
+		}
+	}
+	for page := (model.Page{Limit: namedPage}); ; {
+		list, next, err := h.Reads.Operators.List(ctx, who,
+			model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		if err != nil {
+			return w, err
+		}
+		for _, o := range list {
+			w.Operators = append(w.Operators, namelookup.Operator{Name: o.Name, Package: o.Package})
+		}
+		if page.After = next; len(next) == 0 {
+			return w, nil
+		}
+	}
+}
+
+type findNamedInput struct {
+	ObjectPath
+	ReadQuery
+	Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"Kind of the object"`
+}
+
+func (h nameHandlers) findNamed(
+	ctx context.Context, who model.Caller, in *findNamedInput,
+) (*output[model.Named], error) {
+	for _, view := range []string{subscriptions.Name, operators.Name} {
+		if err := h.wait(ctx, who, view, in.ReadQuery); err != nil {
+			return nil, err
+		}
+	}
+	w, err := h.readNamespace(ctx, who, in.NamespacePath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.Find(namelookup.Kind(in.Kind), in.Name)
+	return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(namelookup.Kind(in.Kind), found)}, err)
 }

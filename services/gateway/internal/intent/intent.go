@@ -4,6 +4,8 @@
 package intent
 
 import (
+	"time"
+
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/approvalpolicies"
@@ -15,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogsecrets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/effects"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/identities"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operators"
@@ -25,6 +28,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/webhooks"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -36,6 +40,7 @@ type Deps struct {
 	Credentials *store.Credentials
 	Secrets     *store.CatalogSecrets
 	Tokens      *store.Tokens
+	Identities  *store.Identities
 	Access      tokens.Policies
 	Offers      subscriptions.Offers
 	Observed    subscriptions.Clusters
@@ -43,11 +48,13 @@ type Deps struct {
 	Subscribers operators.Subscribers
 	Resolver    resolverclient.Client
 	Installer   installerclient.Client
+	Webhooks    *webhooks.Sender
 
 	HookKeys                cataloghook.Keys // that secrets of hooks are derived from; without one there are none
 	DefaultCatalogs         []model.AddCatalog
 	GlobalNamespaces        []string
 	GlobalCatalogNamespaces []string
+	MaxTokenLife            time.Duration
 	LegalHold               bool // nothing is erased
 }
 
@@ -66,11 +73,13 @@ type Services struct {
 	Previews       *previews.Service
 	Effects        *effects.Service
 	Tokens         *tokens.Service
+	Identities     *identities.Service
 	Roles          *roles.Service
 	Audit          *audit.Service
 	Bodies         *bodies.Service
 	Parked         *parked.Service
 	Replicas       *replicas.Service
+	Webhooks       *webhooks.Service
 }
 
 // New makes the services.
@@ -88,12 +97,21 @@ func New(d Deps) *Services {
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
-		Tokens:         &tokens.Service{Units: u, Tokens: d.Tokens, Policies: d.Access},
-		Roles:          &roles.Service{Units: u, Tokens: d.Tokens},
-		Audit:          &audit.Service{Units: u},
-		Bodies:         &bodies.Service{Units: u, LegalHold: d.LegalHold},
-		Parked:         &parked.Service{Units: u},
-		Replicas:       &replicas.Service{Units: u},
+		Tokens: &tokens.Service{
+			Units: u, Tokens: d.Tokens, Policies: d.Access, MaxLife: d.MaxTokenLife,
+			BreakGlass: &tokens.BreakGlass{Units: u, Slog: log},
+		},
+		Identities: &identities.Service{
+			Units: u, Identities: d.Identities, Tokens: d.Tokens, Policies: d.Access,
+		},
+		Roles:    &roles.Service{Units: u, Tokens: d.Tokens},
+		Audit:    &audit.Service{Units: u},
+		Bodies:   &bodies.Service{Units: u, LegalHold: d.LegalHold},
+		Parked:   &parked.Service{Units: u},
+		Replicas: &replicas.Service{Units: u},
+		Webhooks: &webhooks.Service{
+			Units: u, Hooks: store.Webhooks{Keys: u.Bodies.Keys}, Sender: d.Webhooks,
+		},
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Keys: d.HookKeys, Catalogs: s.Catalogs, Slog: log}
 	s.Subscriptions = &subscriptions.Service{

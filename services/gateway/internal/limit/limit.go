@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/httpserver"
 )
 
 // MaxKeys bounds the identities and addresses that are counted. Those whose buckets are full are forgotten first, since
@@ -33,28 +35,36 @@ func NewBuckets(rate, burst float64, now func() time.Time) *Buckets {
 	return &Buckets{rate: rate, burst: burst, now: now, buckets: map[string]bucket{}}
 }
 
-// Take takes one request; where none is left it says how long until there is one.
-func (l *Buckets) Take(key string) (wait time.Duration, ok bool) {
+// Take takes one request, where there is one.
+func (l *Buckets) Take(key string) (q httpserver.Quota, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.fill(key)
-	if b.left < 1 {
-		l.buckets[key] = b
-		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), false
+	if ok = b.left >= 1; ok {
+		b.left--
 	}
-	b.left--
 	l.buckets[key] = b
-	return 0, true
+	return l.quota(b), ok
 }
 
 // Empty reports whether nothing is left, and takes nothing.
-func (l *Buckets) Empty(key string) (wait time.Duration, is bool) {
+func (l *Buckets) Empty(key string) (q httpserver.Quota, is bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b := l.fill(key); b.left < 1 {
-		return time.Duration((1 - b.left) / l.rate * float64(time.Second)), true
+	b := l.fill(key)
+	return l.quota(b), b.left < 1
+}
+
+func (l *Buckets) quota(b bucket) httpserver.Quota {
+	return httpserver.Quota{
+		Limit: int(l.burst), Remaining: int(b.left), Window: l.until(l.burst), Reset: l.until(l.burst - b.left),
+		Wait: l.until(1 - b.left),
 	}
-	return 0, false
+}
+
+// until is how long it takes until so many requests more may be made.
+func (l *Buckets) until(requests float64) time.Duration {
+	return time.Duration(max(0, requests) / l.rate * float64(time.Second))
 }
 
 // Len is how many keys are counted.
@@ -97,8 +107,8 @@ func (l *Buckets) forget(now time.Time) {
 	}
 }
 
-// Known are tokens that were good, as hashes, with whose they were, for as long as the process remembers them. It lets
-// nobody in.
+// Known are tokens that were good, or whom they name, as hashes, with whose they were, for as long as the process
+// remembers them. It lets nobody in.
 type Known struct {
 	mu         sync.Mutex
 	identities map[[sha256.Size]byte]string

@@ -35,7 +35,7 @@ func (s Previews) Put(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode preview %s", p.ID)
 	}
-	question, err := s.Bodies.seal(p.Tenant, questionOf(p.ID, "", request))
+	question, err := s.Bodies.seal(p.Tenant, questionOf(p.ID, "", request, false))
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,10 @@ func (s Previews) Lock(
 }
 
 // questionOf is what a preview was asked about, as it is stored.
-func questionOf(id uuid.UUID, keyID string, request []byte) bodies.Row {
-	return bodies.Row{Commitment: id.String(), Kind: bodies.Question, KeyID: keyID, Body: request}
+func questionOf(id uuid.UUID, keyID string, request []byte, onlySealed bool) bodies.Row {
+	return bodies.Row{
+		Commitment: id.String(), Kind: bodies.Question, KeyID: keyID, Body: request, OnlySealed: onlySealed,
+	}
 }
 
 func (s Previews) read(
@@ -85,19 +87,20 @@ func (s Previews) read(
 	p := preview.Kept{Tenant: tenant, ID: id}
 	var request, writes, done []byte
 	var validate, keyID string
+	var onlySealed bool
 	var applied *time.Time
 	err := q.QueryRow(ctx, `select actor, asked, expires, request, key_id, validate, writes, not_applicable, bodies,
-		applied, applied_by, done
+		applied, applied_by, done, '`+string(bodies.Question)+`' = `+bodies.OnlySealed+`
 		from gateway.previews where tenant = $1 and id = $2 and expires > $3`+lock, tenant, id, now).
 		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &keyID, &validate, &writes, &p.NotApplicable, &p.Bodies,
-			&applied, &p.AppliedBy, &done)
+			&applied, &p.AppliedBy, &done, &onlySealed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, NoPreview(id)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
 	}
-	if request, err = s.Bodies.Keys.Open(tenant, questionOf(id, keyID, request)); err != nil {
+	if request, err = s.Bodies.Keys.Open(tenant, questionOf(id, keyID, request, onlySealed)); err != nil {
 		return p, err
 	}
 	p.Validate = model.Validate(validate)
@@ -140,9 +143,9 @@ func (Previews) Audit(ctx context.Context, q pg.Querier, a preview.Asked) error 
 	if a.Preview == uuid.Nil {
 		about = nil
 	}
-	_, err := q.Exec(ctx, `insert into gateway.read_audit (tenant, id, at, actor, action, about, preview)
-		values ($1, $2, $3, $4, $5, $6, $7)`,
-		a.Tenant, a.ID, a.At, a.Actor, a.Action, a.About, about)
+	_, err := q.Exec(ctx, `insert into gateway.read_audit (tenant, id, at, actor, action, about, preview, via)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		a.Tenant, a.ID, a.At, a.Actor, a.Action, a.About, about, a.Via)
 	if err != nil {
 		return fmt.Errorf("record who asked: %w", pg.Err(err))
 	}
@@ -154,7 +157,7 @@ func (Previews) Asked(
 	ctx context.Context, q pg.Querier, tenant string, before time.Time, id uuid.UUID, limit int,
 ) ([]preview.Asked, error) {
 	rows, err := q.Query(ctx, `select tenant, id, at, actor, action, about, coalesce(preview,
-		'00000000-0000-0000-0000-000000000000') from gateway.read_audit
+		'00000000-0000-0000-0000-000000000000'), via from gateway.read_audit
 		where tenant = $1 and ($2 or (at, id) < ($3, $4)) order by at desc, id desc limit $5`, tenant, before.IsZero(), before, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read who asked: %w", pg.Err(err))

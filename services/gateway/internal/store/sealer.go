@@ -83,7 +83,7 @@ func (s *Sealer) Run(ctx context.Context) error {
 // Once goes through all bodies that are not sealed by an active key, and returns how many it sealed.
 func (s *Sealer) Once(ctx context.Context) (done int, err error) {
 	failed := 0
-	for _, kind := range append(bodies.Kinds(), bodies.Question) {
+	for _, kind := range append(bodies.Kinds(), bodies.Question, bodies.Webhook) {
 		var last tenantRow
 		for {
 			list, err := s.next(ctx, kind, last)
@@ -106,9 +106,25 @@ func (s *Sealer) Once(ctx context.Context) (done int, err error) {
 	}
 	if failed != s.failed {
 		s.failed = failed
-		s.Log.WarnContext(ctx, "some bodies are sealed by keys that are not set here, or are damaged", "rows", failed)
+		s.Log.WarnContext(ctx, "some bodies are sealed by keys that are not set here, are damaged, or are in the clear and must not be", "rows", failed)
+	}
+	if err := s.end(ctx); err != nil {
+		return done, err
 	}
 	return done, s.count(ctx)
+}
+
+// end has the record say of which kinds all bodies are sealed. From then on nobody believes one in the clear, and it is
+// not sealed here either: it came from somebody who has no key.
+func (s *Sealer) end(ctx context.Context) error {
+	var ended []string
+	if err := s.Pool.QueryRow(ctx, `select gateway.end_sealing()`).Scan(&ended); err != nil {
+		return pg.Err(err)
+	}
+	if len(ended) > 0 {
+		s.Log.InfoContext(ctx, "all bodies of these kinds are sealed; none in the clear is believed from now on", "kinds", ended)
+	}
+	return nil
 }
 
 // count says how many bodies are in the clear.
@@ -129,11 +145,16 @@ type tenantRow struct {
 
 // next reads the rows behind one, in the order of the index of keys.
 func (s *Sealer) next(ctx context.Context, kind bodies.Kind, last tenantRow) ([]tenantRow, error) {
-	query := `select tenant, commitment, kind, key_id, salt, body from gateway.bodies
+	query := `select tenant, commitment, kind, key_id, salt, body, kind = ` + bodies.OnlySealed + ` from gateway.bodies
 		where kind = $1 and key_id <> $2 and (key_id, tenant, commitment) > ($3, $4, $5)
 		order by key_id, tenant, commitment limit $6`
-	if kind == bodies.Question {
-		query = `select tenant, id::text, $1, key_id, ''::bytea, request from gateway.previews
+	switch kind {
+	case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason:
+	case bodies.Webhook:
+		query = `select tenant, name, $1, key_id, ''::bytea, sealed, $1 = ` + bodies.OnlySealed + ` from gateway.webhooks
+			where key_id <> $2 and (key_id, tenant, name) > ($3, $4, $5) order by key_id, tenant, name limit $6`
+	case bodies.Question:
+		query = `select tenant, id::text, $1, key_id, ''::bytea, request, $1 = ` + bodies.OnlySealed + ` from gateway.previews
 			where key_id <> $2 and (key_id, tenant, id::text) > ($3, $4, $5) order by key_id, tenant, id::text limit $6`
 	}
 	rows, err := s.Pool.Query(ctx, query, kind, s.Bodies.Keys.Active(kind), last.KeyID, last.Tenant, last.Commitment,
@@ -160,11 +181,21 @@ func (s *Sealer) seal(ctx context.Context, list []tenantRow) (done, failed int, 
 		}
 		statement := `update gateway.bodies set key_id = $4, body = $5, salt = $6
 			where tenant = $1 and commitment = $2 and key_id = $3`
-		if was.Kind == bodies.Question {
+		switch was.Kind {
+		case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason:
+		case bodies.Webhook:
+			// Another process may have set it meanwhile: bodies and previews never change, a webhook does.
+			statement = `update gateway.webhooks set key_id = $4, sealed = $5
+				where tenant = $1 and name = $2 and key_id = $3 and $6::bytea is not null and sealed = $7`
+		case bodies.Question:
 			statement = `update gateway.previews set key_id = $4, request = $5
 				where tenant = $1 and id::text = $2 and key_id = $3 and $6::bytea is not null`
 		}
-		batch.Queue(statement, was.Tenant, was.Commitment, was.KeyID, now.KeyID, now.Body, now.Salt).
+		arguments := []any{was.Tenant, was.Commitment, was.KeyID, now.KeyID, now.Body, now.Salt}
+		if was.Kind == bodies.Webhook {
+			arguments = append(arguments, was.Body)
+		}
+		batch.Queue(statement, arguments...).
 			Exec(func(tag pgconn.CommandTag) error {
 				done += int(tag.RowsAffected())
 				return nil

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
@@ -141,5 +145,95 @@ func TestSealing(t *testing.T) {
 	}
 	if _, err := previews.Get(t.Context(), pool, tenant, asked.ID, noon); err == nil {
 		t.Error("the key of before opens what is sealed by the next one")
+	}
+}
+
+// TestOnlySealed: an hour after sealing has begun, what is in the clear of a kind that was all sealed is refused, by
+// whoever reads it, and is not sealed behind the reader's back: who can write to the database and has no key could put
+// it there. A kind of which some are in the clear still goes on.
+func TestOnlySealed(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	pool, resolver, admin := d.Pool(t, "gateway"), d.Pool(t, "resolver"), d.Pool(t, pgtest.Admin)
+	keys := bodiestest.Keys(t)
+	kept := store.Bodies{Keys: keys, Clear: new(atomic.Bool)}
+	sealer, err := store.NewSealer(pool, kept, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTheClear := func(kind bodies.Kind, text string) string {
+		t.Helper()
+		salt := []byte("0123456789abcdef")
+		id := digest.Commitment(salt, []byte(text))
+		_, err := pool.Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+			values ($1, $2, $3, $4, $5)`, tenant, id, kind, salt, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	ended := func() (list []string) {
+		t.Helper()
+		if _, err := sealer.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolver.QueryRow(t.Context(), `select gateway_api.sealed_kinds()`).Scan(&list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	before := inTheClear(bodies.Configuration, `{"before": 1}`)
+	damaged := inTheClear(bodies.Annotations, `{"before": 2}`)
+	if _, err := pool.Exec(t.Context(), `select gateway.begin_sealing();
+		update gateway.bodies set body = 'x' where commitment = '`+damaged+`'`); err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(); len(got) != 0 {
+		t.Errorf("at once, %q are ended", got)
+	}
+	if _, err := admin.Exec(t.Context(), `update eventlog.needs set since = since - interval '61 minutes'`); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"catalog-source", "plan-reason", "preview-question", "subscription-config"}
+	if got := ended(); !slices.Equal(got, want) {
+		t.Errorf("with annotations in the clear, %q are ended", got)
+	}
+	late, other := inTheClear(bodies.Configuration, `{"late": 1}`), inTheClear(bodies.Annotations, `{"late": 2}`)
+	ended()
+	for _, from := range []struct {
+		pool *pg.Pool
+		of   string
+	}{{pool, bodies.Table}, {resolver, bodies.View}} {
+		body, err := keys.Read(t.Context(), from.pool, from.of, tenant, late)
+		if body != nil || !bodies.Unopened(err) || !strings.Contains(err.Error(), "in the clear") {
+			t.Errorf("%s has %q: %v", from.of, body, err)
+		}
+		if body, err := keys.Read(t.Context(), from.pool, from.of, tenant, before); err != nil || body == nil {
+			t.Errorf("%s has %q of before: %v", from.of, body, err)
+		}
+	}
+	if body, err := keys.Read(t.Context(), pool, bodies.Table, tenant, other); err != nil || body == nil {
+		t.Errorf("of a kind that is not ended: %q, %v", body, err)
+	}
+	asked := preview.Kept{Tenant: tenant, ID: uuid.New(), Actor: "ann", Asked: noon, Expires: noon.AddDate(9, 0, 0)}
+	previews := store.Previews{Bodies: store.Bodies{Keys: keys}}
+	in(t, pool, tenant, func(tx pgx.Tx) error { return previews.Put(t.Context(), tx, asked) })
+	if _, err := previews.Get(t.Context(), pool, tenant, asked.ID, noon); err != nil {
+		t.Error(err)
+	}
+	if _, err := pool.Exec(t.Context(), `update gateway.previews set key_id = '', request = '{}'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := previews.Get(t.Context(), pool, tenant, asked.ID, noon); !bodies.Unopened(err) {
+		t.Errorf("a question in the clear: %v", err)
+	}
+	// Nobody but the owner's function says which kinds are ended.
+	for _, sql := range []string{
+		`delete from gateway.sealed_kinds`, `insert into gateway.sealed_kinds (kind) values ('x')`,
+		`update gateway.sealed_kinds set kind = 'x'`, `truncate gateway.sealed_kinds`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); !errs.Is(pg.Err(err), errs.Forbidden) {
+			t.Errorf("%s: %v", sql, err)
+		}
 	}
 }

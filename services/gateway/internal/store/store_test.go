@@ -304,8 +304,10 @@ func TestFirstAdminToken(t *testing.T) {
 	if _, _, err := tokens.Caller(t.Context(), made); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("the token that was made: %v, want that it is refused", err)
 	}
-	good, err := tokens.Good(t.Context(), []model.TokenHash{model.HashToken(made), model.HashToken(given)})
-	if _, known := good[model.HashToken(given)]; err != nil || len(good) != 1 || !known {
+	good, err := tokens.Good(t.Context(), []model.Session{
+		{Token: model.HashToken(made)}, {Token: model.HashToken(given)},
+	})
+	if _, known := good[model.Session{Token: model.HashToken(given)}]; err != nil || len(good) != 1 || !known {
 		t.Errorf("good are %v, %v", good, err)
 	}
 	in(t, pool, tenant, func(tx pgx.Tx) error { return tokens.End(t.Context(), tx, tenant, "token-admin") })
@@ -315,6 +317,38 @@ func TestFirstAdminToken(t *testing.T) {
 	}
 	if _, _, err := tokens.Caller(t.Context(), given); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("a revoked token that is configured still: %v, want that it stays refused", err)
+	}
+}
+
+// A session of an identity ends when the identity is disabled, and when it is linked to another actor: what follows
+// would be judged by the rights of who it was.
+func TestSessionsEndWithALink(t *testing.T) {
+	t.Parallel()
+	pool := gateway(t)
+	identities, tokens := store.NewIdentities(pool), store.NewTokens(pool)
+	now := time.Now()
+	i := model.Identity{ID: "identity-1", Provider: "house", Actor: "person-1", CreatedAt: now, SeenAt: now}
+	in(t, pool, tenant, func(tx pgx.Tx) error {
+		_, err := identities.Add(t.Context(), tx, tenant, model.SubjectOf("https://login.example.org", "ann"), i)
+		return err
+	})
+	good := func(actor string) bool {
+		t.Helper()
+		s := model.Session{Tenant: tenant, Identity: i.ID, Actor: actor}
+		got, err := tokens.Good(t.Context(), []model.Session{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, there := got[s]
+		return there
+	}
+	if !good("person-1") || good("person-2") {
+		t.Error("before the link: want that person-1 is let in alone")
+	}
+	i.Actor = "person-2"
+	in(t, pool, tenant, func(tx pgx.Tx) error { return identities.Set(t.Context(), tx, tenant, i) })
+	if good("person-1") || !good("person-2") {
+		t.Error("after the link: want that person-2 is let in alone")
 	}
 }
 

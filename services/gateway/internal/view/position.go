@@ -52,11 +52,7 @@ func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition strin
 	if minPosition == "" {
 		return nil
 	}
-	place, err := model.ParsePlace(minPosition)
-	if err != nil {
-		return errs.New(errs.Invalid, "%s", err).At("query.minPosition", "position")
-	}
-	pos, err := r.find(ctx, tenant, place)
+	pos, err := r.Find(ctx, tenant, minPosition, "query.minPosition")
 	if err != nil {
 		return err
 	}
@@ -70,13 +66,19 @@ func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition strin
 	return nil
 }
 
-// find turns a place into a position, waiting for the sequencer where it has to.
-func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (events.Position, error) {
+// Find is the position that a caller names, in either form in which answers to writes name one, waiting for the
+// sequencer where it has to; at is where it was given. A position beyond the record is errs.Conflict, an event that has
+// none in time a *TimeoutError.
+func (r *Positions) Find(ctx context.Context, tenant, text, at string) (events.Position, error) {
+	p, err := model.ParsePlace(text)
+	if err != nil {
+		return events.Position{}, errs.New(errs.Invalid, "%s", err).At(at, "position")
+	}
 	if p.Version == 0 {
 		head, err := r.Log.Head(ctx, r.Pool)
 		if err == nil && head.Less(p.Position) {
 			err = errs.New(errs.Conflict, "position %s is beyond the event log, which ends at %s", p.Position,
-				head).At("query.minPosition", "position-in-record")
+				head).At(at, "position-in-record")
 		}
 		return p.Position, err
 	}

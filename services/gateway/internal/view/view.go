@@ -4,7 +4,6 @@
 package view
 
 import (
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
@@ -18,8 +17,11 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/keyuses"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/roles"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/summary"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/webhooks"
 )
 
 // Projections are those of all read models.
@@ -48,7 +50,7 @@ type Deps struct {
 	Waiters map[string]Waiter // by name of the projection
 	// Sessions tells whose streams go on.
 	Sessions eventlist.Sessions
-	Bodies   bodies.Keys
+	Bodies   *readmodel.Bodies
 	// DefaultCatalogs are the names of the catalogs that come with the installation.
 	DefaultCatalogs map[string]bool
 }
@@ -64,11 +66,13 @@ type Reads struct {
 	Subscriptions  *subscriptions.Reader
 	InstallPlans   *installplans.Reader
 	Operators      *operators.Reader
+	Summaries      *summary.Reader
 	Policies       *approvalpolicies.Reader
 	Events         *eventlist.Reader
 	Tail           *eventlist.Tail
 	Keys           *keyuses.Reader
 	Roles          *roles.Reader
+	Webhooks       *webhooks.Reader
 }
 
 // New makes the read models.
@@ -81,7 +85,7 @@ func New(d Deps) (*Reads, error) {
 	if w, ok := d.Waiters[roles.Name]; ok {
 		who.Model = w
 	}
-	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log}
+	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log, Work: d.Work}
 	return &Reads{
 		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
 		Clusters:       &clusters.Reader{Pool: d.Pool},
@@ -90,12 +94,14 @@ func New(d Deps) (*Reads, error) {
 		Browse:         &browse.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
 		OperatorGroups: &operatorgroups.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Subscriptions:  &subscriptions.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
-		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
+		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies, Log: d.Log},
 		Operators:      &operators.Reader{Pool: d.Pool},
+		Summaries:      &summary.Reader{Pool: d.Pool},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Events:         list,
 		Tail:           eventlist.NewTail(list, d.Work, d.Sessions, who),
 		Keys:           &keyuses.Reader{Pool: d.Work},
 		Roles:          who,
+		Webhooks:       &webhooks.Reader{Pool: d.Pool},
 	}, nil
 }

@@ -81,6 +81,11 @@ func (w worker) arrange(ctx context.Context) error {
 	if !g.One {
 		return nil
 	}
+	if !w.Attempts.Waits("", scope.PartLabels) {
+		if err := w.Attempts.Alone(ctx, "", scope.PartLabels, w.keepLabels(ctx)); err != nil {
+			return err
+		}
+	}
 	if err := w.judge(ctx); err != nil {
 		return err
 	}
@@ -194,6 +199,25 @@ func (w worker) apiRoles(ctx context.Context) error {
 		return nil
 	}
 	return w.keep(ctx, APISet(w.Namespace, want))
+}
+
+// keepLabels keeps the labels of the namespace that the group wants. A namespace that is not there gets them with its
+// first plan.
+func (w worker) keepLabels(ctx context.Context) error {
+	namespaces, ok := w.Env.Watcher.Labels(kube.GVKNamespace)
+	if !ok {
+		return nil // it is reconciled again when they are known
+	}
+	have, there := namespaces[w.Namespace]
+	want := w.Snapshot.Wanted.OperatorGroup.Spec.NamespaceLabels
+	if !there || kube.LabelsKept(have, want) {
+		return nil
+	}
+	as, err := w.Env.Client.As(w.Snapshot.GroupAccount())
+	if err != nil {
+		return err
+	}
+	return as.KeepNamespaceLabels(ctx, w.Namespace, want)
 }
 
 // labelNamespaces marks what the group serves (R-CSV-44).

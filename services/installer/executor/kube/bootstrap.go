@@ -86,24 +86,7 @@ func (b *Base) ensureBinding(ctx context.Context) error {
 }
 
 func (b *Base) ensureCRDs(ctx context.Context) error {
-	for _, crd := range ownCRDs() {
-		if err := b.ensureCRD(ctx, crd); err != nil {
-			return fmt.Errorf("%s: %w", crd.Name, err)
-		}
-	}
-	return nil
-}
-
-func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
-	client := b.Dynamic.Resource(Resource(GVKCRD))
-	// The group is Chandler's own: nobody else defines anything in it.
-	ours := func(o metav1.Object) bool { return o.GetLabels()[LabelManaged] == "true" }
-	found, err := Definition{CRD: crd.object(), Manager: userAgent, Ours: ours}.ensure(ctx, client)
-	if err != nil {
-		return err
-	}
-	_, err = establishment{client: client}.await(ctx, found)
-	return err
+	return ensureOwn(ctx, b.Dynamic.Resource(Resource(GVKCRD)))
 }
 
 func existing(err error) error {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,26 @@ type Definitions struct{ *Epoch }
 // there.
 func (e Definitions) Ensure(ctx context.Context, d Definition) (*unstructured.Unstructured, error) {
 	return d.ensure(ctx, e.objects(GVKCRD, ""))
+}
+
+// EnsureOwn makes Chandler's own definitions where they are missing, as at the start.
+func (e Definitions) EnsureOwn(ctx context.Context) error {
+	return ensureOwn(ctx, e.objects(GVKCRD, ""))
+}
+
+func ensureOwn(ctx context.Context, client dynamic.ResourceInterface) error {
+	// The group is Chandler's own: nobody else defines anything in it.
+	ours := func(o metav1.Object) bool { return o.GetLabels()[LabelManaged] == "true" }
+	for _, crd := range ownCRDs() {
+		found, err := Definition{CRD: crd.object(), Manager: userAgent, Ours: ours}.ensure(ctx, client)
+		if err == nil {
+			_, err = establishment{client: client}.await(ctx, found)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", crd.Name, err)
+		}
+	}
+	return nil
 }
 
 func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface) (*unstructured.Unstructured, error) {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
@@ -162,6 +164,53 @@ func without(words map[string]string) map[string]any {
 		}
 	}
 	return out
+}
+
+const (
+	// LabelNamespaceLabels marks a namespace that has labels by its operator group; its value is a digest of them, so
+	// that a change is seen in what is watched.
+	LabelNamespaceLabels = ownPrefix + "namespace-labels"
+	// labeller is the field manager of these labels: those that are not wanted any more go with the next write.
+	labeller = "chandler/namespace-labels"
+	// markLength is how much of a digest tells sets of labels apart that people write; a label holds 63 characters.
+	markLength = 16
+)
+
+// LabelsKept reports whether a namespace has the labels that its operator group wants.
+func LabelsKept(have, want map[string]string) bool {
+	for key, value := range marked(want) {
+		if got, ok := have[key]; !ok || got != value {
+			return false
+		}
+	}
+	_, mark := have[LabelNamespaceLabels]
+	return mark == (len(want) > 0)
+}
+
+// marked are labels with the mark of them; none without any.
+func marked(want map[string]string) map[string]string {
+	if len(want) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		text.WriteString(key + "=" + want[key] + "\n")
+	}
+	out := maps.Clone(want)
+	out[LabelNamespaceLabels] = digest.Bytes([]byte(text.String())).Hex()[:markLength]
+	return out
+}
+
+// KeepNamespaceLabels gives a namespace the labels that its operator group wants, and takes from it those that the
+// group wanted before. A label that somebody else has set otherwise is a conflict that names both: limits that
+// administrators set are not lifted that way.
+func (e *Epoch) KeepNamespaceLabels(ctx context.Context, name string, want map[string]string) error {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(GVKNamespace)
+	o.SetName(name)
+	o.SetLabels(marked(want))
+	_, err := e.applyOwn(ctx, o, labeller)
+	return err
 }
 
 // LabelNamespace sets labels of a namespace, which is somebody else's: nothing but these labels is touched, and nil

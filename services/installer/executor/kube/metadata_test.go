@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,40 @@ func TestWritten(t *testing.T) {
 	} {
 		if got := written(&c.o); got != c.want {
 			t.Errorf("%s: written %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestLabelsKept: one label more, one less, another value, and labels that are not wanted any more are seen in what is
+// watched, and nothing else is.
+func TestLabelsKept(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"a": "1", "b": "2"}
+	kept := marked(want)
+	with := func(key, value string) map[string]string {
+		out := maps.Clone(kept)
+		if out[key] = value; value == "" {
+			delete(out, key)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		have, want map[string]string
+		kept       bool
+	}{
+		"nothing wanted, nothing there":     {nil, nil, true},
+		"those of others":                   {map[string]string{"x": "y"}, nil, true},
+		"kept":                              {kept, want, true},
+		"kept beside those of others":       {with("x", "y"), want, true},
+		"never written":                     {map[string]string{"a": "1", "b": "2"}, want, false},
+		"one was taken":                     {with("a", ""), want, false},
+		"one was changed":                   {with("a", "3"), want, false},
+		"one is not wanted any more":        {kept, map[string]string{"a": "1"}, false},
+		"none is wanted any more":           {kept, nil, false},
+		"others are wanted of the same key": {kept, map[string]string{"a": "1", "b": "3"}, false},
+	} {
+		if got := LabelsKept(c.have, c.want); got != c.kept {
+			t.Errorf("%s: %v, want %v", name, got, c.kept)
 		}
 	}
 }

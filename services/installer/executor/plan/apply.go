@@ -124,12 +124,29 @@ func (w worker) stillFor(ctx context.Context, x *kube.Execution) (*kube.Executio
 	return nil, w.Env.Points.At("discarded")
 }
 
+// labelNamespace gives the namespace the labels that its operator group wants, before the first pod is asked of it.
+// They are written as the group's account where it names one: who may not label the namespace does not by Chandler.
+func (w worker) labelNamespace(ctx context.Context) error {
+	want := w.Snapshot.Wanted.OperatorGroup.Spec.NamespaceLabels
+	if len(want) == 0 {
+		return nil
+	}
+	as, err := w.Env.Client.As(w.Snapshot.GroupAccount())
+	if err != nil {
+		return err
+	}
+	return as.KeepNamespaceLabels(ctx, w.Namespace, want)
+}
+
 // open makes sure of the namespace and of the step log.
 func (w worker) open(ctx context.Context, r scope.Plan, x *kube.Execution) (*kube.Execution, error) {
 	if x != nil {
 		return x, nil
 	}
 	if err := w.Env.Client.EnsureNamespace(ctx, w.Namespace); err != nil {
+		return nil, err
+	}
+	if err := w.labelNamespace(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.Env.Points.At("begin"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
 // TestPlanQuestion: an executor is asked about a plan before it is approved, with the group of today, without a grant;
@@ -27,7 +28,8 @@ func TestPlanQuestion(t *testing.T) {
 		Cluster: "east", Namespace: "ns", Name: "group",
 		Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"},
 	})
-	cluster, q, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan)
+	within := pg.Confine(t.Context(), events.DefaultTenant) // as questions come
+	cluster, q, err := d.h.PlanQuestion(within, events.DefaultTenant, windowedPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +44,17 @@ func TestPlanQuestion(t *testing.T) {
 		q.OperatorGroup.Spec.ServiceAccountName != "installer" {
 		t.Errorf("asked with the group %+v of %d", q.OperatorGroup, q.OperatorGroups)
 	}
+	// What belongs to no tenant is read as ever.
+	if _, err := d.h.c.Pool.Exec(t.Context(), `insert into installer.streams (tenant, name, created, fills)
+		values ('*', 'CONTENT', now(), 7) on conflict (tenant, name) do update set fills = 7`); err != nil {
+		t.Fatal(err)
+	}
+	if fill, err := d.h.content.filling(within); err != nil || fill != 7 {
+		t.Errorf("CONTENT was filled %d times (%v), want 7", fill, err)
+	}
 	// Whether there is a plan that the hub has not read of is not known while it is behind the log.
-	brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	another := pg.Confine(t.Context(), "another")
+	brief, cancel := context.WithTimeout(another, 50*time.Millisecond)
 	defer cancel()
 	if _, _, err := d.h.PlanQuestion(brief, "another", windowedPlan); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("while the hub is behind: %v", err)
@@ -51,11 +62,11 @@ func TestPlanQuestion(t *testing.T) {
 	if err := d.h.consumer.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.h.PlanQuestion(t.Context(), "another", windowedPlan); !errs.Is(err, errs.NotFound) {
+	if _, _, err := d.h.PlanQuestion(another, "another", windowedPlan); !errs.Is(err, errs.NotFound) {
 		t.Errorf("of another tenant: %v", err)
 	}
 	d.publishPlan(events.InstallPlanRejected{Digest: "sha256:d"})
-	if _, _, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) ||
+	if _, _, err := d.h.PlanQuestion(within, events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) ||
 		!strings.Contains(err.Error(), windowedPlan) {
 		t.Errorf("of a plan that has ended: %v", err)
 	}

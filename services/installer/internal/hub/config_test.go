@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,39 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	d.aboutSubscription(events.SubscriptionDeleted{})
 	if got := config(); got != `{"env":[]}` {
 		t.Errorf("without its subscription it is told %q", got)
+	}
+}
+
+// TestConfigThatDoesNotOpen: a plan whose configuration does not open is kept back, and says why; the message of its
+// namespace goes out.
+func TestConfigThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t, time.Now())
+	id := bodiestest.Put(t, d.db.Pool(t, "gateway"), events.DefaultTenant, bodies.Configuration, `{"env":[]}`)
+	d.publishPlan(windowed("Automatic"))
+	read := func() wanted {
+		t.Helper()
+		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return w
+	}
+	admin := d.db.Pool(t, "admin")
+	for _, sql := range []string{
+		`update installer.plans set configs = jsonb_build_object('tidegauge.v1', '` + id + `')`,
+		`update gateway.bodies set key_id = 'ffffffffffffffff' where commitment = '` + id + `'`,
+	} {
+		if w := read(); len(w.message.Plans)+len(w.withheld) != 1 || len(w.withheld) > 0 {
+			t.Fatalf("the plan is kept back: %+v", w.withheld)
+		}
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := read()
+	if len(w.message.Plans) != 0 || len(w.withheld) != 1 || w.renew.IsZero() ||
+		!strings.Contains(w.withheld[0].why, "configuration of tidegauge.v1 does not open") {
+		t.Errorf("plans %+v, kept back %+v", w.message.Plans, w.withheld)
 	}
 }

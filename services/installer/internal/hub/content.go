@@ -57,6 +57,7 @@ func newContents(pool *pg.Pool, b *bus.Bus, keys bodies.Keys) *contents {
 
 // filling is how often CONTENT was to be filled again until now, by whichever replica noticed.
 func (c *contents) filling(ctx context.Context) (fill int64, err error) {
+	ctx = pg.Confine(ctx, events.AllTenants) // a stream belongs to no tenant
 	err = c.pool.QueryRow(ctx, `select coalesce(max(fills), 0) from installer.streams where tenant = $1 and name = $2`,
 		events.AllTenants, protocol.StreamContent).Scan(&fill)
 	return fill, pg.Err(err)

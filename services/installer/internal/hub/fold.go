@@ -23,6 +23,7 @@ import (
 // folder folds the log into the tables of the installer schema, and marks the scopes that an event touches.
 type folder struct {
 	lanes *bus.Lanes
+	log   *eventlog.Log
 	// stops is set when a stop, or the end of one, was folded.
 	stops *atomic.Bool
 }
@@ -310,7 +311,37 @@ func (f folder) planFinished(
 			return err
 		}
 	}
-	return f.foldPlan(ctx, tx, e)
+	if err := f.foldPlan(ctx, tx, e); err != nil {
+		return err
+	}
+	return f.expect(ctx, tx, e)
+}
+
+// expect notes the operators of a finished plan before anything was heard of them: the executor is asked for them, so
+// that it says so if somebody has deleted one by then. One that has come and gone already is not expected.
+func (f folder) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	var plan string
+	var s installplan.State
+	if err := tx.QueryRow(ctx, `select plan, state from installer.plans where tenant = $1 and stream = $2`,
+		e.Tenant, e.StreamID.String()).Scan(&plan, &s); err != nil {
+		return err
+	}
+	p := s.Proposed
+	for _, b := range p.Bundles {
+		heard, err := eventlog.HeardOfOperator(ctx, f.log, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, plan)
+		if err != nil {
+			return err
+		}
+		if heard {
+			continue
+		}
+		if _, err := tx.Exec(ctx, `insert into installer.csvs (tenant, cluster, namespace, name, stream, phase, reason,
+			package, version, content, plan) values ($1, $2, $3, $4, '', '', '', $5, $6, $7, $8) on conflict do nothing`,
+			e.Tenant, p.Cluster, p.Namespace, b.CSV, b.Package, b.Version, b.Content, plan); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f folder) planProposed(

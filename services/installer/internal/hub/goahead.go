@@ -164,7 +164,7 @@ func (s *switches) load(ctx context.Context, pool *pg.Pool, now func() time.Time
 	err := pool.Snapshot(ctx, func(tx pgx.Tx) (err error) {
 		if err := tx.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0), now()
 			from (select epoch, position from eventlog.sequencer order by revision desc limit 1) s
-			left join eventlog.checkpoints c on c.consumer = $1 and c.tenant = $2`, Consumer, events.AllTenants).
+			left join eventlog.checkpoint($1) c on true`, Consumer).
 			Scan(&end.head.Epoch, &end.head.N, &folded.Epoch, &folded.N, &end.told); err != nil {
 			return err
 		}

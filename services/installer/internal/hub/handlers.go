@@ -33,7 +33,8 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, intents.policySet)
 	bus.On(h, intents.policyDeleted)
 	h.All(events.KindInstallPlan, f.foldPlan)
-	delete(h, events.InstallPlanMetadataChanged{}.EventType()) // nothing that the hub publishes hangs on it
+	delete(h, events.InstallPlanMetadataChanged{}.EventType()) // nothing that the hub publishes hangs on these two
+	delete(h, events.InstallPlanCommented{}.EventType())
 	bus.On(h, f.planProposed)
 	bus.On(h, f.planFinished)
 	bus.On(h, f.csvPhaseChanged)

@@ -76,7 +76,7 @@ func New(c Config) *Hub {
 		c: c, lanes: lanes, content: newContents(c.Pool, c.Bus, c.Bodies), withheldWhy: map[string]string{},
 		keyID: keys.SignerID(c.Key), stopped: make(chan struct{}, 1),
 	}
-	h.handlers = folder{lanes, &h.stops}.handlers()
+	h.handlers = folder{lanes, c.EventLog, &h.stops}.handlers()
 	h.consumer = &bus.Consumer{
 		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: h.handlers.Types(),
 		Handle: h.handlers.Handle, Logger: c.Log, Committed: func(events.Position) {

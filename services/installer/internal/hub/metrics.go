@@ -67,7 +67,7 @@ func csvSamples(ctx context.Context, pool *pg.Pool) ([]telemetry.Sample, error) 
 	rows, err := pool.Query(ctx, `select v.tenant, v.cluster, v.namespace, v.name, v.version, v.phase, v.reason
 		from installer.csvs v
 		join installer.clusters c on c.tenant = v.tenant and c.name = v.cluster and not c.removed
-		order by v.tenant, v.cluster, v.namespace, v.name`)
+		where v.phase <> '' order by v.tenant, v.cluster, v.namespace, v.name`)
 	if err != nil {
 		return nil, err
 	}

@@ -75,8 +75,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	var sum []byte // null after the epoch was raised, until an event has come
 	err := tx.QueryRow(ctx, `select c.epoch, c.position, (select e.hash from eventlog.events e
 			where e.position = c.position and e.epoch = c.epoch)
-		from eventlog.checkpoints c where c.consumer = $1 and c.tenant = $2`,
-		Consumer, events.AllTenants).Scan(&m.Position.Epoch, &m.Position.N, &sum)
+		from eventlog.checkpoint($1) c`, Consumer).Scan(&m.Position.Epoch, &m.Position.N, &sum)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
@@ -290,6 +289,9 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, v values, p planRow) (
 	}
 	for csv, commitment := range p.configs {
 		body, err := v.readConfig(ctx, tx, w.message.Scope, commitment)
+		if bodies.Unopened(err) { // the other plans of the namespace go on
+			return out, fmt.Sprintf("the configuration of %s does not open: %v", csv, err), nil
+		}
 		if err != nil {
 			return out, "", err
 		}

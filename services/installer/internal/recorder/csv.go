@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
@@ -61,7 +62,10 @@ func (w *writer) recordCSV(ctx context.Context, tx *reportTx, report protocol.Sc
 				return false, err
 			}
 		}
-		return true, w.endInstances(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
+		if err := w.endInstances(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal); err != nil {
+			return false, err
+		}
+		return true, w.endUnseen(ctx, tx, scope, c, lives)
 	}
 	mine, others, anew, err := w.instanceOf(ctx, tx, scope, c, lives)
 	if err != nil || mine.state.Removed {
@@ -180,6 +184,9 @@ func (w *writer) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Sc
 // unknownUID stands for an object that was recorded under another registration of its cluster.
 const unknownUID = "unknown"
 
+// unseenUID and the id of its plan stand for an object of which nothing was reported but that it is gone.
+const unseenUID = "unseen/"
+
 // instanceFromLog is the object that the log holds of a cluster that was registered again, none where the log does not
 // say that it exists.
 func (w *writer) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (
@@ -239,6 +246,40 @@ func (w *writer) endInstances(ctx context.Context, tx *reportTx, scope protocol.
 	return nil
 }
 
+// endUnseen records the end of an operator that a plan has brought and of which nothing was recorded before somebody
+// deleted it. Who follows the log expects it from the end of the plan on.
+func (w *writer) endUnseen(ctx context.Context, tx *reportTx, scope protocol.Scope, c protocol.CSVReport,
+	lives []instance,
+) error {
+	uid := unseenUID + c.Plan
+	said := slices.ContainsFunc(lives, func(l instance) bool { return l.uid == uid || !l.state.Removed })
+	if said {
+		return nil
+	}
+	recs, err := w.planEvents(ctx, tx, scope.Tenant, c.Plan)
+	if err != nil || len(recs) == 0 {
+		return err
+	}
+	plan, err := fold(recs)
+	if err != nil {
+		return err
+	}
+	p := plan.Proposed
+	if plan.Phase != installplan.Complete || p.Cluster != scope.Cluster || p.Namespace != scope.Namespace ||
+		!slices.ContainsFunc(p.Bundles, func(b events.PlannedBundle) bool { return b.CSV == c.Name }) {
+		return nil
+	}
+	heard, err := eventlog.HeardOfOperator(ctx, w.c.EventLog, tx, scope.Tenant, csvKey(scope, c.Name), c.Plan)
+	if err != nil || heard {
+		return err
+	}
+	payloads, next := record.EndCSV(record.CSV{Exists: true}, c.RemovedReason, c.Removal)
+	if err := w.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, false, payloads); err != nil {
+		return err
+	}
+	return saveInstance(ctx, tx, scope, c.Name, instance{uid, next})
+}
+
 func saveInstance(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l instance) error {
 	state, err := json.Marshal(l.state)
 	if err != nil {
@@ -280,17 +321,22 @@ func (w *writer) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Sco
 
 // originOf is the last event of the plan that installed a CSV, nothing where there is none.
 func (w *writer) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (origin, error) {
+	recs, err := w.planEvents(ctx, tx, tenant, plan)
+	if err != nil || len(recs) == 0 {
+		return origin{}, err
+	}
+	return causedBy(recs[len(recs)-1]), nil
+}
+
+// planEvents are those of a plan; none where there is no such plan, as not every CSV comes from one.
+func (w *writer) planEvents(ctx context.Context, tx pgx.Tx, tenant, plan string) ([]eventlog.Recorded, error) {
 	id, err := uuid.Parse(plan)
 	if err != nil {
-		return origin{}, nil //nolint:nilerr // not every CSV comes from a plan
+		return nil, nil //nolint:nilerr // it is no plan's
 	}
 	stream := events.StreamID{
 		Kind: events.KindInstallPlan,
 		Key:  events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1,
 	}
-	var recs []eventlog.Recorded
-	if recs, err = w.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
-		return origin{}, err
-	}
-	return causedBy(recs[len(recs)-1]), nil
+	return w.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0)
 }

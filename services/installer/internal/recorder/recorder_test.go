@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -243,6 +244,49 @@ func TestRemovalOfACSVThatOnlyTheLogKnows(t *testing.T) {
 	e.csvs(2, pending("u2", ""))
 	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
 }
+
+// An operator that somebody deleted before anything of it was recorded: who follows the log expects it from the end of
+// its plan on, and is told once that it is gone. Of what no plan has brought nothing is recorded.
+func TestRemovalOfAnOperatorThatNobodySaw(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	gone := protocol.CSVReport{Name: "etcd.v1", Removed: true, RemovedReason: "Deleted"}
+	for n := range 2 {
+		gone.Plan = uuid.NewString()
+		name := fmt.Sprint("install-", n)
+		e.fact("resolver", events.Resolver, events.KindInstallPlan, gone.Plan, "east/ns/"+name,
+			events.InstallPlanProposed{
+				Plan: gone.Plan, Name: name, Cluster: "east", Namespace: "ns", Approval: "Automatic", Steps: 1,
+				Bundles: []events.PlannedBundle{{CSV: "etcd.v1", Package: "etcd"}},
+			})
+		e.granted(gone.Plan, time.Now().Add(time.Minute))
+		e.csvs(1, gone) // its plan has not ended
+		if got := e.text(removals); got != fmt.Sprint(n) {
+			t.Errorf("before plan %d has ended %s removals are recorded", n, got)
+		}
+		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+			Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(),
+			Plans: []protocol.PlanReport{{ID: gone.Plan, Phase: protocol.PlanFinished, Begun: true}},
+		})
+		other := gone
+		other.Name = "other.v1"
+		for range 2 { // said again
+			e.csvs(1, gone, other)
+			e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.removed.v1")
+		}
+		e.facts(events.KindCSV, "east/ns/other.v1")
+		if got := e.text(removals); got != fmt.Sprint(n+1) {
+			t.Errorf("after plan %d %s removals are recorded", n, got)
+		}
+	}
+	seen := pending("u1", "")
+	seen.Plan = gone.Plan
+	e.csvs(1, seen)
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
+}
+
+// removals counts what was recorded.
+const removals = `select count(*) from eventlog.appended where type = 'csv.removed.v1'`
 
 // Who cannot reach the cluster and does not hold it is not believed while its holder speaks, and is when
 // the holder was not heard any more.

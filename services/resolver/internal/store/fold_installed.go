@@ -69,7 +69,7 @@ func (f *installedFolds) put(ctx context.Context, tx pgx.Tx, tenant string, p ev
 func (f *installedFolds) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
 	p := row.state.Proposed
 	for _, b := range p.Bundles {
-		known, err := f.hasEvents(ctx, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
+		known, err := eventlog.HeardOfOperator(ctx, f.log, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
 		if err != nil {
 			return err
 		}
@@ -85,20 +85,4 @@ func (f *installedFolds) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 		}
 	}
 	return nil
-}
-
-// hasEvents says whether there were csv.* events of the CSV already: it lives, or its last life came from this plan.
-func (f *installedFolds) hasEvents(ctx context.Context, tx pgx.Tx, tenant, subject, plan string) (bool, error) {
-	head, err := f.log.Latest(ctx, tx, tenant, events.KindCSV, subject)
-	if err != nil || head.Version == 0 || head.Exists() {
-		return head.Exists(), err
-	}
-	life, err := f.log.ReadStream(ctx, tx, tenant, head.ID, 0)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(life, func(r eventlog.Recorded) bool {
-		p, ok := r.Payload.(events.CSVPhaseChanged)
-		return ok && p.Plan == plan
-	}), nil
 }

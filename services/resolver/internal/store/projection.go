@@ -77,7 +77,8 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 		events.ResolutionFailed{}, events.ResolutionSucceeded{})
 	each(t, plans.fold, events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
 		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
-		events.InstallPlanMetadataChanged{}, events.InstallPlanStarted{}, events.InstallPlanBlocked{},
+		events.InstallPlanMetadataChanged{}, events.InstallPlanCommented{}, events.InstallPlanStarted{},
+		events.InstallPlanBlocked{},
 		events.InstallPlanFinished{}, events.InstallPlanFailed{})
 	on(t, installed.changed)
 	on(t, installed.removed)
@@ -113,8 +114,8 @@ func (p *Projection) Fold(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 
 // Checkpoint is how far a consumer has read the log.
 func (p *Projection) Checkpoint(ctx context.Context, consumer string) (at events.Position, err error) {
-	err = p.pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
-		consumer, events.AllTenants).Scan(&at.Epoch, &at.N)
+	ctx = pg.Confine(ctx, events.AllTenants) // how far the log was read belongs to no tenant
+	err = p.pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoint($1)`, consumer).Scan(&at.Epoch, &at.N)
 	if errors.Is(err, pgx.ErrNoRows) { // it has not begun
 		return at, nil
 	}

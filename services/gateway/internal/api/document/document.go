@@ -5,6 +5,7 @@ package document
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,9 +28,17 @@ func Info(description string) *huma.Info {
 // means stands in the description, since OpenAPI has no field for it.
 func Complete(doc *huma.OpenAPI) {
 	used := map[string]bool{}
+	doc.Components.Parameters = map[string]*huma.Param{noneMatch: {
+		Name: "If-None-Match", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "ETag of an answer that is there: 304, without a body, where the answer would be the same",
+	}}
 	for _, item := range doc.Paths {
-		for _, op := range Operations(item) {
+		for method, op := range Operations(item) {
 			describe(op)
+			bound(op)
+			if method == http.MethodGet {
+				op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + noneMatch})
+			}
 			for _, p := range op.Parameters {
 				explainPattern(&p.Description, p.Schema)
 			}
@@ -47,6 +56,9 @@ func Complete(doc *huma.OpenAPI) {
 		walk(s)
 	}
 }
+
+// noneMatch is the name of the parameter that every read has.
+const noneMatch = "IfNoneMatch"
 
 // Operations are those of a path, by method.
 func Operations(item *huma.PathItem) map[string]*huma.Operation {
@@ -71,6 +83,41 @@ func describe(op *huma.Operation) {
 		return
 	}
 	op.Description = sentence + " " + op.Description
+}
+
+// bound says how large a body may be.
+func bound(op *huma.Operation) {
+	if op.RequestBody == nil || op.MaxBodyBytes <= 0 {
+		return
+	}
+	if op.RequestBody.Description != "" {
+		op.RequestBody.Description += ". "
+	}
+	op.RequestBody.Description += fmt.Sprintf("At most %d bytes.", op.MaxBodyBytes)
+}
+
+// HeadersOf are the headers of a problem that say when to ask again, and what may be asked.
+func HeadersOf(status int) map[string]*huma.Param {
+	header := func(text string) *huma.Param {
+		return &huma.Param{Description: text, Schema: &huma.Schema{Type: huma.TypeInteger}}
+	}
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return map[string]*huma.Param{"Retry-After": header("Seconds until asking again makes sense")}
+	case http.StatusTooManyRequests:
+		return map[string]*huma.Param{
+			"Retry-After":         header("Seconds until asking again makes sense"),
+			"RateLimit-Limit":     header("Requests that may be made at once"),
+			"RateLimit-Remaining": header("How many of them are left"),
+			"RateLimit-Reset":     header("Seconds until all of them are there again"),
+			"RateLimit-Policy": {
+				Description: "The limit, and the seconds within which it is filled up: LIMIT;w=SECONDS",
+				Schema:      &huma.Schema{Type: huma.TypeString},
+			},
+		}
+	default:
+		return nil
+	}
 }
 
 func walk(s *huma.Schema) {
@@ -122,9 +169,11 @@ var tags = []*huma.Tag{
 	{Name: "Install plans", Description: "What is to be done in a cluster, and who approves it."},
 	{Name: "Approval policies", Description: "When a plan needs a person, and how many."},
 	{Name: "Operators", Description: "What is installed, how it fares, and its removal."},
+	{Name: "Fleet", Description: "How the fleet does, in numbers."},
 	{Name: "Previews", Description: "What a change would lead to, before it is made."},
 	{Name: "Effects", Description: "The switch that stops all plans."},
 	{Name: "Events", Description: "The event log: who did what, when and why."},
+	{Name: "Webhooks", Description: "Which events are sent to whom, and what became of it."},
 	{Name: "Event log", Description: "Events that a consumer of the log could not take."},
 	{Name: "Tokens", Description: "Who may ask, with what they are known, and what they asked."},
 	{Name: "Roles", Description: "Who may do what, and where."},

@@ -38,7 +38,7 @@ func (s *Service) Set(
 func (*Service) SetIn(
 	ctx context.Context, u *unit.Work, name string, in model.SetApprovalPolicy,
 ) (model.ApprovalPolicy, error) {
-	out, err := unit.Decide(ctx, u, aggregate, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
+	out, err := unit.Change(ctx, u, aggregate, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
 		func(now approvalpolicy.State) (approvalpolicy.Command, error) {
 			others, err := countOthers(ctx, u, name)
 			if err != nil {

@@ -23,8 +23,8 @@ type Service struct{ Units *unit.Runner }
 // Record adds an entry in a unit of work; id is the preview that it is about, if any.
 func Record(ctx context.Context, u *unit.Work, action, about string, id uuid.UUID) error {
 	return store.Previews{}.Audit(ctx, u.Tx, preview.Asked{
-		Tenant: u.Caller.Tenant, ID: u.NewID(), At: u.Now(), Actor: u.Caller.Person(), Action: action,
-		About: about[:min(len(about), maxAbout)], Preview: id,
+		Tenant: u.Caller.Tenant, ID: u.NewID(), At: u.Now(), Actor: u.Caller.Person(), Via: u.Caller.Via(),
+		Action: action, About: about[:min(len(about), maxAbout)], Preview: id,
 	})
 }
 
@@ -42,7 +42,7 @@ func (s *Service) List(
 		return err
 	})
 	for _, a := range list {
-		q := model.Question{ID: a.ID.String(), At: a.At, Actor: a.Actor, Action: a.Action, About: a.About}
+		q := model.Question{ID: a.ID.String(), At: a.At, Actor: a.Actor, Via: a.Via, Action: a.Action, About: a.About}
 		if a.Preview != uuid.Nil {
 			q.Preview = a.Preview.String()
 		}

@@ -26,7 +26,7 @@ func (s *Service) Erase(ctx context.Context, who model.Caller, id string) (model
 	}
 	var erased model.ErasedBody
 	err := s.Units.Run(ctx, who, "intent erase body", func(ctx context.Context, u *unit.Work) error {
-		e := model.ErasedBody{ID: id, ErasedAt: u.Now(), ErasedBy: who.Actor}
+		e := model.ErasedBody{ID: id, ErasedAt: u.Now(), ErasedBy: who.Person()}
 		var done bool
 		var err error
 		erased, done, err = u.Bodies().Erase(ctx, u.Tx, who.Tenant, e)

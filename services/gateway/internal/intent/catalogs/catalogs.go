@@ -24,6 +24,7 @@ const span = "intent catalog"
 var aggregate = unit.Aggregate[catalog.State, catalog.Command]{
 	Kind: events.KindCatalog, Subject: func(s catalog.State) string { return s.Name.Subject() },
 	Decide: catalog.Decide, Evolve: evolve,
+	Passing: []events.Type{events.CatalogRefreshRequested{}.EventType()},
 }
 
 // evolve keeps who added a catalog beside its state.
@@ -215,7 +216,7 @@ func (s *Service) decide(
 			return decision{}, err
 		}
 	}
-	return unit.Decide(ctx, u, aggregate, name.Subject(), catalog.State{Name: name}, command)
+	return unit.Change(ctx, u, aggregate, name.Subject(), catalog.State{Name: name}, command)
 }
 
 func (s *Service) answer(out decision, name catalog.Name, in model.ChangeCatalog) model.Catalog {

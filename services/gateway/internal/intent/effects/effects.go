@@ -119,7 +119,7 @@ func (s *Service) resumeLog(ctx context.Context, who model.Caller, in model.Effe
 		return false, errs.New(errs.Forbidden, "the record stopped effects for all tenants (%s): an administrator of the tenant %q "+
 			"ends that", stop.Reason, events.DefaultTenant)
 	}
-	return true, s.Units.Log.Resume(ctx, in.Epoch, who.Actor)
+	return true, s.Units.Log.Resume(ctx, in.Epoch, who.Person())
 }
 
 // lossInterval is how often the gateway checks whether the log has stopped effects. The event is what the other

@@ -3,6 +3,7 @@ package installplans
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -56,9 +57,46 @@ func (s *Service) Approve(
 		if c.Choices, err = commitChoices(ctx, u, now.Plan, in.Choices); err != nil {
 			return nil, err
 		}
-		c.Successor, err = successor(ctx, u, now.Plan)
-		return c, err
+		if c.Successor, err = successor(ctx, u, now.Plan); err != nil {
+			return nil, err
+		}
+		approve := func(reason string) installplan.Command {
+			said := c
+			said.Reason = reason
+			return said
+		}
+		reason, err := commitReason(ctx, u, now, events.CommentApproval, in.Reason, approve)
+		return approve(reason), err
 	})
+}
+
+// commitReason keeps the words of a person about a plan where they can be erased. The same words again are the same.
+// Words that the command would not say, since it changes nothing or is refused, are not kept: no event would name them,
+// and nobody could erase them.
+func commitReason(
+	ctx context.Context, u *unit.Work, now model.PlanState, about, words string,
+	saying func(reason string) installplan.Command,
+) (string, error) {
+	text := strings.TrimSpace(words)
+	if text == "" || now.Plan.Proposed.Plan == "" {
+		return "", nil
+	}
+	comes, err := installplan.Decide(now.Plan, saying("words"))
+	if err != nil || !slices.ContainsFunc(comes, isComment) {
+		return "", nil //nolint:nilerr // the command is decided again, and refused there
+	}
+	previous := ""
+	for _, c := range now.Comments {
+		if c.By == u.Caller.Person() && c.About == about {
+			previous = c.Comment
+		}
+	}
+	return bodies.Commit(ctx, u, store.KindPlanReason, []byte(text), previous)
+}
+
+func isComment(p events.Payload) bool {
+	_, is := p.(events.InstallPlanCommented)
+	return is
 }
 
 func target(p installplan.State) access.Target {
@@ -161,11 +199,39 @@ func (s *Service) SetMetadata(
 func (s *Service) Reject(
 	ctx context.Context, who model.Caller, id string, in model.RejectPlan,
 ) (model.InstallPlan, error) {
-	return s.write(ctx, who, access.Reject, id, func(context.Context, *unit.Work, model.PlanState) (
+	return s.write(ctx, who, access.Reject, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (
 		installplan.Command, error,
 	) {
-		return installplan.Reject{Digest: in.Digest, Actor: who.Person()}, nil
+		reject := func(reason string) installplan.Command {
+			return installplan.Reject{Digest: in.Digest, Actor: who.Person(), Reason: reason}
+		}
+		reason, err := commitReason(ctx, u, now, events.CommentRejection, in.Reason, reject)
+		return reject(reason), err
 	})
+}
+
+// Comment records what a person says of a plan, whatever became of it.
+func (s *Service) Comment(
+	ctx context.Context, who model.Caller, id string, in model.CommentPlan,
+) (model.PlanComment, error) {
+	text := strings.TrimSpace(in.Text)
+	words := ""
+	p, err := s.write(ctx, who, access.Comment, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (
+		installplan.Command, error,
+	) {
+		var err error
+		switch {
+		case now.Plan.Proposed.Plan == "": // refused by the aggregate
+		case text == "":
+			err = errs.New(errs.Invalid, "the comment is empty").At("body.text", "plan-comments")
+		default:
+			words, err = bodies.Commit(ctx, u, store.KindPlanReason, []byte(text), "")
+		}
+		return installplan.Comment{Actor: who.Person(), Words: words}, err
+	})
+	return model.PlanComment{
+		Number: p.Comments, By: who.Person(), At: p.UpdatedAt, Text: text, Body: words, Position: p.Position,
+	}, err
 }
 
 // write decides on a plan in a unit of its own, and answers with what it is from then on.

@@ -4,9 +4,11 @@ package operatorgroups
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
@@ -45,12 +47,29 @@ func (*Service) CreateIn(
 		if err := clusters.MustExist(ctx, u, name.Cluster); err != nil {
 			return nil, err
 		}
+		if err := mayLabel(u.Caller, name, now.Spec, in.OperatorGroupSpec); err != nil {
+			return nil, err
+		}
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindOperatorGroup, in.Metadata, now.Metadata)
 		return operatorgroup.Create{
 			Name: name, Spec: events.OperatorGroupSpec(in.OperatorGroupSpec),
 			Metadata: committed,
 		}, err
 	})
+}
+
+// mayLabel wants of who changes the labels of a namespace, or by whose account they are written, what approvers of
+// plans there may: labels lift what a namespace forbids its pods, and are written without a plan (ADR 0063).
+func mayLabel(
+	who model.Caller, name operatorgroup.Name, before events.OperatorGroupSpec, next model.OperatorGroupSpec,
+) error {
+	sameLabels := maps.Equal(before.NamespaceLabels, next.NamespaceLabels)
+	sameAccount := before.ServiceAccountName == next.ServiceAccountName || len(next.NamespaceLabels) == 0
+	at := access.Target{Cluster: name.Cluster, Namespace: name.Namespace}
+	if sameLabels && sameAccount || who.May(access.Approve, access.InstallPlans, at) {
+		return nil
+	}
+	return access.Denied(access.Approve, access.InstallPlans, at)
 }
 
 // globalGroup is the name that OLM gives the group of its default global namespaces (R-OG-5).
@@ -97,6 +116,9 @@ func (*Service) ChangeIn(
 	ctx context.Context, u *unit.Work, name operatorgroup.Name, in model.ChangeOperatorGroup,
 ) (model.OperatorGroup, error) {
 	return decide(ctx, u, name, in.Metadata, func(now operatorgroup.State) (operatorgroup.Command, error) {
+		if err := mayLabel(u.Caller, name, now.Spec, in.OperatorGroupSpec); err != nil {
+			return nil, err
+		}
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindOperatorGroup, in.Metadata, now.Metadata)
 		return operatorgroup.Change{Spec: events.OperatorGroupSpec(in.OperatorGroupSpec), Metadata: committed}, err
 	})
@@ -130,7 +152,7 @@ func (s *Service) write(
 func decide(ctx context.Context, u *unit.Work, name operatorgroup.Name, given model.Metadata,
 	command func(now operatorgroup.State) (operatorgroup.Command, error),
 ) (model.OperatorGroup, error) {
-	out, err := unit.Decide(ctx, u, aggregate, name.Subject(), operatorgroup.State{Name: name}, command)
+	out, err := unit.Change(ctx, u, aggregate, name.Subject(), operatorgroup.State{Name: name}, command)
 	if err != nil {
 		return model.OperatorGroup{}, err
 	}

@@ -71,7 +71,7 @@ func (s *Service) Retry(ctx context.Context, who model.Caller, in model.RetryPar
 // kept in the same transaction.
 func (s *Service) Skip(ctx context.Context, who model.Caller, in model.SkipParked) error {
 	return s.Units.Once(ctx, who, func(u *unit.Work) error {
-		err := bus.SkipParked(ctx, u.Tx, who.Tenant, in.Consumer, in.Stream, in.Version, who.Actor, in.Reason)
+		err := bus.SkipParked(ctx, u.Tx, who.Tenant, in.Consumer, in.Stream, in.Version, who.Person(), in.Reason)
 		if err != nil {
 			return err
 		}

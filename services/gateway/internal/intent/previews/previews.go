@@ -77,7 +77,7 @@ func (s *Service) Create(
 	err = s.Units.Run(ctx, who, "preview", func(ctx context.Context, u *unit.Work) error {
 		now := u.Now()
 		kept = preview.Kept{
-			Tenant: who.Tenant, ID: u.NewID(), Actor: who.Actor, Asked: now, Expires: now.Add(previewapi.Lifetime),
+			Tenant: who.Tenant, ID: u.NewID(), Actor: who.Person(), Asked: now, Expires: now.Add(previewapi.Lifetime),
 			Request: in, Validate: how,
 		}
 		if list, err = s.try(ctx, u, changes, &kept); err != nil {
@@ -358,7 +358,7 @@ func (s *Service) carryOutKept(ctx context.Context, who model.Caller, id uuid.UU
 			return errs.New(errs.Conflict, "%s changed since the preview", strings.Join(changed, ", ")).At("path.id",
 				"preview-holds")
 		}
-		kept.AppliedAt, kept.AppliedBy, kept.Done = now, who.Actor, []preview.Done{}
+		kept.AppliedAt, kept.AppliedBy, kept.Done = now, who.Person(), []preview.Done{}
 		for i, w := range r.Writes {
 			kept.Done = append(kept.Done, preview.Done{
 				Subject: w.Subject, Stream: w.Stream, Version: r.Appended[i].Version,

@@ -41,7 +41,7 @@ func (s *Service) Drain(ctx context.Context, who model.Caller, in model.DrainRep
 	return s.Units.Once(ctx, who, func(u *unit.Work) error {
 		var there bool
 		if err := u.Tx.QueryRow(ctx, `select installer_api.drain_replica($1, $2, $3)`, in.Replica, in.Draining,
-			who.Actor).Scan(&there); err != nil {
+			who.Person()).Scan(&there); err != nil {
 			return err
 		}
 		if !there {

@@ -115,17 +115,8 @@ func (s *Service) ChangeIn(
 	ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate,
 ) (model.Subscription, error) {
 	var warnings []string
-	out, err := decide(ctx, u, access.Update, name, func(now subscription.State) (subscription.Command, error) {
-		c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
-		if _, err := subscription.Decide(now, c); err != nil {
-			return nil, err
-		}
-		var err error
-		if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata,
-			now.Metadata); err != nil {
-			return nil, err
-		}
-		c.Spec.Config, warnings, err = s.commitConfig(ctx, u, name, in.SubscriptionSpec, how, now.Spec.Config)
+	out, err := decide(ctx, u, access.Update, name, func(now subscription.State) (c subscription.Command, err error) {
+		c, warnings, err = s.change(ctx, u, now, in, how)
 		return c, err
 	})
 	if err != nil {
@@ -133,6 +124,68 @@ func (s *Service) ChangeIn(
 	}
 	u.Warn(warnings...)
 	return answer(out, in, warnings), nil
+}
+
+// change is the command that replaces the intent of a subscription.
+func (s *Service) change(
+	ctx context.Context, u *unit.Work, now subscription.State, in model.ChangeSubscription, how model.Validate,
+) (subscription.Command, []string, error) {
+	c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
+	if _, err := subscription.Decide(now, c); err != nil {
+		return nil, nil, err
+	}
+	var warnings []string
+	var err error
+	if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata, now.Metadata); err != nil {
+		return nil, nil, err
+	}
+	c.Spec.Config, warnings, err = s.commitConfig(ctx, u, now.Name, in.SubscriptionSpec, how, now.Spec.Config)
+	return c, warnings, err
+}
+
+// Patch changes parts of the intent of a subscription: patch makes the new one of the one that holds.
+func (s *Service) Patch(ctx context.Context, who model.Caller, name subscription.Name, how model.Validate,
+	patch func(model.ChangeSubscription) (model.ChangeSubscription, error),
+) (model.Subscription, error) {
+	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
+		var in model.ChangeSubscription
+		var warnings []string
+		out, err := decide(ctx, u, access.Update, name, func(now subscription.State) (subscription.Command, error) {
+			if !now.Created { // the aggregate refuses
+				return subscription.Change{}, nil
+			}
+			current, err := currentIntent(ctx, u, now)
+			if err != nil {
+				return nil, err
+			}
+			if in, err = patch(current); err != nil {
+				return nil, err
+			}
+			var c subscription.Command
+			c, warnings, err = s.change(ctx, u, now, in, how)
+			return c, err
+		})
+		if err != nil {
+			return model.Subscription{}, err
+		}
+		u.Warn(warnings...)
+		return answer(out, in, warnings), nil
+	})
+}
+
+// currentIntent is the intent of a subscription as it was given last, without what was erased of it.
+func currentIntent(
+	ctx context.Context, u *unit.Work, now subscription.State,
+) (in model.ChangeSubscription, err error) {
+	in.SubscriptionSpec = model.SubscriptionSpec{
+		Package: now.Spec.Package, Channel: now.Spec.Channel, Catalog: now.Spec.Catalog,
+		CatalogNamespace: now.Spec.CatalogNamespace, StartingCSV: now.Spec.StartingCSV, Approval: now.Spec.Approval,
+	}
+	if in.Metadata, err = bodies.Metadata(ctx, u, now.Metadata); err != nil || now.Spec.Config == "" {
+		return in, err
+	}
+	in.Config, err = bodies.Read(ctx, u, now.Spec.Config)
+	return in, err
 }
 
 // Rollback asks to go back to a version that was installed before.
@@ -193,7 +246,7 @@ func decide(
 	command func(now subscription.State) (subscription.Command, error),
 ) (decision, error) {
 	none := subscription.State{Name: name}
-	return unit.Decide(ctx, u, aggregate, name.Subject(), none,
+	return unit.Change(ctx, u, aggregate, name.Subject(), none,
 		func(now subscription.State) (subscription.Command, error) {
 			if now.Created && v != access.Create {
 				if err := allowed(u.Caller, v, now); err != nil {

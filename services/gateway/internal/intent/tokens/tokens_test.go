@@ -94,6 +94,83 @@ func TestActorsAreChandlersOwn(t *testing.T) {
 	}
 }
 
+// TestRotation: a token gets another secret and another end; the one before is good until its own end, and one of an
+// earlier rotation is not. Of both nothing is in the event but when they end.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	first := add(t, s, model.AddToken{Name: "portal", Role: model.RoleViewer})
+	good := func(secret string) bool {
+		t.Helper()
+		who, _, err := s.Tokens.Caller(t.Context(), secret)
+		if err != nil && !errs.Is(err, errs.Unauthenticated) {
+			t.Fatal(err)
+		}
+		return err == nil && who.Token == first.ID && who.Actor == first.Actor
+	}
+	rotate := func(overlap int) model.NewToken {
+		t.Helper()
+		made, err := s.Rotate(t.Context(), ann, first.ID, model.RotateToken{OverlapSeconds: &overlap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	second := rotate(3600)
+	if second.ID != first.ID || second.Secret == first.Secret || !good(first.Secret) || !good(second.Secret) ||
+		time.Until(*second.PreviousEndsAt).Round(time.Minute) != time.Hour || !second.EndsAt.After(*first.EndsAt) {
+		t.Errorf("rotated to %+v", second.Token)
+	}
+	third := rotate(3600)
+	if good(first.Secret) || !good(second.Secret) || !good(third.Secret) {
+		t.Error("after two rotations the last two secrets are good, and no other")
+	}
+	soon := time.Now().Add(time.Minute)
+	ending := add(t, s, model.AddToken{Name: "ending", Role: model.RoleViewer, EndsAt: &soon})
+	if made, err := s.Rotate(t.Context(), ann, ending.ID, model.RotateToken{}); err != nil ||
+		made.PreviousEndsAt.After(soon) {
+		t.Errorf("a secret is good for longer than it was: %+v, %v", made.Token, err)
+	}
+	if fourth := rotate(0); good(third.Secret) || !good(fourth.Secret) {
+		t.Error("without an overlap the secret before is refused at once")
+	} else if err := s.Revoke(t.Context(), ann, first.ID); err != nil || good(fourth.Secret) {
+		t.Errorf("a rotated token is revoked: %v", err)
+	}
+	if _, err := s.Rotate(t.Context(), ann, first.ID, model.RotateToken{}); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a revoked token is rotated: %v", err)
+	}
+	boss := add(t, s, model.AddToken{Name: "boss", Role: model.RoleAdmin})
+	reader := model.Caller{Tenant: ann.Tenant, Actor: "bob"}
+	if _, err := s.Rotate(t.Context(), reader, boss.ID, model.RotateToken{}); !errs.Is(err, errs.Forbidden) {
+		t.Errorf("somebody gets the secret of a token that allows more than they may: %v", err)
+	}
+	if _, err := s.EnsureAdmin(t.Context(), "configured-token-0123456789"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rotate(t.Context(), ann, store.AdminID, model.RotateToken{}); !errs.Is(err, errs.Conflict) {
+		t.Errorf("the token of the configuration is rotated: %v", err)
+	}
+}
+
+// TestKindsOfActors: all tokens of one actor are a person's or a program's.
+func TestKindsOfActors(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	program := add(t, s, model.AddToken{Name: "portal", Role: model.RoleNone, Kind: access.KindServiceAccount})
+	again := add(t, s, model.AddToken{Name: "portal", Role: model.RoleNone, Actor: program.Actor})
+	if !strings.HasPrefix(program.Actor, "service-") || again.Kind != access.KindServiceAccount {
+		t.Errorf("made %+v and %+v", program.Token, again.Token)
+	}
+	if _, err := s.Add(t.Context(), ann, model.AddToken{
+		Name: "x", Role: model.RoleNone, Actor: program.Actor, Kind: access.KindUser,
+	}); !errs.Is(err, errs.Invalid) {
+		t.Errorf("an actor is a program and a person: %v", err)
+	}
+	if who, _, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Kind != access.KindServiceAccount {
+		t.Errorf("the token lets in %+v, %v", who, err)
+	}
+}
+
 // TestTokensAreAudited: who made and revoked tokens is recorded, newest first, without their names.
 func TestTokensAreAudited(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -10,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
 
@@ -19,6 +21,8 @@ type Aggregate[S, C any] struct {
 	Subject func(S) string // that the stream's events carry
 	Decide  func(S, C) ([]events.Payload, error)
 	Evolve  func(S, eventlog.Recorded) (S, error)
+	// Passing are events that ask for something to be done once, and change nothing of what people ask for.
+	Passing []events.Type
 }
 
 // ByPayload adapts an Evolve that needs the payload only.
@@ -39,15 +43,71 @@ type Decision[S any] struct {
 func Decide[S, C any](
 	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S, command func(now S) (C, error),
 ) (Decision[S], error) {
+	return decide(ctx, u, a, key, initial, command, model.Match{Optional: true})
+}
+
+// Change is Decide for the one object that a request is about: what the request wants of it is checked.
+func Change[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S, command func(now S) (C, error),
+) (Decision[S], error) {
+	match, asked := ctx.Value(matchKey{}).(model.Match)
+	match.Optional = match.Optional || !asked
+	return decide(ctx, u, a, key, initial, command, match)
+}
+
+type matchKey struct{}
+
+// Matching has the changes of ctx be about an object that matches.
+func Matching(ctx context.Context, m model.Match) context.Context {
+	return context.WithValue(ctx, matchKey{}, m)
+}
+
+// PreconditionError is a change that was decided on another state of its object, or on none that it names.
+type PreconditionError struct {
+	err      *errs.Error
+	Required bool // there should be a precondition
+}
+
+func (e *PreconditionError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the field.
+func (e *PreconditionError) Unwrap() error { return e.err }
+
+// precondition is checked when everything else has passed, so that who may not see the object learns nothing of it.
+func precondition(m model.Match, head eventlog.StreamHead, version, intent int64) error {
+	switch {
+	case !m.Given() && !m.Optional && version > 0:
+		return &PreconditionError{errs.New(errs.Invalid,
+			"the object is there: name the version that is to be replaced, its ETag, in If-Match; * is whatever is there").
+			At("header.If-Match", "precondition"), true}
+	case m.Holds(head.ID.Incarnation, version, intent):
+		return nil
+	case m.None:
+		return &PreconditionError{errs.New(errs.Conflict, "the object is there, and If-None-Match wants that it is not").
+			At("header.If-None-Match", "precondition"), false}
+	case version == 0:
+		return &PreconditionError{errs.New(errs.Conflict, "the object is not there, and If-Match wants that it is").
+			At("header.If-Match", "precondition"), false}
+	default:
+		return &PreconditionError{errs.New(errs.Conflict,
+			"somebody changed the object since the version that If-Match names: read it again, and decide again").
+			At("header.If-Match", "precondition"), false}
+	}
+}
+
+func decide[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S, command func(now S) (C, error),
+	match model.Match,
+) (Decision[S], error) {
 	out := Decision[S]{State: initial, Time: u.Now()}
 	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, a.Kind, key)
 	if err != nil {
 		return out, err
 	}
-	stream, version := head.Create(), int64(0)
+	stream, version, intent := head.Create(), int64(0), int64(0)
 	if head.Exists() {
 		stream, version = head.ID, head.Version
-		if out.State, err = replay(ctx, u, a, head, initial); err != nil {
+		if out.State, intent, err = replay(ctx, u, a, head, initial); err != nil {
 			return out, err
 		}
 	}
@@ -56,6 +116,9 @@ func Decide[S, C any](
 		return out, err
 	}
 	payloads, err := a.Decide(out.State, c)
+	if err == nil {
+		err = precondition(match, head, version, intent)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -70,7 +133,9 @@ func Decide[S, C any](
 		}
 	}
 	for _, p := range payloads {
-		r := eventlog.Recorded{Payload: p, Envelope: events.Envelope{Time: out.Time, Actor: u.Caller.Person()}}
+		r := eventlog.Recorded{Payload: p, Envelope: events.Envelope{
+			Time: out.Time, Actor: u.Caller.Person(), Via: u.Caller.Via(),
+		}}
 		if out.State, err = a.Evolve(out.State, r); err != nil {
 			return out, err
 		}
@@ -91,15 +156,18 @@ func Load[S, C any](
 	if err != nil || !head.Exists() {
 		return initial, false, err
 	}
-	state, err = replay(ctx, u, a, head, initial)
+	state, _, err = replay(ctx, u, a, head, initial)
 	return state, true, err
 }
 
-func replay[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], head eventlog.StreamHead, initial S) (S, error) {
-	state := initial
+// replay folds a stream. intent is the version of its last event that says what people ask for.
+func replay[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], head eventlog.StreamHead, initial S,
+) (state S, intent int64, err error) {
+	state = initial
 	recorded, err := u.runner.Log.ReadStream(ctx, u.Tx, u.Caller.Tenant, head.ID, 0)
 	if err != nil {
-		return state, err
+		return state, 0, err
 	}
 	for _, r := range recorded {
 		// Only what the head counted: an event after it belongs to the next attempt.
@@ -107,17 +175,21 @@ func replay[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], head even
 			break
 		}
 		if state, err = a.Evolve(state, r); err != nil {
-			return state, err
+			return state, 0, err
+		}
+		d, known := events.Lookup(r.Type)
+		if known && d.Writer == events.Gateway && !slices.Contains(a.Passing, r.Type) {
+			intent = r.Version
 		}
 	}
-	return state, nil
+	return state, intent, nil
 }
 
 func (u *Work) meta(ctx context.Context, now time.Time) events.Meta {
 	command := u.NewID()
 	return events.Meta{
 		Tenant: u.Caller.Tenant, Source: events.Gateway, Command: command, Correlation: command.String(),
-		TraceParent: telemetry.TraceParent(ctx), Actor: u.Caller.Person(), Time: now,
+		TraceParent: telemetry.TraceParent(ctx), Actor: u.Caller.Person(), Via: u.Caller.Via(), Time: now,
 	}
 }
 

@@ -8,6 +8,7 @@ package unit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -75,7 +76,11 @@ func (u *Work) NewID() uuid.UUID { return u.runner.NewID() }
 // As is the same unit on behalf of another actor of the tenant.
 func (u *Work) As(actor string) *Work {
 	other := *u
-	other.Caller.Actor, other.Caller.OnBehalfOf = actor, ""
+	if other.Caller.OnBehalfOf != "" {
+		other.Caller.OnBehalfOf = actor // through the same portal
+	} else {
+		other.Caller.Actor = actor
+	}
 	return &other
 }
 
@@ -117,7 +122,8 @@ func (r *Runner) Run(
 	var err error
 	for range attempts {
 		err = r.Once(ctx, who, func(u *Work) error { return do(ctx, u) })
-		if !errs.Is(err, errs.Conflict) || ctx.Err() != nil {
+		_, decided := errors.AsType[*PreconditionError](err)
+		if decided || !errs.Is(err, errs.Conflict) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -125,8 +131,33 @@ func (r *Runner) Run(
 	return err
 }
 
+// joined is a transaction that units become parts of.
+type joined struct {
+	tx     pgx.Tx
+	tenant string
+	tried  bool // and taken back: what is written has no position
+}
+
+type joinedKey struct{}
+
+// Join has the units of ctx that are of a tenant run within its transaction: they stand or fall with it. The position
+// of such a write is not known before the transaction ends; the name of the version takes its place.
+func Join(ctx context.Context, tx pgx.Tx, tenant string) context.Context {
+	return context.WithValue(ctx, joinedKey{}, joined{tx: tx, tenant: tenant})
+}
+
+// Try is Join for a transaction that its owner takes back, whatever comes of it: writes have no position.
+func Try(ctx context.Context, tx pgx.Tx, tenant string) context.Context {
+	return context.WithValue(ctx, joinedKey{}, joined{tx: tx, tenant: tenant, tried: true})
+}
+
 // Once runs do in a transaction of the caller's tenant.
 func (r *Runner) Once(ctx context.Context, who model.Caller, do func(u *Work) error) error {
+	if j, ok := ctx.Value(joinedKey{}).(joined); ok && j.tenant == who.Tenant {
+		return pg.Err(pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error {
+			return do(&Work{Tx: tx, Caller: who, runner: r, done: &done{}})
+		}))
+	}
 	return r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		return do(&Work{Tx: tx, Caller: who, runner: r, done: &done{}})
 	})
@@ -155,6 +186,12 @@ func Write[T any](
 func (r *Runner) Position(ctx context.Context, tenant string, stream events.StreamID, version int64) string {
 	if version == 0 { // nothing was written
 		return ""
+	}
+	if j, within := ctx.Value(joinedKey{}).(joined); within {
+		if j.tried {
+			return ""
+		}
+		return model.StreamVersion(stream, version)
 	}
 	pos, ok, err := r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: stream, Version: version}, positionWait)
 	if err != nil {

@@ -181,14 +181,22 @@ func TestRecordedUnitLeavesNothing(t *testing.T) {
 func TestAsActsForAnother(t *testing.T) {
 	t.Parallel()
 	r := runner(t)
-	var actors []string
+	var actors, portals []string
 	seen := clusters
 	seen.Evolve = func(s cluster.State, e eventlog.Recorded) (cluster.State, error) {
-		actors = append(actors, e.Actor)
+		actors, portals = append(actors, e.Actor), append(portals, e.Via)
 		return cluster.Evolve(s, e.Payload)
 	}
-	err := r.Run(t.Context(), ann, "test", func(ctx context.Context, u *unit.Work) error {
-		_, first := decide(ctx, u.As(model.ActorConfiguration), cluster.Register{Name: "harbour", Credential: "c1:00"})
+	behind := model.Caller{Tenant: ann.Tenant, Actor: "portal", OnBehalfOf: "bob"}
+	err := r.Run(t.Context(), behind, "test", func(ctx context.Context, u *unit.Work) error {
+		_, err := decide(ctx, u.As(model.ActorConfiguration), cluster.Register{Name: "harbour", Credential: "c1:00"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.Run(t.Context(), ann, "test", func(ctx context.Context, u *unit.Work) error {
+		_, first := decide(ctx, u.As(model.ActorConfiguration), label("south"))
 		_, second := decide(ctx, u, label("north"))
 		_, _, third := unit.Load(ctx, u, seen, "harbour", cluster.State{Name: "harbour"})
 		return errors.Join(first, second, third)
@@ -196,7 +204,10 @@ func TestAsActsForAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{model.ActorConfiguration, "ann"}; !slices.Equal(actors, want) {
+	if want := []string{model.ActorConfiguration, model.ActorConfiguration, "ann"}; !slices.Equal(actors, want) {
 		t.Errorf("actors %q, want %q", actors, want)
+	}
+	if want := []string{"portal", "", ""}; !slices.Equal(portals, want) {
+		t.Errorf("portals %q, want %q", portals, want)
 	}
 }

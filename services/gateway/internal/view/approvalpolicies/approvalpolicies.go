@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -70,7 +69,7 @@ func (r row) answer() model.ApprovalPolicy {
 // Reader answers queries about approval policies.
 type Reader struct {
 	Pool   *pg.Pool
-	Bodies bodies.Keys // for annotations
+	Bodies *readmodel.Bodies // for annotations
 }
 
 // List returns approval policies by name.
@@ -107,7 +106,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (p mode
 			return err
 		}
 		p = x.answer()
-		return readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, x.Annotations, &p.Metadata)
+		return r.Bodies.Annotations(ctx, tx, who.Tenant, x.Annotations, &p.Metadata, &p.Unreadable)
 	})
 	return p, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -25,7 +24,7 @@ import (
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
-	Bodies  bodies.Keys // for sources of catalogs
+	Bodies  *readmodel.Bodies // for sources of catalogs
 }
 
 // served is the revision of a catalog that is in service for whom view names; without one there is nothing to

@@ -110,7 +110,9 @@ func (r *Reader) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, row
 		}
 		for _, c := range read {
 			known[c.Spec] = c.Display
-			r.Content.KeepDisplay(c.Spec, c.Display)
+			if len(c.Unreadable) == 0 {
+				r.Content.KeepDisplay(c.Spec, c.Display)
+			}
 		}
 	}
 	for i := range rows {

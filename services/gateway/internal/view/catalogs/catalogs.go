@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -22,7 +21,7 @@ const columns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type
 	c.visibility_cluster, c.visibility_namespace,
 	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added,
 	c.updated, c.stream, c.version,
-	c.disabled, c.configured, c.labels, c.annotations
+	c.disabled, c.configured, c.labels, c.annotations, ` + shownState + ` as shown
 	from catalogs c`
 
 type row struct {
@@ -44,6 +43,7 @@ type row struct {
 	Configured          bool // by the installation, not by a person
 	Labels              map[string]string
 	Annotations         string // commitment
+	Shown               string // state
 	content
 }
 
@@ -108,17 +108,17 @@ func NotKnown(name catalog.Name) error {
 }
 
 // AddSources adds the settings of the sources, which stand outside the log.
-func AddSources(ctx context.Context, q pg.Querier, keys bodies.Keys, tenant string, items []Catalog) error {
+func AddSources(ctx context.Context, q pg.Querier, opening *readmodel.Bodies, tenant string, items []Catalog) error {
 	commitments := make([]string, len(items))
 	for i, c := range items {
 		commitments[i] = c.Spec
 	}
-	sources, err := keys.ReadAll(ctx, q, bodies.Table, tenant, commitments)
+	sources, err := opening.Read(ctx, q, tenant, commitments...)
 	if err != nil {
 		return err
 	}
 	for i := range items {
-		if b, ok := sources[items[i].Spec]; ok {
+		if b := sources.Text(items[i].Spec, model.PartSource, &items[i].Unreadable); b != nil {
 			settings, err := source.Decode(b)
 			if err != nil {
 				return errs.Wrap(errs.Internal, err, "read the source of catalog %s", items[i].Subject)
@@ -140,7 +140,7 @@ type Reader struct {
 	Pool *pg.Pool
 	Log  *eventlog.Log
 	// Bodies opens sources and annotations.
-	Bodies bodies.Keys
+	Bodies *readmodel.Bodies
 	// Defaults are the names of the catalogs that come with the installation.
 	Defaults map[string]bool
 }
@@ -194,24 +194,25 @@ func (r *Reader) List(
 	if f.Cluster != "" {
 		w.Add("c.visibility_cluster in ('', ?)", f.Cluster)
 	}
-	if err := w.After(f.After, "c.cluster", "c.namespace", "c.name"); err != nil {
+	if err := listing.Narrow(&w, who, f.Choice, f.After); err != nil {
 		return nil, nil, err
 	}
-	var rows []Catalog
+	var found []Catalog
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		var more bool
-		rows, more, err = Page(ctx, tx, w, f.Limit)
-		if more {
-			last := rows[len(rows)-1]
-			next = []string{last.Cluster, last.Namespace, last.Name}
-		}
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return err
 		}
-		return r.complete(ctx, tx, who.Tenant, rows)
+		if more {
+			next = listing.Next(f.Sort, rows[len(rows)-1])
+		}
+		for _, x := range rows {
+			found = append(found, x.catalog())
+		}
+		return r.complete(ctx, tx, who.Tenant, found)
 	})
-	items = make([]model.Catalog, len(rows))
-	for i, c := range rows {
+	items = make([]model.Catalog, len(found))
+	for i, c := range found {
 		items[i] = c.Catalog
 	}
 	return items, next, err
@@ -240,7 +241,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name catalog.Name) (
 		if err := r.complete(ctx, tx, who.Tenant, items[:]); err != nil {
 			return err
 		}
-		if err := readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, c.annotations, &c.Metadata); err != nil {
+		if err := r.Bodies.Annotations(ctx, tx, who.Tenant, c.annotations, &c.Metadata, &c.Unreadable); err != nil {
 			return err
 		}
 		if c.Conditions, err = conditions(ctx, tx, who.Tenant, c.Catalog); err != nil {

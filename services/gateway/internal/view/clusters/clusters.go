@@ -132,11 +132,11 @@ func (r *Reader) List(
 	if err := w.Label("labels", f.Label); err != nil {
 		return nil, nil, err
 	}
-	if err := w.After(f.After, "name"); err != nil {
+	if err := listing.Narrow(&w, who, f.Choice, f.After); err != nil {
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "name", f.Limit)
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (r *Reader) List(
 			items = append(items, x.answer())
 		}
 		if more {
-			next = []string{items[len(items)-1].Name}
+			next = listing.Next(f.Sort, rows[len(rows)-1])
 		}
 		return addMessages(ctx, tx, who.Tenant, items)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
@@ -116,6 +117,34 @@ func (c *Reader) Package(ctx context.Context, q pg.Querier, tenant, d string) (*
 	}
 	c.packages.put(d, p)
 	return p, nil
+}
+
+// StoredBundle is a bundle as the database has it.
+type StoredBundle struct {
+	digest string
+	row    packs.Stored
+}
+
+// StoredBundle reads the manifests of a bundle; errs.NotFound where they are not kept. Unpack makes them of it: large
+// ones take a while, which is no time to hold a connection.
+func (c *Reader) StoredBundle(ctx context.Context, q pg.Querier, tenant, d string) (StoredBundle, error) {
+	out := StoredBundle{digest: d}
+	err := pg.Err(q.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents
+		where tenant = $1 and digest = $2`, tenant, d).Scan(&out.row.Whole, &out.row.Recipe, &out.row.Packs))
+	if errs.Is(err, errs.NotFound) {
+		return out, errs.New(errs.NotFound, "the manifests of bundle %s are not kept", d)
+	}
+	return out, errs.Wrap(errs.KindOf(err), err, "read bundle %s", d)
+}
+
+// Unpack returns the manifests of a bundle.
+func (c *Reader) Unpack(b StoredBundle) (bundle.Content, error) {
+	raw, err := c.reader.Bundle(digest.Digest(b.digest), b.row)
+	if err != nil {
+		return bundle.Content{}, errs.Wrap(errs.Internal, err, "unpack bundle %s", b.digest)
+	}
+	out, _, err := bundle.FromCanonical(raw)
+	return out, errs.Wrap(errs.Internal, err, "read bundle %s", b.digest)
 }
 
 // Offer says what a catalog has of a package for a cluster, for the checks of a new subscription there.

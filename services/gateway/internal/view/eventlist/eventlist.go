@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,6 +30,8 @@ type selection struct {
 	log     eventlog.Filter
 	types   []events.Type // nil: all
 	cluster string
+	actor   string
+	until   time.Time    // zero: no end
 	who     model.Caller // sees what lies in the scopes of its rights
 	verb    access.Verb
 	all     bool // every event of the tenant
@@ -38,7 +41,7 @@ type selection struct {
 func selectEvents(who model.Caller, v access.Verb, f model.EventFilter) (selection, error) {
 	s := selection{
 		log:     eventlog.Filter{Tenant: who.Tenant, Subject: f.Subject, Raw: true},
-		cluster: f.Cluster,
+		cluster: f.Cluster, actor: f.Actor, until: f.Until,
 	}
 	s = s.seenBy(who, v)
 	for _, t := range f.Types {
@@ -100,22 +103,13 @@ func targetOf(e eventlog.Recorded) access.Target {
 		if len(parts) == 3 {
 			return access.Target{Cluster: parts[0], Namespace: parts[1]}
 		}
-	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention: // the fleet's
+	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention, events.KindWebhook: // the fleet's
 	}
 	return access.Target{}
 }
 
 func expandType(t string) ([]events.Type, error) {
-	if _, ok := events.Lookup(events.Type(t)); ok {
-		return []events.Type{events.Type(t)}, nil
-	}
-	var out []events.Type
-	family, isFamily := strings.CutSuffix(t, "*")
-	for _, d := range events.All() {
-		if isFamily && strings.HasSuffix(family, ".") && strings.HasPrefix(string(d.Type), family) {
-			out = append(out, d.Type)
-		}
-	}
+	out := events.Expand(t)
 	if len(out) == 0 {
 		return nil, errs.New(errs.Invalid, "no event type %q exists; a whole family is written as subscription.*",
 			t).At("query.type", "event-type")
@@ -133,6 +127,9 @@ func (s selection) takes(e eventlog.Recorded) bool {
 	if s.types != nil && !slices.Contains(s.types, e.Type) {
 		return false
 	}
+	if s.actor != "" && e.Actor != s.actor && e.Via != s.actor {
+		return false
+	}
 	if !s.all && !s.who.May(s.verb, access.Events, targetOf(e)) {
 		return false
 	}
@@ -145,7 +142,7 @@ func (s selection) takes(e eventlog.Recorded) bool {
 		return e.Subject == s.cluster
 	case events.KindAccess:
 		return e.Subject == "cluster/"+s.cluster
-	case events.KindRetention: // its subject is a service
+	case events.KindRetention, events.KindWebhook: // its subject is a service, or a name of the fleet's
 		return false
 	case events.KindCatalog: // a hub catalog's subject is its name alone
 		return first == s.cluster && first != e.Subject
@@ -154,10 +151,21 @@ func (s selection) takes(e eventlog.Recorded) bool {
 	}
 }
 
+// ended says that an event, and with it all that follow, was recorded too late.
+func (s selection) ended(e eventlog.Recorded) bool {
+	return !s.until.IsZero() && !e.Recorded.Before(s.until)
+}
+
 // Reader reads the log.
 type Reader struct {
 	Pool *pg.Pool
 	Log  *eventlog.Log
+	Work pg.Querier // sees all tenants
+}
+
+// Since is the position behind which what was recorded at a time or later begins.
+func (r *Reader) Since(ctx context.Context, t time.Time) (events.Position, error) {
+	return r.Log.Since(ctx, r.Work, t)
 }
 
 // List returns events after a position, oldest first, and the position to go on from. An answer
@@ -176,6 +184,18 @@ func (r *Reader) List(
 	return items, next, done, nil
 }
 
+// after is the position that a reader goes on from: the start of the log where none is named.
+func after(f model.EventFilter) (events.Position, error) {
+	if f.After == "" {
+		return events.Position{Epoch: 1}, nil
+	}
+	at, err := events.ParsePosition(f.After)
+	if err != nil {
+		err = errs.New(errs.Invalid, "%s", err).At("query.after", "position")
+	}
+	return at, err
+}
+
 func (r *Reader) list(
 	ctx context.Context, who model.Caller, v access.Verb, f model.EventFilter,
 ) (items []eventlog.Recorded, next events.Position, done bool, err error) {
@@ -183,31 +203,25 @@ func (r *Reader) list(
 	if err != nil {
 		return nil, next, false, err
 	}
-	next = events.Position{Epoch: 1}
-	if f.After != "" {
-		if next, err = events.ParsePosition(f.After); err != nil {
-			return nil, next, false, errs.New(errs.Invalid, "%s", err).At("query.after", "position")
-		}
+	if next, err = after(f); err != nil {
+		return nil, next, false, err
 	}
 	batch := f.Limit
-	if s.cluster != "" || !s.all {
+	if s.cluster != "" || s.actor != "" || !s.all {
 		batch = max(batch, scanBatch)
 	}
 	for range maxScans {
 		var recorded []eventlog.Recorded
-		from := next
 		var head events.Position
-		err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
-			// The head first: what comes after it is not the end that was reached.
-			if head, err = r.Log.Head(ctx, tx); err == nil {
-				recorded, next, err = r.Log.ReadAfter(ctx, tx, from, s.log, batch)
-			}
-			return err
-		})
-		if err != nil {
+		from := next
+		if recorded, next, head, err = r.read(ctx, who.Tenant, from, s.log, batch); err != nil {
 			return nil, next, false, err
 		}
 		for _, e := range recorded {
+			if s.ended(e) {
+				return items, from, true, nil
+			}
+			from = e.Position
 			if !s.takes(e) {
 				continue
 			}
@@ -221,6 +235,20 @@ func (r *Reader) list(
 		}
 	}
 	return items, next, false, nil
+}
+
+// read returns what the log has behind a position, where that ends, and where the log ended before it was read: what
+// comes after that is not the end that was reached.
+func (r *Reader) read(
+	ctx context.Context, tenant string, from events.Position, f eventlog.Filter, most int,
+) (recorded []eventlog.Recorded, next, head events.Position, err error) {
+	err = r.Pool.TenantTx(ctx, tenant, func(tx pgx.Tx) (err error) {
+		if head, err = r.Log.Head(ctx, tx); err == nil {
+			recorded, next, err = r.Log.ReadAfter(ctx, tx, from, f, most)
+		}
+		return err
+	})
+	return recorded, next, head, err
 }
 
 // Head is the end of the log.
@@ -238,6 +266,7 @@ func answer(e eventlog.Recorded) model.Event {
 		SpecVersion: e.SpecVersion, ID: e.ID, Source: e.Source, Type: string(e.Type), Subject: e.Subject,
 		Time: e.Time, Recorded: e.Recorded, Sequence: e.Position.String(), Stream: e.Stream, StreamVersion: e.Version,
 		Correlation: e.Correlation, Causation: e.Causation, TraceParent: e.TraceParent, Actor: e.Actor,
+		Via:  e.Via,
 		Hash: string(e.Hash), Data: data,
 	}
 }

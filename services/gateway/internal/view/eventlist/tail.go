@@ -33,23 +33,16 @@ const (
 // again with the last position misses nothing.
 var ErrBehind = errs.New(errs.Unavailable, "the client reads events more slowly than they come: go on with the last id")
 
-// Sessions tells which tokens are good.
+// Sessions tells which sessions are good.
 type Sessions interface {
-	// Good returns those of the tokens that nobody has revoked and that have not expired, with the version of roles and
-	// bindings of their tenants.
-	Good(ctx context.Context, tokens []model.TokenHash) (map[model.TokenHash]events.Position, error)
+	// Good returns those of the sessions that let somebody in still, with the version of roles and bindings of their
+	// tenants.
+	Good(ctx context.Context, list []model.Session) (map[model.Session]events.Position, error)
 }
 
 // Policies tells who may do what in a tenant. It reads nothing while the version stays.
 type Policies interface {
 	Policy(ctx context.Context, tenant string, version events.Position) (*access.Policy, error)
-}
-
-// Item is an event as an answer, written once for everybody who gets it.
-type Item struct {
-	Position events.Position
-	Type     events.Type
-	JSON     []byte
 }
 
 // Tail reads the end of the log once for all who follow it in this process. It remembers a bounded part; who begins
@@ -66,6 +59,7 @@ type Tail struct {
 	followers map[*Follower]struct{}
 	joined    chan struct{} // has an element when somebody follows who was not there before
 	moved     chan struct{} // closed when there is something for followers
+	held      int           // by how many that read by themselves what is remembered
 	kept      []tailed      // in order; what lies behind from, up to to. Never changed in place
 	bytes     int
 	from, to  events.Position // zero: the tail has not begun
@@ -73,7 +67,7 @@ type Tail struct {
 
 // tailed is an event of the tail.
 type tailed struct {
-	item  Item
+	item  model.StreamedEvent
 	event eventlog.Recorded // what selections ask for
 }
 
@@ -89,27 +83,23 @@ func NewTail(reads *Reader, log pg.Querier, sessions Sessions, policies Policies
 type Follower struct {
 	tail   *Tail
 	who    model.Caller
-	token  model.TokenHash
 	filter model.EventFilter
 	chosen selection // under tail.mu, as what the follower may see changes
 	live   bool      // it was served from memory
 	ended  error     // under tail.mu: why it gets nothing more
 }
 
-// Join begins to follow what a filter chooses, with the token by which the caller came. Leave ends it.
-func (t *Tail) Join(who model.Caller, token model.TokenHash, f model.EventFilter) (*Follower, error) {
+// Join begins to follow what a filter chooses, while the caller's session is good. Leave ends it.
+func (t *Tail) Join(who model.Caller, f model.EventFilter) (*Follower, error) {
 	chosen, err := selectEvents(who, access.Watch, f)
 	if err != nil {
 		return nil, err
 	}
-	one := &Follower{tail: t, who: who, token: token, filter: f, chosen: chosen}
+	one := &Follower{tail: t, who: who, filter: f, chosen: chosen}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.followers[one] = struct{}{}
-	select {
-	case t.joined <- struct{}{}:
-	default: // it has been told
-	}
+	t.tell()
 	return one, nil
 }
 
@@ -121,39 +111,113 @@ func (f *Follower) Leave() {
 }
 
 // Moved is closed when there may be something new; it is taken before Next and waited for after.
-func (f *Follower) Moved() <-chan struct{} {
-	f.tail.mu.Lock()
-	defer f.tail.mu.Unlock()
-	return f.tail.moved
+func (f *Follower) Moved() <-chan struct{} { return f.tail.Moved() }
+
+// Moved is closed when there may be something new.
+func (t *Tail) Moved() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.moved
+}
+
+// Hold has the tail read for one who asks by Behind, until the hold is released.
+func (t *Tail) Hold() (release func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held++
+	t.tell()
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.held--
+	})
+}
+
+// memory is what is remembered now; mu is held.
+func (t *Tail) memory() memory { return memory{t.kept, t.from, t.to} }
+
+// tell wakes the tail; mu is held.
+func (t *Tail) tell() {
+	select {
+	case t.joined <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// Behind returns at most limit events behind the position of a filter that a caller may watch, the position to go on
+// from, and whether that is the end for now: from memory where that reaches back so far. Whose rights decide, and
+// whether they still hold, is for who asks.
+func (t *Tail) Behind(ctx context.Context, who model.Caller, f model.EventFilter) (
+	items []model.StreamedEvent, next events.Position, done bool, err error,
+) {
+	chosen, err := selectEvents(who, access.Watch, f)
+	if err != nil {
+		return nil, next, false, err
+	}
+	after, err := events.ParsePosition(f.After)
+	if err != nil {
+		return nil, next, false, errs.New(errs.Invalid, "%s", err).At("query.after", "position")
+	}
+	t.mu.Lock()
+	memory := t.memory()
+	t.mu.Unlock()
+	if items, next, done, known := memory.behind(chosen, after, f.Limit); known {
+		return items, next, done, nil
+	}
+	return t.stored(ctx, who, f)
 }
 
 // Next returns at most limit events behind a position, the position to go on from, and whether that is the end for
 // now. An error of kind errs.Unauthenticated says that the token is not good any more, ErrBehind that the follower was
 // too slow.
-func (f *Follower) Next(ctx context.Context, after events.Position, limit int) ([]Item, events.Position, bool, error) {
-	items, next, done, remembered, err := f.remembered(after, limit)
+func (f *Follower) Next(ctx context.Context, after events.Position, limit int) (
+	[]model.StreamedEvent, events.Position, bool, error,
+) {
+	f.tail.mu.Lock()
+	ended, chosen, memory := f.ended, f.chosen, f.tail.memory()
+	f.tail.mu.Unlock()
+	if ended != nil {
+		return nil, after, false, ended
+	}
+	items, next, done, remembered := memory.behind(chosen, after, limit)
 	switch {
-	case err != nil:
-		return nil, after, false, err
 	case remembered:
 		f.live = true
 		return items, next, done, nil
 	case f.live:
 		return nil, after, false, ErrBehind
 	}
-	good, err := f.tail.sessions.Good(ctx, []model.TokenHash{f.token})
-	if err != nil {
-		return nil, after, false, err
+	version, err := f.good(ctx)
+	for err == nil {
+		var who model.Caller
+		if who, err = f.tail.seen(ctx, f.who, version); err != nil {
+			break
+		}
+		filter := f.filter
+		filter.After, filter.Limit = after.String(), limit
+		if items, next, done, err = f.tail.stored(ctx, who, filter); err != nil {
+			break
+		}
+		// What was read may have come after the session ended, or after a role was taken away.
+		before := version
+		if version, err = f.good(ctx); err == nil && version == before {
+			return items, next, done, nil
+		}
 	}
-	version, known := good[f.token]
+	return nil, after, false, err
+}
+
+// good is the version of roles and bindings, while the session lets the follower in.
+func (f *Follower) good(ctx context.Context) (events.Position, error) {
+	good, err := f.tail.sessions.Good(ctx, []model.Session{f.who.Session})
+	if err != nil {
+		return events.Position{}, err
+	}
+	version, known := good[f.who.Session]
 	if !known {
-		return nil, after, false, errRevoked
+		return version, errRevoked
 	}
-	who, err := f.tail.seen(ctx, f.who, version)
-	if err != nil {
-		return nil, after, false, err
-	}
-	return f.stored(ctx, who, after, limit)
+	return version, nil
 }
 
 // seen is a caller with what they may do at a version of roles and bindings.
@@ -167,57 +231,58 @@ func (t *Tail) seen(ctx context.Context, who model.Caller, version events.Positi
 
 var errRevoked = errs.New(errs.Unauthenticated, "the bearer token was revoked or has expired")
 
-// remembered takes events from memory, if that reaches back to after.
-func (f *Follower) remembered(after events.Position, limit int) (
-	items []Item, next events.Position, done, ok bool, err error,
+// memory is what a tail remembers at one moment.
+type memory struct {
+	kept     []tailed
+	from, to events.Position
+}
+
+// behind takes events from memory, if that reaches back to after.
+func (m memory) behind(chosen selection, after events.Position, limit int) (
+	items []model.StreamedEvent, next events.Position, done, ok bool,
 ) {
-	t := f.tail
-	t.mu.Lock()
-	kept, from, to, ended, chosen := t.kept, t.from, t.to, f.ended, f.chosen
-	t.mu.Unlock()
-	if ended != nil || to.IsZero() || after.Less(from) {
-		return nil, after, false, false, ended
+	if m.to.IsZero() || after.Less(m.from) {
+		return nil, after, false, false
 	}
-	first := sort.Search(len(kept), func(i int) bool { return after.Less(kept[i].item.Position) })
-	for _, e := range kept[first:] {
+	first := sort.Search(len(m.kept), func(i int) bool { return after.Less(m.kept[i].item.Position) })
+	for _, e := range m.kept[first:] {
 		if !chosen.takes(e.event) {
 			continue
 		}
 		if len(items) == limit {
-			return items, items[limit-1].Position, false, true, nil
+			return items, items[limit-1].Position, false, true
 		}
 		items = append(items, e.item)
 	}
-	if after.Less(to) {
-		after = to
+	if after.Less(m.to) {
+		after = m.to
 	}
-	return items, after, true, true, nil
+	return items, after, true, true
 }
 
 // stored reads events from the log, for who begins before what is remembered.
-func (f *Follower) stored(ctx context.Context, who model.Caller, after events.Position, limit int) (
-	[]Item, events.Position, bool, error,
+func (t *Tail) stored(ctx context.Context, who model.Caller, f model.EventFilter) (
+	[]model.StreamedEvent, events.Position, bool, error,
 ) {
-	filter := f.filter
-	filter.After, filter.Limit = after.String(), limit
-	list, next, done, err := f.tail.reads.list(ctx, who, access.Watch, filter)
+	list, next, done, err := t.reads.list(ctx, who, access.Watch, f)
 	if err != nil {
-		return nil, after, false, err
+		return nil, next, false, err
 	}
-	items := make([]Item, 0, len(list))
+	items := make([]model.StreamedEvent, 0, len(list))
 	for _, e := range list {
 		i, err := itemOf(e)
 		if err != nil {
-			return nil, after, false, err
+			return nil, next, false, err
 		}
 		items = append(items, i)
 	}
 	return items, next, done, nil
 }
 
-func itemOf(e eventlog.Recorded) (Item, error) {
+func itemOf(e eventlog.Recorded) (model.StreamedEvent, error) {
 	data, err := json.Marshal(answer(e))
-	return Item{Position: e.Position, Type: e.Type, JSON: data}, errs.Wrap(errs.Internal, err, "write event %s", e.ID)
+	i := model.StreamedEvent{Position: e.Position, Type: e.Type, ID: e.ID, Subject: e.Subject, JSON: data}
+	return i, errs.Wrap(errs.Internal, err, "write event %s", e.ID)
 }
 
 // Run reads while somebody follows, until ctx ends.
@@ -226,8 +291,8 @@ func (t *Tail) Run(ctx context.Context) error {
 	defer poll.Stop()
 	for failed := false; ; {
 		changed := t.reads.Changed()
-		tokens := t.tokens()
-		if len(tokens) == 0 {
+		tokens := t.open()
+		if len(tokens) == 0 && !t.isHeld() {
 			t.forget()
 			select {
 			case <-t.joined:
@@ -259,13 +324,20 @@ func (t *Tail) Run(ctx context.Context) error {
 	}
 }
 
-// tokens are those of all followers, each once.
-func (t *Tail) tokens() []model.TokenHash {
+// isHeld says whether anybody but followers wants what is remembered.
+func (t *Tail) isHeld() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := map[model.TokenHash]struct{}{}
+	return t.held > 0
+}
+
+// open are the sessions of all followers, each once.
+func (t *Tail) open() []model.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[model.Session]struct{}{}
 	for f := range t.followers {
-		all[f.token] = struct{}{}
+		all[f.who.Session] = struct{}{}
 	}
 	return slices.Collect(maps.Keys(all))
 }
@@ -280,7 +352,7 @@ func (t *Tail) forget() {
 // round reads what is new, then asks which tokens are good and what their holders may see, and only then hands anything
 // out: what comes after a revocation does not reach who was revoked. It costs two queries, however many follow; where
 // roles or bindings of a tenant have changed, one more reading of these.
-func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, err error) {
+func (t *Tail) round(ctx context.Context, tokens []model.Session) (more bool, err error) {
 	began := !t.to.IsZero()
 	if !began {
 		head, err := t.reads.Log.Head(ctx, t.log)
@@ -302,9 +374,11 @@ func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, 
 		e.Bytes, e.Data = nil, nil // the JSON has them
 		added = append(added, tailed{i, e})
 	}
-	good, err := t.sessions.Good(ctx, tokens)
-	if err != nil {
-		return false, err
+	var good map[model.Session]events.Position
+	if len(tokens) > 0 {
+		if good, err = t.sessions.Good(ctx, tokens); err != nil {
+			return false, err
+		}
 	}
 	rights, err := t.rights(ctx, good)
 	if err != nil {
@@ -322,14 +396,14 @@ func (t *Tail) round(ctx context.Context, tokens []model.TokenHash) (more bool, 
 
 // rights are the callers of followers with what they may see now.
 func (t *Tail) rights(
-	ctx context.Context, good map[model.TokenHash]events.Position,
+	ctx context.Context, good map[model.Session]events.Position,
 ) (map[*Follower]model.Caller, error) {
 	t.mu.Lock()
 	all := slices.Collect(maps.Keys(t.followers))
 	t.mu.Unlock()
 	out := make(map[*Follower]model.Caller, len(all))
 	for _, f := range all {
-		version, known := good[f.token]
+		version, known := good[f.who.Session]
 		if !known { // revoked, or it came meanwhile
 			continue
 		}
@@ -380,14 +454,14 @@ func (t *Tail) add(list []tailed, next events.Position) {
 }
 
 // endRevoked ends the followers whose tokens were asked about and are not good.
-func (t *Tail) endRevoked(asked []model.TokenHash, good map[model.TokenHash]events.Position) {
-	refused := map[model.TokenHash]bool{}
+func (t *Tail) endRevoked(asked []model.Session, good map[model.Session]events.Position) {
+	refused := map[model.Session]bool{}
 	for _, token := range asked {
 		_, ok := good[token]
 		refused[token] = !ok
 	}
 	for f := range t.followers {
-		if refused[f.token] {
+		if refused[f.who.Session] {
 			f.ended = errRevoked
 		}
 	}

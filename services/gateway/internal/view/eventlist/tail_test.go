@@ -39,7 +39,7 @@ func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 // sessions are tokens of which some were revoked.
 type sessions struct {
 	asked   atomic.Int64
-	revoked map[model.TokenHash]bool
+	revoked map[model.Session]bool
 	version events.Position
 }
 
@@ -50,9 +50,9 @@ func (p *policies) Policy(context.Context, string, events.Position) (*access.Pol
 	return access.NewPolicy(p.state, nil), nil
 }
 
-func (s *sessions) Good(_ context.Context, tokens []model.TokenHash) (map[model.TokenHash]events.Position, error) {
+func (s *sessions) Good(_ context.Context, tokens []model.Session) (map[model.Session]events.Position, error) {
 	s.asked.Add(1)
-	good := map[model.TokenHash]events.Position{}
+	good := map[model.Session]events.Position{}
 	for _, t := range tokens {
 		if !s.revoked[t] {
 			good[t] = s.version
@@ -87,7 +87,7 @@ func newTailBench(t testing.TB) *tailBench {
 		}
 	})
 	b := &tailBench{t: t, pool: pool, queries: &counted{Querier: pool}, sessions: &sessions{}, policies: &policies{}}
-	b.Tail = NewTail(&Reader{Pool: pool, Log: log}, b.queries, b.sessions, b.policies)
+	b.Tail = NewTail(&Reader{Pool: pool, Log: log, Work: pool}, b.queries, b.sessions, b.policies)
 	return b
 }
 
@@ -122,7 +122,8 @@ func (b *tailBench) follow(tenant string, f model.EventFilter) *Follower {
 func (b *tailBench) followAs(who model.Caller, f model.EventFilter) *Follower {
 	b.t.Helper()
 	b.n++
-	one, err := b.Join(who, model.HashToken(fmt.Sprint(b.n)), f)
+	who.Session = model.Session{Token: model.HashToken(fmt.Sprint(b.n))}
+	one, err := b.Join(who, f)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func (b *tailBench) followAs(who model.Caller, f model.EventFilter) *Follower {
 
 func (b *tailBench) look() {
 	b.t.Helper()
-	if _, err := b.round(b.t.Context(), b.tokens()); err != nil {
+	if _, err := b.round(b.t.Context(), b.open()); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -186,6 +187,47 @@ func TestTailCostsOneReadForAll(t *testing.T) {
 	}
 }
 
+// TestPortalsMayStopAskingForPeople: whoever follows for somebody gets nothing that comes after they may ask for people
+// no longer, though both may watch.
+func TestPortalsMayStopAskingForPeople(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	portal := events.AccessSubject{Kind: access.KindServiceAccount, Name: "portal"}
+	bound := func(name string, to events.AccessSubject) events.Payload {
+		return events.RoleBindingDefined{Name: name, Role: name, Subjects: []events.AccessSubject{to}}
+	}
+	fold := func(list ...events.Payload) (s access.State) {
+		for _, e := range list {
+			var err error
+			if s, err = access.Evolve(s, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	both := bound("viewer", portal).(events.RoleBindingDefined)
+	both.Subjects = append(both.Subjects, events.AccessSubject{Kind: access.KindUser, Name: "ann"})
+	asks := events.RoleDefined{Name: "asks", Rules: []events.AccessRule{
+		{Verbs: []string{string(access.Impersonate)}, Resources: []string{string(access.People)}},
+	}}
+	b.policies.state = fold(both, asks, bound("asks", portal))
+	who := model.Caller{Tenant: "default", Actor: portal.Name, Kind: portal.Kind, OnBehalfOf: "ann"}
+	first := b.register("default", "before")
+	follower := b.followAs(who, model.EventFilter{})
+	b.look()
+	may := b.register("default", "may")
+	b.look()
+	if got, _ := b.next(follower, first); len(got) != 1 || got[0] != may {
+		t.Errorf("while it may: %v, want %v", got, may)
+	}
+	b.policies.state = fold(both, asks)
+	b.register("default", "late")
+	b.look()
+	if got, _ := b.next(follower, may); len(got) != 0 {
+		t.Errorf("when it may not any more: %v", got)
+	}
+}
+
 // TestRevokedTokensGetNothingMore: a token that was revoked before an event came does not see it, from memory or from
 // the log.
 func TestRevokedTokensGetNothingMore(t *testing.T) {
@@ -195,7 +237,7 @@ func TestRevokedTokensGetNothingMore(t *testing.T) {
 	live, late, other := b.follow("default", model.EventFilter{}), b.follow("default", model.EventFilter{}),
 		b.follow("default", model.EventFilter{})
 	b.look()
-	b.sessions.revoked = map[model.TokenHash]bool{live.token: true, late.token: true}
+	b.sessions.revoked = map[model.Session]bool{live.who.Session: true, late.who.Session: true}
 	b.register("default", "after")
 	b.look()
 	for f, after := range map[*Follower]events.Position{live: first, late: {Epoch: 1}} {
@@ -219,7 +261,9 @@ func TestSlowFollowersEnd(t *testing.T) {
 	b.next(slow, first)
 	second, third := b.register("default", "second"), b.register("default", "third")
 	b.look()
-	b.move(func() { b.add([]tailed{{item: Item{Position: third, JSON: make([]byte, tailBytes+1)}}}, third) })
+	b.move(func() {
+		b.add([]tailed{{item: model.StreamedEvent{Position: third, JSON: make([]byte, tailBytes+1)}}}, third)
+	})
 	if _, _, _, err := slow.Next(t.Context(), first, 100); !errors.Is(err, ErrBehind) {
 		t.Errorf("got %v", err)
 	}

@@ -4,16 +4,13 @@ package installplans
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -31,7 +28,7 @@ const Name = "gateway.installplans"
 
 // Projection folds every event of install plans.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 5, []string{"installplans"}, readmodel.OnAll(events.KindInstallPlan, apply)...)
+	return readmodel.Projection(Name, 6, []string{"installplans"}, readmodel.OnAll(events.KindInstallPlan, apply)...)
 }
 
 func apply(ctx context.Context, f readmodel.Fold) error {
@@ -74,10 +71,16 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 			f.Position.Epoch, f.Position.N)...)
 }
 
-const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now, p.annotations
+const columns = `select p.name, p.cluster, p.namespace, ` + shownPhase + ` as phase, p.updated,
+	p.state, p.stream, p.version, p.epoch, p.position, now() as now, p.annotations
 	from installplans p`
 
 type row struct {
+	Name        string
+	Cluster     string
+	Namespace   string
+	Phase       string // as it is shown
+	Updated     time.Time
 	State       model.PlanState
 	Stream      string
 	Version     int64
@@ -91,34 +94,28 @@ type row struct {
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
-	Bodies  bodies.Keys // for annotations and reasons
+	Bodies  *readmodel.Bodies // for annotations, reasons and configurations
+	Log     *eventlog.Log
 }
 
 // answers have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
 // of each plan is large.
 func (r *Reader) answers(ctx context.Context, q pg.Querier, tenant string, rows ...row) ([]model.InstallPlan, error) {
-	var commitments []string
-	for _, x := range rows {
-		if x.Annotations != "" {
-			commitments = append(commitments, x.Annotations)
-		}
+	commitments := make([]string, len(rows))
+	for i, x := range rows {
+		commitments[i] = x.Annotations
 	}
-	noted := map[string][]byte{}
-	if len(commitments) > 0 {
-		var err error
-		if noted, err = r.Bodies.ReadAll(ctx, q, bodies.Table, tenant, commitments); err != nil {
-			return nil, err
-		}
+	noted, err := r.Bodies.Read(ctx, q, tenant, commitments...)
+	if err != nil {
+		return nil, err
 	}
 	items := make([]model.InstallPlan, len(rows))
 	for i, x := range rows {
 		p := &items[i]
 		*p = x.State.InstallPlanAt(x.Now)
 		p.Stream, p.Version = x.Stream, x.Version
-		if body := noted[x.Annotations]; body != nil { // else there are none, or they were erased
-			if err := json.Unmarshal(body, &p.Annotations); err != nil {
-				return nil, errs.Wrap(errs.Internal, err, "read annotations")
-			}
+		if err := noted.Annotations(x.Annotations, &p.Metadata, &p.Unreadable); err != nil {
+			return nil, err
 		}
 	}
 	return items, nil
@@ -147,11 +144,11 @@ func (r *Reader) List(
 	if err := w.Label("p.labels", f.Label); err != nil {
 		return nil, nil, err
 	}
-	if err := addBefore(&w, f.After); err != nil {
+	if err := listing.Narrow(&w, who, f.Choice, f.After); err != nil {
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "p.epoch desc, p.position desc", f.Limit)
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return err
 		}
@@ -159,8 +156,7 @@ func (r *Reader) List(
 			return err
 		}
 		if more {
-			last := rows[len(rows)-1]
-			next = []string{strconv.FormatInt(last.Epoch, 10), strconv.FormatInt(last.Position, 10)}
+			next = listing.Next(f.Sort, rows[len(rows)-1])
 		}
 		return addMessages(ctx, tx, who.Tenant, items)
 	})
@@ -178,19 +174,6 @@ func addPhase(w *readmodel.Where, phase string) {
 		return
 	}
 	w.Equal("p.phase", phase)
-}
-
-// addBefore continues behind the last plan of the page before, in descending order.
-func addBefore(w *readmodel.Where, after []string) error {
-	if len(after) == 0 {
-		return nil
-	}
-	at, err := events.ParsePosition(strings.Join(after, "-"))
-	if err != nil || len(after) != 2 {
-		return readmodel.ForeignCursor()
-	}
-	w.Add("(p.epoch, p.position) < (?, ?)", at.Epoch, at.N)
-	return nil
 }
 
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.InstallPlan) error {
@@ -254,6 +237,9 @@ func (r *Reader) addDocuments(
 // erasedReason takes the place of words that were erased.
 const erasedReason = "(erased)"
 
+// unreadableReason takes the place of words that do not open; the plan is marked.
+const unreadableReason = "(cannot be opened)"
+
 // addReasons adds the words of approvers to what they chose, or that they were erased.
 func (r *Reader) addReasons(
 	ctx context.Context, q pg.Querier, tenant string, s model.PlanState, p *model.InstallPlan,
@@ -262,12 +248,18 @@ func (r *Reader) addReasons(
 		if c.Reason == "" {
 			continue
 		}
-		body, err := r.Bodies.Read(ctx, q, bodies.Table, tenant, c.Reason)
+		opened, err := r.Bodies.Read(ctx, q, tenant, c.Reason)
 		if err != nil {
 			return err
 		}
-		p.Choices[i].Reason = string(body)
-		if body == nil {
+		marks := len(p.Unreadable)
+		body := opened.Text(c.Reason, model.PartReason, &p.Unreadable)
+		switch {
+		case body != nil:
+			p.Choices[i].Reason = string(body)
+		case len(p.Unreadable) > marks:
+			p.Choices[i].Reason = unreadableReason
+		default:
 			p.Choices[i].Reason = erasedReason
 		}
 	}
@@ -282,15 +274,8 @@ func (r *Reader) addChanges(ctx context.Context, q pg.Querier, tenant string, p 
 			continue
 		}
 		u := model.Upgrade{From: b.Replaces, To: b.CSV, ToContent: b.Content}
-		err := pg.Err(q.QueryRow(ctx, `select content from (
-			select 0 as rank, content, 0::bigint as epoch, 0::bigint as position from operators
-				where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
-			union all
-			select 1, x->>'content', p.epoch, p.position from installplans p, jsonb_array_elements(p.bundles) x
-				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
-				and x->>'csv' = $4) known
-			where content <> '' order by rank, epoch desc, position desc limit 1`, tenant, p.Cluster, p.Namespace, b.Replaces).Scan(&u.FromContent))
-		if err != nil && !errs.Is(err, errs.NotFound) {
+		var err error
+		if u.FromContent, _, err = installed(ctx, q, tenant, p.Cluster, p.Namespace, b.Replaces); err != nil {
 			return err
 		}
 		if err := r.Content.Compare(ctx, q, tenant, &u); err != nil {

@@ -2,6 +2,7 @@ package installplans_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -27,7 +29,11 @@ func setup(t *testing.T) (*viewtest.Env, *installplans.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, &installplans.Reader{Pool: e.Pool, Content: c, Bodies: bodiestest.Keys(t)}
+	opening, err := readmodel.OpenBodies(bodiestest.Keys(t), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, &installplans.Reader{Pool: e.Pool, Content: c, Bodies: opening}
 }
 
 // plan folds a plan and what became of it, and returns its id.

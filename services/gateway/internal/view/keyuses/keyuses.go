@@ -22,6 +22,7 @@ func (r *Reader) List(ctx context.Context) ([]model.KeyUse, error) {
 		union all select case kind when 'subscription-config' then 'configuration' when 'catalog-source' then 'source'
 			when 'annotations' then 'annotation' else 'reason' end, key_id, 1 from gateway.bodies where key_id <> ''
 		union all select 'reason', key_id, 1 from gateway.previews where key_id <> ''
+		union all select 'reason', key_id, 1 from gateway.webhooks
 		union all select 'grant', key_id, uses from installer_api.key_uses) u
 		group by purpose, key_id order by purpose, key_id`)
 	if err != nil {

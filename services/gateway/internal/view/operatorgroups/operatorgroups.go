@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -171,7 +170,7 @@ func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model
 // Reader answers queries about operator groups.
 type Reader struct {
 	Pool   *pg.Pool
-	Bodies bodies.Keys // for annotations
+	Bodies *readmodel.Bodies // for annotations
 }
 
 // List returns operator groups by cluster, namespace and name.
@@ -223,7 +222,7 @@ func (r *Reader) Get(
 			return err
 		}
 		g = items[0]
-		return readmodel.Annotations(ctx, tx, r.Bodies, who.Tenant, x.Annotations, &g.Metadata)
+		return r.Bodies.Annotations(ctx, tx, who.Tenant, x.Annotations, &g.Metadata, &g.Unreadable)
 	})
 	return g, err
 }

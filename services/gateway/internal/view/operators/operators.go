@@ -13,8 +13,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
-	"github.com/chandler-fleet/chandler/services/gateway/cluster"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -27,8 +25,9 @@ const historyKept = 20
 
 // Projection folds the events of ClusterServiceVersions.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 2, []string{"operators"},
+	return readmodel.Projection(Name, 3, []string{"operators"},
 		readmodel.On(phaseChanged), readmodel.On(flapping), readmodel.On(removed),
+		readmodel.On(drifted), readmodel.On(driftEnded),
 		readmodel.On(removalRequested), readmodel.On(removalStarted), readmodel.On(removalBlocked),
 		readmodel.On(removalRefused))
 }
@@ -54,6 +53,15 @@ func phaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseChange
 
 func flapping(ctx context.Context, f readmodel.Fold, _ events.CSVFlapping) error {
 	return update(ctx, f, `flapping = true`)
+}
+
+// drifted counts the objects that are not as they were written; since is when the first of them was found.
+func drifted(ctx context.Context, f readmodel.Fold, p events.CSVDrifted) error {
+	return update(ctx, f, `drifted = $7, drift_policy = $8, drift_since = coalesce(drift_since, $5)`, p.Objects, p.Policy)
+}
+
+func driftEnded(ctx context.Context, f readmodel.Fold, _ events.CSVDriftEnded) error {
+	return update(ctx, f, `drifted = 0, drift_policy = '', drift_since = null`)
 }
 
 func removed(ctx context.Context, f readmodel.Fold, _ events.CSVRemoved) error {
@@ -104,7 +112,8 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 }
 
 const columns = `select o.cluster, o.namespace, o.name, o.package, o.csv_version, o.phase, o.reason, o.content, o.plan,
-	o.flapping, o.removal, o.history, o.installed, o.updated, o.stream, o.version from operators o`
+	o.flapping, o.drifted, o.drift_policy, o.drift_since, o.removal, o.history, o.installed, o.updated, o.stream,
+	o.version from operators o`
 
 type row struct {
 	Cluster    string
@@ -123,12 +132,28 @@ type row struct {
 	Updated    time.Time
 	Stream     string
 	Version    int64
+	drift
+}
+
+// drift is what of an operator is not as it was written.
+type drift struct {
+	Drifted     int
+	DriftPolicy string
+	DriftSince  *time.Time
+}
+
+func (d drift) answer() *model.OperatorDrift {
+	if d.Drifted == 0 || d.DriftSince == nil {
+		return nil
+	}
+	return &model.OperatorDrift{Objects: d.Drifted, Policy: d.DriftPolicy, Since: *d.DriftSince}
 }
 
 func (r row) answer() model.Operator {
 	return model.Operator{
 		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Package: r.Package, Version: r.CSVVersion,
-		Phase: r.Phase, Reason: r.Reason, Content: r.Content, Plan: r.Plan, Flapping: r.Flapping, Removal: r.Removal,
+		Phase: r.Phase, Reason: r.Reason, Content: r.Content, Plan: r.Plan, Flapping: r.Flapping,
+		Drift: r.drift.answer(), Removal: r.Removal,
 		History: r.History, InstalledAt: r.Installed, UpdatedAt: r.Updated, Stream: r.Stream, StreamVersion: r.Version,
 	}
 }
@@ -144,50 +169,15 @@ func addRemovalMessages(ctx context.Context, q pg.Querier, tenant string, items 
 		})
 }
 
-// addMessages adds conditions and what clusters say about operators.
+// addMessages adds what clusters say about operators in words.
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Operator) error {
 	if err := addRemovalMessages(ctx, q, tenant, items); err != nil {
-		return err
-	}
-	if err := addConditions(ctx, q, tenant, items); err != nil {
 		return err
 	}
 	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCSV, items,
 		func(o *model.Operator) (string, *string) {
 			return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Message
 		})
-}
-
-// addConditions adds what clusters report of operators whatever their phase. Most have none.
-func addConditions(ctx context.Context, q pg.Querier, tenant string, items []model.Operator) error {
-	at := map[string]*model.Operator{}
-	var clusters, namespaces, names []string
-	for i := range items {
-		o := &items[i]
-		o.Conditions = []model.Condition{}
-		at[o.Cluster+"/"+o.Namespace+"/"+o.Name] = o
-		clusters, namespaces, names = append(clusters, o.Cluster), append(namespaces, o.Namespace), append(names,
-			o.Name)
-	}
-	if len(items) == 0 {
-		return nil
-	}
-	rows, err := q.Query(ctx, `select cluster || '/' || namespace || '/' || name, conditions::text
-		from installer_api.operator_details
-		where tenant = $1 and cluster = any ($2) and namespace = any ($3) and name = any ($4)
-		and conditions::text <> '[]'`, tenant, clusters, namespaces, names)
-	if err != nil {
-		return pg.Err(err)
-	}
-	var key, raw string
-	_, err = pgx.ForEachRow(rows, []any{&key, &raw}, func() error {
-		o := at[key]
-		if o == nil {
-			return nil // another one of these clusters, namespaces and names
-		}
-		return readmodel.Unpack("operator "+key, readmodel.Detail{Text: &raw, Into: &o.Conditions})
-	})
-	return pg.Err(err)
 }
 
 // servedBy chooses operators by a namespace that they serve: the one group of their own namespace has it among its
@@ -197,6 +187,20 @@ const servedBy = `exists (select from operatorgroups g where g.tenant = o.tenant
 	and (g.targets @> to_jsonb(?::text) or g.targets @> '[""]')
 	and not exists (select from operatorgroups x where x.tenant = g.tenant and x.cluster = g.cluster
 	and x.namespace = g.namespace and x.name <> g.name))`
+
+// addState chooses operators by a state: a phase, or what is so beside the phase.
+func addState(w *readmodel.Where, state string) {
+	switch state {
+	case model.OperatorDrifted:
+		w.Add("o.drifted > 0")
+	case model.OperatorFlapping:
+		w.Add("o.flapping")
+	case model.OperatorUninstalling:
+		w.Add("o.removal is not null and o.removal ->> 'phase' <> ?", model.RemovalRefused)
+	default:
+		w.Equal("o.phase", state)
+	}
+}
 
 // Reader answers queries about installed operators.
 type Reader struct{ Pool *pg.Pool }
@@ -211,14 +215,18 @@ func (r *Reader) List(
 	w.Equal("o.namespace", f.Namespace)
 	w.Equal("o.package", f.Package)
 	w.Equal("o.phase", f.Phase)
+	addState(&w, f.State)
 	if f.Serves != "" {
 		w.Add(servedBy, f.Serves)
 	}
-	if err := w.After(f.After, "o.cluster", "o.namespace", "o.name"); err != nil {
+	if err := listing.Narrow(&w, who, f.Choice, f.After); err != nil {
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "o.cluster, o.namespace, o.name", f.Limit)
+		if err := AddVersions(ctx, tx, &w, "o.csv_version = any (?)", who.Tenant, f.Version); err != nil {
+			return err
+		}
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return err
 		}
@@ -226,12 +234,24 @@ func (r *Reader) List(
 			items = append(items, x.answer())
 		}
 		if more {
-			last := items[len(items)-1]
-			next = []string{last.Cluster, last.Namespace, last.Name}
+			next = listing.Next(f.Sort, rows[len(rows)-1])
 		}
-		return addMessages(ctx, tx, who.Tenant, items)
+		return r.addReported(ctx, tx, who.Tenant, items, f.Details)
 	})
 	return items, next, err
+}
+
+// addReported adds what clusters say of operators: messages and conditions, and details where they are wanted.
+func (r *Reader) addReported(
+	ctx context.Context, q pg.Querier, tenant string, items []model.Operator, withDetails bool,
+) error {
+	if err := addMessages(ctx, q, tenant, items); err != nil {
+		return err
+	}
+	if withDetails {
+		return addDetails(ctx, q, tenant, items)
+	}
+	return addConditions(ctx, q, tenant, items)
 }
 
 // Get returns one installed operator.
@@ -248,56 +268,11 @@ func (r *Reader) Get(
 			return err
 		}
 		items := []model.Operator{x.answer()}
-		if err := addMessages(ctx, tx, who.Tenant, items); err != nil {
-			return err
-		}
+		err = r.addReported(ctx, tx, who.Tenant, items, true)
 		o = items[0]
-		o.Details, err = details(ctx, tx, who.Tenant, o)
 		return err
 	})
 	return o, err
-}
-
-// details are nil until the executor has reported them.
-func details(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*model.OperatorDetails, error) {
-	d := model.OperatorDetails{Requirements: []model.Requirement{}}
-	var requirements, condition, cut *string
-	var drift, components, notReady string
-	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text,
-		cut::text, updated, not_ready::text from installer_api.operator_details
-		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`, tenant, o.Cluster, o.Namespace, o.Name).
-		Scan(&requirements, &condition, &drift, &components, &cut, &d.UpdatedAt, &notReady))
-	if errs.Is(err, errs.NotFound) {
-		return nil, nil //nolint:nilnil // nothing was reported yet
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = readmodel.Unpack("operator "+o.Cluster+"/"+o.Namespace+"/"+o.Name,
-		readmodel.Detail{Text: requirements, Into: &d.Requirements},
-		readmodel.Detail{Text: condition, Into: &d.Condition}, readmodel.Detail{Text: &drift, Into: &d.Drift},
-		readmodel.Detail{Text: &components, Into: &d.Components}, readmodel.Detail{Text: cut, Into: &d.LeftOut},
-		readmodel.Detail{Text: &notReady, Into: &d.NotReady})
-	if err != nil {
-		return nil, err
-	}
-	d.RemovedAPIs, err = removedOf(ctx, tx, tenant, o, d)
-	return &d, err
-}
-
-// removedOf is what one operator uses and the next version of its cluster no longer serves.
-func removedOf(
-	ctx context.Context, q pg.Querier, tenant string, o model.Operator, d model.OperatorDetails,
-) ([]model.RemovedAPI, error) {
-	c, err := clusters.Observed(ctx, q, tenant, o.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.RemovedAPIs(c.KubernetesVersion,
-		[]cluster.Installed{{
-			Namespace: o.Namespace, CSV: o.Name, Components: d.Components,
-			Requirements: d.Requirements,
-		}}), nil
 }
 
 // Leftovers lists what uninstalled operators left (R-UNI-7), by cluster, namespace and name.

@@ -1,12 +1,17 @@
 package operators_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
@@ -56,6 +61,114 @@ func TestHistory(t *testing.T) {
 	fold(e, "ops", "tide.v1", events.CSVRemoved{Reason: "Deleted"})
 	if _, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1"); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a removed operator: %v", err)
+	}
+}
+
+// TestDrift: drift counts from when it was first found until it ends, whatever the phase does meanwhile.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	fold(e, "ops", "tide.v1", phase("ops", "tide.v1", "Succeeded"))
+	drift := func(objects int, policy string, since int64) *model.OperatorDrift {
+		return &model.OperatorDrift{Objects: objects, Policy: policy, Since: viewtest.At(since)}
+	}
+	for i, step := range []struct {
+		event events.Payload
+		want  *model.OperatorDrift
+	}{
+		{events.CSVDrifted{Objects: 1, Policy: "report"}, drift(1, "report", 2)},
+		{events.CSVDrifted{Objects: 3, Policy: "correct"}, drift(3, "correct", 2)},
+		{phase("ops", "tide.v1", "Failed"), drift(3, "correct", 2)},
+		{events.CSVDriftEnded{}, nil},
+		{events.CSVDrifted{Objects: 2}, drift(2, "", 6)},
+	} {
+		fold(e, "ops", "tide.v1", step.event)
+		o, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, o.Drift); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+	}
+}
+
+// TestListing: pages of every order hold each operator once, and selectors choose as those of Kubernetes do.
+func TestListing(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection(), clusters.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	e.Fold(events.KindCluster, "harbour", events.ClusterRegistered{Labels: map[string]string{"tier": "1"}})
+	for i, o := range []struct{ namespace, name, phase, version string }{
+		{"a", "tide.v3", "Failed", "3.0.0"},
+		{"b", "tide.v1", "Succeeded", "1.2.0"},
+		{"a", "buoy", "Succeeded", "none"},
+		{"c", "tide.v2", "Succeeded", "2.0.0-rc.1"},
+	} {
+		p := phase(o.namespace, o.name, o.phase)
+		p.Version = o.version
+		fold(e, o.namespace, o.name, p)
+		if i == 1 {
+			fold(e, o.namespace, o.name, events.CSVDrifted{Objects: 1})
+		}
+	}
+	list := func(f model.OperatorFilter) (names string, err error) {
+		for range 9 {
+			items, next, err := r.List(t.Context(), viewtest.Ann, f)
+			if err != nil {
+				return "", err
+			}
+			for _, o := range items {
+				names += o.Name + " "
+			}
+			if f.After = next; next == nil {
+				return strings.TrimSpace(names), nil
+			}
+		}
+		return names, errors.New("the list does not end")
+	}
+	for _, c := range []struct{ sort, fields, clusters, version, want string }{
+		{"", "", "", "", "buoy tide.v3 tide.v1 tide.v2"},
+		{"name", "", "", "", "buoy tide.v1 tide.v2 tide.v3"},
+		{"-name", "", "", "", "tide.v3 tide.v2 tide.v1 buoy"},
+		{"changed", "", "", "", "tide.v3 tide.v1 buoy tide.v2"},
+		{"-created", "", "", "", "tide.v2 buoy tide.v1 tide.v3"},
+		{"phase", "", "", "", "tide.v3 buoy tide.v1 tide.v2"},
+		{"name", "status.phase=Succeeded,metadata.namespace!=a", "", "", "tide.v1 tide.v2"},
+		{"name", "drifted=true", "tier=1", "", "tide.v1"},
+		{"", "", "tier!=1", "", ""},
+		{"name", "", "", ">=1.2.0 <3.0.0", "tide.v1 tide.v2"},
+		{"", "drifted==false", "", ">2.5.0", "tide.v3"},
+	} {
+		for _, limit := range []int{1, 3, 9} {
+			f := model.OperatorFilter{Version: c.version, Page: model.Page{Limit: limit}}
+			f.Sort, f.FieldSelector, f.ClusterSelector = c.sort, c.fields, c.clusters
+			if got, err := list(f); err != nil || got != c.want {
+				t.Errorf("%+v in pages of %d: %q %v", c, limit, got, err)
+			}
+		}
+	}
+	for _, bad := range []model.OperatorFilter{
+		{Choice: model.Choice{FieldSelector: "colour=red"}},
+		{Choice: model.Choice{FieldSelector: "a in (b)"}},
+		{Choice: model.Choice{FieldSelector: "drifted=perhaps"}},
+		{Choice: model.Choice{ClusterSelector: "a=b=c"}},
+		{Version: "new"},
+		{Version: " "},
+		{Version: "||"},
+		{Version: "> "},
+		{Version: "!"},
+		{Version: "1.x || >"},
+		{Choice: model.Choice{Sort: "name"}, Page: model.Page{After: []string{"-name", "x", "harbour", "a", "x"}}},
+		{Choice: model.Choice{Sort: "changed"}, Page: model.Page{After: []string{"changed", "x", "harbour", "a", "x"}}},
+		{Choice: model.Choice{Sort: "name"}, Page: model.Page{After: []string{"harbour", "a", "x"}}},
+		{Page: model.Page{After: []string{"name", "x", "harbour", "a", "x"}}},
+	} {
+		bad.Limit = 1
+		if _, _, err := r.List(t.Context(), viewtest.Ann, bad); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Document reads one JSON document by a query with one text or bytea column, nil where there is none.
@@ -26,17 +24,6 @@ func Document(ctx context.Context, q pg.Querier, sql string, args ...any) (json.
 		return nil, errs.New(errs.Internal, "a stored document is not JSON")
 	}
 	return raw, nil
-}
-
-// Annotations reads the annotations behind a commitment, which stand outside the log; those that were erased are none.
-func Annotations(
-	ctx context.Context, q pg.Querier, keys bodies.Keys, tenant, commitment string, into *model.Metadata,
-) error {
-	body, err := keys.Read(ctx, q, bodies.Table, tenant, commitment)
-	if err != nil || body == nil {
-		return err
-	}
-	return errs.Wrap(errs.Internal, json.Unmarshal(body, &into.Annotations), "read annotations")
 }
 
 // Kinds of messages in installer_api.messages.

@@ -10,7 +10,6 @@ package readmodel
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,25 +67,13 @@ func (w *Where) After(after []string, columns ...string) error {
 	return nil
 }
 
-// Label wants a label with a value, or with any, in a column; "" wants none.
-func (w *Where) Label(column, selector string) error {
-	if selector == "" {
-		return nil
-	}
-	key, value, hasValue := strings.Cut(selector, "=")
-	if !hasValue {
-		w.Add("jsonb_exists("+column+", ?)", key)
-		return nil
-	}
-	want, err := json.Marshal(map[string]string{key: value})
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "label %q", selector)
-	}
-	w.Add(column+" @> ?::jsonb", string(want))
-	return nil
-}
-
 func (w *Where) String() string { return " where " + strings.Join(w.conds, " and ") }
+
+// Query reads rows that fit; rest follows the conditions.
+func (w *Where) Query(ctx context.Context, q pg.Querier, sql, rest string) (pgx.Rows, error) {
+	rows, err := q.Query(ctx, sql+w.String()+" "+rest, w.args...)
+	return rows, pg.Err(err)
+}
 
 // ForeignCursor is the refusal of a cursor that another list gave.
 func ForeignCursor() error {

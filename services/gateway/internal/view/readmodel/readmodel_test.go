@@ -3,6 +3,7 @@ package readmodel_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,40 @@ func TestWhere(t *testing.T) {
 	}
 	if err := w.After([]string{"harbour"}, "c.cluster", "c.namespace"); !errs.Is(err, errs.Invalid) {
 		t.Errorf("the cursor of another list: %v", err)
+	}
+}
+
+// TestSelectors: label selectors are read as Kubernetes reads them; texts of a caller are arguments, never SQL.
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]string{
+		"":                 "",
+		"site=north":       " and l @> $2::jsonb",
+		"site==north":      " and l @> $2::jsonb",
+		"site in (a)":      " and l @> $2::jsonb",
+		"site in (a,b)":    " and (l ->> $2::text) = any ($3::text[])",
+		"site":             " and jsonb_exists(l, $2)",
+		"!site":            " and not jsonb_exists(l, $2)",
+		"site!=north":      " and not coalesce((l ->> $2::text) = any ($3::text[]), false)",
+		"site notin (a,b)": " and not coalesce((l ->> $2::text) = any ($3::text[]), false)",
+		"tier>2": " and case when (l ->> $2::text) ~ '^-{0,1}[0-9]{1,18}$' then (l ->> $3::text)::bigint > $4 " +
+			"else false end",
+		"tier<2,!zone": " and case when (l ->> $2::text) ~ '^-{0,1}[0-9]{1,18}$' then (l ->> $3::text)::bigint < $4 " +
+			"else false end and not jsonb_exists(l, $5)",
+	} {
+		w := readmodel.Tenant("t", "default")
+		if err := w.Label("l", selector); err != nil || w.String() != " where t = $1"+want {
+			t.Errorf("%q: %s, %v", selector, w.String(), err)
+		}
+	}
+	for _, wrong := range []string{
+		"a b", "=", "a in b", "-a", "a=" + strings.Repeat("x", 64), "a>b", "a;drop", "a in (b",
+		strings.Repeat("a,", 40) + "a",
+	} {
+		w := readmodel.Tenant("t", "default")
+		if err := w.Label("l", wrong); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%.40q: %s, %v", wrong, w.String(), err)
+		}
 	}
 }
 

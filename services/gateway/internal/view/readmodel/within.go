@@ -38,6 +38,19 @@ func (w *Where) Within(who model.Caller, v access.Verb, on access.Resource, p Pl
 	}
 }
 
+// Told is an expression where the caller may see a thing at its places, and the empty text where not.
+func (w *Where) Told(expression string, who model.Caller, v access.Verb, on access.Resource, p Places) string {
+	rest := w.conds
+	w.conds = nil
+	w.Within(who, v, on, p)
+	seen := strings.Join(w.conds, " and ")
+	w.conds = rest
+	if seen == "" {
+		return expression
+	}
+	return "case when " + seen + " then " + expression + " else '' end"
+}
+
 // inScope is access.Scope.holds for the rows of a table.
 func inScope(s access.Scope, p Places) (string, []any) {
 	conds := []string{"true"}

@@ -136,9 +136,7 @@ func (r *Reader) Roles(
 	}
 	var all []model.AccessRole
 	for _, b := range access.BuiltIn() {
-		all = append(all, model.AccessRole{
-			Name: b.Name, BuiltIn: true, Description: b.Doc, Spec: model.RoleSpec{Rules: model.RulesOf(b.Rules)},
-		})
+		all = append(all, builtIn(b))
 	}
 	defined, err := r.defined(ctx, who, readmodel.Tenant("tenant", who.Tenant), access.MaxRoles*2)
 	if err != nil {
@@ -156,6 +154,13 @@ func (r *Reader) Roles(
 		items = append(items, role)
 	}
 	return items, nil, nil
+}
+
+// builtIn is a role that comes with Chandler, as the API shows it.
+func builtIn(r access.Role) model.AccessRole {
+	return model.AccessRole{
+		Name: r.Name, BuiltIn: true, Description: r.Doc, Spec: model.RoleSpec{Rules: model.RulesOf(r.Rules)},
+	}
 }
 
 type roleRow struct {
@@ -185,9 +190,7 @@ func (r *Reader) defined(
 func (r *Reader) Role(ctx context.Context, who model.Caller, name string) (model.AccessRole, error) {
 	for _, b := range access.BuiltIn() {
 		if b.Name == name {
-			return model.AccessRole{
-				Name: b.Name, BuiltIn: true, Description: b.Doc, Spec: model.RoleSpec{Rules: model.RulesOf(b.Rules)},
-			}, nil
+			return builtIn(b), nil
 		}
 	}
 	w := readmodel.Tenant("tenant", who.Tenant)

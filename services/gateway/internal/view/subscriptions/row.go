@@ -16,8 +16,6 @@ const shownState = `case
 		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
 	else 'UpgradePending' end`
 
-// The catalog is the cluster's own one of the named namespace where there is such a one, else the hub's; one that was
-// removed counts where there is no other.
 const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
 	s.config, s.generated, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
 	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_event, s.plan_since,
@@ -28,14 +26,12 @@ const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.
 	coalesce(h.subject, '') as catalog_subject, coalesce(h.variant, '') as catalog_variant,
 	coalesce(h.revision_event, '') as revision_event, h.revision_since,
 	coalesce(h.state = 'Ready', false) or exists (select from catalogs c where ` + visibleCatalogs + `) as any_catalog,
+	` + UpgradeAvailable + ` as upgrade_available, array(select ` + deprecations + ` order by 1) as deprecated,
 	s.rollback_from, s.rollback_to, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
 	from subscriptions s
 	left join clusters k on k.tenant = s.tenant and k.name = s.cluster
 	left join subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
-	left join lateral (select h.state, h.reason, h.event_id, h.since, h.subject, h.variant, h.revision_event, h.revision_since
-		from subscription_catalogs h where h.tenant = s.tenant and ` + seenVariant + `
-		and h.subject in (s.catalog, case when s.catalog_namespace <> '' then s.cluster || '/' || s.catalog_namespace || '/' || s.catalog else s.catalog end)
-		order by h.state = '` + catalogGone + `', h.subject = s.catalog, h.variant = '' limit 1) h on true`
+	left join lateral ` + seenCatalog + ` h on true`
 
 // row is a subscription with everything that its conditions are made of.
 type row struct {
@@ -78,7 +74,10 @@ type status struct {
 	FailedEvent    string
 	FailedSince    *time.Time
 	MissingEvent   string
-	MissingSince   *time.Time
+	// Deprecated are elements of its package, such as olm.channel/stable.
+	Deprecated       []string
+	UpgradeAvailable bool
+	MissingSince     *time.Time
 }
 
 // plan is the install plan that it waits for, or had last.
@@ -120,6 +119,7 @@ func (r row) answer() model.Subscription {
 		Generated: r.Generated,
 		Status: model.SubscriptionStatus{
 			State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase,
+			UpgradeAvailable: r.UpgradeAvailable, Deprecated: r.Deprecated,
 		},
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}

@@ -8,18 +8,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-// places are the columns by which a subscription lies in a scope: its catalog is the one that it names.
-var places = readmodel.Places{
+// Places are the columns by which a subscription s lies in a scope: its catalog is the one that it names.
+var Places = readmodel.Places{
 	Cluster: "s.cluster", Namespace: "s.namespace",
 	Catalog: "case when s.catalog_namespace = '' then s.catalog else s.catalog_namespace || '/' || s.catalog end",
 }
@@ -28,7 +28,7 @@ var places = readmodel.Places{
 type Reader struct {
 	Pool    *pg.Pool
 	Content *content.Reader
-	Bodies  bodies.Keys // for configurations and annotations
+	Bodies  *readmodel.Bodies // for configurations and annotations
 }
 
 // List returns subscriptions by cluster, namespace and name.
@@ -36,7 +36,7 @@ func (r *Reader) List(
 	ctx context.Context, who model.Caller, f model.SubscriptionFilter,
 ) (items []model.Subscription, next []string, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
-	w.Within(who, access.List, access.Subscriptions, places)
+	w.Within(who, access.List, access.Subscriptions, Places)
 	w.Equal("s.cluster", f.Cluster)
 	w.Equal("s.namespace", f.Namespace)
 	w.Equal("s.package", f.Package)
@@ -45,14 +45,19 @@ func (r *Reader) List(
 	if err := w.Label("s.labels", f.Label); err != nil {
 		return nil, nil, err
 	}
+	if f.Approval != "" {
+		w.Add("coalesce(nullif(s.approval, ''), 'Automatic') = ?", f.Approval)
+	}
+	// The page begins where its rows are read.
+	if err := listing.Narrow(&w, who, f.Choice, nil); err != nil {
+		return nil, nil, err
+	}
 	byCondition := addState(&w, f.State)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		var more bool
-		items, more, err = page(ctx, tx, w, f, byCondition)
-		if more {
-			last := items[len(items)-1]
-			next = []string{last.Cluster, last.Namespace, last.Name}
+		if err := operators.AddVersions(ctx, tx, &w, installedVersion, who.Tenant, f.Version); err != nil {
+			return err
 		}
+		items, next, err = page(ctx, tx, w, f, byCondition)
 		return err
 	})
 	return items, next, err
@@ -74,6 +79,18 @@ func addState(w *readmodel.Where, state string) (byCondition bool) {
 		w.Equal(shownState, state)
 		w.Add("s.current_csv <> s.installed_csv") // what the state implies, in the words of an index
 		return false
+	case model.StateUpgradeAvailable:
+		w.Add(UpgradeAvailable)
+		return false
+	case model.StateRequiresApproval:
+		w.Add(RequiresApproval)
+		return false
+	case model.StateFailing:
+		w.Add("(" + DoesNotGoOn + " or coalesce(v.phase, '') = 'Failed')")
+		return false
+	case model.StateDeprecated:
+		w.Add(Deprecated)
+		return false
 	default:
 		w.Add(shownState + " = ''")
 		return true
@@ -83,16 +100,16 @@ func addState(w *readmodel.Where, state string) (byCondition bool) {
 // page reads one page in the order of the key. Where a condition chooses, it reads on until the page is full.
 func page(
 	ctx context.Context, tx pgx.Tx, w readmodel.Where, f model.SubscriptionFilter, byCondition bool,
-) (items []model.Subscription, more bool, err error) {
+) (items []model.Subscription, next []string, err error) {
+	var last row
 	for after := f.After; ; {
 		from := w.Clone()
-		if err := from.After(after, "s.cluster", "s.namespace", "s.name"); err != nil {
-			return nil, false, err
+		if err := listing.After(&from, f.Sort, after); err != nil {
+			return nil, nil, err
 		}
-		var rows []row
-		rows, more, err = readmodel.Page[row](ctx, tx, columns, from, "s.cluster, s.namespace, s.name", f.Limit)
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, from, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
 		for _, r := range rows {
 			s := r.answer()
@@ -100,15 +117,17 @@ func page(
 				continue
 			}
 			if len(items) == f.Limit {
-				return items, true, nil
+				return items, listing.Next(f.Sort, last), nil
 			}
-			items = append(items, s)
+			items, last = append(items, s), r
 		}
-		if !byCondition || !more {
-			return items, more, nil
+		switch {
+		case !more:
+			return items, nil, nil
+		case !byCondition:
+			return items, listing.Next(f.Sort, last), nil
 		}
-		last := rows[len(rows)-1]
-		after = []string{last.Cluster, last.Namespace, last.Name}
+		after = listing.Next(f.Sort, rows[len(rows)-1])
 	}
 }
 
@@ -118,7 +137,7 @@ func (r *Reader) Get(
 ) (s model.Subscription, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Add("s.cluster = ? and s.namespace = ? and s.name = ?", cluster, namespace, name)
-	w.Within(who, access.Get, access.Subscriptions, places)
+	w.Within(who, access.Get, access.Subscriptions, Places)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w,
 			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace,
@@ -147,10 +166,12 @@ func (r *Reader) Get(
 
 // addBodies adds what stands outside the log: configuration, annotations, and the explanation of a failure.
 func (r *Reader) addBodies(ctx context.Context, tx pgx.Tx, tenant string, x row, s *model.Subscription) (err error) {
-	if s.Spec.Config, err = r.Bodies.Read(ctx, tx, bodies.Table, tenant, x.Config); err != nil {
+	opened, err := r.Bodies.Read(ctx, tx, tenant, x.Config, x.Annotations)
+	if err != nil {
 		return err
 	}
-	if err := readmodel.Annotations(ctx, tx, r.Bodies, tenant, x.Annotations, &s.Metadata); err != nil {
+	s.Spec.Config = opened.Text(x.Config, model.PartConfig, &s.Unreadable)
+	if err := opened.Annotations(x.Annotations, &s.Metadata, &s.Unreadable); err != nil {
 		return err
 	}
 	if s.Status.Explanation == nil {

@@ -1,0 +1,3 @@
+module github.com/chandler-fleet/chandler/libs/client
+
+go 1.26.0

@@ -1,0 +1,1 @@
+drop index gateway.installplans_name;

@@ -1,0 +1,2 @@
+drop table gateway.webhook_deliveries;
+drop table gateway.webhooks;

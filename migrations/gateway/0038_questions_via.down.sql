@@ -1,0 +1,1 @@
+alter table gateway.read_audit drop column via;

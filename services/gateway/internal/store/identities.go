@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Identities is who signs in at providers.
+type Identities struct{ pool *pg.Pool }
+
+// NewIdentities returns the identities of the pool's database.
+func NewIdentities(pool *pg.Pool) *Identities { return &Identities{pool: pool} }
+
+const identityColumns = `id, provider, name, actor, disabled, created, seen`
+
+// Find returns who has a subject, with the version of roles and bindings of the tenant; without an id where nobody has.
+func (s *Identities) Find(
+	ctx context.Context, tenant string, subject model.Subject,
+) (i model.Identity, version events.Position, err error) {
+	err = s.pool.QueryRow(ctx, `select coalesce(i.id, ''), coalesce(i.provider, ''), coalesce(i.name, ''),
+			coalesce(i.actor, ''), coalesce(i.disabled, false), coalesce(i.created, now()), coalesce(i.seen, now()),
+			coalesce(v.epoch, 0), coalesce(v.position, 0)
+		from (select) one left join gateway.identities i on i.tenant = $1 and i.subject = $2
+		left join access_versions v on v.tenant = $1`, tenant, subject[:]).
+		Scan(&i.ID, &i.Provider, &i.Name, &i.Actor, &i.Disabled, &i.CreatedAt, &i.SeenAt, &version.Epoch, &version.N)
+	return i, version, errs.Wrap(errs.Unavailable, pg.Err(err), "read an identity")
+}
+
+// Add makes an identity known, unless somebody else does at the same time.
+func (s *Identities) Add(
+	ctx context.Context, q pg.Querier, tenant string, subject model.Subject, i model.Identity,
+) (added bool, err error) {
+	tag, err := q.Exec(ctx, `insert into gateway.identities (tenant, subject, `+identityColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (tenant, subject) do nothing`,
+		tenant, subject[:], i.ID, i.Provider, i.Name, i.Actor, i.Disabled, i.CreatedAt, i.SeenAt)
+	return tag.RowsAffected() > 0, errs.Wrap(errs.KindOf(pg.Err(err)), err, "store identity %s", i.ID)
+}
+
+// Seen notes that an identity was seen, and what it is called now.
+func (s *Identities) Seen(ctx context.Context, tenant, id, name string, at time.Time) error {
+	_, err := s.pool.Exec(ctx, `update gateway.identities set seen = $3, name = $4 where tenant = $1 and id = $2
+		and (seen < $3 or name <> $4)`, tenant, id, at, name)
+	return errs.Wrap(errs.Unavailable, pg.Err(err), "note that identity %s was seen", id)
+}
+
+// Lock returns an identity that nobody else changes until the transaction ends.
+func (s *Identities) Lock(ctx context.Context, tx pgx.Tx, tenant, id string) (model.Identity, error) {
+	rows, err := tx.Query(ctx, `select `+identityColumns+` from gateway.identities where tenant = $1 and id = $2
+		for update`, tenant, id)
+	if err != nil {
+		return model.Identity{}, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read identity %s", id)
+	}
+	i, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[model.Identity])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return i, errs.New(errs.NotFound, "there is no identity %q", id).At("path.id", "identity-known")
+	}
+	return i, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read identity %s", id)
+}
+
+// Set changes whose an identity is, and whether it lets anybody in.
+func (s *Identities) Set(ctx context.Context, tx pgx.Tx, tenant string, i model.Identity) error {
+	_, err := tx.Exec(ctx, `update gateway.identities set actor = $3, disabled = $4 where tenant = $1 and id = $2`,
+		tenant, i.ID, i.Actor, i.Disabled)
+	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "change identity %s", i.ID)
+}
+
+// Known says whether an identity has an actor.
+func (s *Identities) Known(ctx context.Context, q pg.Querier, tenant, actor string) (known bool, err error) {
+	err = q.QueryRow(ctx, `select exists (select from gateway.identities where tenant = $1 and actor = $2)`, tenant,
+		actor).Scan(&known)
+	return known, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read the identities of actor %s", actor)
+}
+
+// Page lists identities behind a name and id.
+func (s *Identities) Page(
+	ctx context.Context, q pg.Querier, tenant, name, id string, limit int,
+) ([]model.Identity, error) {
+	rows, err := q.Query(ctx, `select `+identityColumns+` from gateway.identities
+		where tenant = $1 and (name, id) > ($2, $3) order by name, id limit $4`, tenant, name, id, limit)
+	if err != nil {
+		return nil, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read identities")
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[model.Identity])
+	return list, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read identities")
+}
