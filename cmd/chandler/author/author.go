@@ -32,6 +32,8 @@ type Env struct {
 const (
 	exitFindings = 1
 	exitFailed   = 2
+	// ExitDiffers is the status of what was compared and differs.
+	ExitDiffers = 3
 )
 
 // ExitError is an error with the status that the process ends with. Err is nil where all was said already.

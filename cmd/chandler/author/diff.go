@@ -60,13 +60,13 @@ changed in place, edges, deprecations. The order of documents and files is no di
 				return err
 			}
 			if status && len(d.Changes) > 0 {
-				return &ExitError{Code: exitFindings}
+				return &ExitError{Code: ExitDiffers}
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
-	c.Flags().BoolVar(&status, "exit-code", false, "end with status 1 where something differs")
+	c.Flags().BoolVar(&status, "exit-code", false, "end with status 3 where something differs")
 	t.sources.sourceFlags(c)
 	return c
 }

@@ -14,7 +14,7 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[int][]string{
 		0: {"catalog", "validate", filepath.Join("..", "..", "..", "examples", "catalog")},
-		1: {
+		3: {
 			"catalog", "diff", "--exit-code", filepath.Join("..", "..", "..", "examples", "catalog"),
 			filepath.Join("..", "..", "..", "examples", "catalog", "buoy"),
 		},

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,11 +21,14 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/catalogs"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/clusters"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/completion"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/explain"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/manual"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/objects"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/operators"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/plans"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/webhooks"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
 	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 	"github.com/chandler-fleet/chandler/libs/rules"
@@ -43,8 +48,16 @@ func System() command.Streams {
 	}
 	return command.Streams{
 		Columns: max(columns, 0), In: os.Stdin, Out: out, Err: os.Stderr, Env: os.LookupEnv,
-		Now: time.Now, Terminal: person,
+		Now: time.Now, Terminal: person, Program: pluginName(os.Args),
 	}
+}
+
+// pluginName is how a person calls the program as a plugin of kubectl, which finds it as kubectl-chandler; else "".
+func pluginName(args []string) string {
+	if len(args) > 0 && strings.HasPrefix(filepath.Base(args[0]), "kubectl-chandler") {
+		return "kubectl chandler"
+	}
+	return ""
 }
 
 // Run runs the command line of this process, whose signals end it, and returns the exit status.
@@ -82,19 +95,23 @@ func newRoot(s command.Streams) *cobra.Command {
 approval of install plans, applies them, and keeps a record of what was decided, why, by whom, and what was done.
 
 The address and the token of Chandler come from --url and --token, from CHANDLER_URL and CHANDLER_TOKEN, or from the
-keys url and token of ~/.config/chandler/config.yaml.
+current context (chandler config). Without a token, that of chandler login is used.
 
 chandler help exit-codes lists the exit statuses.`,
 		Version:       service.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	if s.Program != "" { // lines of usage say what was typed
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: s.Program}
+	}
 	root.SetVersionTemplate("chandler {{.Version}}\n")
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.Config, "config", "", "file with url and token (default ~/.config/chandler/config.yaml)")
+	flags.StringVar(&a.Config, "config", "", "file of contexts (default ~/.config/chandler/config.yaml)")
+	flags.StringVar(&a.Context, "context", "", "name of the context to use")
 	flags.StringVar(&a.URL, "url", "", "address of Chandler")
 	flags.StringVar(&a.Token, "token", "",
 		"bearer token; better set CHANDLER_TOKEN, which the list of processes does not show")
@@ -109,19 +126,22 @@ chandler help exit-codes lists the exit statuses.`,
 			root.AddCommand(c)
 		}
 	}
-	add(groupUse, objects.GetCommand(a), objects.DescribeCommand(a), objects.ApplyCommand(a), objects.DeleteCommand(a),
+	add(groupUse, objects.StatusCommand(a), objects.GetCommand(a), objects.DescribeCommand(a), objects.ApplyCommand(a),
+		objects.DiffCommand(a), objects.DeleteCommand(a), objects.EditCommand(a), objects.LabelCommand(a),
+		objects.AnnotateCommand(a),
 		operators.UninstallCommand(a), plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
-		objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a), plans.PlanCommand(a),
-		plans.ShadowCommand(a), explain.RulesCommand(a))
-	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a))
+		objects.WaitCommand(a), objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a),
+		plans.PlanCommand(a), plans.ShadowCommand(a), explain.RulesCommand(a), admin.ConfigCommand(a))
+	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
-	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.AuthCommand(a),
-		admin.MigrateCommand(a),
+	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.IdentityCommand(a),
+		admin.LoginCommand(a), admin.LogoutCommand(a), admin.AuthCommand(a), admin.MigrateCommand(a),
 		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.InstallerCommand(a),
-		admin.DoctorCommand(a), admin.VersionCommand(a))
+		admin.DoctorCommand(a), admin.VersionCommand(a), manual.Command(a))
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(flagError)
+	completion.Register(a, root)
 	strictly(root)
 	return root
 }

@@ -18,6 +18,9 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"chandler": func() { os.Exit(Run()) },
+		"browse":   browse,
+		// As kubectl calls a plugin.
+		"kubectl-chandler": func() { os.Exit(Run()) },
 	})
 }
 
@@ -30,7 +33,7 @@ var stack struct {
 	stop    func() error
 }
 
-func startStack(defaults string) {
+func startStack(defaults, providers string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan dev.Running, 1)
 	done := make(chan error, 1)
@@ -38,7 +41,7 @@ func startStack(defaults string) {
 	go func() {
 		done <- dev.Run(ctx, dev.Options{
 			Listen: "127.0.0.1:0", LogLevel: "error", Log: &log,
-			Env:   map[string]string{"CHANDLER_DEFAULT_CATALOGS": defaults},
+			Env:   map[string]string{"CHANDLER_DEFAULT_CATALOGS": defaults, "CHANDLER_OIDC_PROVIDERS": providers},
 			Ready: func(r dev.Running) error { ready <- r; return nil },
 		})
 	}()
@@ -61,7 +64,8 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack.Do(func() { startStack(defaults) })
+	providers, issuer := identityProvider(t)
+	stack.Do(func() { startStack(defaults, providers) })
 	if stack.err != nil {
 		t.Fatal(stack.err)
 	}
@@ -70,6 +74,7 @@ func TestScripts(t *testing.T) {
 			t.Errorf("the ordered stop: %v", err)
 		}
 	})
+	t.Run("libs/client", testGoClient)
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +86,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SCRIPT", strings.ToLower(filepath.Base(filepath.Dir(e.WorkDir+"/"))))
 			e.Setenv("CHANDLER_URL", stack.running.URL)
 			e.Setenv("CHANDLER_TOKEN", stack.running.Token)
+			e.Setenv("ISSUER", issuer)
+			e.Setenv("ADMIN", stack.running.Token)
 			e.Setenv("CHANDLER_DATABASE_URL", stack.running.DatabaseURL)
 			e.Setenv("CHANDLER_NATS_URL", stack.running.NATSURL)
 			e.Setenv("CHANDLER_NATS_NKEY_SEED", stack.running.NATSSeed)
@@ -88,6 +95,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "status": status},
+		// Tests that install large packages run by themselves.
+		Condition: func(cond string) (bool, error) {
+			if cond != "clients" {
+				return false, fmt.Errorf("no condition has the name %q", cond)
+			}
+			return os.Getenv("CHANDLER_TEST_CLIENTS") == "all", nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"eventually": eventually, "status": status, "client": portalClient, "document": document, "see": see,
+		},
 	})
 }

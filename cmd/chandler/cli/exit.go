@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/libs/spelling"
 )
 
 // exitCodes is the table of chandler help exit-codes and docs/cli.md.
@@ -23,8 +24,7 @@ var exitCodes = []struct {
 	{
 		command.ExitFailed, "failed",
 		"another error: a file that cannot be read, a fault of Chandler, several errors of different kinds. Commands " +
-			"that check or compare local input (catalog validate and diff, resolve), and shadow " +
-			"--fail-on-difference: the answer is no",
+			"that check local input (catalog validate and lint, resolve): the answer is no",
 	},
 	{
 		command.ExitUsage, "usage",
@@ -32,13 +32,22 @@ var exitCodes = []struct {
 			"Tools for local catalogs: the input cannot be read",
 	},
 	{
-		command.ExitNotFound, "not-found",
-		"an object that the command names does not exist: a cluster, a subscription, a plan",
+		command.ExitDiffers, "differs",
+		"what was compared differs: diff, catalog diff --exit-code, shadow --fail-on-difference, conformance",
 	},
 	{
 		command.ExitRefused, "refused",
-		"the input is invalid, or a rule, a permission or the present state forbids the change; a dry run or preview " +
-			"with failures",
+		"the change is refused, or would fail: the input is invalid, or a rule, a permission or the present state " +
+			"forbids it; a dry run or preview with failures",
+	},
+	{
+		command.ExitWaiting, "waiting",
+		"at the end of --timeout, what the command waits for needs an approval",
+	},
+	{command.ExitTimedOut, "timed-out", "at the end of --timeout, what the command waits for has not come"},
+	{
+		command.ExitNotFound, "not-found",
+		"an object that the command names does not exist: a cluster, a subscription, a plan",
 	},
 	{
 		command.ExitUnavailable, "unavailable",
@@ -65,7 +74,7 @@ func exitCodesTopic() *cobra.Command {
 // strictly gives every command of a tree its errors of usage: cobra shows help and ends with 0 where a command below
 // another is not known.
 func strictly(c *cobra.Command) {
-	c.SuggestionsMinimumDistance = command.MaxTypos
+	c.SuggestionsMinimumDistance = spelling.MaxTypos
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
@@ -112,7 +121,7 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 
 func unknownCommand(c *cobra.Command, name string) error {
 	return command.Usagef("unknown command %q%s: see %s --help", c.CommandPath()+" "+name,
-		command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
+		spelling.Question(c.SuggestionsFor(name)), c.CommandPath())
 }
 
 // flagError is an error about a flag, with the one that may be meant.
@@ -123,11 +132,11 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	meant := command.Closest(unknown.GetSpecifiedName(), names)
+	meant := spelling.Closest(unknown.GetSpecifiedName(), names)
 	for i := range meant {
 		meant[i] = "--" + meant[i]
 	}
-	return command.Usagef("%w%s; see %s --help", err, command.DidYouMean(meant), c.CommandPath())
+	return command.Usagef("%w%s; see %s --help", err, spelling.Question(meant), c.CommandPath())
 }
 
 // helpCommand is cobra's, which calls an unknown topic no error.

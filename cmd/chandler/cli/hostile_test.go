@@ -65,6 +65,27 @@ func hostileOf[T any]() any {
 	return v
 }
 
+// hostileReview answers what is asked of the content of a plan; nil where the answer is text, and written.
+func hostileReview(w http.ResponseWriter, r *http.Request, about string) any {
+	switch {
+	case about == "rights":
+		return hostileOf[model.PlanRights]()
+	case about == "objects":
+		o := hostileOf[model.PlanObject]()
+		return map[string]any{"items": []any{o}}
+	case r.Header.Get("Accept") == "text/plain":
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = w.Write([]byte("--- a\n+++ b\n+" + strings.ReplaceAll(hostileText, "\n", " ") + "\n"))
+		return nil
+	}
+	d := hostileOf[model.PlanDiff]()
+	if p, ok := d.(model.PlanDiff); ok {
+		p.Next = ""
+		return p
+	}
+	return d
+}
+
 // hostileServer answers everything with hostile text, as a catalog, a cluster or another user may have brought it in.
 func hostileServer(t *testing.T) *httptest.Server {
 	t.Helper()
@@ -85,6 +106,11 @@ func hostileServer(t *testing.T) *httptest.Server {
 		switch {
 		case (len(parts) == 1 || last == "revisions") && lists[last] != nil:
 			answer = map[string]any{"items": []any{lists[last]}}
+		case last == "rights" || last == "diff" || last == "objects":
+			answer = hostileReview(w, r, last)
+			if answer == nil {
+				return
+			}
 		case last == "check":
 			answer = hostileOf[model.PlanCheck]()
 		case last == "explanation":
@@ -151,6 +177,9 @@ func TestHostileTextSteersNoTerminal(t *testing.T) {
 		"describe cluster east-1", "describe catalog tides", "describe subscription east-1/ports/tide",
 		"describe operator east-1/ports/tide.v1", "describe operatorgroup east-1/ports/og", "describe policy p",
 		"describe installplan 7b1f5d5e-0000-4000-8000-000000000000", "plan check 7b1f5d5e-0000-4000-8000-000000000000",
+		"plan show 7b1f5d5e-0000-4000-8000-000000000000", "plan rights 7b1f5d5e-0000-4000-8000-000000000000",
+		"plan diff 7b1f5d5e-0000-4000-8000-000000000000", "plan objects 7b1f5d5e-0000-4000-8000-000000000000",
+		"plan objects 7b1f5d5e-0000-4000-8000-000000000000 --manifests",
 		"explain subscription/tide --cluster east-1 -n ports", "why tide --cluster east-1 -n ports",
 		"describe package tide", "cluster remove east-1",
 	} {

@@ -19,6 +19,7 @@ func TestMessagesLinkTheirRules(t *testing.T) {
 		"one-of":  "error: no (at body.a, rule one-of)\n",
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(
 				w, `{"title": "Bad Request", "detail": "no", "errors": [{"location": "body.a", "message": "no", "rule": "`+rule+`"}]}`)
@@ -29,7 +30,7 @@ func TestMessagesLinkTheirRules(t *testing.T) {
 			In: strings.NewReader(""), Out: io.Discard, Err: &wrong,
 			Env: func(string) (string, bool) { return "", false },
 		}
-		Main(t.Context(), streams, []string{"--url", s.URL, "get", "clusters"})
+		Main(t.Context(), streams, []string{"--url", s.URL, "--token", "t", "get", "clusters"})
 		if wrong.String() != want {
 			t.Errorf("said %q, want %q", wrong.String(), want)
 		}

@@ -27,6 +27,7 @@ func uninstalling(t *testing.T, p model.RemovalPlan, operators ...model.Operator
 			}
 			found, err := world.Find(namelookup.KindOperator, name)
 			if answer = (model.Named{Name: found, Package: "tidegauge"}); err != nil {
+				w.Header().Set("Content-Type", "application/problem+json")
 				w.WriteHeader(http.StatusConflict)
 				answer = map[string]string{"title": "Conflict", "detail": err.Error()}
 			}

@@ -2,10 +2,10 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -20,11 +20,11 @@ func (c *Client) Access(ctx context.Context, f model.AccessFilter, limit int) ([
 	if f.MinStatus > 0 {
 		q.Set("minStatus", strconv.Itoa(f.MinStatus))
 	}
-	page, err := ask[struct{ Items []model.AccessEntry }](ctx, c, http.MethodGet, "/access", q, nil)
+	page, err := get[struct{ Items []model.AccessEntry }](ctx, c, where(client.NewListAccessRequest(nil), q))
 	return page.Items, err
 }
 
 // EraseBody erases what events have a commitment to, for good.
 func (c *Client) EraseBody(ctx context.Context, id string) (model.ErasedBody, error) {
-	return ask[model.ErasedBody](ctx, c, http.MethodDelete, "/bodies/"+url.PathEscape(id), nil, nil)
+	return get[model.ErasedBody](ctx, c, client.NewEraseBodyRequest(id))
 }

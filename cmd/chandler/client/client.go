@@ -1,14 +1,12 @@
-// Package client is the client of the gateway's REST API (ADR 0023): one method for each route that the command line
-// uses, problem documents as errors, and a stream of events that survives a broken connection.
+// Package client is the command line's side of libs/client, which sends its requests: the types of the gateway's own
+// model, writes that wait until lists show them, and dry runs of whatever is asked (ADR 0066).
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,15 +15,15 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 const (
-	apiPath = "/api/v1"
-	// maxAnswer bounds a response; the largest is a plan document of a few megabytes.
-	maxAnswer = 64 << 20
-	// requestTimeout bounds one request that is not a stream.
-	requestTimeout = 60 * time.Second
+	// attempts is how often a request is sent at most: a person waits for it.
+	attempts = 3
+	// longestWait is the longest wait between two of them.
+	longestWait = 10 * time.Second
 	// headerPosition carries the position of a write.
 	headerPosition = "Chandler-Position"
 	// scopeElements are clusters, <name>, namespaces, <name> before the kind of a scoped thing.
@@ -36,10 +34,26 @@ const (
 
 // Client asks one gateway. It is safe for concurrent use.
 type Client struct {
-	base     string
-	token    string
-	http     *http.Client
+	api      *client.Client
+	hasToken bool
 	deferred *deferredWaits // nil: every write waits until lists show it
+	expected string         // entity tag that every replacement wants; "" is that of its own read
+	dryRun   bool
+}
+
+// Expect returns a client whose replacements are refused (412) unless the object still has this entity tag.
+func (c *Client) Expect(tag string) *Client {
+	e := *c
+	e.expected = tag
+	return &e
+}
+
+// DryRun returns a client whose writes are checked by the server and not carried out. Where the server answers such a
+// write with a preview, NewPreview is what asks for one.
+func (c *Client) DryRun() *Client {
+	l := *c
+	l.dryRun = true
+	return &l
 }
 
 // deferredWaits are writes of which it is not known whether lists show them.
@@ -86,119 +100,70 @@ func (l *deferredWaits) add(lists, position string) {
 
 // New returns a client of the gateway at base, such as https://chandler.example, with a bearer token.
 func New(base, token string) (*Client, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the URL of Chandler is %q: want http://host:port or https://host", base)
+	api, err := client.New(client.Config{
+		URL: base, Token: token,
+		Retry: client.Retry{Attempts: attempts, MaxWait: longestWait, RefusedStands: true},
+	})
+	if err != nil {
+		return nil, err
 	}
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the token contains a space, a line end or another invalid character")
-	}
-	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}, nil
+	return &Client{api: api, hasToken: token != ""}, nil
 }
 
 // Problem is an answer of the gateway that is not a success (RFC 9457).
-type Problem struct { //nolint:errname // RFC 9457 calls it a problem
-	Title   string        `json:"title"`
-	Status  int           `json:"status"`
-	Detail  string        `json:"detail"`
-	Kind    string        `json:"kind"`
-	Request string        `json:"request"`
-	Errors  []ProblemItem `json:"errors"`
-}
+type Problem = client.Problem //nolint:errname // the name that RFC 9457 gives it
 
 // ProblemItem is one place in the input that breaks a rule.
-type ProblemItem struct {
-	Location string `json:"location"`
-	Message  string `json:"message"`
-	Rule     string `json:"rule"`
-}
+type ProblemItem = client.ProblemItem
 
-// Error is one sentence on one line: what is wrong, where, and the rule that says so. It may quote what others wrote.
-func (p *Problem) Error() string { return plain.Cell(p.sentence()) }
-
-func (p *Problem) sentence() string {
-	var parts []string
-	for _, e := range p.Errors {
-		parts = append(parts, e.String())
-	}
-	detail := p.Detail
-	if detail == "" {
-		detail = p.Title
-	}
-	switch {
-	case len(parts) == 1 && strings.Contains(detail, p.Errors[0].Message):
-		e := p.Errors[0]
-		if strings.Contains(detail, e.Location) {
-			e.Location = ""
-		}
-		return detail + e.place()
-	case len(parts) > 0:
-		return detail + ": " + strings.Join(parts, "; ")
-	case p.Status >= http.StatusInternalServerError && p.Request != "":
-		return detail + " (request " + p.Request + ")"
-	default:
-		return detail
-	}
-}
-
-func (e ProblemItem) String() string { return e.Message + e.place() }
-
-func (e ProblemItem) place() string {
-	var parts []string
-	if e.Location != "" {
-		parts = append(parts, "at "+e.Location)
-	}
-	if e.Rule != "" {
-		parts = append(parts, "rule "+e.Rule)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
+// UnreachableError is a request that got no answer.
+type UnreachableError = client.UnreachableError
 
 // IsStatus reports whether err is an answer with this HTTP status.
-func IsStatus(err error, status int) bool {
-	p, ok := errors.AsType[*Problem](err)
-	return ok && p.Status == status
-}
+func IsStatus(err error, status int) bool { return client.IsStatus(err, status) }
 
-// call sends one request; in and out may be nil.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	var body io.Reader = http.NoBody
-	if in != nil {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			return fmt.Errorf("encode the request: %w", err)
-		}
-		body = bytes.NewReader(raw)
-	}
-	res, err := c.send(ctx, method, path, query, body, http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"application/json"},
-	})
-	if err != nil {
+// shown prepares an error for a terminal: a problem may quote what others wrote, and one about the token says where it
+// comes from.
+func (c *Client) shown(err error) error {
+	p, ok := errors.AsType[*Problem](err)
+	if !ok {
 		return err
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	err = errors.Join(err, res.Body.Close())
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s %s: the answer broke off: %w", method, path, err)
-	case len(raw) > maxAnswer:
-		return fmt.Errorf("%s %s: the answer is larger than %d bytes", method, path, maxAnswer)
-	case res.StatusCode >= http.StatusBadRequest:
-		return problem(res, raw)
-	case method != http.MethodGet:
-		c.waitForWrite(ctx, path, res.Header.Get(headerPosition))
+	for _, text := range []*string{&p.Title, &p.Detail, &p.Request} {
+		*text = plain.Cell(*text)
 	}
-	if out == nil || len(raw) == 0 {
-		return nil
+	for i := range p.Errors {
+		item := &p.Errors[i]
+		item.Location, item.Message = plain.Cell(item.Location), plain.Cell(item.Message)
+		item.Rule = plain.Cell(item.Rule)
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what this version expects: %w", method, path, err)
+	if p.Status == http.StatusUnauthorized {
+		what := p.Detail
+		if what == "" {
+			what = "the token is not valid"
+		}
+		if !c.hasToken {
+			what = "no token was given"
+		}
+		p.Detail = what + ": it comes from --token, from CHANDLER_TOKEN or from the settings"
+	}
+	return err
+}
+
+// do sends one request; out may be nil.
+func (c *Client) do(ctx context.Context, r client.Request, out any, opts ...client.Option) error {
+	if c.dryRun && r.Method != http.MethodGet {
+		r.DryRun()
+	}
+	if c.deferred != nil { // many objects, whose names make each of them once
+		opts = append(slices.Clone(opts), client.Key(""))
+	}
+	var head http.Header
+	if err := c.api.Do(ctx, r, out, append(slices.Clone(opts), client.AnswerHeader(&head))...); err != nil {
+		return c.shown(err)
+	}
+	if r.Method != http.MethodGet {
+		c.waitForWrite(ctx, r.Path(), head.Get(headerPosition))
 	}
 	return nil
 }
@@ -219,7 +184,7 @@ func (c *Client) waitForWrite(ctx context.Context, path, position string) {
 func (c *Client) wait(ctx context.Context, lists, position string) {
 	query := url.Values{"limit": {"1"}, "minPosition": {position}}
 	// As above: whatever this says, the write has succeeded.
-	_ = c.call(ctx, http.MethodGet, lists, query, nil, nil)
+	_ = c.do(ctx, client.NewRequest(http.MethodGet, lists, query, nil), nil, client.Once())
 }
 
 // listOf is the list that shows what a path names, "" where there is none.
@@ -236,69 +201,40 @@ func listOf(path string) string {
 	}
 }
 
-// send returns any answer that comes.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, header http.Header) (
-	*http.Response, error,
-) {
-	target := c.base + apiPath + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, body)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = header
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // it would repeat method and address
+// with gives a request a body of the gateway's own type.
+func with(r client.Request, body any) client.Request {
+	r.Body = body
+	return r
+}
+
+// where gives a request a query; what is empty is left out.
+func where(r client.Request, query url.Values) client.Request {
+	r.Query = url.Values{}
+	for name, values := range query {
+		if len(values) > 0 && values[0] != "" {
+			r.Query[name] = values
 		}
-		return nil, &UnreachableError{at: c.base, cause: err}
 	}
-	return res, nil
+	return r
 }
 
-// UnreachableError is a request that got no answer.
-type UnreachableError struct {
-	at    string
-	cause error
-}
-
-func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("cannot reach Chandler at %s: %v", e.at, e.cause)
-}
-
-// Unwrap returns the cause.
-func (e *UnreachableError) Unwrap() error { return e.cause }
-
-func problem(res *http.Response, raw []byte) error {
-	p := &Problem{Status: res.StatusCode, Title: http.StatusText(res.StatusCode)}
-	if err := json.Unmarshal(raw, p); err != nil || p.Title == "" {
-		p.Title = fmt.Sprintf("%s answered %s", res.Request.URL.Host, res.Status)
-	}
-	p.Status = res.StatusCode
-	if p.Status == http.StatusUnauthorized {
-		what := p.Detail
-		if what == "" {
-			what = "the token is not valid"
-		}
-		if res.Request.Header.Get("Authorization") == "" {
-			what = "no token was given"
-		}
-		p.Detail = what + ": it comes from --token, from CHANDLER_TOKEN or from the settings"
-	}
-	return p
-}
-
-// ask sends one request and returns what was answered.
-func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (T, error) {
+// get sends one request and returns what was answered.
+func get[T any](ctx context.Context, c *Client, r client.Request, opts ...client.Option) (T, error) {
 	var out T
-	err := c.call(ctx, method, path, query, in, &out)
+	err := c.do(ctx, r, &out, opts...)
 	return out, err
+}
+
+// replace replaces an object whose entity tag is match. Without one it makes an object that is not there.
+func replace[T any](ctx context.Context, c *Client, r client.Request, match string) (T, error) {
+	only := client.IfNoneMatch("*")
+	if c.expected != "" {
+		match = c.expected
+	}
+	if match != "" {
+		only = client.IfMatch(match)
+	}
+	return get[T](ctx, c, r, only)
 }
 
 // page is one part of a list.
@@ -307,34 +243,23 @@ type page[T any] struct {
 	Next  string `json:"next"`
 }
 
-// list follows the pages of a list to its end.
-func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
-	all := []T{}
-	q := url.Values{}
-	for k, v := range query {
-		if len(v) > 0 && v[0] != "" {
-			q[k] = v
-		}
-	}
+// all follows the pages of a list to its end, or to the limit that the request has.
+func all[T any](ctx context.Context, c *Client, r client.Request) ([]T, error) {
+	found := []T{}
+	r.Query = maps.Clone(r.Query)
 	for range maxPages {
-		var p page[T]
-		if err := c.call(ctx, http.MethodGet, path, q, nil, &p); err != nil {
+		p, err := get[page[T]](ctx, c, r)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, p.Items...)
-		if p.Next == "" {
-			return all, nil
+		found = append(found, p.Items...)
+		if p.Next == "" || r.Query.Has("limit") { // as many as were asked for
+			return found, nil
 		}
-		q.Set("cursor", p.Next)
+		if r.Query == nil {
+			r.Query = url.Values{}
+		}
+		r.Query.Set("cursor", p.Next)
 	}
-	return nil, fmt.Errorf("GET %s: the list did not end after %d pages", path, maxPages)
-}
-
-func join(parts ...string) string {
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteByte('/')
-		b.WriteString(url.PathEscape(p))
-	}
-	return b.String()
+	return nil, fmt.Errorf("GET %s: the list did not end after %d pages", r.Path(), maxPages)
 }

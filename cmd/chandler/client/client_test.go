@@ -108,6 +108,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
+		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
 		write(t, w, client.Problem{Title: "Not Found", Detail: "there is no cluster \"a\""})
 	})
@@ -219,6 +220,7 @@ func TestFollowGoesOnWhereItWas(t *testing.T) {
 func TestFollowEndsWhenRefusedOrCancelled(t *testing.T) {
 	t.Parallel()
 	c, _ := gateway(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusConflict)
 		write(t, w, client.Problem{Title: "Conflict", Detail: "position 9-9 is beyond the record"})
 	})

@@ -2,38 +2,39 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
 
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Parked lists events that a consumer could not take; consumer "" is all of them.
 func (c *Client) Parked(ctx context.Context, consumer string) ([]model.ParkedEvent, error) {
-	return list[model.ParkedEvent](ctx, c, "/log/parked", url.Values{"consumer": {consumer}})
+	req := client.NewListParkedEventsRequest(&client.ListParkedEventsParams{Consumer: consumer})
+	return all[model.ParkedEvent](ctx, c, req)
 }
 
 // ParkedEvent returns one of them with its bytes.
 func (c *Client) ParkedEvent(ctx context.Context, ref model.ParkedRef) (model.ParkedEvent, error) {
-	return ask[model.ParkedEvent](ctx, c, http.MethodGet, "/log/parked/event", url.Values{
-		"consumer": {ref.Consumer}, "stream": {ref.Stream}, "version": {strconv.FormatInt(ref.Version, 10)},
-	}, nil)
+	req := client.NewGetParkedEventRequest(&client.GetParkedEventParams{
+		Consumer: ref.Consumer, Stream: ref.Stream, Version: ref.Version,
+	})
+	return get[model.ParkedEvent](ctx, c, req)
 }
 
 // RetryParked has parked events tried again at once.
 func (c *Client) RetryParked(ctx context.Context, in model.RetryParked) error {
-	_, err := ask[struct{}](ctx, c, http.MethodPost, "/log/parked/retry", nil, in)
+	_, err := get[struct{}](ctx, c, with(client.NewRetryParkedEventsRequest(client.RetryParked{}), in))
 	return err
 }
 
 // SkipParked has a consumer go on without an event.
 func (c *Client) SkipParked(ctx context.Context, in model.SkipParked) error {
-	_, err := ask[struct{}](ctx, c, http.MethodPost, "/log/parked/skip", nil, in)
+	_, err := get[struct{}](ctx, c, with(client.NewSkipParkedEventRequest(client.SkipParked{}), in))
 	return err
 }
 
 // Skipped lists events that consumers went on without; consumer "" is all of them.
 func (c *Client) Skipped(ctx context.Context, consumer string) ([]model.SkippedEvent, error) {
-	return list[model.SkippedEvent](ctx, c, "/log/skipped", url.Values{"consumer": {consumer}})
+	req := client.NewListSkippedEventsRequest(&client.ListSkippedEventsParams{Consumer: consumer})
+	return all[model.SkippedEvent](ctx, c, req)
 }

@@ -2,10 +2,10 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -15,7 +15,8 @@ func (c *Client) NewPreview(ctx context.Context, in model.PreviewRequest, how mo
 	if how != "" {
 		query.Set("validate", string(how))
 	}
-	p, err := ask[model.Preview](ctx, c, http.MethodPost, "/previews", query, in)
+	req := client.NewCreatePreviewRequest(nil, client.PreviewRequest{})
+	p, err := get[model.Preview](ctx, c, with(where(req, query), in))
 	if err != nil {
 		return p, err
 	}
@@ -24,7 +25,7 @@ func (c *Client) NewPreview(ctx context.Context, in model.PreviewRequest, how mo
 
 // Preview reads all of a preview.
 func (c *Client) Preview(ctx context.Context, id string) (model.Preview, error) {
-	p, err := ask[model.Preview](ctx, c, http.MethodGet, join("previews", id), nil, nil)
+	p, err := get[model.Preview](ctx, c, client.NewGetPreviewRequest(id, nil))
 	if err != nil {
 		return p, err
 	}
@@ -34,8 +35,8 @@ func (c *Client) Preview(ctx context.Context, id string) (model.Preview, error) 
 // rest follows the pages of a preview to its end.
 func (c *Client) rest(ctx context.Context, p model.Preview) (model.Preview, error) {
 	for p.Next != "" {
-		next, err := ask[model.Preview](ctx, c, http.MethodGet, join("previews", p.ID), url.Values{"cursor": {p.Next}},
-			nil)
+		req := client.NewGetPreviewRequest(p.ID, &client.GetPreviewParams{Cursor: p.Next})
+		next, err := get[model.Preview](ctx, c, req)
 		if err != nil {
 			return p, err
 		}
@@ -47,7 +48,7 @@ func (c *Client) rest(ctx context.Context, p model.Preview) (model.Preview, erro
 
 // ApplyPreview carries out what was previewed, and waits until lists show it.
 func (c *Client) ApplyPreview(ctx context.Context, id string) (model.PreviewApplied, error) {
-	done, err := ask[model.PreviewApplied](ctx, c, http.MethodPost, join("previews", id, "apply"), nil, nil)
+	done, err := get[model.PreviewApplied](ctx, c, client.NewApplyPreviewRequest(id))
 	for _, w := range done.Writes {
 		kind, _, _ := strings.Cut(w.Stream, ":")
 		if list := listOfKind[kind]; list != "" {
@@ -66,7 +67,7 @@ var listOfKind = map[string]string{
 // Shadow makes recorded decisions again, all that were asked for, and hands on each page.
 func (c *Client) Shadow(ctx context.Context, in model.ShadowRequest, page func(model.Shadow) error) error {
 	for {
-		p, err := ask[model.Shadow](ctx, c, http.MethodPost, "/shadow", nil, in)
+		p, err := get[model.Shadow](ctx, c, with(client.NewShadowRequest(client.ShadowRequest{}), in))
 		if err != nil {
 			return err
 		}

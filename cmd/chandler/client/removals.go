@@ -2,10 +2,10 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -15,7 +15,8 @@ func (c *Client) RemovalPlan(ctx context.Context, r Ref, crds []string) (model.R
 	if len(crds) > 0 {
 		query.Set("crds", strings.Join(crds, ","))
 	}
-	return ask[model.RemovalPlan](ctx, c, http.MethodDelete, r.path("operators"), query, nil)
+	req := client.NewUninstallOperatorRequest(r.Cluster, r.Namespace, r.Name, nil)
+	return get[model.RemovalPlan](ctx, c, where(req, query))
 }
 
 // Uninstall asks that an operator is removed from its cluster.
@@ -30,12 +31,14 @@ func (c *Client) Uninstall(ctx context.Context, r Ref, in model.Uninstall) (mode
 	if in.Subscriptions {
 		query.Set("subscriptions", "delete")
 	}
-	return ask[model.RemovalRequested](ctx, c, http.MethodDelete, r.path("operators"), query, nil)
+	req := client.NewUninstallOperatorRequest(r.Cluster, r.Namespace, r.Name, nil)
+	return get[model.RemovalRequested](ctx, c, where(req, query))
 }
 
 // Leftovers lists what uninstalled operators left.
 func (c *Client) Leftovers(ctx context.Context, s Selection) ([]model.Leftovers, error) {
-	return list[model.Leftovers](ctx, c, "/leftovers", url.Values{
-		"cluster": {s.Cluster}, "namespace": {s.Namespace}, "package": {s.Package}, "minPosition": {s.MinPosition},
+	req := client.NewListLeftoversRequest(&client.ListLeftoversParams{
+		Cluster: s.Cluster, Namespace: s.Namespace, Package: s.Package, MinPosition: s.MinPosition,
 	})
+	return all[model.Leftovers](ctx, c, req)
 }

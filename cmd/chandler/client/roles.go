@@ -2,58 +2,59 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Roles lists roles, the built-in ones among them.
 func (c *Client) Roles(ctx context.Context) ([]model.AccessRole, error) {
-	return list[model.AccessRole](ctx, c, "/roles", nil)
+	return all[model.AccessRole](ctx, c, client.NewListRolesRequest(nil))
 }
 
 // Role returns one role.
 func (c *Client) Role(ctx context.Context, name string) (model.AccessRole, error) {
-	return ask[model.AccessRole](ctx, c, http.MethodGet, join("roles", name), nil, nil)
+	return get[model.AccessRole](ctx, c, client.NewGetRoleRequest(name, nil))
 }
 
 // SetRole defines a role, or replaces all of it.
 func (c *Client) SetRole(ctx context.Context, name string, want model.RoleSpec) (model.AccessRole, error) {
-	return ask[model.AccessRole](ctx, c, http.MethodPut, join("roles", name), nil, want)
+	return get[model.AccessRole](ctx, c, with(client.NewSetRoleRequest(name, nil, client.RoleSpec{}), want))
 }
 
 // DeleteRole ends a role.
 func (c *Client) DeleteRole(ctx context.Context, name string) (model.Removed, error) {
-	return ask[model.Removed](ctx, c, http.MethodDelete, join("roles", name), nil, nil)
+	return get[model.Removed](ctx, c, client.NewDeleteRoleRequest(name, nil))
 }
 
 // RoleBindings lists role bindings.
 func (c *Client) RoleBindings(ctx context.Context) ([]model.RoleBinding, error) {
-	return list[model.RoleBinding](ctx, c, "/rolebindings", nil)
+	return all[model.RoleBinding](ctx, c, client.NewListRoleBindingsRequest(nil))
 }
 
 // RoleBinding returns one role binding.
 func (c *Client) RoleBinding(ctx context.Context, name string) (model.RoleBinding, error) {
-	return ask[model.RoleBinding](ctx, c, http.MethodGet, join("rolebindings", name), nil, nil)
+	return get[model.RoleBinding](ctx, c, client.NewGetRoleBindingRequest(name, nil))
 }
 
 // SetRoleBinding gives a role, or replaces all of a binding.
 func (c *Client) SetRoleBinding(ctx context.Context, name string, want model.RoleBindingSpec) (
 	model.RoleBinding, error,
 ) {
-	return ask[model.RoleBinding](ctx, c, http.MethodPut, join("rolebindings", name), nil, want)
+	req := client.NewSetRoleBindingRequest(name, nil, client.RoleBindingSpec{})
+	return get[model.RoleBinding](ctx, c, with(req, want))
 }
 
 // DeleteRoleBinding takes a role away.
 func (c *Client) DeleteRoleBinding(ctx context.Context, name string) (model.Removed, error) {
-	return ask[model.Removed](ctx, c, http.MethodDelete, join("rolebindings", name), nil, nil)
+	return get[model.Removed](ctx, c, client.NewDeleteRoleBindingRequest(name, nil))
 }
 
 // WhoAmI says who the caller is, and what they may do.
 func (c *Client) WhoAmI(ctx context.Context) (model.WhoAmI, error) {
-	return ask[model.WhoAmI](ctx, c, http.MethodGet, "/whoami", nil, nil)
+	return get[model.WhoAmI](ctx, c, client.NewWhoAmIRequest())
 }
 
 // AccessQuestion is what somebody wants to do, and where.
@@ -80,10 +81,10 @@ func (q AccessQuestion) query() url.Values {
 
 // CanI says whether the caller may do something.
 func (c *Client) CanI(ctx context.Context, q AccessQuestion) (model.CanI, error) {
-	return ask[model.CanI](ctx, c, http.MethodGet, "/access/can-i", q.query(), nil)
+	return get[model.CanI](ctx, c, where(client.NewCanIRequest(nil), q.query()))
 }
 
 // WhoCan lists who may do something.
 func (c *Client) WhoCan(ctx context.Context, q AccessQuestion) ([]model.Holder, error) {
-	return list[model.Holder](ctx, c, "/access/who-can", q.query())
+	return all[model.Holder](ctx, c, where(client.NewWhoCanRequest(nil), q.query()))
 }

@@ -127,7 +127,7 @@ func status(all []Compared) error {
 		return fmt.Errorf("%s cannot be resolved as %s", count(unread, "case"),
 			map[bool]string{true: "it stands", false: "they stand"}[unread == 1])
 	case wrong > 0:
-		return &author.ExitError{Code: exitNot}
+		return &author.ExitError{Code: author.ExitDiffers}
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ type Env struct {
 	Out io.Writer
 }
 
-// exitNot is the status of what was done and does not come out well: something is impossible, or differs. What
-// cannot be done at all has status 2, as the commands for authors have it.
+// exitNot is the status of what was done and does not come out well: something is impossible. What cannot be
+// done at all has status 2, as the commands for authors have it.
 const exitNot = 1
 
 // Commands returns the commands resolve and conformance.

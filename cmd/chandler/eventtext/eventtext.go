@@ -80,6 +80,7 @@ func fixedSentence(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
+		"webhook.deleted.v1":             "webhook deleted; what waited is not sent",
 		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
 	}[t]
 }
@@ -107,7 +108,7 @@ func sentence(p events.Payload) string {
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
 		events.InstallPlanApprovalGiven, events.InstallPlanRejected,
-		events.InstallPlanObstaclesSettled,
+		events.InstallPlanObstaclesSettled, events.InstallPlanCommented,
 		events.InstallPlanStarted, events.InstallPlanStartUnauthorised, events.InstallPlanBlocked,
 		events.InstallPlanFinished, events.InstallPlanFailed:
 		return planSentence(v)
@@ -120,24 +121,38 @@ func sentence(p events.Payload) string {
 		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
+	case events.WebhookSet, events.WebhookSecretRotated, events.WebhookReplayRequested, events.WebhookDisabled:
+		return webhookSentence(v)
 	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded,
 		events.CSVReadinessChanged, events.OperatorConditionChanged,
 		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)
-	case events.DecisionsCollected:
-		return removed(v.Removed)
-	case events.CatalogsCollected:
-		return removed(v.Removed)
-	case events.DriftsCollected:
-		return removed(v.Removed)
+	case events.TokenCreated, events.TokenRotated, events.BreakGlassUsed:
+		return tokenSentence(v)
+	case events.DecisionsCollected, events.CatalogsCollected, events.DriftsCollected:
+		return collected(v)
 	case events.EffectsStopped:
 		return "plans are stopped (" + v.Reason + ")"
 	case events.RoleDefined, events.RoleDeleted, events.RoleBindingDefined, events.RoleBindingDeleted:
 		return roleSentence(v)
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
+	default:
+		return ""
+	}
+}
+
+// collected says what was removed because nobody needs it any more.
+func collected(p events.Payload) string {
+	switch v := p.(type) {
+	case events.DecisionsCollected:
+		return removed(v.Removed)
+	case events.CatalogsCollected:
+		return removed(v.Removed)
+	case events.DriftsCollected:
+		return removed(v.Removed)
 	default:
 		return ""
 	}
@@ -173,6 +188,30 @@ func policySet(s events.ApprovalPolicySpec) string {
 		}
 	}
 	return "approval policy set: " + strings.Join(rules, ", ")
+}
+
+func tokenSentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.TokenCreated:
+		if v.BreakGlass {
+			return "break-glass token made or replaced; it has no end"
+		}
+		s := "token of " + v.Holder + " made or replaced, role " + v.Role
+		if v.Kind != "" {
+			s += ", for a program"
+		}
+		if v.Ends.IsZero() {
+			return s + ", without an end"
+		}
+		return s + ", ends at " + v.Ends.UTC().Format(time.RFC3339)
+	case events.BreakGlassUsed:
+		return "break-glass token in use until " + v.Ends.UTC().Format(time.RFC3339)
+	case events.TokenRotated:
+		return "token rotated, ends at " + v.Ends.UTC().Format(time.RFC3339) + "; the secret before ends at " +
+			v.PreviousEnds.UTC().Format(time.RFC3339)
+	default:
+		return ""
+	}
 }
 
 func clusterObserved(v events.ClusterObserved) string {
@@ -320,6 +359,11 @@ func planSentence(p events.Payload) string {
 			v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanObstaclesSettled:
 		return "choices for plan " + digest.Digest(v.Digest).Short() + ": " + chosen(v.Choices)
+	case events.InstallPlanCommented:
+		if v.About != "" {
+			return "reason of the " + strings.ToLower(v.About) + " given"
+		}
+		return "commented"
 	case events.InstallPlanRejected:
 		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
 	case events.InstallPlanStarted:

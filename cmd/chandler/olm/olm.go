@@ -32,15 +32,20 @@ const (
 	KindCatalogSource = "CatalogSource"
 	KindOperatorHub   = "OperatorHub"
 	KindInstallPlan   = "InstallPlan"
-	// KindNamespace, KindOLMConfig and KindSecret come in the same files and are not kept as they are.
+	// KindNamespace, KindOLMConfig and KindSecret come in the same files. Of a Namespace the labels are kept, with the
+	// operator group in it.
 	KindNamespace = "Namespace"
 	KindOLMConfig = "OLMConfig"
 	KindSecret    = "Secret"
+	// KindOperatorCondition is what an operator and the administrators of its cluster say to each other.
+	KindOperatorCondition = "OperatorCondition"
 	// KindApprovalPolicy is Chandler's own.
 	KindApprovalPolicy = "ApprovalPolicy"
 	// KindRole and KindRoleBinding say who may do what in Chandler; those of Kubernetes are of another group.
 	KindRole        = "Role"
 	KindRoleBinding = "RoleBinding"
+	// KindWebhook sends events to an address; those of Kubernetes are others.
+	KindWebhook = "Webhook"
 	// KindCatalog is what chandler get writes of a catalog.
 	KindCatalog = "Catalog"
 )
@@ -63,9 +68,12 @@ var groups = map[string][]string{
 	KindOLMConfig:   {"operators.coreos.com/v1"},
 	KindSecret:      {"v1"},
 
+	KindOperatorCondition: {"operators.coreos.com/v1", "operators.coreos.com/v2"},
+
 	KindApprovalPolicy: {Own},
 	KindRole:           {Own},
 	KindRoleBinding:    {Own},
+	KindWebhook:        {Own},
 }
 
 // Document is one object of a file: exactly one of the specs is set, or none and Skipped says why.
@@ -87,8 +95,14 @@ type Document struct {
 	Policy        *model.ApprovalPolicySpec
 	Role          *model.RoleSpec
 	RoleBinding   *model.RoleBindingSpec
+	Webhook       *model.WebhookSpec
 	Plan          *Plan
 	Secret        *model.SetCatalogSecret // of the whole fleet
+
+	// NamespaceLabels are those of a Namespace; of no other kind, not nil.
+	NamespaceLabels map[string]string
+	// Joined says that an operator group of the same documents has the labels of the Namespace.
+	Joined bool
 
 	// Skipped says why there is nothing to do for the document.
 	Skipped string
@@ -99,8 +113,8 @@ type Document struct {
 
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
 func (d *Document) Fleet() bool {
-	return d.Hub != nil || d.Policy != nil || d.Role != nil || d.RoleBinding != nil || d.Secret != nil ||
-		d.Skipped != "" || d.Catalog != nil &&
+	return d.Hub != nil || d.Policy != nil || d.Role != nil || d.RoleBinding != nil || d.Webhook != nil ||
+		d.Secret != nil || d.Skipped != "" || d.Catalog != nil &&
 		d.Catalog.Whole && d.Cluster == ""
 }
 
@@ -234,7 +248,7 @@ var meant = map[string][]string{
 // noteMetadata keeps labels and annotations where the kind has a place for them, and says which it does not keep. What
 // kubectl notes for itself is nobody's intent, and keys by which objects of operators are found come from a cluster.
 func (d *Document) noteMetadata(o object) {
-	if d.Skipped != "" {
+	if d.Skipped != "" || d.NamespaceLabels != nil {
 		return
 	}
 	place := d.Subscription != nil || d.OperatorGroup != nil || d.Catalog != nil || d.Policy != nil || d.Plan != nil
@@ -294,18 +308,19 @@ func (d *Document) read(o object, raw json.RawMessage) error {
 	case KindRoleBinding:
 		d.RoleBinding = &model.RoleBindingSpec{}
 		return d.readWide(spec, "a role binding", d.RoleBinding)
+	case KindWebhook:
+		d.Webhook = &model.WebhookSpec{}
+		return d.readWide(spec, "a webhook", d.Webhook)
 	case KindInstallPlan:
 		return d.readPlan(spec)
 	case KindSecret:
 		return d.readSecret(raw)
 	case KindNamespace:
-		d.Skipped = "namespaces are made when an operator is installed in them; what else the document says is not " +
-			"set: apply it to the cluster with kubectl"
-		return nil
+		return d.readNamespace(o)
+	case KindOperatorCondition:
+		return d.readCondition(spec)
 	case KindOLMConfig:
-		d.Skipped = "an OLMConfig belongs to its cluster: apply it there with kubectl, Chandler reads " +
-			"disableCopiedCSVs from it (mirrors: chandler cluster set --mirror)"
-		return nil
+		return d.readOLMConfig(spec)
 	default:
 		return d.readCatalog(spec, annotations)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,24 +45,32 @@ var dockerKeys = map[string]string{
 	"kubernetes.io/dockercfg":        ".dockercfg",
 }
 
-// readSecret reads a pull secret; every other one is skipped. Whether a catalog names it is known when all documents
-// are.
+// readSecret reads a pull secret, or the credentials of a git repository; every other one is skipped. Whether a catalog
+// names it is known when all documents are.
 func (d *Document) readSecret(raw json.RawMessage) error {
 	var s secret
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
 	}
+	data := map[string][]byte{}
+	maps.Copy(data, s.Data)
+	for key, text := range s.StringData {
+		data[key] = []byte(text)
+	}
+	if read := otherSecrets[s.Type]; read != nil {
+		in, err := read(data)
+		d.Secret = &in
+		return err
+	}
 	key, ok := dockerKeys[s.Type]
 	if !ok {
 		d.Skipped = fmt.Sprintf(
-			"a Secret of type %q is none that a catalog's source can use: apply it to the cluster with kubectl, or "+
-				"keep it with chandler catalog secret set", s.Type)
+			"a Secret of type %q is none that a catalog's source can use (want kubernetes.io/dockerconfigjson, dockercfg, "+
+				"basic-auth or ssh-auth): apply it to the cluster with kubectl, or keep it with chandler catalog secret set",
+			s.Type)
 		return nil
 	}
-	value := s.Data[key]
-	if text, ok := s.StringData[key]; ok {
-		value = []byte(text)
-	}
+	value := data[key]
 	if !json.Valid(value) {
 		return fmt.Errorf("data.%s is no JSON", key)
 	}
@@ -70,6 +79,33 @@ func (d *Document) readSecret(raw json.RawMessage) error {
 	}
 	d.Secret = &model.SetCatalogSecret{Kind: source.DockerConfig, Value: value}
 	return nil
+}
+
+// otherSecrets read Kubernetes' other types that a source of catalogs can use.
+var otherSecrets = map[string]func(data map[string][]byte) (model.SetCatalogSecret, error){
+	"kubernetes.io/basic-auth": func(data map[string][]byte) (model.SetCatalogSecret, error) {
+		return credential(source.Basic, data, map[string]string{"username": "username", "password": "password"})
+	},
+	// Without known host keys any server could answer. Kubernetes names no place for them; Flux and others do.
+	"kubernetes.io/ssh-auth": func(data map[string][]byte) (model.SetCatalogSecret, error) {
+		return credential(source.SSH, data,
+			map[string]string{"ssh-privatekey": "privateKey", "known_hosts": "knownHosts"})
+	},
+}
+
+// credential has the fields of a kind, which stand under other keys in a Secret.
+func credential(
+	kind source.SecretKind, data map[string][]byte, keys map[string]string,
+) (model.SetCatalogSecret, error) {
+	value := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if len(data[key]) == 0 {
+			return model.SetCatalogSecret{}, fmt.Errorf("data.%s is missing: a credential of kind %s needs it", key, kind)
+		}
+		value[keys[key]] = string(data[key])
+	}
+	raw, err := json.Marshal(value)
+	return model.SetCatalogSecret{Kind: kind, Value: raw}, err
 }
 
 // Complete skips pull secrets that no catalog of the documents names: only those are credentials of a source.
@@ -85,7 +121,7 @@ func Complete(all []Document) {
 	for i := range all {
 		if d := &all[i]; d.Secret != nil && !named[d.Name] {
 			d.Secret = nil
-			d.Skipped = "no CatalogSource beside it names this pull secret: apply it to the cluster with kubectl, or " +
+			d.Skipped = "no CatalogSource beside it names this secret: apply it to the cluster with kubectl, or " +
 				"keep it for catalogs with chandler catalog secret set"
 		}
 	}
@@ -105,18 +141,13 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		v, e := own[model.OperatorGroup](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, v.Metadata,
 			&v.Spec, e
+		if v.Spec.NamespaceLabels == nil {
+			v.Spec.NamespaceLabels = map[string]string{} // it says all, so it says that there are none
+		}
 	case KindCatalog:
 		v, e := own[model.Catalog](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
-		d.Catalog = &Catalog{
-			Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true,
-			Disabled: v.Disabled,
-		}
-		if v.Visibility.Namespace != "" {
-			d.Catalog.Visibility = "namespace"
-		} else if v.Cluster != "" {
-			d.Catalog.Visibility = "cluster"
-		}
+		d.Catalog = wholeCatalog(v)
 	case KindInstallPlan:
 		v, e := own[model.InstallPlan](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
@@ -133,6 +164,9 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	case KindRoleBinding:
 		v, e := own[model.RoleBinding](raw)
 		d.Name, d.RoleBinding, err = v.Name, &v.Spec, e
+	case KindWebhook:
+		v, e := own[model.Webhook](raw)
+		d.Name, d.Webhook, err = v.Name, &v.Spec, e
 	case KindOperatorHub:
 		v, e := own[model.OperatorHub](raw)
 		d.Name, err = hubName, e
@@ -140,7 +174,7 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	default:
 		return nil, fmt.Errorf(
 			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, "+
-				"OperatorHub, Role, RoleBinding or Subscription", where, kind, Own)
+				"OperatorHub, Role, RoleBinding, Subscription or Webhook", where, kind, Own)
 	}
 	switch {
 	case err != nil:
@@ -149,6 +183,17 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		return nil, fmt.Errorf("%s: %s without a name", where, kind)
 	}
 	return []Document{d}, nil
+}
+
+func wholeCatalog(v model.Catalog) *Catalog {
+	c := &Catalog{Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true, Disabled: v.Disabled}
+	switch {
+	case v.Visibility.Namespace != "":
+		c.Visibility = "namespace"
+	case v.Cluster != "":
+		c.Visibility = "cluster"
+	}
+	return c
 }
 
 // own reads a strict T beside apiVersion and kind.

@@ -30,8 +30,8 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 			out = append(out, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{
 				Name: d.Name, Metadata: d.Metadata, Spec: d.Policy,
 			}})
-		} else if d.Subscription == nil && d.OperatorGroup == nil && d.Skipped == "" {
-			return nil, fmt.Errorf("%s: what a %s leads to is known once it was read; it cannot be previewed", d.Where,
+		} else if d.Subscription == nil && d.OperatorGroup == nil && d.NamespaceLabels == nil && d.Skipped == "" {
+			return nil, fmt.Errorf("%s: what the kind %s leads to is known once it was read; it cannot be previewed", d.Where,
 				d.Kind)
 		}
 	}
@@ -80,7 +80,7 @@ func Removed(kind, cluster, namespace, name string) (c model.PreviewChange, err 
 	case "operator":
 		c.Operator = &model.PreviewOperator{Cluster: cluster, Namespace: namespace, Name: name}
 	default:
-		return c, fmt.Errorf("what the removal of a %s leads to cannot be previewed", kind)
+		return c, fmt.Errorf("what a removal leads to cannot be previewed for the kind %s", kind)
 	}
 	return c, nil
 }

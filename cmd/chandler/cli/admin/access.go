@@ -41,8 +41,8 @@ Refused requests of one address within a second are one line with their count. F
 			}
 			list, err := c.Access(ctx, f, limit)
 			return printer.List(a, &o, printer.Table{
-				Plural: "requests", Columns: printer.Columns("At", "Actor", "Token", "Address", "Method", "Path",
-					"Status", "Took", "Count"),
+				Plural: "requests", Columns: append(printer.Columns("At", "Actor", "Token", "Address", "Method", "Path",
+					"Status", "Took", "Count"), printer.Column{Name: "Via", Wide: true}),
 			}, list, err, func(e model.AccessEntry) printer.Item {
 				path := e.Path
 				if path == "" {
@@ -51,6 +51,7 @@ Refused requests of one address within a second are one line with their count. F
 				return printer.Item{Name: e.Request, Value: e, Cells: []any{
 					e.At.UTC().Format(time.RFC3339), e.Actor, e.Token, e.Address, e.Method, path, e.Status,
 					time.Duration(e.TookMicros) * time.Microsecond, e.Count,
+					printer.Or(e.Via, printer.None),
 				}}
 			})
 		}),

@@ -16,8 +16,8 @@ import (
 
 // AuthCommand answers who somebody is and who may do what. Roles and bindings are objects: get, apply and delete.
 func AuthCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Ask who you are, and who may do what"}
-	c.AddCommand(whoAmICommand(a), canICommand(a), whoCanCommand(a))
+	c := &cobra.Command{Use: "auth", Short: "Ask who you are and who may do what; the token for a bad day"}
+	c.AddCommand(whoAmICommand(a), canICommand(a), whoCanCommand(a), breakGlassCommand(a))
 	return c
 }
 
@@ -30,6 +30,9 @@ func whoAmICommand(a *command.Env) *cobra.Command {
 		Example: "  chandler auth whoami",
 		RunE: a.Run(func(ctx context.Context, c *client.Client, _ []string) error {
 			me, err := c.WhoAmI(ctx)
+			if err == nil {
+				err = command.TellBreakGlass(a, me.BreakGlass)
+			}
 			if err != nil {
 				return err
 			}
@@ -69,6 +72,19 @@ func places(c *cobra.Command, q *client.AccessQuestion) {
 	c.Flags().BoolVar(&q.Anywhere, "anywhere", false, "in any place at all")
 }
 
+// checkPlace refuses a cluster that is not there: what holds in every place holds in a misspelt one, too. Who may not
+// see clusters is not told which there are.
+func checkPlace(ctx context.Context, c *client.Client, q client.AccessQuestion) error {
+	if q.Cluster == "" {
+		return nil
+	}
+	sees, err := c.CanI(ctx, client.AccessQuestion{Verb: "get", Resource: "clusters", Cluster: q.Cluster})
+	if err != nil || !sees.Allowed {
+		return err
+	}
+	return command.CheckCluster(ctx, c, q.Cluster)
+}
+
 func canICommand(a *command.Env) *cobra.Command {
 	var q client.AccessQuestion
 	c := &cobra.Command{
@@ -87,6 +103,9 @@ Verbs and resources are those of roles: chandler get role admin -o yaml, and doc
 				return err
 			}
 			if answer.Allowed {
+				if err := checkPlace(ctx, c, q); err != nil {
+					return err
+				}
 				return a.Say("yes: %s", strings.Join(answer.By, ", "))
 			}
 			if err := a.Say("no"); err != nil {
@@ -111,6 +130,9 @@ Members of groups are known to who authenticates people, and not listed.`,
 		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {
 			q.Verb, q.Resource = args[0], args[1]
 			list, err := c.WhoCan(ctx, q)
+			if err == nil {
+				err = checkPlace(ctx, c, q)
+			}
 			return printer.List(a, &o, printer.Table{
 				Plural: "subjects", Columns: printer.Columns("Kind", "Name", "Role", "By", "Where"),
 			}, list, err, func(h model.Holder) printer.Item {

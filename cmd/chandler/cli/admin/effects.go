@@ -69,6 +69,11 @@ func setEffects(ctx context.Context, a *command.Env, in model.EffectsRequest) er
 	if err != nil {
 		return err
 	}
+	if in.Cluster != "" {
+		if err := command.CheckCluster(ctx, c, in.Cluster); err != nil {
+			return err
+		}
+	}
 	if in.Action == "resume" && in.Epoch == 0 {
 		e, err := c.Effects(ctx)
 		if err != nil {

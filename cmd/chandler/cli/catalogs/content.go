@@ -69,7 +69,7 @@ the package from being served, a warning does not. chandler rules explains a rul
 			return err
 		}
 		columns := printer.Columns("Severity", "Rule", "Package", "Place", "Message")
-		if err := o.Show(a.Out, a.Err, printer.Table{Plural: "findings", Columns: columns}, items, false); err != nil ||
+		if err := o.Show(a, printer.Table{Plural: "findings", Columns: columns}, items, false); err != nil ||
 			o.Machine() {
 			return err
 		}

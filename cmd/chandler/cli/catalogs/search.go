@@ -39,7 +39,7 @@ properties of the newest version. With --cluster only catalogs count that every 
 			if err != nil {
 				return err
 			}
-			return o.Show(a.Out, a.Err, printer.Table{Plural: "packages", Columns: kinds.PackageColumns()}, items,
+			return o.Show(a, printer.Table{Plural: "packages", Columns: kinds.PackageColumns()}, items,
 				false)
 		},
 	}

@@ -92,7 +92,7 @@ func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 			}
 			in := model.ReplaceCredentials{Kubeconfig: config, Waive: waive}
 			if _, err := c.ReplaceCredentials(cmd.Context(), args[0], in); err != nil {
-				return err
+				return command.OrNoCluster(cmd.Context(), c, args[0], err)
 			}
 			return a.Say("cluster/%s credentials replaced", args[0])
 		},
@@ -130,7 +130,7 @@ clusters by labels are applied at once.`,
   chandler cluster set east-1 --label stage=production --label trial-`,
 		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if in.Labels, err = labelChanges(changes); err != nil {
+			if in.Labels, err = command.Changes(changes); err != nil {
 				return err
 			}
 			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && len(in.Labels) == 0 {
@@ -142,7 +142,7 @@ clusters by labels are applied at once.`,
 			}
 			out, err := c.ConfigureCluster(cmd.Context(), args[0], in)
 			if err != nil {
-				return err
+				return command.OrNoCluster(cmd.Context(), c, args[0], err)
 			}
 			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0],
 				out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events,
@@ -157,30 +157,6 @@ clusters by labels are applied at once.`,
 		"whether Kubernetes Events are written about mirrored objects: on, off")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- removes it; can be repeated")
 	return c
-}
-
-// labelChanges reads KEY=VALUE and KEY-, as kubectl label does.
-func labelChanges(changes []string) (map[string]*string, error) {
-	if len(changes) == 0 {
-		return nil, nil //nolint:nilnil // nothing is to change
-	}
-	out := map[string]*string{}
-	for _, c := range changes {
-		key, value, sets := strings.Cut(c, "=")
-		if !sets {
-			var ends bool
-			if key, ends = strings.CutSuffix(c, "-"); !ends {
-				return nil, command.Usagef("--label %q: want KEY=VALUE, or KEY- to remove the label", c)
-			}
-		}
-		if _, twice := out[key]; twice || key == "" {
-			return nil, command.Usagef("--label %q: want each label once, as KEY=VALUE or KEY-", c)
-		}
-		if out[key] = nil; sets {
-			out[key] = &value
-		}
-	}
-	return out, nil
 }
 
 func clusterRemoveCommand(a *command.Env) *cobra.Command {

@@ -1,13 +1,25 @@
 package command
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/spf13/cobra"
 )
 
-// Scope is where names of a command line are looked for.
+// Scope is where names of a command line are looked for: what flags say.
 type Scope struct {
 	Cluster   string
 	Namespace string
+}
+
+// InContext completes a scope by the environment and the current context.
+func (a *Env) InContext(s Scope) (Scope, error) {
+	of, err := a.Settings()
+	if err != nil {
+		return s, err
+	}
+	return Scope{Cluster: cmp.Or(s.Cluster, of.Cluster), Namespace: cmp.Or(s.Namespace, of.Namespace)}, nil
 }
 
 // First is the first argument, "" where there is none.
@@ -38,4 +50,28 @@ func RequireArgs(most int) cobra.PositionalArgs {
 func (s *Scope) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&s.Cluster, "cluster", "", "name of the cluster")
 	c.Flags().StringVarP(&s.Namespace, "namespace", "n", "", "namespace")
+}
+
+// Changes reads KEY=VALUE and KEY- of labels and annotations, as kubectl label does.
+func Changes(changes []string) (map[string]*string, error) {
+	if len(changes) == 0 {
+		return nil, nil //nolint:nilnil // nothing is to change
+	}
+	out := map[string]*string{}
+	for _, c := range changes {
+		key, value, sets := strings.Cut(c, "=")
+		if !sets {
+			var ends bool
+			if key, ends = strings.CutSuffix(c, "-"); !ends {
+				return nil, Usagef("%q: want KEY=VALUE, or KEY- to remove the label", c)
+			}
+		}
+		if _, twice := out[key]; twice || key == "" {
+			return nil, Usagef("%q: want each label once, as KEY=VALUE or KEY-", c)
+		}
+		if out[key] = nil; sets {
+			out[key] = &value
+		}
+	}
+	return out, nil
 }

@@ -13,15 +13,19 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
+	"github.com/chandler-fleet/chandler/cmd/chandler/signin"
 )
 
 // Env is one run of the command line.
 type Env struct {
 	Streams
 
-	Config string // path given by --config
-	URL    string
-	Token  string
+	Config  string // path given by --config
+	Context string // name given by --context
+	URL     string
+	Token   string
+
+	warned bool // of a file of contexts that others may read
 }
 
 // Logger logs to standard error.
@@ -38,6 +42,8 @@ type Streams struct {
 	Terminal bool
 	// Columns are those of the terminal that shows Out, 0 where it is none: then no line is broken.
 	Columns int
+	// Program is how the command line was called where that is not by its own name.
+	Program string
 }
 
 // Client returns the client for the address and token that flags, environment or file name.
@@ -50,7 +56,28 @@ func (a *Env) Client() (*client.Client, error) {
 	if err != nil {
 		return nil, Usagef("%w", err)
 	}
+	if s.Token != "" {
+		return c, nil
+	}
+	token, err := a.signedIn(s)
+	if err == nil && token == "" {
+		err = fmt.Errorf("you have no token for %s: chandler login, --token, or CHANDLER_TOKEN", s.URL)
+	}
+	if err != nil {
+		return nil, Refused(err)
+	}
+	if c, err = client.New(s.URL, token); err != nil {
+		return nil, Usagef("%w", err)
+	}
 	return c, nil
+}
+
+// signedIn is the token of the context's program, or of chandler login.
+func (a *Env) signedIn(s Settings) (string, error) {
+	if s.Exec != nil {
+		return signin.Exec(context.Background(), *s.Exec, a.Terminal, a.Err, a.Now)
+	}
+	return signin.Token(context.Background(), a.Credentials(), s.URL, a.Now)
 }
 
 // Run is the RunE of a command that calls the API: do gets the client and the arguments.

@@ -11,14 +11,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// Exit statuses beside 0, the same for all commands. Scripts tell by them whether it is worth to try again (5), to
-// look at the input (2, 4) or at the name (3).
+// Exit statuses beside 0, the same for all commands. Pipelines gate on 3 to 6. Scripts tell by the others whether it is
+// worth to try again (8), to look at the input (2, 4) or at the name (7).
 const (
 	ExitFailed      = 1
 	ExitUsage       = 2
-	ExitNotFound    = 3
+	ExitDiffers     = author.ExitDiffers
 	ExitRefused     = 4
-	ExitUnavailable = 5
+	ExitWaiting     = 5
+	ExitTimedOut    = 6
+	ExitNotFound    = 7
+	ExitUnavailable = 8
 )
 
 // Usagef is an error of the command line itself.
@@ -48,7 +51,7 @@ func ExitStatus(err error) int {
 	case *author.ExitError:
 		return e.Code
 	case *client.Problem:
-		return problemStatus(e.Status)
+		return problemStatus(int(e.Status))
 	case *client.UnreachableError:
 		return ExitUnavailable
 	case *errs.Error:

@@ -11,7 +11,7 @@ import (
 
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
-	problem := func(status int) error { return &client.Problem{Status: status} }
+	problem := func(status int64) error { return &client.Problem{Status: status} }
 	for _, c := range []struct {
 		err  error
 		want int

@@ -1,76 +1,89 @@
 package command
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
+	"cmp"
 	"path/filepath"
 
-	"sigs.k8s.io/yaml"
+	clientcmd "k8s.io/client-go/tools/clientcmd/api/v1"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/signin"
 )
 
 // DefaultURL is where chandler dev and the gateway listen without further settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// Settings are the address and the token, as they stand in the file.
+// Settings are what flags, environment and the current context say together.
 type Settings struct {
-	URL   string `json:"url"`
-	Token string `json:"token"`
+	Context   string // its name; "" for none
+	URL       string
+	Token     string
+	Exec      *clientcmd.ExecConfig // of the context
+	Cluster   string                // where names are looked for without --cluster
+	Namespace string                // where names are looked for without --namespace
 }
 
-// Settings takes each value from its flag, else the environment, else the file.
+// Settings takes each value from its flag, else from the context that --context names, else the environment, else the
+// current context. Who names a context means its address and its identity, whatever the environment is set up for.
 func (a *Env) Settings() (Settings, error) {
-	s, err := a.readSettings()
+	f, err := a.Contexts()
 	if err != nil {
-		return s, err
+		return Settings{}, err
 	}
-	for _, v := range []struct {
-		into *string
-		flag string
-		env  string
-	}{{&s.URL, a.URL, "CHANDLER_URL"}, {&s.Token, a.Token, "CHANDLER_TOKEN"}} {
-		if value, ok := a.Env(v.env); ok {
-			*v.into = value
-		}
-		if v.flag != "" {
-			*v.into = v.flag
+	name := pick(a, a.Context, "CHANDLER_CONTEXT", f.Current)
+	var of Context
+	if name != "" {
+		if of, err = f.Find(name); err != nil {
+			return Settings{}, err
 		}
 	}
-	if s.URL == "" {
-		s.URL = DefaultURL
+	var chosen Context
+	if a.Context != "" {
+		chosen = of
+	}
+	s := Settings{
+		Context:   name,
+		URL:       cmp.Or(pick(a, cmp.Or(a.URL, chosen.URL), "CHANDLER_URL", of.URL), DefaultURL),
+		Token:     a.Token,
+		Cluster:   pick(a, chosen.Cluster, "CHANDLER_CLUSTER", of.Cluster),
+		Namespace: pick(a, chosen.Namespace, "CHANDLER_NAMESPACE", of.Namespace),
+	}
+	owned := s.URL == cmp.Or(of.URL, DefaultURL) && (chosen.Token != "" || chosen.Exec != nil)
+	if s.Token == "" && !owned {
+		s.Token, _ = a.Env("CHANDLER_TOKEN")
+	}
+	if s.Token == "" && s.URL == cmp.Or(of.URL, DefaultURL) { // what is for one address is never sent to another
+		s.Token, s.Exec = of.Token, of.Exec
 	}
 	return s, nil
 }
 
-// readSettings reads the file; only a file that was named must exist.
-func (a *Env) readSettings() (s Settings, err error) {
-	path := a.Config
-	if path == "" {
-		if path = a.defaultFile(); path == "" {
-			return s, nil
-		}
+// pick is the first that says something: the flag, the variable, the file.
+func pick(a *Env, flag, variable, file string) string {
+	if flag != "" {
+		return flag
 	}
-	raw, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && a.Config == "":
-		return s, nil
-	case err != nil:
-		return s, fmt.Errorf("cannot read the settings: %w", err)
+	if value, ok := a.Env(variable); ok && value != "" {
+		return value
 	}
-	if err := yaml.UnmarshalStrict(raw, &s); err != nil {
-		return s, fmt.Errorf("settings %s must hold url and token only: %w", path, err)
-	}
-	return s, nil
+	return file
 }
 
-// defaultFile is "" where the environment names no home.
+// defaultFile is where contexts are kept; "" where the environment names no home.
 func (a *Env) defaultFile() string {
 	dir := a.home("XDG_CONFIG_HOME", ".config")
 	if dir == "" {
 		return ""
 	}
 	return filepath.Join(dir, "config.yaml")
+}
+
+// Credentials is the file of what chandler login got.
+func (a *Env) Credentials() signin.Store {
+	dir := a.home("XDG_CONFIG_HOME", ".config")
+	if dir == "" {
+		return signin.Store{}
+	}
+	return signin.Store{Path: filepath.Join(dir, "credentials.yaml")}
 }
 
 // DefaultState is where chandler dev keeps its data; without a home it keeps none.

@@ -4,6 +4,7 @@ package documents
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,14 +21,16 @@ type Options struct {
 	Files     []string
 	Clusters  []string
 	Namespace string
+	Recursive bool // folders below folders are read, too
 }
 
-// Flags registers --filename, --cluster and --namespace.
-func Flags(c *cobra.Command, files, clusters *[]string, namespace *string) {
-	c.Flags().StringSliceVarP(files, "filename", "f", nil,
+// Flags registers --filename, --recursive, --cluster and --namespace.
+func Flags(c *cobra.Command, o *Options) {
+	c.Flags().StringSliceVarP(&o.Files, "filename", "f", nil,
 		"file or folder to read, - for standard input; can be repeated")
-	c.Flags().StringSliceVar(clusters, "cluster", nil, "cluster of the documents; several with commas")
-	c.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of documents without one")
+	c.Flags().BoolVarP(&o.Recursive, "recursive", "R", false, "read the folders below a folder, too")
+	c.Flags().StringSliceVar(&o.Clusters, "cluster", nil, "cluster of the documents; several with commas")
+	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "", "namespace of documents without one")
 }
 
 // Read reads all files and completes what a document leaves to the command line.
@@ -37,7 +40,7 @@ func Read(a *command.Env, o Options) ([]olm.Document, error) {
 	}
 	var all []olm.Document
 	for _, f := range o.Files {
-		found, err := readPath(a, f)
+		found, err := readPath(a, f, o.Recursive)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +52,11 @@ func Read(a *command.Env, o Options) ([]olm.Document, error) {
 		if d.Fleet() {
 			continue
 		}
+		if err := fromContext(a, d, o); err != nil {
+			return nil, err
+		}
 		if len(d.On(o.Clusters)) == 0 {
-			return nil, command.Usagef("missing --cluster: the documents name none")
+			return nil, command.Usagef("missing --cluster: neither the documents nor the context name one")
 		}
 		if d.Cluster != "" && len(o.Clusters) > 0 && !slices.Contains(o.Clusters, d.Cluster) {
 			return nil, command.Usagef("%s: the cluster is %s, --cluster says %s", d.Where, d.Cluster,
@@ -60,15 +66,37 @@ func Read(a *command.Env, o Options) ([]olm.Document, error) {
 			return nil, err
 		}
 	}
+	olm.JoinNamespaces(all)
 	if len(all) == 0 {
 		return nil, command.Refused(errors.New("the files hold no documents"))
 	}
 	return all, nil
 }
 
+// fromContext completes a document by the environment and the current context, as kubectl does, where neither it nor a
+// flag says where it belongs.
+func fromContext(a *command.Env, d *olm.Document, o Options) error {
+	if len(d.On(o.Clusters)) > 0 && d.Namespace+o.Namespace != "" {
+		return nil
+	}
+	s, err := a.InContext(command.Scope{Cluster: d.Cluster, Namespace: d.Namespace})
+	if err != nil {
+		return err
+	}
+	if len(o.Clusters) == 0 {
+		d.Cluster = s.Cluster
+	}
+	if o.Namespace == "" {
+		d.Namespace = s.Namespace
+	}
+	return nil
+}
+
 // place gives a document that names no namespace the one of the command line.
 func place(d *olm.Document, namespace string) error {
 	switch {
+	case d.NamespaceLabels != nil: // a Namespace is in none
+		return nil
 	case d.Namespace == "":
 		d.Namespace = namespace
 	case namespace != "" && namespace != d.Namespace:
@@ -84,12 +112,12 @@ func place(d *olm.Document, namespace string) error {
 	return nil
 }
 
-func readPath(a *command.Env, path string) ([]olm.Document, error) {
+func readPath(a *command.Env, path string, recursive bool) ([]olm.Document, error) {
 	if path == "-" {
 		found, err := olm.Read(a.In, "standard input")
 		return found, command.Refused(err)
 	}
-	files, err := expand(path)
+	files, err := expand(path, recursive)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +142,10 @@ func readFile(path string) (_ []olm.Document, err error) {
 	return found, command.Refused(err)
 }
 
-// expand returns the file itself, or the YAML and JSON files of a folder in order of name.
-func expand(path string) ([]string, error) {
+// expand returns the file itself, or the YAML and JSON files of a folder in order of name, with those of the folders
+// below it where it is recursive. Hidden folders are passed over: that of git, and the copies that the kubelet keeps of
+// a mounted ConfigMap. A symbolic link below is not followed: it may lead back.
+func expand(path string, recursive bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -123,15 +153,22 @@ func expand(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	entries, err := os.ReadDir(path)
+	var files []string
+	root := filepath.Clean(path)
+	// The separator has a link to a folder followed, if it is what is named itself.
+	err = filepath.WalkDir(path+string(filepath.Separator), func(at string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && filepath.Clean(at) != root && (!recursive || strings.HasPrefix(e.Name(), ".")):
+			return fs.SkipDir
+		case !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(at)):
+			files = append(files, at)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s holds no .yaml, .yml or .json file", path)

@@ -20,15 +20,19 @@ func Command(a *command.Env) *cobra.Command {
 	var s command.Scope
 	var o printer.Output
 	c := &cobra.Command{
-		Use:   "explain (subscription/NAME | installplan/NAME)",
-		Short: "Explain the decision about a subscription or an install plan, and suggest changes",
+		Use:   "explain (subscription/NAME | installplan/NAME | KIND[.FIELD...])",
+		Short: "Explain the decision about a subscription or an install plan, and suggest changes; or the fields of a kind",
 		Long: `Explains the last decision about a subscription, or the decision behind an install plan. The decision is recomputed
 from its recorded input and compared with the record. For a subscription that does not resolve, changes are
 suggested: each was verified by resolving the namespace with it as it is now, and checked against what is known of
 the bundles and the cluster.
 
-A subscription can also be named by its package, or by the ClusterServiceVersion that it has.`,
-		Example: `  chandler explain subscription/harbor-master --cluster east-1 -n ports
+A subscription can also be named by its package, or by the ClusterServiceVersion that it has.
+
+A kind alone, or a field of it, is described as kubectl explain does: which fields it has, in the words of the API
+document that the gateway serves.`,
+		Example: `  chandler explain sub.spec
+  chandler explain subscription/harbor-master --cluster east-1 -n ports
   chandler explain installplan/east-1/ports/install-7x2kq -o json`,
 		Args: command.RequireArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, s, o, args) },
@@ -41,6 +45,12 @@ A subscription can also be named by its package, or by the ClusterServiceVersion
 func explain(ctx context.Context, a *command.Env, s command.Scope, o printer.Output, args []string) error {
 	if err := printer.CheckDocument(o); err != nil {
 		return err
+	}
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		if o.Format != printer.FormatTable {
+			return command.Usagef("the fields of a kind are text: leave -o out, or read /api/v1/openapi.json")
+		}
+		return explainFields(ctx, a, args[0])
 	}
 	d, err := decision(ctx, a, s, args)
 	if err != nil {

@@ -55,7 +55,7 @@ func listRules(a *command.Env, o printer.Output, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Show(a.Out, a.Err, printer.Table{
+	return o.Show(a, printer.Table{
 		Plural:  "rules",
 		Columns: []printer.Column{{Name: "Rule"}, {Name: "Kind"}, {Name: "Demands"}},
 	}, items, len(ids) == 1)

@@ -37,7 +37,7 @@ func why(ctx context.Context, a *command.Env, s command.Scope, o printer.Output,
 	if err := printer.CheckDocument(o); err != nil {
 		return err
 	}
-	ref, err := kinds.Operators(a).Ref(s, name)
+	ref, err := kinds.Operators(a).InContext(a, s, name)
 	if err != nil {
 		return err
 	}

@@ -40,22 +40,11 @@ func Catalogs(a *command.Env) Kind {
 		Names:    []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
 		mixed:    true,
 		partial:  true, // the annotations
-		filters:  []string{FlagCluster, FlagState, FlagLabel},
-		columns: []printer.Column{
-			{Name: "Name"},
-			{Name: "Display"},
-			{Name: "Type"},
-			{Name: "Publisher"},
-			{Name: "State"},
-			{Name: "Packages"},
-			{Name: "Bundles"},
-			{Name: "Age"},
-			{Name: "Priority", Wide: true},
-			{Name: "Revision", Wide: true},
-			{Name: "Reason", Wide: true},
-			{Name: "Source", Wide: true},
-			{Name: "Labels", Wide: true},
+		filters: []string{
+			FlagCluster, FlagState, FlagLabel, FlagFields, FlagClusters,
 		},
+		sorts:   []string{"name", "state", "created", "changed"},
+		columns: catalogColumns(),
 		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {
 			list, err := c.Catalogs(ctx, s)
 			return printer.Items(list, err, show)
@@ -78,6 +67,24 @@ func Catalogs(a *command.Env) Kind {
 		Remove: func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) {
 			return c.RemoveCatalog(ctx, r)
 		},
+	}
+}
+
+func catalogColumns() []printer.Column {
+	return []printer.Column{
+		{Name: "Name"},
+		{Name: "Display", Cut: 8},
+		{Name: "Type", Cut: 4},
+		{Name: "Publisher", Cut: 9},
+		{Name: "State"},
+		{Name: "Packages", Cut: 5},
+		{Name: "Bundles", Cut: 7},
+		{Name: "Age", Cut: 6},
+		{Name: "Priority", Wide: true},
+		{Name: "Revision", Wide: true},
+		{Name: "Reason", Wide: true},
+		{Name: "Source", Wide: true},
+		{Name: "Labels", Wide: true},
 	}
 }
 

@@ -104,7 +104,7 @@ func narrowing(s compare.SchemaChange) string {
 func demandLines(demands []compare.Demand, more int) []string {
 	out := make([]string, 0, len(demands)+1)
 	demands = slices.Clone(demands)
-	slices.SortStableFunc(demands, func(a, b compare.Demand) int { return later(!a.Mild(), !b.Mild()) })
+	slices.SortStableFunc(demands, func(a, b compare.Demand) int { return compare.First(!a.Mild(), !b.Mild()) })
 	for _, d := range demands {
 		line := "new demand: "
 		if d.Danger == compare.Unknown {
@@ -125,23 +125,12 @@ func demandLines(demands []compare.Demand, more int) []string {
 	return out
 }
 
-// later orders what matters before what does not.
-func later(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
 // rightLines say what is newly allowed, what deserves a second look first.
 func rightLines(rights []compare.Right) []string {
 	out := make([]string, 0, len(rights))
 	rights = slices.Clone(rights)
 	slices.SortStableFunc(rights,
-		func(a, b compare.Right) int { return later(a.Sensitive != "", b.Sensitive != "") })
+		func(a, b compare.Right) int { return compare.First(a.Sensitive != "", b.Sensitive != "") })
 	for _, r := range rights {
 		what := r.URL
 		if what == "" {

@@ -59,12 +59,15 @@ func Clusters(a *command.Env) Kind {
 	return Kind{
 		Document: "Cluster",
 		Names:    []string{"cluster", "clusters"},
-		filters:  []string{FlagState, FlagLabel},
+		filters: []string{
+			FlagState, FlagLabel, FlagFields, FlagClusters,
+		},
+		sorts: []string{"name", "state", "created", "changed"},
 		columns: []printer.Column{
 			{Name: "Name"},
 			{Name: "State"},
-			{Name: "Kubernetes"},
-			{Name: "Age"},
+			{Name: "Kubernetes", Cut: 8},
+			{Name: "Age", Cut: 9},
 			{Name: "Reason", Wide: true},
 			{Name: "Labels", Wide: true},
 		},

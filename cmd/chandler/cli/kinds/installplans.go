@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,12 @@ import (
 
 // PhaseRequiresApproval is the phase of a plan that waits for people.
 const PhaseRequiresApproval = "RequiresApproval"
+
+// PhaseComplete is the phase of a plan that was carried out, and PhaseSucceeded that of an operator that runs.
+const (
+	PhaseComplete  = "Complete"
+	PhaseSucceeded = "Succeeded"
+)
 
 // ApprovedText says what an approval came to.
 func ApprovedText(now model.InstallPlan) string {
@@ -112,16 +119,19 @@ func installPlans(a *command.Env) Kind {
 		Document: "InstallPlan",
 		Names:    []string{"installplan", "installplans", "ip", "plan", "plans"},
 		scoped:   true,
-		filters:  []string{FlagCluster, FlagNamespace, FlagPhase, FlagBlocked, FlagLabel},
+		filters: []string{
+			FlagCluster, FlagNamespace, FlagPhase, FlagBlocked, FlagLabel, FlagFields, FlagClusters,
+		},
+		sorts: []string{"name", "cluster", "phase", "created", "changed"},
 		columns: []printer.Column{
 			{Name: "Cluster"},
 			{Name: "Namespace"},
 			{Name: "Name"},
-			{Name: "CSV"},
-			{Name: "Approval"},
+			{Name: "CSV", Cut: 8},
+			{Name: "Approval", Cut: 7},
 			{Name: "Phase"},
-			{Name: "Waits For"},
-			{Name: "Age"},
+			{Name: "Waits For", Cut: 6},
+			{Name: "Age", Cut: 9},
 			{Name: "Steps", Wide: true},
 			{Name: "Reason", Wide: true},
 			{Name: "Digest", Wide: true},
@@ -139,18 +149,13 @@ func installPlans(a *command.Env) Kind {
 	}
 }
 
-// FindPlan returns the whole plan of a name; the API names plans by id.
+// FindPlan returns the whole plan of a name.
 func FindPlan(ctx context.Context, c *client.Client, r client.Ref) (model.InstallPlan, error) {
-	plans, err := c.InstallPlans(ctx, client.Selection{Cluster: r.Cluster, Namespace: r.Namespace})
-	if err != nil {
-		return model.InstallPlan{}, err
+	p, err := c.PlanNamed(ctx, r)
+	if client.IsStatus(err, http.StatusNotFound) {
+		err = notFound("install plan", r)
 	}
-	for _, p := range plans {
-		if p.Name == r.Name && p.Cluster == r.Cluster && p.Namespace == r.Namespace {
-			return c.InstallPlan(ctx, p.ID)
-		}
-	}
-	return model.InstallPlan{}, notFound("install plan", r)
+	return p, err
 }
 
 // DescribeCheck adds what stands in the way of a plan that has not begun. That nobody can say so now is no reason not
@@ -175,6 +180,26 @@ func DescribeCheck(ctx context.Context, c *client.Client, p *printer.Page, it pr
 			p.Line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s has %s", o.Object, d.Path, o.Holder,
 				FormText(d.Has, d), o.Operator, FormText(d.Wants, d)))
 		}
+	}
+	return nil
+}
+
+// DescribeComments adds what people said of a plan. Who may not read it sees the rest.
+func DescribeComments(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
+	v, ok := it.Value.(model.InstallPlan)
+	if !ok {
+		return nil
+	}
+	list, err := c.PlanComments(ctx, v.ID)
+	switch {
+	case client.IsStatus(err, http.StatusForbidden), client.IsStatus(err, http.StatusNotFound):
+		return nil
+	case err != nil || len(list) == 0:
+		return err
+	}
+	p.Section("Comments")
+	for _, x := range list {
+		p.Row(p.Age(x.At), x.By, printer.Or(strings.ToLower(x.About), "comment"), x.Text)
 	}
 	return nil
 }
@@ -221,6 +246,12 @@ func summary(c model.PlanCheck) string {
 // uuidLength tells an id from a name: names of plans are shorter.
 const uuidLength = 36
 
+// IsID tells an id from a name.
+func IsID(name string) bool { return len(name) == uuidLength }
+
+// scopeSlashes are those of cluster/namespace/name.
+const scopeSlashes = 2
+
 // NamedPlan finds the plan that a person names, and returns it with a client to go on with.
 func NamedPlan(ctx context.Context, a *command.Env, s command.Scope, name string) (
 	*client.Client, model.InstallPlan, error,
@@ -229,11 +260,24 @@ func NamedPlan(ctx context.Context, a *command.Env, s command.Scope, name string
 	if err != nil {
 		return nil, model.InstallPlan{}, err
 	}
-	if len(name) == uuidLength {
+	if s, err = a.InContext(s); err != nil {
+		return nil, model.InstallPlan{}, err
+	}
+	plans := installPlans(a)
+	if kind, rest, found := strings.Cut(name, "/"); found && slices.Contains(plans.Names, kind) &&
+		strings.Count(name, "/") != scopeSlashes {
+		name = rest // as kind/name, which chandler get -o name writes
+	}
+	if IsID(name) {
 		p, err := c.InstallPlan(ctx, name)
 		return c, p, err
 	}
-	ref, err := installPlans(a).Ref(s, name)
+	if !strings.Contains(name, "/") && (s.Cluster == "" || s.Namespace == "") {
+		// A name is enough where one plan alone has it; the server says where they are where several do.
+		p, err := c.PlanNamed(ctx, client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: name})
+		return c, p, command.OrNoCluster(ctx, c, s.Cluster, err)
+	}
+	ref, err := plans.Ref(s, name)
 	if err != nil {
 		return nil, model.InstallPlan{}, err
 	}

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/spelling"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -25,6 +27,7 @@ type Kind struct {
 	mixed   bool
 	columns []printer.Column
 	filters []string // flags of get that choose among them
+	sorts   []string // what the server sorts by
 	List    func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error)
 	Get     func(ctx context.Context, c *client.Client, r client.Ref) (printer.Item, error)
 	Remove  func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) // nil: cannot be deleted
@@ -41,6 +44,9 @@ const (
 	FlagLabel     = "label"
 	FlagBlocked   = "blocked"
 	FlagServes    = "serves"
+	FlagFields    = "field-selector"
+	FlagClusters  = "cluster-selector"
+	FlagSort      = "sort-by"
 )
 
 // CheckSelection checks that a kind can be chosen by what was said: a flag that chose nothing would look as if it did.
@@ -55,6 +61,8 @@ func (r Kind) CheckSelection(s client.Selection) error {
 		{FlagLabel, s.Label},
 		{FlagBlocked, s.Blocked},
 		{FlagServes, s.Serves},
+		{FlagFields, s.FieldSelector},
+		{FlagClusters, s.ClusterSelector},
 	} {
 		if f.value == "" || slices.Contains(r.filters, f.flag) {
 			continue
@@ -68,43 +76,110 @@ func (r Kind) CheckSelection(s client.Selection) error {
 	return nil
 }
 
+// sortWords are what the server sorts by, where a kind knows them. The others that it knows are paths of documents,
+// too.
+var sortWords = []string{"created", "changed"}
+
+// ServerSort is what --sort-by says where the server is to sort by it, "" where it is a path of documents.
+func (r Kind) ServerSort(by string) (string, error) {
+	word, down := strings.CutPrefix(by, "-")
+	switch {
+	case !down && !slices.Contains(sortWords, by):
+		return "", nil
+	case slices.Contains(r.sorts, word):
+		return by, nil
+	case len(r.sorts) == 0:
+		return "", command.Usagef("the server does not sort %s: give --sort-by a path such as .name", r.Names[1])
+	default:
+		return "", command.Usagef(
+			"the server does not sort %s by %q: use one of %s, with - the other way round, or a path such as .name",
+			r.Names[1], word, strings.Join(r.sorts, ", "))
+	}
+}
+
+// maxAtOnce bounds the requests that complete a list at a time: enough to hide the way to a server, and few beside
+// those of others.
+const maxAtOnce = 16
+
 // Complete reads each item by itself where a list leaves out parts of it that a document must have.
 func (r Kind) Complete(ctx context.Context, c *client.Client, items []printer.Item) ([]printer.Item, error) {
 	if !r.partial {
 		return items, nil
 	}
-	whole := make([]printer.Item, 0, len(items))
-	for _, it := range items {
-		_, key, _ := strings.Cut(it.Name, "/")
-		ref, err := r.Ref(command.Scope{}, key)
-		if err != nil {
-			return nil, err
-		}
-		it, err := r.Get(ctx, c, ref)
-		if client.IsStatus(err, http.StatusNotFound) {
-			continue // gone meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		whole = append(whole, it)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	whole := make([]*printer.Item, len(items))
+	var all sync.WaitGroup
+	places := make(chan struct{}, maxAtOnce)
+	for i := range items {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			it, err := r.whole(ctx, c, items[i].Name)
+			switch {
+			case client.IsStatus(err, http.StatusNotFound): // gone meanwhile
+			case err != nil:
+				cancel(err)
+			default:
+				whole[i] = &it
+			}
+		})
 	}
-	return whole, nil
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]printer.Item, 0, len(items))
+	for _, it := range whole {
+		if it != nil {
+			out = append(out, *it)
+		}
+	}
+	return out, nil
+}
+
+func (r Kind) whole(ctx context.Context, c *client.Client, name string) (printer.Item, error) {
+	_, key, _ := strings.Cut(name, "/")
+	ref, err := r.Ref(command.Scope{}, key)
+	if err != nil {
+		return printer.Item{}, err
+	}
+	return r.Get(ctx, c, ref)
 }
 
 // Singular is the name of one object of the kind.
 func (r Kind) Singular() string { return r.Names[0] }
 
-// Table is how a list of the kind is written.
-func (r Kind) Table() printer.Table {
-	return printer.Table{Kind: r.Document, Plural: r.Names[1], Columns: r.columns}
+// One is one object of the kind in a sentence, with its article.
+func (r Kind) One() string {
+	if strings.ContainsRune("aeiou", rune(r.Singular()[0])) {
+		return "an " + r.Singular()
+	}
+	return "a " + r.Singular()
+}
+
+// Everywhere says that lists of a cluster hold what is not of that cluster: one that is not known has them, too.
+func (r Kind) Everywhere() bool { return r.mixed }
+
+// cutFirst is the importance of a column that says the same in every row.
+const cutFirst = 100
+
+// Table is how a list of the kind is written. What the scope says already need not be said in a column.
+func (r Kind) Table(s command.Scope) printer.Table {
+	columns := slices.Clone(r.columns)
+	for i := range columns {
+		if columns[i].Name == "Cluster" && s.Cluster != "" || columns[i].Name == "Namespace" && s.Namespace != "" {
+			columns[i].Cut = cutFirst
+		}
+	}
+	return printer.Table{Kind: r.Document, Plural: r.Names[1], Columns: columns}
 }
 
 // All are all kinds.
 func All(a *command.Env) []Kind {
 	return []Kind{
 		Clusters(a), Catalogs(a), packages(a), operatorGroups(a), Subscriptions(a), installPlans(a),
-		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(), roles(a), roleBindings(a),
+		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(), roles(a), roleBindings(a), webhooks(a),
 	}
 }
 
@@ -120,7 +195,28 @@ func Find(a *command.Env, name string) (Kind, error) {
 	}
 	slices.Sort(known)
 	return Kind{}, command.Usagef("unknown kind %q%s: use one of %s", name,
-		command.DidYouMean(command.Closest(name, words)), strings.Join(known, ", "))
+		spelling.DidYouMean(name, words), strings.Join(known, ", "))
+}
+
+// Within is where the names of the kind are looked for. Of the whole fleet are only those kinds that live in no
+// namespace, and a catalog where no flag says otherwise.
+func (r Kind) Within(a *command.Env, s command.Scope) (command.Scope, error) {
+	if !r.scoped {
+		return s, nil
+	}
+	return a.InContext(s)
+}
+
+// InContext reads a name of the command line, in the current context.
+func (r Kind) InContext(a *command.Env, s command.Scope, name string) (client.Ref, error) {
+	if strings.Contains(name, "/") { // it says where it is
+		return r.Ref(s, name)
+	}
+	s, err := r.Within(a, s)
+	if err != nil {
+		return client.Ref{}, err
+	}
+	return r.Ref(s, name)
 }
 
 // Ref reads "name" within the scope, or "cluster/namespace/name".
@@ -141,6 +237,6 @@ func (r Kind) Ref(s command.Scope, name string) (client.Ref, error) {
 		return client.Ref{}, command.Usagef("%s %s needs --cluster and --namespace, or give it as cluster/namespace/%s",
 			r.Singular(), name, name)
 	default:
-		return client.Ref{}, command.Usagef("%q is not a name of a %s", name, r.Singular())
+		return client.Ref{}, command.Usagef("%q is not a name of %s", name, r.One())
 	}
 }

@@ -54,6 +54,9 @@ func describeOperatorGroup(p *printer.Page, g model.OperatorGroup) {
 	if g.Spec.ExcludeGlobalCatalogs {
 		p.Line("Global catalogs", "excluded")
 	}
+	if len(g.Spec.NamespaceLabels) > 0 {
+		p.Line("Namespace labels", printer.Labels(g.Spec.NamespaceLabels))
+	}
 	p.When("Created", g.CreatedAt)
 	p.Conditions(g.Conditions)
 }
@@ -80,8 +83,8 @@ func operatorGroups(a *command.Env) Kind {
 			{Name: "Cluster"},
 			{Name: "Namespace"},
 			{Name: "Name"},
-			{Name: "Targets"},
-			{Name: "Age"},
+			{Name: "Targets", Cut: 8},
+			{Name: "Age", Cut: 9},
 			{Name: "Service Account", Wide: true},
 			{Name: "Labels", Wide: true},
 		},

@@ -156,15 +156,18 @@ func Operators(a *command.Env) Kind {
 		Document: "Operator",
 		Names:    []string{"operator", "operators", "csv", "csvs", "clusterserviceversion", "clusterserviceversions"},
 		scoped:   true,
-		filters:  []string{FlagCluster, FlagNamespace, FlagPackage, FlagPhase, FlagServes},
+		filters: []string{
+			FlagCluster, FlagNamespace, FlagPackage, FlagPhase, FlagState, FlagServes, FlagFields, FlagClusters,
+		},
+		sorts: []string{"name", "package", "phase", "created", "changed"},
 		columns: []printer.Column{
 			{Name: "Cluster"},
 			{Name: "Namespace"},
 			{Name: "Name"},
-			{Name: "Package"},
-			{Name: "Version"},
+			{Name: "Package", Cut: 9},
+			{Name: "Version", Cut: 7},
 			{Name: "Phase"},
-			{Name: "Age"},
+			{Name: "Age", Cut: 8},
 			{Name: "Reason", Wide: true},
 			{Name: "Conditions", Wide: true},
 			{Name: "Message", Wide: true},
@@ -199,7 +202,7 @@ func conditionTypes(list []model.Condition) string {
 func NamedOperator(ctx context.Context, a *command.Env, c *client.Client, s command.Scope, name string) (
 	ref client.Ref, packageName string, err error,
 ) {
-	if ref, err = Operators(a).Ref(s, name); err != nil {
+	if ref, err = Operators(a).InContext(a, s, name); err != nil {
 		return ref, "", err
 	}
 	n, err := c.Named(ctx, KindOperator, ref)

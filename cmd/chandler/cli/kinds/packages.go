@@ -51,7 +51,7 @@ func PackageColumns() []printer.Column {
 	return []printer.Column{
 		{Name: "Name"},
 		{Name: "Catalog"},
-		{Name: "Age"},
+		{Name: "Age", Cut: 9},
 		{Name: "Version", Wide: true},
 		{Name: "Default Channel", Wide: true},
 		{Name: "Provider", Wide: true},

@@ -40,7 +40,7 @@ func roles(a *command.Env) Kind {
 	}
 	return Kind{
 		Document: olm.KindRole, Names: []string{"role", "roles"},
-		columns: []printer.Column{{Name: "Name"}, {Name: "Origin"}, {Name: "Allows"}, {Name: "Age"}},
+		columns: []printer.Column{{Name: "Name"}, {Name: "Origin"}, {Name: "Allows", Cut: 8}, {Name: "Age", Cut: 9}},
 		List: func(ctx context.Context, c *client.Client, _ client.Selection) ([]printer.Item, error) {
 			list, err := c.Roles(ctx)
 			return printer.Items(list, err, show)
@@ -90,7 +90,9 @@ func roleBindings(a *command.Env) Kind {
 	}
 	return Kind{
 		Document: olm.KindRoleBinding, Names: []string{"rolebinding", "rolebindings"},
-		columns: []printer.Column{{Name: "Name"}, {Name: "Role"}, {Name: "Subjects"}, {Name: "Where"}, {Name: "Age"}},
+		columns: []printer.Column{
+			{Name: "Name"}, {Name: "Role"}, {Name: "Subjects", Cut: 8}, {Name: "Where", Cut: 7}, {Name: "Age", Cut: 9},
+		},
 		List: func(ctx context.Context, c *client.Client, _ client.Selection) ([]printer.Item, error) {
 			list, err := c.RoleBindings(ctx)
 			return printer.Items(list, err, show)

@@ -11,7 +11,7 @@ import (
 
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	a := &command.Env{}
+	a := &command.Env{Streams: command.Streams{Env: func(string) (string, bool) { return "", false }}}
 	here := command.Scope{Cluster: "c", Namespace: "n"}
 	for name, c := range map[string]struct {
 		scope command.Scope

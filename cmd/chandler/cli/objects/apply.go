@@ -2,37 +2,30 @@ package objects
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
-	"reflect"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
-	"github.com/chandler-fleet/chandler/cmd/chandler/cli/plans"
-	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
-	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// What apply did with a document.
-const (
-	created    = "created"
-	configured = "configured"
-	unchanged  = "unchanged"
-)
+type applyOptions struct {
+	documents.Options
+	dryRun  command.DryRun
+	wait    bool
+	timeout time.Duration
+	prune   pruneOptions
+}
 
 // ApplyCommand is chandler apply.
 func ApplyCommand(a *command.Env) *cobra.Command {
-	var o documents.Options
-	var dryRun bool
+	var o applyOptions
 	c := &cobra.Command{
 		Use:   "apply -f FILE --cluster CLUSTER",
 		Short: "Create or change objects from OLM's YAML",
@@ -42,53 +35,126 @@ unless that is a global catalog namespace; chandler catalog add adds a catalog f
 replaces the labels and annotations of the object: one that it does not name is removed. An OperatorHub
 (config.openshift.io) enables and disables default catalogs of the whole fleet. An ApprovalPolicy
 (chandler-fleet.io/v1) holds for what its selector selects; a Role says what is allowed, a RoleBinding to whom and
-where. None of these needs --cluster.
+where, a Webhook where events are sent; the secret of a new one is shown once. None of these needs --cluster.
 
-An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. A pull secret that a
-CatalogSource of the same call names is stored as a catalog secret. Other Secrets, Namespaces and an OLMConfig are
-skipped with a warning. The output of chandler get -o yaml or -o json can be applied again, and names its own
-cluster.
+An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. The labels of a
+Namespace are kept by the operator group in it, and written before its plans start. A secret that a CatalogSource of
+the same call names is stored as a catalog secret. Other Secrets, OperatorConditions and an OLMConfig are skipped with
+a warning that says what is lost. The output of chandler get -o yaml or -o json can be applied again, and names its
+own cluster.
 
 All documents are read and checked before the first one is sent. Several are applied at a time, in this order:
 secrets and roles, catalogs and fleet-wide objects, operator groups, subscriptions, install plans. Documents about
-the same object are applied in their order.`,
+the same object are applied in their order.
+
+--dry-run=client reads and checks the files and asks nobody. --dry-run=server, or --dry-run, has the server make all
+checks, and shows what would be done and the install plans that would follow; what it refuses is refused without it,
+too.
+
+--prune deletes what is not in the files any more: of the kinds and clusters that the files name, the objects whose
+labels match --selector. It shows them first, and deletes none if more than --max-deletions would go.
+
+--wait waits until catalogs are ready, the operators of subscriptions are installed at the latest version, and
+approved plans are complete.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
-  cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports`,
+  cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports
+  chandler apply -f fleet/ -R --cluster east-1 --dry-run
+  chandler apply -f fleet/ --cluster east-1 --prune -l app=harbor --max-deletions 2
+  chandler apply -f subscription.yaml --cluster east-1 --wait --timeout 15m`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dryRun {
-				return plans.Preview(cmd.Context(), a, plans.PreviewOptions{Options: o})
+			if err := o.check(cmd.Flags().Changed("timeout")); err != nil {
+				return err
 			}
 			return apply(cmd.Context(), a, o)
 		},
 	}
-	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
-	c.Flags().BoolVar(&dryRun, "dry-run", false,
-		"change nothing, and show the install plans that would follow, as chandler plan does")
+	documents.Flags(c, &o.Options)
+	command.DryRunFlag(c, &o.dryRun, "change nothing: client checks the files, server shows what would be done and planned",
+		command.DryRunClient, command.DryRunServer)
+	c.Flags().BoolVar(&o.wait, "wait", false, "wait until what was applied is there")
+	c.Flags().DurationVar(&o.timeout, "timeout", waitDefault, "how long --wait waits")
+	o.prune.flags(c)
 	return c
 }
 
-func apply(ctx context.Context, a *command.Env, o documents.Options) error {
-	documents, err := documents.Read(a, o)
+// check refuses flags that say nothing together.
+func (o *applyOptions) check(timeout bool) error {
+	switch {
+	case timeout && !o.wait:
+		return command.Usagef("--timeout goes with --wait: give it, too")
+	case o.timeout < 0:
+		return command.Usagef("--timeout %s is negative; 0 looks once", o.timeout)
+	case o.wait && o.dryRun.Asked():
+		return command.Usagef("--wait would wait for what --dry-run does not do: give one of them")
+	}
+	return o.prune.check(o.dryRun)
+}
+
+func apply(ctx context.Context, a *command.Env, o applyOptions) error {
+	all, err := documents.Read(a, o.Options)
 	if err != nil {
 		return err
 	}
-	c, err := a.Client()
+	chosen, err := o.prune.choose(a, all)
 	if err != nil {
 		return err
+	}
+	if err := printNotes(a, chosen); err != nil {
+		return err
+	}
+	tasks := tasksOf(o.Options, chosen)
+	if o.dryRun == command.DryRunClient {
+		return checkedOnly(a, tasks)
+	}
+	c, err := checkedClient(ctx, a, o.Options, chosen)
+	if err != nil {
+		return err
+	}
+	if o.dryRun == command.DryRunServer {
+		return tryApply(ctx, a, c, o, tasks, all)
+	}
+	gone, err := o.prune.find(ctx, c, o.Options, all)
+	if err == nil {
+		err = o.prune.agree(a, gone)
+	}
+	if err != nil {
+		return err
+	}
+	results, err := runTasks(ctx, a, c, tasks, "applying", settle)
+	if err != nil {
+		return notPruned(gone, err)
+	}
+	if err := o.prune.remove(ctx, a, c, gone); err != nil || !o.wait {
+		return err
+	}
+	return wait(ctx, a, c, waiting{objects: applied(tasks, results), timeout: o.timeout, say: true})
+}
+
+// checkedOnly says what was read.
+func checkedOnly(a *command.Env, tasks []task) error {
+	for _, t := range tasks {
+		if err := a.Say("%s read%s", t.name, command.DryRunClient.Note()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkedClient is the client, once the clusters of the documents are known to it.
+func checkedClient(
+	ctx context.Context, a *command.Env, o documents.Options, documents []olm.Document,
+) (*client.Client, error) {
+	c, err := a.Client()
+	if err != nil {
+		return nil, err
 	}
 	var clusters []string
 	for _, d := range documents {
 		clusters = append(clusters, d.On(o.Clusters)...)
 	}
 	slices.Sort(clusters)
-	if err := command.CheckCluster(ctx, c, slices.Compact(clusters)...); err != nil {
-		return err
-	}
-	if err := printNotes(a, documents); err != nil {
-		return err
-	}
-	return runTasks(ctx, a, c, tasksOf(o, documents))
+	return c, command.CheckCluster(ctx, c, slices.Compact(clusters)...)
 }
 
 // printNotes tells once what is accepted and has no effect.
@@ -108,198 +174,4 @@ func printNotes(a *command.Env, documents []olm.Document) error {
 		}
 	}
 	return nil
-}
-
-func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeSubscription) (
-	did string, warnings []string, err error,
-) {
-	have, err := c.Subscription(ctx, r)
-	if client.IsStatus(err, http.StatusNotFound) {
-		made, err := c.CreateSubscription(ctx, r, want)
-		return created, made.Warnings, err
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if sameSubscription(have.Spec, want.SubscriptionSpec) && want.Same(have.Metadata) {
-		return unchanged, nil, nil
-	}
-	changed, err := c.ChangeSubscription(ctx, r, want)
-	return configured, changed.Warnings, err
-}
-
-// sameSubscription compares what two specs mean: approval has a default, config is JSON.
-func sameSubscription(a, b model.SubscriptionSpec) bool {
-	a.Approval, b.Approval = printer.Or(a.Approval, "Automatic"), printer.Or(b.Approval, "Automatic")
-	var x, y any
-	if len(a.Config) > 0 && json.Unmarshal(a.Config, &x) != nil || len(b.Config) > 0 &&
-		json.Unmarshal(b.Config, &y) != nil {
-		return false
-	}
-	a.Config, b.Config = nil, nil
-	return reflect.DeepEqual(a, b) && reflect.DeepEqual(x, y)
-}
-
-func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeOperatorGroup) (
-	string, error,
-) {
-	have, err := c.OperatorGroup(ctx, r)
-	if client.IsStatus(err, http.StatusNotFound) {
-		_, err = c.CreateOperatorGroup(ctx, r, want)
-		return created, err
-	}
-	if err != nil {
-		return "", err
-	}
-	if sameOperatorGroup(have.Spec, want.OperatorGroupSpec) && want.Same(have.Metadata) {
-		return unchanged, nil
-	}
-	_, err = c.ChangeOperatorGroup(ctx, r, want)
-	return configured, err
-}
-
-// sameOperatorGroup takes target namespaces, APIs and the values of selectors as the sets that they are.
-func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
-	sorted := func(s []string) []string { s = slices.Clone(s); slices.Sort(s); return s }
-	same := slices.Equal(sorted(a.TargetNamespaces), sorted(b.TargetNamespaces)) &&
-		slices.Equal(sorted(a.ProvidedAPIs), sorted(b.ProvidedAPIs)) &&
-		slices.EqualFunc(a.Selector.MatchExpressions, b.Selector.MatchExpressions,
-			func(x, y events.LabelRequirement) bool {
-				return x.Key == y.Key && x.Operator == y.Operator && slices.Equal(sorted(x.Values), sorted(y.Values))
-			}) && maps.Equal(a.Selector.MatchLabels, b.Selector.MatchLabels)
-	a.TargetNamespaces, b.TargetNamespaces, a.ProvidedAPIs, b.ProvidedAPIs = nil, nil, nil, nil
-	a.Selector, b.Selector = events.LabelSelector{}, events.LabelSelector{}
-	a.UpgradeStrategy, b.UpgradeStrategy = printer.Or(a.UpgradeStrategy, "Default"),
-		printer.Or(b.UpgradeStrategy, "Default")
-	return same && reflect.DeepEqual(a, b)
-}
-
-func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata model.Metadata, want olm.Catalog) (
-	string, error,
-) {
-	have, err := c.Catalog(ctx, r)
-	if client.IsStatus(err, http.StatusNotFound) {
-		in := model.AddCatalog{
-			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: metadata, Source: want.Source,
-			Display: want.Display, Priority: want.Priority, Visibility: want.Visibility, Disabled: want.Disabled,
-		}
-		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
-		return created, err
-	}
-	if err != nil {
-		return "", err
-	}
-	if sameCatalog(have, want) && metadata.Same(have.Metadata) {
-		return unchanged, nil
-	}
-	// What a CatalogSource cannot say stays as it is.
-	in := model.ChangeCatalog{
-		Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority,
-		Disabled: have.Disabled,
-	}
-	switch {
-	case have.Visibility.Namespace != "":
-		in.Visibility = "namespace"
-	case have.Visibility.Cluster != "":
-		in.Visibility = "cluster"
-	}
-	if want.Whole {
-		in.Visibility, in.Disabled = want.Visibility, want.Disabled
-	}
-	_, err = c.ChangeCatalog(ctx, r, in, model.ValidateDefault)
-	return configured, err
-}
-
-// sameCatalog compares what two catalogs say in the form in which it is kept.
-func sameCatalog(have model.Catalog, want olm.Catalog) bool {
-	if want.Whole && (have.Disabled != want.Disabled ||
-		(have.Visibility.Namespace != "") != (want.Visibility == "namespace")) {
-		return false
-	}
-	return have.Priority == want.Priority && have.Source.Type == want.Source.Type &&
-		reflect.DeepEqual(have.Source.Settings(have.Display), want.Source.Settings(want.Display))
-}
-
-func applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) (
-	did string, warnings []string, err error,
-) {
-	have, err := c.OperatorHub(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	did = unchanged
-	if have.DisableAllDefaultSources != want.DisableAllDefaultSources || !sameSources(have.Sources, want.Sources) {
-		did = configured
-		if have, err = c.SetOperatorHub(ctx, want); err != nil {
-			return "", nil, err
-		}
-	}
-	for _, s := range have.Status {
-		if s.Status != "Success" {
-			warnings = append(warnings, "source "+s.Name+": "+s.Message)
-		}
-	}
-	return did, warnings, nil
-}
-
-func sameSources(a, b []model.HubSource) bool {
-	byName := func(list []model.HubSource) map[string]bool {
-		m := map[string]bool{}
-		for _, s := range list {
-			m[s.Name] = s.Disabled
-		}
-		return m
-	}
-	return maps.Equal(byName(a), byName(b))
-}
-
-func applyPolicy(ctx context.Context, c *client.Client, name string, want model.SetApprovalPolicy) (string, error) {
-	did := configured
-	have, err := c.ApprovalPolicy(ctx, name)
-	if client.IsStatus(err, http.StatusNotFound) {
-		did, err = created, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	now, err := c.SetApprovalPolicy(ctx, name, want)
-	if err != nil {
-		return "", err
-	}
-	if did == configured && now.Stream == have.Stream && now.Version == have.Version {
-		did = unchanged
-	}
-	return did, nil
-}
-
-func applyRole(ctx context.Context, c *client.Client, name string, want model.RoleSpec) (string, error) {
-	have, err := c.Role(ctx, name)
-	if client.IsStatus(err, http.StatusNotFound) {
-		_, err = c.SetRole(ctx, name, want)
-		return created, err
-	}
-	if err != nil {
-		return "", err
-	}
-	now, err := c.SetRole(ctx, name, want)
-	if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
-		return unchanged, nil
-	}
-	return configured, err
-}
-
-func applyBinding(ctx context.Context, c *client.Client, name string, want model.RoleBindingSpec) (string, error) {
-	have, err := c.RoleBinding(ctx, name)
-	if client.IsStatus(err, http.StatusNotFound) {
-		_, err = c.SetRoleBinding(ctx, name, want)
-		return created, err
-	}
-	if err != nil {
-		return "", err
-	}
-	now, err := c.SetRoleBinding(ctx, name, want)
-	if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
-		return unchanged, nil
-	}
-	return configured, err
 }

@@ -1,14 +1,32 @@
 package objects
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// same reports whether two values are compared as the same.
+func same(t *testing.T, a, b any) bool {
+	t.Helper()
+	x, err := plainForm(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := plainForm(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reflect.DeepEqual(x, y)
+}
+
 func TestSameSubscription(t *testing.T) {
 	t.Parallel()
+	sameSubscription := func(a, b model.SubscriptionSpec) bool {
+		return same(t, subscriptionForm(a), subscriptionForm(b))
+	}
 	base := model.SubscriptionSpec{Package: "p", Catalog: "c", Config: []byte(`{"env":[{"name":"A","value":"1"}]}`)}
 	same := base
 	same.Approval, same.Config = "Automatic", []byte(` {"env": [ {"value":"1", "name":"A"} ]}`)
@@ -31,6 +49,7 @@ func TestSameSubscription(t *testing.T) {
 
 func TestSameOperatorGroup(t *testing.T) {
 	t.Parallel()
+	sameOperatorGroup := func(a, b model.OperatorGroupSpec) bool { return same(t, groupForm(a), groupForm(b)) }
 	a := model.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}}
 	if !sameOperatorGroup(a, model.OperatorGroupSpec{
 		TargetNamespaces: []string{"b", "a"},

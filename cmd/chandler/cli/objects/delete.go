@@ -11,7 +11,10 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/plans"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Remove removes one object by its name.
@@ -25,7 +28,7 @@ func Remove(ctx context.Context, a *command.Env, r kinds.Kind, name string) erro
 		return err
 	}
 	if _, err := r.Remove(ctx, c, ref); err != nil {
-		return err
+		return r.Named(ctx, c, ref, err)
 	}
 	return a.Say("%s/%s removed", r.Singular(), ref)
 }
@@ -33,6 +36,7 @@ func Remove(ctx context.Context, a *command.Env, r kinds.Kind, name string) erro
 type deleteOptions struct {
 	documents.Options
 	ignoreMissing bool
+	dryRun        command.DryRun
 }
 
 // DeleteCommand is chandler delete.
@@ -45,13 +49,20 @@ func DeleteCommand(a *command.Env) *cobra.Command {
 		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
-(policies), roles, rolebindings. Installed operators stay, also on deleted clusters: chandler uninstall removes them.`,
+(policies), roles, rolebindings, webhooks (wh). Installed operators stay, also on deleted clusters: chandler
+uninstall removes them.
+
+--dry-run=client says what would be deleted without asking anybody. --dry-run=server, or --dry-run, has the server
+make all checks, and shows which install plans would be superseded and what would no longer resolve.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
-  chandler delete -f subscription.yaml --cluster east-1`,
+  chandler delete -f subscription.yaml --cluster east-1
+  chandler delete catalog fleet --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error { return deleteObjects(cmd.Context(), a, o, args) },
 	}
-	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
+	documents.Flags(c, &o.Options)
 	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "ignore objects that do not exist")
+	command.DryRunFlag(c, &o.dryRun, "delete nothing: client says what is named, server makes all checks and shows what would follow",
+		command.DryRunClient, command.DryRunServer)
 	return c
 }
 
@@ -60,6 +71,11 @@ func deleteObjects(ctx context.Context, a *command.Env, o deleteOptions, args []
 	if err != nil {
 		return err
 	}
+	if o.dryRun == command.DryRunClient {
+		return eachOf(targets, func(r kinds.Kind, ref client.Ref) error {
+			return a.Say("%s/%s deleted%s", r.Singular(), ref, o.dryRun.Note())
+		})
+	}
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -67,13 +83,45 @@ func deleteObjects(ctx context.Context, a *command.Env, o deleteOptions, args []
 	if err := command.CheckCluster(ctx, c, o.Clusters...); err != nil {
 		return err
 	}
+	if o.dryRun == command.DryRunServer {
+		return tryDelete(ctx, a, c, targets, o)
+	}
+	return eachOf(targets, func(r kinds.Kind, ref client.Ref) error { return deleteOne(ctx, a, c, r, ref, o) })
+}
+
+// eachOf does something with each object; that it fails for one holds up no other.
+func eachOf(targets []kinds.Target, do func(r kinds.Kind, ref client.Ref) error) error {
 	var wrong []error
 	for _, t := range targets {
 		for _, ref := range t.Refs {
-			wrong = append(wrong, deleteOne(ctx, a, c, t.Kind, ref, o.ignoreMissing))
+			wrong = append(wrong, do(t.Kind, ref))
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// tryDelete has the server check what would be deleted: by a preview what leads to plans, the rest by deletions that it
+// takes back.
+func tryDelete(
+	ctx context.Context, a *command.Env, c *client.Client, targets []kinds.Target, o deleteOptions,
+) error {
+	dry := c.DryRun()
+	var changes []model.PreviewChange
+	err := eachOf(targets, func(r kinds.Kind, ref client.Ref) error {
+		change, err := preview.Removed(r.Singular(), ref.Cluster, ref.Namespace, ref.Name)
+		if err != nil { // nothing would be planned after it
+			return deleteOne(ctx, a, dry, r, ref, o)
+		}
+		if _, err := r.Get(ctx, c, ref); err != nil {
+			return notThere(ctx, c, r, ref, o, err)
+		}
+		changes = append(changes, change)
+		return a.Say("%s/%s deleted%s", r.Singular(), ref, o.dryRun.Note())
+	})
+	if len(changes) > 0 {
+		err = errors.Join(err, plans.ShowChanges(ctx, a, c, changes))
+	}
+	return err
 }
 
 func deleteTargets(a *command.Env, o deleteOptions, args []string) ([]kinds.Target, error) {
@@ -98,7 +146,7 @@ func deleteTargets(a *command.Env, o deleteOptions, args []string) ([]kinds.Targ
 		return nil, err
 	}
 	if t.Kind.Remove == nil {
-		return nil, command.Usagef("a %s cannot be deleted", t.Kind.Singular())
+		return nil, command.Usagef("%s cannot be deleted", t.Kind.Names[1])
 	}
 	if len(t.Refs) == 0 {
 		return nil, command.Usagef("missing name of the %s", t.Kind.Singular())
@@ -119,7 +167,7 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 				d.Where)
 		case d.Plan != nil:
 			return nil, command.Usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
-		case d.Secret != nil, d.Skipped != "":
+		case d.Secret != nil, d.NamespaceLabels != nil, d.Skipped != "":
 			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: it cannot be deleted by a file\n", d.Kind,
 				d.Name); err != nil {
 				return nil, err
@@ -143,15 +191,21 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 	return targets, nil
 }
 
-func deleteOne(ctx context.Context, a *command.Env, c *client.Client, r kinds.Kind, ref client.Ref,
-	ignoreMissing bool,
+func deleteOne(
+	ctx context.Context, a *command.Env, c *client.Client, r kinds.Kind, ref client.Ref, o deleteOptions,
 ) error {
-	name := r.Singular() + "/" + ref.String()
 	if _, err := r.Remove(ctx, c, ref); err != nil {
-		if ignoreMissing && client.IsStatus(err, http.StatusNotFound) {
-			return nil
-		}
-		return fmt.Errorf("%s: %w", name, err)
+		return notThere(ctx, c, r, ref, o, err)
 	}
-	return a.Say("%s deleted", name)
+	return a.Say("%s/%s deleted%s", r.Singular(), ref, o.dryRun.Note())
+}
+
+// notThere is the error about an object, unless it says that it is not there and that is ignored.
+func notThere(
+	ctx context.Context, c *client.Client, r kinds.Kind, ref client.Ref, o deleteOptions, err error,
+) error {
+	if o.ignoreMissing && client.IsStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return fmt.Errorf("%s/%s: %w", r.Singular(), ref, r.Named(ctx, c, ref, err))
 }

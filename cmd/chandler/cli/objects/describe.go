@@ -2,12 +2,14 @@ package objects
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 )
 
 // describedEvents is how many of the newest events describe shows.
@@ -17,7 +19,7 @@ const describedEvents = 20
 func DescribeCommand(a *command.Env) *cobra.Command {
 	var s command.Scope
 	c := &cobra.Command{
-		Use:   "describe KIND NAME",
+		Use:   "describe (KIND NAME... | KIND/NAME...)",
 		Short: "Show an object in full, with its newest events",
 		Long: `Shows an object in full, with its newest events. A subscription or an operator can be named by its package, its
 subscription or its ClusterServiceVersion; an ambiguous name is an error that lists the candidates.`,
@@ -31,41 +33,56 @@ subscription or its ClusterServiceVersion; an ambiguous name is an error that li
 }
 
 func describe(ctx context.Context, a *command.Env, s command.Scope, args []string) error {
-	t, err := kinds.ParseTarget(a, s, args)
+	targets, err := kinds.ParseTargets(a, s, args)
 	if err != nil {
 		return err
 	}
-	if len(t.Refs) == 0 {
-		return command.Usagef("missing name of the %s", t.Kind.Singular())
+	for _, t := range targets {
+		if len(t.Refs) == 0 {
+			return command.Usagef("missing name of the %s", t.Kind.Singular())
+		}
 	}
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
-	for i, ref := range t.Refs {
-		it, err := t.Kind.Get(ctx, c, ref)
-		if err != nil {
-			return command.OrNoCluster(ctx, c, ref.Cluster, err)
-		}
-		p := printer.NewPage(a.Out, a.Now)
-		if i > 0 {
-			p.Printf("\n")
-		}
-		it.Describe(p)
-		if err := kinds.DescribeSuggestions(ctx, c, p, it); err != nil {
-			return err
-		}
-		if err := kinds.DescribeCheck(ctx, c, p, it); err != nil {
-			return err
-		}
-		if it.Subject != "" { // a package has no events of its own
-			if err := describeEvents(ctx, c, p, it); err != nil {
+	first := true
+	for _, t := range targets {
+		for _, ref := range t.Refs {
+			if !first {
+				if _, err := fmt.Fprintln(a.Out); err != nil {
+					return err
+				}
+			}
+			first = false
+			if err := describeOne(ctx, a, c, t.Kind, ref); err != nil {
 				return err
 			}
 		}
-		if err := p.Flush(); err != nil {
+	}
+	return nil
+}
+
+func describeOne(ctx context.Context, a *command.Env, c *client.Client, k kinds.Kind, ref client.Ref) error {
+	it, err := k.Get(ctx, c, ref)
+	if err != nil {
+		return k.Named(ctx, c, ref, err)
+	}
+	p := printer.NewPage(a.Out, a.Now)
+	it.Describe(p)
+	if err := kinds.DescribeSuggestions(ctx, c, p, it); err != nil {
+		return err
+	}
+	if err := kinds.DescribeCheck(ctx, c, p, it); err != nil {
+		return err
+	}
+	if err := kinds.DescribeComments(ctx, c, p, it); err != nil {
+		return err
+	}
+	if it.Subject != "" { // a package has no events of its own
+		if err := describeEvents(ctx, c, p, it); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.Flush()
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +33,7 @@ const (
 	stageSecret stage = iota // and roles: bindings name them
 	stageFleet               // catalogs, and what holds for the whole fleet
 	stageGroup
+	stageNamespace // its labels are part of the group in it
 	stageSubscription
 	stagePlan
 	stages
@@ -42,13 +43,18 @@ const (
 type task struct {
 	stage stage
 	name  string // kind/key; tasks of one name keep their order
-	do    func(ctx context.Context, c *client.Client) (did string, warnings []string, err error)
+	// kind and ref are of the object; of what nobody waits for, or can preview, there is no kind.
+	kind string
+	ref  client.Ref
+	doc  olm.Document
+	diff func(ctx context.Context, c *client.Client) (comparison, error)
 }
 
 // result is what became of a task.
 type result struct {
 	done     bool
 	did      string
+	text     string // to be told; "" for nothing
 	warnings []string
 	err      error
 }
@@ -58,7 +64,7 @@ func tasksOf(o documents.Options, documents []olm.Document) []task {
 	var all []task
 	for _, d := range documents {
 		switch {
-		case d.Skipped != "":
+		case d.Skipped != "", d.Joined:
 		case d.Fleet():
 			all = append(all, fleetTask(d))
 		default:
@@ -71,157 +77,119 @@ func tasksOf(o documents.Options, documents []olm.Document) []task {
 }
 
 func fleetTask(d olm.Document) task {
+	t := task{stage: stageFleet, ref: client.Ref{Name: d.Name}, doc: d}
 	switch {
 	case d.Hub != nil:
-		return task{
-			stageFleet, "operatorhub/cluster",
-			func(ctx context.Context, c *client.Client) (string, []string, error) { return applyHub(ctx, c, *d.Hub) },
-		}
+		t.name = "operatorhub/cluster"
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) { return compareHub(ctx, c, *d.Hub) }
 	case d.Policy != nil:
-		return task{
-			stageFleet, "approvalpolicy/" + d.Name,
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				did, err := applyPolicy(ctx, c, d.Name, model.SetApprovalPolicy{
-					Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy,
-				})
-				return did, nil, err
-			},
+		t.name = "approvalpolicy/" + d.Name
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return comparePolicy(ctx, c, d.Name,
+				model.SetApprovalPolicy{Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy})
 		}
 	case d.Role != nil:
-		return task{
-			stageSecret, "role/" + d.Name,
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				did, err := applyRole(ctx, c, d.Name, *d.Role)
-				return did, nil, err
-			},
+		t.stage, t.name = stageSecret, "role/"+d.Name
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareRole(ctx, c, d.Name, *d.Role)
 		}
 	case d.RoleBinding != nil:
-		return task{
-			stageFleet, "rolebinding/" + d.Name,
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				did, err := applyBinding(ctx, c, d.Name, *d.RoleBinding)
-				return did, nil, err
-			},
+		t.name = "rolebinding/" + d.Name
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareBinding(ctx, c, d.Name, *d.RoleBinding)
+		}
+	case d.Webhook != nil:
+		t.name = "webhook/" + d.Name
+		t.diff = func(context.Context, *client.Client) (comparison, error) {
+			return comparison{did: set, write: func(ctx context.Context, c *client.Client) (out written, err error) {
+				out.did, err = applyWebhook(ctx, c, d.Name, *d.Webhook)
+				return out, err
+			}}, nil
 		}
 	case d.Secret != nil:
-		return task{
-			stageSecret, "catalogsecret/" + d.Name,
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				_, err := c.SetCatalogSecret(ctx, d.Name, *d.Secret)
-				return "set", nil, err // whether it was so before nobody can see
-			},
-		}
+		t.stage, t.name = stageSecret, "catalogsecret/"+d.Name
+		t.diff = func(context.Context, *client.Client) (comparison, error) { return setSecret(d.Name, *d.Secret), nil }
 	default:
-		return catalogTask(d, client.Ref{Name: d.Name})
+		return catalogTask(d, t.ref)
 	}
+	return t
 }
 
 func scopedTask(d olm.Document, ref client.Ref) task {
+	t := task{ref: ref, doc: d}
 	switch {
 	case d.Subscription != nil:
-		return task{
-			stageSubscription, "subscription/" + ref.String(),
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				return applySubscription(ctx, c, ref, model.ChangeSubscription{
-					Metadata: d.Metadata, SubscriptionSpec: *d.Subscription,
-				})
-			},
+		t.stage, t.kind = stageSubscription, kinds.KindSubscription
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareSubscription(ctx, c, ref, model.ChangeSubscription{
+				Metadata: d.Metadata, SubscriptionSpec: *d.Subscription,
+			})
 		}
 	case d.OperatorGroup != nil:
-		return task{
-			stageGroup, "operatorgroup/" + ref.String(),
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				did, err := applyOperatorGroup(ctx, c, ref,
-					model.ChangeOperatorGroup{Metadata: d.Metadata, OperatorGroupSpec: *d.OperatorGroup})
-				return did, nil, err
-			},
+		t.stage, t.kind = stageGroup, kindGroup
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareOperatorGroup(ctx, c, ref,
+				model.ChangeOperatorGroup{Metadata: d.Metadata, OperatorGroupSpec: *d.OperatorGroup})
 		}
+	case d.NamespaceLabels != nil:
+		t.stage, t.name = stageNamespace, "namespace/"+ref.Cluster+"/"+ref.Name
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareNamespace(ctx, c, ref, d.NamespaceLabels)
+		}
+		return t
 	case d.Plan != nil:
-		return task{
-			stagePlan, "installplan/" + ref.String(),
-			func(ctx context.Context, c *client.Client) (string, []string, error) {
-				did, err := applyPlan(ctx, c, ref, d.Metadata, *d.Plan)
-				return did, nil, err
-			},
+		t.stage, t.kind = stagePlan, kindPlan
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return comparePlan(ctx, c, ref, d.Metadata, *d.Plan)
 		}
 	default:
 		return catalogTask(d, ref)
 	}
+	t.name = t.kind + "/" + ref.String()
+	return t
 }
+
+// Kinds as results and chandler wait name them.
+const (
+	kindGroup   = "operatorgroup"
+	kindPlan    = "installplan"
+	kindCatalog = "catalog"
+	kindPolicy  = "approvalpolicy"
+)
 
 func catalogTask(d olm.Document, ref client.Ref) task {
 	return task{
-		stageFleet, "catalog/" + ref.String(),
-		func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyCatalog(ctx, c, ref, d.Metadata, *d.Catalog)
-			return did, nil, err
+		stage: stageFleet, name: kindCatalog + "/" + ref.String(), kind: kindCatalog, ref: ref, doc: d,
+		diff: func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareCatalog(ctx, c, ref, d.Metadata, *d.Catalog)
 		},
 	}
 }
 
-// applyPlan approves a plan whose document says spec.approved: true, as it is now (R-IP-10). A document cannot make a
-// plan, and cannot take an approval back. Labels and annotations are the document's, whatever became of the plan.
-func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata model.Metadata, want olm.Plan) (
-	string, error,
-) {
-	p, err := kinds.FindPlan(ctx, c, ref)
-	if err != nil {
-		return "", err
-	}
-	var csvs []string
-	for _, b := range p.Bundles {
-		csvs = append(csvs, b.CSV)
-	}
-	for _, name := range want.CSVs {
-		if !slices.Contains(csvs, name) {
-			return "", command.Refused(
-				fmt.Errorf("the document names %s, but the plan installs %v: nothing is approved", name, csvs))
-		}
-	}
-	approved := p.Approved != nil || p.Begun
-	if !want.Approved && approved && p.Phase == kinds.PhaseRequiresApproval {
-		return "", command.Refused(
-			errors.New("the plan is approved already, and a document cannot revoke that: use chandler reject"))
-	}
-	did := unchanged
-	if !metadata.Same(p.Metadata) {
-		if _, err := c.SetPlanMetadata(ctx, p.ID, metadata); err != nil {
-			return "", err
-		}
-		did = configured
-	}
-	if !want.Approved || approved { // without approval it goes by itself, or waits
-		return did, nil
-	}
-	digest := p.Digest
-	if want.Digest != "" {
-		digest = want.Digest
-	}
-	now, err := c.Approve(ctx, p.ID, model.ApprovePlan{Digest: digest, Base: &p.Base})
-	if err != nil {
-		return "", err
-	}
-	return kinds.ApprovedText(now), nil
-}
+// carrier does with a task what the command is for.
+type carrier func(ctx context.Context, c *client.Client, t task) result
 
 // runTasks carries out tasks, stage by stage and several at a time, and tells what became of them in their order. One
 // that fails holds up no other.
-func runTasks(ctx context.Context, a *command.Env, c *client.Client, tasks []task) error {
+func runTasks(
+	ctx context.Context, a *command.Env, c *client.Client, tasks []task, what string, carry carrier,
+) ([]result, error) {
 	r := &runner{
-		tasks: tasks, results: make([]result, len(tasks)), out: a.Out, err: a.Err,
-		bar: progress(a, "applying", len(tasks)),
+		tasks: tasks, carry: carry, results: make([]result, len(tasks)), out: a.Out, err: a.Err,
+		bar: progress(a, what, len(tasks)),
 	}
 	quick := c.DeferWaits()
 	for s := range stages {
 		r.stage(ctx, s, c, quick)
 	}
 	quick.WaitAll(ctx)
-	return r.end()
+	return r.results, r.end()
 }
 
 // runner is one run of tasks.
 type runner struct {
 	tasks []task
+	carry carrier
 	out   io.Writer
 	err   io.Writer
 	bar   *progressbar.ProgressBar // nil where nobody looks
@@ -257,13 +225,51 @@ func (r *runner) stage(ctx context.Context, s stage, c, quick *client.Client) {
 				with = c
 			}
 			for _, i := range byName[name] {
-				var out result
-				out.did, out.warnings, out.err = r.tasks[i].do(ctx, with)
-				r.finish(i, out)
+				r.finish(i, r.carry(ctx, with, r.tasks[i]))
 			}
 		})
 	}
 	all.Wait()
+}
+
+const (
+	// maxSettled bounds how often a document is compared anew with an object that others change meanwhile.
+	maxSettled = 5
+	// settleAgain is longer than reads lag behind writes.
+	settleAgain = 200 * time.Millisecond
+)
+
+// settle carries a task out. Where somebody else changed the object between its read and its write, it is read and
+// compared again: a document says what should be there, whoever wrote before.
+func settle(ctx context.Context, c *client.Client, t task) (out result) {
+	for range maxSettled {
+		out = carryOut(ctx, c, c, t)
+		if !client.IsStatus(out.err, http.StatusPreconditionFailed) {
+			break
+		}
+		select {
+		case <-time.After(settleAgain):
+		case <-ctx.Done():
+			return out
+		}
+	}
+	out.text = t.name + " " + out.did
+	return out
+}
+
+// carryOut reads by one client and writes by another.
+func carryOut(ctx context.Context, reads, writes *client.Client, t task) (out result) {
+	found, err := t.diff(ctx, reads)
+	out.did, out.warnings, out.err = found.did, found.warnings, err
+	if err != nil || found.write == nil {
+		return out
+	}
+	now, err := found.write(ctx, writes)
+	out.warnings, out.err = append(out.warnings, now.warnings...), err
+	if now.did != "" {
+		out.did = now.did
+	}
+	return out
 }
 
 // finish notes a result, and tells all that are next in order.
@@ -287,8 +293,10 @@ func (r *runner) print(t task, out result) {
 	if r.bar != nil {
 		_ = r.bar.Clear()
 	}
-	if _, err := fmt.Fprintf(r.out, "%s %s\n", t.name, out.did); err != nil {
-		r.broken = err
+	if out.text != "" {
+		if _, err := fmt.Fprintln(r.out, out.text); err != nil {
+			r.broken = err
+		}
 	}
 	for _, w := range out.warnings {
 		fmt.Fprintf(r.err, "warning: %s: %s\n", t.name, plain.Text(w))

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // TestApplyAtOnce proves that documents are applied maxAtOnce at a time and no more, each kind after what it needs,
@@ -30,6 +33,7 @@ func TestApplyAtOnce(t *testing.T) {
 		switch {
 		case r.Method == http.MethodGet && strings.HasPrefix(path, "/clusters/west/namespaces"),
 			r.Method == http.MethodGet && strings.HasPrefix(path, "/catalogs/"):
+			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, `{"title": "Not Found"}`)
 			return
@@ -87,9 +91,11 @@ func TestApplyAtOnce(t *testing.T) {
 			In: strings.NewReader(in.String()), Out: &out, Err: &errOut, Now: time.Now,
 			Env: func(string) (string, bool) { return "", false },
 		},
-		URL: server.URL,
+		URL: server.URL, Token: "t",
 	}
-	if err := apply(t.Context(), a, documents.Options{Files: []string{"-"}, Clusters: []string{"west"}}); err != nil {
+	if err := apply(t.Context(), a, applyOptions{
+		Options: documents.Options{Files: []string{"-"}, Clusters: []string{"west"}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != want.String() {
@@ -107,5 +113,48 @@ func TestApplyAtOnce(t *testing.T) {
 	}
 	if settled != 3 {
 		t.Errorf("lists were waited for %d times, want once for each of three", settled)
+	}
+}
+
+// TestApplyAgainstOthers: what somebody else changes between the read and the write of a document is not lost unseen:
+// the document is compared again, and wins, or finds that nothing is to be done.
+func TestApplyAgainstOthers(t *testing.T) {
+	t.Parallel()
+	policy := func(version int) string {
+		return fmt.Sprintf(`{"stream": "policy:0b0e7b0c-0000-5000-8000-000000000000:1", "version": %d}`, version)
+	}
+	version, wanted := 3, []string{}
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, policy(version))
+			return
+		}
+		wanted = append(wanted, r.Header.Get("If-Match"))
+		if version < 5 { // somebody is faster, twice
+			version++
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusPreconditionFailed)
+			fmt.Fprint(w, `{"title": "Precondition Failed"}`)
+			return
+		}
+		version++
+		fmt.Fprint(w, policy(version))
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := settle(t.Context(), c, task{diff: func(ctx context.Context, c *client.Client) (comparison, error) {
+		return comparePolicy(ctx, c, "careful",
+			model.SetApprovalPolicy{Metadata: model.Metadata{Labels: map[string]string{"app": "x"}}})
+	}})
+	if want := []string{`"1.3"`, `"1.4"`, `"1.5"`}; out.err != nil || out.did != configured ||
+		!slices.Equal(wanted, want) {
+		t.Errorf("%q, %v, after If-Match %v, want %v", out.did, out.err, wanted, want)
 	}
 }

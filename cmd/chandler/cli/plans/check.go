@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -159,7 +160,6 @@ func verdictText(v model.CRDVerdict) string {
 }
 
 func planCheckCommand(a *command.Env) *cobra.Command {
-	var s command.Scope
 	var o printer.Output
 	c := &cobra.Command{
 		Use:   "check PLAN",
@@ -172,21 +172,17 @@ PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an i
 		Example: `  chandler plan check install-7x2kq --cluster east-1 -n ports
   chandler plan check east-1/ports/install-7x2kq -o json`,
 		Args: command.RequireArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), a, s, o, args[0]) },
 	}
-	s.Flags(c)
 	printer.DocumentFlag(c, &o)
-	return c
+	document := func() error { return printer.CheckDocument(o) }
+	return aboutPlan(a, c, document, func(
+		ctx context.Context, c *client.Client, p model.InstallPlan, _ []string,
+	) error {
+		return check(ctx, a, c, o, p)
+	})
 }
 
-func check(ctx context.Context, a *command.Env, s command.Scope, o printer.Output, name string) error {
-	if err := printer.CheckDocument(o); err != nil {
-		return err
-	}
-	c, p, err := kinds.NamedPlan(ctx, a, s, name)
-	if err != nil {
-		return err
-	}
+func check(ctx context.Context, a *command.Env, c *client.Client, o printer.Output, p model.InstallPlan) error {
 	check, err := c.CheckPlan(ctx, p.ID)
 	if err != nil {
 		return err

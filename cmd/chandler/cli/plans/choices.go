@@ -32,7 +32,7 @@ func (s *choiceFlags) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&s.allow, "allow", nil,
 		"let this bundle (the name of its ClusterServiceVersion) have what `chandler plan check` lists, such as "+
 			"cluster-admin; needs --reason; can be repeated")
-	c.Flags().StringVar(&s.reason, "reason", "", "reason of the decision; it is stored outside the event log")
+	c.Flags().StringVar(&s.reason, "reason", "", "why; it is stored outside the event log")
 }
 
 // String says what was chosen.
@@ -52,8 +52,6 @@ func (s *choiceFlags) String() string {
 // check refuses flags that say nothing together.
 func (s *choiceFlags) check() error {
 	switch {
-	case s.empty() && s.reason != "":
-		return command.Usagef("--reason needs --keep, --take, --override-crd or --allow")
 	case len(s.crds) > 0 && strings.TrimSpace(s.reason) == "":
 		return command.Usagef("--override-crd needs a --reason")
 	case len(s.allow) > 0 && strings.TrimSpace(s.reason) == "":

@@ -68,7 +68,6 @@ func TestChoices(t *testing.T) {
 	for says, s := range map[string]*choiceFlags{
 		"--override-crd needs a --reason": {crds: []string{"a"}},
 		"--allow needs a --reason":        {allow: []string{"a"}},
-		"--reason needs":                  {reason: "because"},
 		"with --keep and with --take":     {keep: []string{"a/b"}, take: []string{"a/b"}},
 	} {
 		if err := s.check(); err == nil || !strings.Contains(err.Error(), says) {

@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -20,6 +21,7 @@ func ApproveCommand(a *command.Env) *cobra.Command {
 	var digest string
 	var valid time.Duration
 	var say choiceFlags
+	var dry command.DryRun
 	c := &cobra.Command{
 		Use:   "approve PLAN",
 		Short: "Approve an install plan as it is now",
@@ -42,77 +44,107 @@ void.`,
 			if err := say.check(); err != nil {
 				return err
 			}
-			return approve(cmd.Context(), a, s, args[0], digest, valid, say)
+			return approve(cmd.Context(), a, s, args[0], approval{digest: digest, valid: valid, say: say, dry: dry})
 		},
 	}
 	say.flags(c)
 	s.Flags(c)
 	c.Flags().StringVar(&digest, "digest", "", "approve only if the plan still has this digest")
 	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (default: the server's)")
+	command.DryRunFlag(c, &dry, dryRunUsage, command.DryRunServer)
 	return c
 }
 
-func approve(ctx context.Context, a *command.Env, s command.Scope, name, digest string, valid time.Duration,
-	say choiceFlags,
-) error {
+// dryRunUsage is of commands about one plan, which have no files that could be checked alone.
+const dryRunUsage = "have the server make all checks and say what would happen, and change nothing"
+
+// approval is what an approver says.
+type approval struct {
+	digest string
+	valid  time.Duration
+	say    choiceFlags
+	dry    command.DryRun
+}
+
+func approve(ctx context.Context, a *command.Env, s command.Scope, name string, o approval) error {
 	c, p, err := kinds.NamedPlan(ctx, a, s, name)
 	if err != nil {
 		return err
 	}
-	in := model.ApprovePlan{Digest: printer.Or(digest, p.Digest), Base: &p.Base}
-	if in.Choices, err = say.resolve(ctx, c, p); err != nil {
+	in := model.ApprovePlan{Digest: printer.Or(o.digest, p.Digest), Base: &p.Base}
+	if o.say.empty() {
+		in.Reason = o.say.reason
+	}
+	if in.Choices, err = o.say.resolve(ctx, c, p); err != nil {
 		return err
 	}
-	if valid > 0 {
-		until := a.Now().Add(valid).UTC()
+	if o.valid > 0 {
+		until := a.Now().Add(o.valid).UTC()
 		in.Expires = &until
 	}
-	now, err := c.Approve(ctx, p.ID, in)
+	now, err := writer(c, o.dry).Approve(ctx, p.ID, in)
 	if err != nil {
 		return err
 	}
 	did := kinds.ApprovedText(now)
 	if len(in.Choices) > 0 {
-		did += "; settled: " + say.String()
+		did += "; settled: " + o.say.String()
 	}
-	return a.Say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did,
-		printer.Short(in.Digest), p.Steps)
+	return a.Say("installplan/%s/%s/%s %s (%s, %d steps)%s", p.Cluster, p.Namespace, p.Name, did,
+		printer.Short(in.Digest), p.Steps, o.dry.Note())
+}
+
+// writer is the client that writes, or has the server check what would be written.
+func writer(c *client.Client, dry command.DryRun) *client.Client {
+	if dry.Asked() {
+		return c.DryRun()
+	}
+	return c
 }
 
 // RejectCommand is chandler reject.
 func RejectCommand(a *command.Env) *cobra.Command {
 	var s command.Scope
-	var digest string
+	var digest, reason string
+	var dry command.DryRun
 	c := &cobra.Command{
 		Use:   "reject PLAN",
 		Short: "Reject an install plan",
 		Long: `Rejects a plan for good: no further step of it is done. PLAN is a name within --cluster and --namespace,
 cluster/namespace/name, or an id.`,
 		Example: `  chandler reject install-7x2kq --cluster east-1 -n ports
-  chandler reject east-1/ports/install-7x2kq --digest sha256:3f0c…`,
+  chandler reject east-1/ports/install-7x2kq --reason 'not before winter'`,
 		Args: command.RequireArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return reject(cmd.Context(), a, s, args[0], digest) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reject(cmd.Context(), a, s, args[0], model.RejectPlan{Digest: digest, Reason: reason}, dry)
+		},
 	}
 	s.Flags(c)
+	c.Flags().StringVar(&reason, "reason", "", "why; it is stored outside the event log")
 	c.Flags().StringVar(&digest, "digest", "", "reject only if the plan still has this digest")
+	command.DryRunFlag(c, &dry, dryRunUsage, command.DryRunServer)
 	return c
 }
 
-func reject(ctx context.Context, a *command.Env, s command.Scope, name, digest string) error {
+func reject(
+	ctx context.Context, a *command.Env, s command.Scope, name string, in model.RejectPlan, dry command.DryRun,
+) error {
 	c, p, err := kinds.NamedPlan(ctx, a, s, name)
 	if err != nil {
 		return err
 	}
-	if _, err := c.Reject(ctx, p.ID, model.RejectPlan{Digest: printer.Or(digest, p.Digest)}); err != nil {
+	in.Digest = printer.Or(in.Digest, p.Digest)
+	if _, err := writer(c, dry).Reject(ctx, p.ID, in); err != nil {
 		return err
 	}
-	return a.Say("installplan/%s/%s/%s rejected", p.Cluster, p.Namespace, p.Name)
+	return a.Say("installplan/%s/%s/%s rejected%s", p.Cluster, p.Namespace, p.Name, dry.Note())
 }
 
 // RollbackCommand is chandler rollback.
 func RollbackCommand(a *command.Env) *cobra.Command {
 	var s command.Scope
 	var to string
+	var dry command.DryRun
 	c := &cobra.Command{
 		Use:   "rollback SUBSCRIPTION",
 		Short: "Go back to a version that was installed before; the plan for it waits for approval",
@@ -123,29 +155,30 @@ package or the ClusterServiceVersion that it has.`,
 		Example: `  chandler rollback tidegauge --cluster east-1 -n ports
   chandler rollback east-1/ports/tidegauge --to tidegauge.v1.1.0`,
 		Args: command.RequireArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return rollback(cmd.Context(), a, s, args[0], to) },
+		RunE: func(cmd *cobra.Command, args []string) error { return rollback(cmd.Context(), a, s, args[0], to, dry) },
 	}
 	s.Flags(c)
 	c.Flags().StringVar(&to, "to", "", "CSV to go back to (default: the one before the installed one)")
+	command.DryRunFlag(c, &dry, dryRunUsage, command.DryRunServer)
 	return c
 }
 
-func rollback(ctx context.Context, a *command.Env, s command.Scope, name, to string) error {
+func rollback(ctx context.Context, a *command.Env, s command.Scope, name, to string, dry command.DryRun) error {
 	c, err := a.Client()
 	if err != nil {
 		return err
 	}
-	ref, err := kinds.Subscriptions(a).Ref(s, name)
+	ref, err := kinds.Subscriptions(a).InContext(a, s, name)
 	if err != nil {
 		return err
 	}
 	if ref, err = kinds.Resolve(ctx, c, kinds.KindSubscription, ref); err != nil {
 		return err
 	}
-	sub, err := c.Rollback(ctx, ref, model.RollBack{To: to})
+	sub, err := writer(c, dry).Rollback(ctx, ref, model.RollBack{To: to})
 	if err != nil {
 		return err
 	}
-	return a.Say("subscription/%s goes back from %s to %s when its plan is approved (chandler get installplans)", ref,
-		sub.Status.Rollback.From, sub.Status.Rollback.To)
+	return a.Say("subscription/%s goes back from %s to %s when its plan is approved (chandler get installplans)%s", ref,
+		sub.Status.Rollback.From, sub.Status.Rollback.To, dry.Note())
 }

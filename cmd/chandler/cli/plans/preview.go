@@ -1,7 +1,9 @@
 package plans
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,8 +20,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// PreviewOptions is what chandler plan is to suppose.
-type PreviewOptions struct {
+// previewOptions is what chandler plan is to suppose.
+type previewOptions struct {
 	documents.Options
 	printer.Output
 
@@ -36,7 +38,7 @@ type PreviewOptions struct {
 
 // PlanCommand is chandler plan.
 func PlanCommand(a *command.Env) *cobra.Command {
-	var w PreviewOptions
+	var w previewOptions
 	c := &cobra.Command{
 		Use:   "plan (-f FILE | --package NAME | --catalog NAME --revision DIGEST | --remove KIND/NAME)",
 		Short: "Preview the install plans that a change would lead to",
@@ -63,10 +65,10 @@ nothing that it is based on has changed.`,
 			if cmd.Flags().Changed("priority") {
 				w.catalog.Priority = &w.priority
 			}
-			return Preview(cmd.Context(), a, w)
+			return showChange(cmd.Context(), a, w)
 		},
 	}
-	documents.Flags(c, &w.Files, &w.Clusters, &w.Namespace)
+	documents.Flags(c, &w.Options)
 	c.Flags().Lookup(
 		"cluster").Usage = "cluster of the change, several with commas; for a change of a catalog or policy the one " +
 		"cluster to preview"
@@ -89,7 +91,8 @@ nothing that it is based on has changed.`,
 		"kind/name to remove: a subscription, operatorgroup, catalog, approvalpolicy or operator")
 	f.StringVar(&w.validate, "validate", "", "strict or lenient check of package and channel")
 	f.BoolVar(&w.apply, "apply", false, "apply the change at once")
-	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a))
+	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a), planObjectsCommand(a),
+		planRightsCommand(a), planDiffCommand(a), planCommentCommand(a))
 	return c
 }
 
@@ -110,33 +113,51 @@ otherwise the error names what changed. Applying it again gives the same answer.
 }
 
 func planShowCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
 	var o printer.Output
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show a preview again", Args: command.RequireArgs(1),
-		Long: `Shows a preview of chandler plan again, as long as it is kept. It ends with an error if something could not be
-planned.`,
-		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			p, err := c.Preview(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if err := showPreview(a, o, p); err != nil {
-				return err
-			}
-			return failuresError(p)
-		},
+		Use: "show PLAN|ID", Short: "Show what an install plan does, or a preview again", Args: command.RequireArgs(1),
+		Long: `Shows what an approver should see of an install plan: what it brings, what deserves a second look of what its
+operators will be allowed to do, and which objects change. PLAN is a name within --cluster and --namespace,
+cluster/namespace/name, or an id.
+
+With the id of a preview of chandler plan, shows that again, as long as it is kept. It ends with an error if something
+could not be planned.`,
+		Example: `  chandler plan show east-1/ports/install-7x2kq
+  chandler plan show 0b0e2f5c-… -o yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), a, s, o, args[0]) },
 	}
+	s.Flags(c)
 	o.Flags(c)
 	return c
 }
 
-// Preview shows the install plans that a change would lead to.
-func Preview(ctx context.Context, a *command.Env, w PreviewOptions) error {
+// show shows the preview of an id, else the install plan.
+func show(ctx context.Context, a *command.Env, s command.Scope, o printer.Output, name string) error {
+	if !kinds.IsID(name) {
+		return showPlan(ctx, a, s, o, name)
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.Preview(ctx, name)
+	if client.IsStatus(err, http.StatusNotFound) {
+		if _, planErr := c.InstallPlan(ctx, name); planErr == nil {
+			return showPlan(ctx, a, s, o, name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := showPreview(a, o, p); err != nil {
+		return err
+	}
+	return failuresError(p)
+}
+
+// showChange shows the install plans that a change would lead to.
+func showChange(ctx context.Context, a *command.Env, w previewOptions) error {
 	if err := w.Output.Check(); err != nil {
 		return err
 	}
@@ -151,8 +172,14 @@ func Preview(ctx context.Context, a *command.Env, w PreviewOptions) error {
 	if err := keepUnchanged(ctx, c, w, in.Changes); err != nil {
 		return err
 	}
+	if err := KeepLabels(ctx, c, in.Changes); err != nil {
+		return err
+	}
 	p, err := c.NewPreview(ctx, in, model.Validate(w.validate))
 	if err != nil {
+		for _, cluster := range w.Clusters {
+			err = command.OrNoCluster(ctx, c, cluster, err)
+		}
 		return err
 	}
 	if err := showPreview(a, w.Output, p); err != nil {
@@ -164,6 +191,83 @@ func Preview(ctx context.Context, a *command.Env, w PreviewOptions) error {
 		}
 	}
 	return failuresError(p)
+}
+
+// maxParts is how many changes the server takes in one preview.
+const maxParts = 20
+
+// Parts are changes in previews that the server takes. Those of one namespace stay together, since they are decided
+// together, unless there are more than one preview can have.
+func Parts(changes []model.PreviewChange) [][]model.PreviewChange {
+	place := func(c model.PreviewChange) string {
+		switch {
+		case c.Subscription != nil:
+			return c.Subscription.Cluster + "/" + c.Subscription.Namespace
+		case c.OperatorGroup != nil:
+			return c.OperatorGroup.Cluster + "/" + c.OperatorGroup.Namespace
+		default:
+			return "" // of the fleet, first
+		}
+	}
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(a, b model.PreviewChange) int { return cmp.Compare(place(a), place(b)) })
+	var parts [][]model.PreviewChange
+	var part []model.PreviewChange
+	flush := func() {
+		if len(part) > 0 {
+			parts, part = append(parts, part), nil
+		}
+	}
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && place(changes[n]) == place(changes[0]) {
+			n++
+		}
+		if len(part)+n > maxParts {
+			flush()
+		}
+		n = min(n, maxParts)
+		part, changes = append(part, changes[:n]...), changes[n:]
+	}
+	flush()
+	return parts
+}
+
+// ShowChanges shows the install plans that changes would lead to.
+func ShowChanges(ctx context.Context, a *command.Env, c *client.Client, changes []model.PreviewChange) error {
+	var wrong []error
+	for _, part := range Parts(changes) {
+		p, err := c.NewPreview(ctx, model.PreviewRequest{Changes: part}, model.ValidateDefault)
+		if err != nil {
+			return err
+		}
+		if err := showPreview(a, printer.Output{}, p); err != nil {
+			return err
+		}
+		wrong = append(wrong, failuresError(p))
+	}
+	return errors.Join(wrong...)
+}
+
+// KeepLabels leaves to operator groups the labels of their namespaces where a document does not say them.
+func KeepLabels(ctx context.Context, c *client.Client, changes []model.PreviewChange) error {
+	for _, change := range changes {
+		g := change.OperatorGroup
+		if g == nil || g.Spec == nil || g.Spec.NamespaceLabels != nil {
+			continue
+		}
+		have, err := c.OperatorGroup(ctx, client.Ref{Cluster: g.Cluster, Namespace: g.Namespace, Name: g.Name})
+		if client.IsStatus(err, http.StatusNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		spec := *g.Spec // other clusters share it
+		spec.NamespaceLabels = have.Spec.NamespaceLabels
+		g.Spec = &spec
+	}
+	return nil
 }
 
 // failuresError is the error of a preview in which something does not come out.
@@ -190,7 +294,7 @@ func applyPreview(ctx context.Context, a *command.Env, c *client.Client, id stri
 }
 
 // previewRequest reads the changes from files and flags.
-func previewRequest(a *command.Env, w PreviewOptions) (model.PreviewRequest, error) {
+func previewRequest(a *command.Env, w previewOptions) (model.PreviewRequest, error) {
 	var in model.PreviewRequest
 	if err := w.check(); err != nil {
 		return in, err
@@ -237,7 +341,7 @@ func previewRequest(a *command.Env, w PreviewOptions) (model.PreviewRequest, err
 }
 
 // subscriptions are those that --package is about.
-func (w PreviewOptions) subscriptions() []client.Ref {
+func (w previewOptions) subscriptions() []client.Ref {
 	if w.spec.Package == "" {
 		return nil
 	}
@@ -251,7 +355,7 @@ func (w PreviewOptions) subscriptions() []client.Ref {
 // keepUnchanged leaves to the subscriptions that flags change what no flag can say: labels, annotations, the
 // configuration, and the namespace of a catalog that stays the same. A document of a file is the whole, and is sent as
 // it is.
-func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, changes []model.PreviewChange) error {
+func keepUnchanged(ctx context.Context, c *client.Client, w previewOptions, changes []model.PreviewChange) error {
 	for _, r := range w.subscriptions() {
 		have, err := c.Subscription(ctx, r)
 		if client.IsStatus(err, http.StatusNotFound) {
@@ -279,7 +383,7 @@ func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, chan
 }
 
 // check refuses flags that nothing would come of.
-func (w PreviewOptions) check() error {
+func (w previewOptions) check() error {
 	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
 	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
 		return command.Usagef(
@@ -293,7 +397,7 @@ func (w PreviewOptions) check() error {
 }
 
 // narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
-func narrow(in model.PreviewRequest, w PreviewOptions) (model.PreviewRequest, error) {
+func narrow(in model.PreviewRequest, w previewOptions) (model.PreviewRequest, error) {
 	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool {
 		return c.Catalog == nil &&
 			c.ApprovalPolicy == nil
@@ -312,7 +416,7 @@ func narrow(in model.PreviewRequest, w PreviewOptions) (model.PreviewRequest, er
 	return in, nil
 }
 
-func catalogChange(a *command.Env, w PreviewOptions) (model.PreviewChange, error) {
+func catalogChange(a *command.Env, w previewOptions) (model.PreviewChange, error) {
 	if w.disable && w.enable {
 		return model.PreviewChange{}, command.Usagef("either --disable or --enable, not both")
 	}
@@ -332,7 +436,7 @@ func catalogChange(a *command.Env, w PreviewOptions) (model.PreviewChange, error
 }
 
 // removalChanges reads kind/name, and kind/cluster/namespace/name.
-func removalChanges(a *command.Env, w PreviewOptions, name string) ([]model.PreviewChange, error) {
+func removalChanges(a *command.Env, w previewOptions, name string) ([]model.PreviewChange, error) {
 	s := command.Scope{Namespace: w.Namespace}
 	if len(w.Clusters) == 1 {
 		s.Cluster = w.Clusters[0]
@@ -366,7 +470,7 @@ func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
 		more, sentences := preview.Rows(s)
 		rows, lines = append(rows, more...), append(lines, sentences...)
 	}
-	if err := o.Rows(a.Out, preview.Columns, rows, lines); err != nil {
+	if err := o.Rows(a, preview.Columns, rows, lines); err != nil {
 		return err
 	}
 	t := p.Totals

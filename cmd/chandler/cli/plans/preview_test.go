@@ -14,45 +14,45 @@ import (
 func TestPreviewRefusesUselessFlags(t *testing.T) {
 	t.Parallel()
 	priority := int32(7)
-	subscription := PreviewOptions{
+	subscription := previewOptions{
 		spec:    model.SubscriptionSpec{Package: "gauge", Catalog: "fleet"},
 		Options: documents.Options{Clusters: []string{"east", "west"}, Namespace: "ports"},
 	}
-	catalog := PreviewOptions{spec: model.SubscriptionSpec{Catalog: "fleet"}, disable: true}
-	with := func(w PreviewOptions, change func(*PreviewOptions)) PreviewOptions { change(&w); return w }
+	catalog := previewOptions{spec: model.SubscriptionSpec{Catalog: "fleet"}, disable: true}
+	with := func(w previewOptions, change func(*previewOptions)) previewOptions { change(&w); return w }
 	for name, c := range map[string]struct {
-		w    PreviewOptions
+		w    previewOptions
 		says string // "" where it is asked
 	}{
 		"a subscription on two clusters": {subscription, ""},
 		"a subscription and --disable": {
-			with(subscription, func(w *PreviewOptions) { w.disable = true }),
+			with(subscription, func(w *previewOptions) { w.disable = true }),
 			"--disable",
 		},
 		"a subscription and --enable": {
-			with(subscription, func(w *PreviewOptions) { w.enable = true }),
+			with(subscription, func(w *previewOptions) { w.enable = true }),
 			"--enable",
 		},
 		"a subscription and --priority": {with(subscription,
-			func(w *PreviewOptions) { w.catalog.Priority = &priority }), "--priority"},
+			func(w *previewOptions) { w.catalog.Priority = &priority }), "--priority"},
 		"a subscription and --revision": {with(subscription,
-			func(w *PreviewOptions) { w.catalog.Revision = "sha256:r" }), "--revision"},
-		"a removal and --revision": {PreviewOptions{
+			func(w *previewOptions) { w.catalog.Revision = "sha256:r" }), "--revision"},
+		"a removal and --revision": {previewOptions{
 			remove:  []string{"policy/x"},
 			catalog: model.PreviewCatalog{Revision: "sha256:r"},
 		}, "--revision"},
 		"a catalog": {catalog, ""},
 		"a catalog and --channel": {
-			with(catalog, func(w *PreviewOptions) { w.spec.Channel = "stable" }),
+			with(catalog, func(w *previewOptions) { w.spec.Channel = "stable" }),
 			"--channel",
 		},
 		"a catalog on one cluster": {
-			with(catalog, func(w *PreviewOptions) { w.Clusters = []string{"east"} }),
+			with(catalog, func(w *previewOptions) { w.Clusters = []string{"east"} }),
 			"",
 		},
 		"a catalog on two clusters": {with(catalog,
-			func(w *PreviewOptions) { w.Clusters = []string{"east", "west"} }), "one cluster"},
-		"a policy's removal on two of it": {PreviewOptions{
+			func(w *previewOptions) { w.Clusters = []string{"east", "west"} }), "one cluster"},
+		"a policy's removal on two of it": {previewOptions{
 			remove:  []string{"policy/x"},
 			Options: documents.Options{Clusters: []string{"east", "west"}},
 		}, "one cluster"},

@@ -39,7 +39,7 @@ two positions.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return shadow(cmd.Context(), a, o) },
 	}
-	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
+	documents.Flags(c, &o.Options)
 	c.Flags().Lookup("filename").Usage = "file with the approval policy, - for standard input"
 	c.Flags().Lookup("cluster").Usage = "only decisions on this cluster"
 	c.Flags().Lookup("namespace").Usage = "only decisions in namespaces of this name"
@@ -50,7 +50,7 @@ two positions.`,
 	f.BoolVar(&o.all, "all", false, "every recorded decision, not only the last one of each subscription")
 	f.StringVar(&o.in.From, "from", "", "recompute decisions after this position")
 	f.StringVar(&o.in.To, "to", "", "recompute decisions up to this position")
-	f.BoolVar(&o.fail, "fail-on-difference", false, "end with status 1 if there are differences")
+	f.BoolVar(&o.fail, "fail-on-difference", false, "end with status 3 if there are differences")
 	return c
 }
 
@@ -65,6 +65,11 @@ func shadow(ctx context.Context, a *command.Env, o shadowOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.in.Cluster != "" { // without decisions nothing would differ
+		if err := command.CheckCluster(ctx, c, o.in.Cluster); err != nil {
+			return err
+		}
+	}
 	total := model.Shadow{Differences: []previewapi.ShadowDifference{}}
 	err = c.Shadow(ctx, o.in, func(p model.Shadow) error {
 		total.Same, total.Missing, total.Differences = total.Same+p.Same, total.Missing+p.Missing,
@@ -78,7 +83,7 @@ func shadow(ctx context.Context, a *command.Env, o shadowOptions) error {
 		return err
 	}
 	if o.fail && len(total.Differences) > 0 {
-		return &author.ExitError{Code: command.ExitFailed}
+		return &author.ExitError{Code: command.ExitDiffers}
 	}
 	return nil
 }
@@ -114,5 +119,5 @@ func showShadow(a *command.Env, o printer.Output, s model.Shadow) error {
 		return o.Write(a.Out, nil, []printer.Item{{Name: "shadow", Value: s}}, true)
 	}
 	rows, lines := preview.Differences(s)
-	return o.Rows(a.Out, preview.DifferenceColumns, rows, lines)
+	return o.Rows(a, preview.DifferenceColumns, rows, lines)
 }

@@ -1,6 +1,7 @@
 package printer
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,21 +35,29 @@ func Limit(lines []string) []string {
 // textWidth is the width of a line, so that a little may stand before it; longer words, such as digests, exceed it.
 const textWidth = 96
 
+// Narrow is the width of a terminal as it comes.
+const Narrow = 80
+
 // Text is text for people, in lines of some width.
-type Text struct{ strings.Builder }
+type Text struct {
+	strings.Builder
+
+	Width int // of a line; 0 is textWidth
+}
 
 // String is the text without the end of its last line.
 func (t *Text) String() string { return plain.Text(strings.TrimRight(t.Builder.String(), "\n")) }
 
 // Put writes a paragraph; its first line stands behind lead, the others below the text.
 func (t *Text) Put(lead, text string) {
+	width := cmp.Or(t.Width, textWidth)
 	indent := strings.Repeat(" ", len(lead))
 	line := lead
 	for word := range strings.FieldsSeq(text) {
 		switch {
 		case len(line) == len(lead):
 			line += word
-		case len(line)+1+len(word) > textWidth:
+		case len(line)+1+len(word) > width:
 			t.WriteString(line + "\n")
 			line = indent + word
 			lead = indent

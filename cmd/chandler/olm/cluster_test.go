@@ -1,0 +1,93 @@
+package olm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+)
+
+// TestNamespacesJoin: the labels of a Namespace go to the operator groups that are in it, and to no other; what
+// chandler get writes of a group says its own.
+func TestNamespacesJoin(t *testing.T) {
+	t.Parallel()
+	const files = `
+{apiVersion: v1, kind: Namespace, metadata: {name: ports, labels: {tier: quay, kubernetes.io/metadata.name: ports}}}
+---
+{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: in, namespace: ports}}
+---
+{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: out, namespace: docks}}
+---
+{apiVersion: chandler-fleet.io/v1, kind: OperatorGroup, name: own, namespace: ports}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: alone}}
+`
+	all, err := olm.Read(strings.NewReader(files), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	olm.JoinNamespaces(all)
+	groups, joined := map[string]map[string]string{}, map[string]bool{}
+	for _, d := range all {
+		if d.OperatorGroup != nil {
+			groups[d.Name] = d.OperatorGroup.NamespaceLabels
+		} else {
+			joined[d.Name] = d.Joined
+		}
+	}
+	want := map[string]map[string]string{"in": {"tier": "quay"}, "out": nil, "own": {}}
+	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]bool{"ports": true, "alone": false}, joined); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSecretsOfSources: Kubernetes' types of secrets that a catalog's source can use become its kinds, complete or not
+// at all.
+func TestSecretsOfSources(t *testing.T) {
+	t.Parallel()
+	const catalog = `{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: c},
+  spec: {sourceType: git, url: "https://git.test/a.git", secrets: [s]}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: s}, `
+	for name, c := range map[string]struct{ text, kind, value, wrong string }{
+		"a password": {
+			"type: kubernetes.io/basic-auth, stringData: {username: bot, password: pw}}", "basic",
+			`{"password":"pw","username":"bot"}`, "",
+		},
+		"data goes before what is not there": {
+			"type: kubernetes.io/basic-auth, data: {username: Ym90, password: cHc=}}", "basic",
+			`{"password":"pw","username":"bot"}`, "",
+		},
+		"a key": {
+			"type: kubernetes.io/ssh-auth, stringData: {ssh-privatekey: k, known_hosts: h}}", "ssh",
+			`{"knownHosts":"h","privateKey":"k"}`, "",
+		},
+		"a key without known hosts": {
+			"type: kubernetes.io/ssh-auth, stringData: {ssh-privatekey: k}}", "", "", "data.known_hosts is missing",
+		},
+		"no password": {
+			"type: kubernetes.io/basic-auth, stringData: {username: bot}}", "", "", "data.password is missing",
+		},
+	} {
+		all, err := olm.Read(strings.NewReader(catalog+c.text), "f")
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %s", name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		olm.Complete(all)
+		s := all[1].Secret
+		if s == nil || string(s.Kind) != c.kind || string(s.Value) != c.value {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
