@@ -12,10 +12,13 @@ generated=(
   docs/nats.md
   docs/rules.md
   docs/problems
+  docs/cli
   libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
   services/gateway/openapi-3.0.yaml
+  clients/typescript/src/schema.ts
+  libs/client/api.gen.go
   deploy/compose/nats.conf
   deploy/helm/golden
 )
@@ -47,6 +50,9 @@ go run ./libs/rules/cmd/gendocs -o docs/rules.md
 step "docs/problems"
 go test ./libs/httpserver -count=1 -run TestProblemPages -update >/dev/null
 
+step "docs/cli"
+go test ./cmd/chandler/cli -count=1 -run TestCommandPages -update >/dev/null
+
 step "docs/nats.md, deploy/compose/nats.conf"
 go run ./libs/natsauth/cmd/gendocs
 
@@ -55,6 +61,13 @@ go run ./libs/migrate/cmd/dumpschema -o migrations/schema.sql
 
 step "services/gateway/openapi.yaml, services/gateway/openapi-3.0.yaml"
 go test ./services/gateway/internal/api -count=1 -run TestOpenAPIDocument -update >/dev/null
+
+step "clients/typescript/src/schema.ts"
+"$(tools/npm.sh clients/typescript)/node_modules/.bin/openapi-typescript" services/gateway/openapi.yaml \
+  -o clients/typescript/src/schema.ts >/dev/null
+
+step "libs/client"
+(cd tools/goclient && GOWORK=off go run . -document ../../services/gateway/openapi-3.0.yaml -o ../../libs/client/api.gen.go)
 
 step "deploy/helm/golden"
 tools/helm/golden.sh

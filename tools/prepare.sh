@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the tests need from the system: a C compiler (for -race), OpenSSH's agent and the
-# programs of PostgreSQL; and what the linters of the OpenAPI document need: Node and npm. As root with apt-get it
-# installs them, else it says in one sentence what is missing.
+# Installs what the tests need from the system: a C compiler (for -race), OpenSSH's agent, the programs of
+# PostgreSQL, curl and jq; and what the linters of the OpenAPI document and the clients need: Node and npm. As root
+# with apt-get it installs them, else it says in one sentence what is missing.
 #
 #   tools/prepare.sh             what the tests need
 #   tools/prepare.sh postgres    what the demo needs
 #   tools/prepare.sh compiler    what tests without a database need
-#   tools/prepare.sh node        what the linters of the OpenAPI document need
+#   tools/prepare.sh node        what the linters of the OpenAPI document and the clients need
 set -euo pipefail
 
 have_gcc() { command -v gcc >/dev/null || command -v cc >/dev/null; }
@@ -16,6 +16,9 @@ have_postgres() {
   command -v initdb >/dev/null && return 0
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
+
+# What docs/portals.md is followed with.
+have_curl() { command -v curl >/dev/null && command -v jq >/dev/null; }
 
 # OpenSSH's agent signs in a test of keys that are elsewhere.
 have_agent() { command -v ssh-agent >/dev/null; }
@@ -28,6 +31,7 @@ case "${1:-}" in
   *)
     [ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
     [ "${1:-}" = postgres ] || have_agent || packages+=(openssh-client)
+    [ -n "${1:-}" ] || have_curl || packages+=(curl jq)
     [ "${1:-}" = compiler ] || have_postgres || packages+=(postgresql)
     ;;
 esac

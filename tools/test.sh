@@ -125,6 +125,10 @@ if needed executor e2e bundles deploy tools; then
   step "programs of test clusters"
   make clusters
 fi
+if wanted services && { command -v node >/dev/null || [ "${CI:-}" = true ]; }; then
+  step "the client in TypeScript"
+  tools/clients.sh typescript >/dev/null
+fi
 if needed e2e tools; then
   step "services, which the tests of the whole start"
   make stack

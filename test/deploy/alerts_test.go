@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAlerts is R-MET-3, and one of ours about the placement: which alerts there are, when they fire, and that they
-// warn. What they ask for are metrics and phases that there are.
+// TestAlerts is R-MET-3, and two of ours about the placement and about break-glass tokens: which alerts there are, when
+// they fire, and that they warn. What they ask for are metrics and phases that there are.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/helm/chandler/files/alerts.yaml")
@@ -30,7 +30,8 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	type alert struct{ Metric, Phases, For string }
-	metric, phases := regexp.MustCompile(`\b(csv_abnormal|installplan_warnings_total|chandler_installer_unplaced)\b`),
+	metric, phases := regexp.MustCompile(
+		`\b(csv_abnormal|installplan_warnings_total|chandler_installer_unplaced|chandler_breakglass_used)\b`),
 		regexp.MustCompile(`phase=~?"([^"]*)"`)
 	got := map[string]alert{}
 	for _, g := range file.Groups {
@@ -47,6 +48,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	want := map[string]alert{
+		"BreakGlassUsed":                     {"chandler_breakglass_used", "", ""},
 		"CsvAbnormalFailedOver2Min":          {"csv_abnormal", "Failed", "2m"},
 		"CsvAbnormalOver30Min":               {"csv_abnormal", "Replacing|Pending|Deleting|Unknown", "30m"},
 		"InstallPlanStepAppliedWithWarnings": {"installplan_warnings_total", "", ""},

@@ -14,7 +14,8 @@ import (
 
 // TestAway takes away what Chandler needs, one thing after the other, while an operator is to be installed: it waits,
 // says so, and goes on by itself.
-func TestAway(t *testing.T) {
+func TestAway(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
 	light := subscription{Name: "light", Package: "lighthouse", Catalog: "harbour"}
@@ -94,6 +95,7 @@ func TestAway(t *testing.T) {
 // TestCatalogTurnsBad proves that the last good revision stays when a catalog becomes invalid, that the finding names
 // file, line and rule, and that nobody else is touched. DESIGN D3, R-CAT-35.
 func TestCatalogTurnsBad(t *testing.T) {
+	t.Parallel()
 	w := newStack(t)
 	dir := filepath.Join(t.TempDir(), "catalog")
 	w.must(os.CopyFS(dir, os.DirFS(example(t))))

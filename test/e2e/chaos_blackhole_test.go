@@ -15,6 +15,7 @@ import (
 // TestFaultsOfTheNetwork makes black holes between the services and what they talk to, while portals write: everything
 // that is sent is acknowledged and lost, and nothing is closed. DESIGN D1, D4.
 func TestFaultsOfTheNetwork(t *testing.T) {
+	t.Parallel()
 	var led leading
 	w := startStack(t, stack.Options{Env: led.env})
 	record, _ := tunneltest.Database(t, w.Postgres().RoleURL(migrate.Role(events.Gateway)))

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/chandler-fleet/chandler/test/testcluster"
 )
 
 // What Chandler keeps in a cluster for itself.
@@ -28,6 +30,9 @@ var (
 	bindings = schema.GroupVersionResource{
 		Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings",
 	}
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
@@ -35,7 +40,8 @@ var (
 const systemNamespace = "chandler-system"
 
 // TestFaultsOfClusters harms the API server, and what Chandler keeps in the cluster, while portals write. DESIGN D7.
-func TestFaultsOfClusters(t *testing.T) {
+func TestFaultsOfClusters(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	w.tried([]fault{
 		{name: "the API server is killed", do: func(w *world) {
@@ -62,6 +68,15 @@ func TestFaultsOfClusters(t *testing.T) {
 				w.deleted(policies, metav1.NamespaceAll)
 			})
 		}},
+		{name: "installed operators are deleted and edited", do: func(w *world) {
+			w.repeatedly(30*time.Second, time.Second, func() {
+				w.patched(installedOperators, metav1.NamespaceAll, `{"spec":{"csv":"somebody-elses"}}`)
+				w.deleted(installedOperators, metav1.NamespaceAll)
+			})
+		}},
+		{name: "Chandler's definitions are deleted", do: func(w *world) {
+			w.repeatedly(30*time.Second, 3*time.Second, func() { w.deleted(definitions, metav1.NamespaceAll) })
+		}},
 		{name: "three hundred clusters are unreachable", do: (*world).unreachable},
 	})
 	w.t.Run("a deployment that is deleted comes back", func(t *testing.T) { w.in(t).deploymentDeleted() })
@@ -83,7 +98,8 @@ func (w *world) mine(kind schema.GroupVersionResource, namespace string) (names 
 	}
 	w.must(err)
 	for _, o := range list.Items {
-		if kind == stepLogs || kind == installedOperators || strings.HasPrefix(o.GetName(), "chandler-") {
+		if kind == stepLogs || kind == installedOperators || strings.HasPrefix(o.GetName(), "chandler-") ||
+			strings.HasSuffix(o.GetName(), ".chandler-fleet.io") {
 			names = append(names, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 		}
 	}
@@ -166,12 +182,32 @@ func (w *world) unreachable() {
 			"name": fmt.Sprintf("away-%d", i), "kubeconfig": string(kubeconfig),
 		}, nil))
 	}
+	const second = "second-healthy"
+	w.must(w.Post(w.ctx, "/api/v1/clusters", map[string]any{
+		"name": second, "kubeconfig": string(testcluster.New(w.t).Kubeconfig()),
+	}, nil))
 	w.addedBefore("beside")
 	begun := time.Now()
 	w.group("beside")
 	w.subscribe("beside", subscription{Name: "light", Package: "lighthouse", Catalog: "beside"})
+	there := func(resource string) string {
+		return strings.Replace(scopePath("beside", resource), "/"+spoke+"/", "/"+second+"/", 1)
+	}
+	w.must(w.Post(w.ctx, there("operatorgroups"), map[string]any{
+		"name": "group", "targetNamespaces": []string{"beside"},
+	}, nil))
+	w.must(w.Post(w.ctx, there("subscriptions"), subscription{
+		Name: "light", Package: "lighthouse", Catalog: "beside",
+	}, nil))
 	w.succeeded("beside", "lighthouse.v1.2.0")
-	w.t.Logf("beside %d clusters that are away an install takes %s", n, time.Since(begun).Round(time.Millisecond))
+	w.eventually("the operator of the second cluster is Succeeded", func() (string, bool) {
+		var list struct{ Items []operator }
+		w.must(w.Get(w.ctx, "/api/v1/operators?namespace=beside&cluster="+second, &list))
+		return fmt.Sprint(list.Items), len(list.Items) == 1 && list.Items[0].Phase == "Succeeded"
+	})
+	w.t.Logf("beside %d clusters that are away installs on two healthy ones take %s", n,
+		time.Since(begun).Round(time.Millisecond))
+	w.must(w.Do(w.ctx, "DELETE", "/api/v1/clusters/"+second, nil, nil))
 	for i := range n {
 		w.must(w.Do(w.ctx, "DELETE", fmt.Sprintf("/api/v1/clusters/away-%d", i), nil, nil))
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -92,7 +93,16 @@ func (w *world) smallPostgres() {
 func (w *world) fullDisk() {
 	w.t.Helper()
 	room := w.filled(w.Postgres().DataDir())
-	w.during(30 * time.Second)
+	_, err := w.record.Exec(w.ctx, `create table too_large as select repeat('x', 1000) from generate_series(1, 50000)`)
+	if p, ok := errors.AsType[*pgconn.PgError](err); !ok || p.Code != "53100" {
+		w.t.Errorf("a table on a full disk: %v", err)
+	}
+	w.during(15 * time.Second)
+	for err = nil; err == nil; { // until there is no room for its log
+		_, err = w.record.Exec(w.ctx, `select pg_logical_emit_message(true, 'full', 'x'), pg_switch_wal()`)
+	}
+	w.t.Logf("without room for its log PostgreSQL says: %v", err)
+	w.during(15 * time.Second)
 	room()
 	if !w.postgresAnswers() {
 		w.t.Log("PostgreSQL has ended itself, and is started")
@@ -189,6 +199,7 @@ func (w *world) unready(service, why string) {
 
 // TestFaultsOfDisks fills the disks of the record and of the bus while portals write. DESIGN D1, D4.
 func TestFaultsOfDisks(t *testing.T) {
+	t.Parallel()
 	w := newDurableWorld(t)
 	w.tried([]fault{
 		{name: "the disk of PostgreSQL is full", before: (*world).smallPostgres, do: (*world).fullDisk},

@@ -12,7 +12,8 @@ import (
 
 // TestLargeInput gives the indexer catalogs of unusual sizes. Each is read, or refused with a rule, and the good one
 // beside them stays as it is. DESIGN D10.
-func TestLargeInput(t *testing.T) {
+func TestLargeInput(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newStack(t)
 	w.addCatalog("harbour", example(t))
 	channels := 100_000
@@ -85,6 +86,7 @@ const subscribed = 2_000
 // TestManySubscriptions wants more of one namespace than anybody does: each is answered, and listed, and what can be
 // installed beside them is.
 func TestManySubscriptions(t *testing.T) {
+	t.Parallel()
 	n := subscribed
 	if !thorough {
 		n /= 4 * brief

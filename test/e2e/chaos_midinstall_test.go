@@ -15,7 +15,8 @@ import (
 )
 
 // TestFaultsInMidInstall takes away what an install stands on after it has started, and gives it back. DESIGN D7.
-func TestFaultsInMidInstall(t *testing.T) {
+func TestFaultsInMidInstall(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
 	w.record = w.database()

@@ -21,6 +21,7 @@ var subjects = []string{"chandler.evt", protocol.SubjectPlans, protocol.SubjectR
 
 // TestFaultsOfNATS harms the bus while portals write. DESIGN D1, D4: it coordinates, and nothing in it is the record.
 func TestFaultsOfNATS(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.tried([]fault{
 		{name: "killed", do: func(w *world) {

@@ -11,6 +11,7 @@ import (
 
 // TestFaultsOfPostgres harms the record while portals write. DESIGN D1, D4.
 func TestFaultsOfPostgres(t *testing.T) {
+	t.Parallel()
 	w := newDurableWorld(t)
 	w.tried([]fault{
 		{name: "the postmaster is killed", do: func(w *world) {

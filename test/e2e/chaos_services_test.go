@@ -18,7 +18,8 @@ import (
 )
 
 // TestFaultsOfServices stops services for a while, and kills them again and again, while portals write. DESIGN D4, D8.
-func TestFaultsOfServices(t *testing.T) {
+func TestFaultsOfServices(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	faults := []fault{{name: "two of everything", do: (*world).twoOfEverything}}
 	for _, name := range stack.Services {
@@ -35,6 +36,7 @@ func TestFaultsOfServices(t *testing.T) {
 		fault{name: "each service is killed every two seconds", do: (*world).killedAgainAndAgain},
 	)
 	w.tried(faults)
+	t.Run("each key is one intent, however often the gateway is killed", func(t *testing.T) { w.in(t).onceForEachKey() })
 }
 
 // takenOver suspends a service for longer than its leases last. Another one does its work meanwhile; then both run, and
@@ -297,7 +299,8 @@ var wrongOf = map[string][]wrong{
 
 // TestServicesSayWhatIsWrong starts each service with a setting that is missing or wrong, or with what it needs missing
 // elsewhere: it ends, or waits, with one sentence that names the setting or what is away, and quotes no secret.
-func TestServicesSayWhatIsWrong(t *testing.T) {
+func TestServicesSayWhatIsWrong(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newStack(t)
 	w.record, w.empty = w.database(), "empty_of_a_test"
 	_, err := w.record.Exec(w.ctx, "create database "+w.empty)

@@ -3,18 +3,18 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/test/internal/chaos"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
 // thorough is set by make chaos: faults last as long as they may in production, and those that take minutes are tried,
 // too.
-var thorough = os.Getenv("CHANDLER_CHAOS") == "all"
+var thorough = chaos.All()
 
 // brief is how much shorter a fault lasts in make test.
 const brief = 10
@@ -57,12 +57,20 @@ func (w *world) tried(faults []fault) {
 	}
 }
 
-// Portals that write during a fault. Each namespace is an install on a real cluster.
+// Portals that write during a fault.
 const (
-	portals          = 2
-	portalNamespaces = 2
-	portalPause      = 500 * time.Millisecond
+	portals     = 2
+	portalPause = 500 * time.Millisecond
 )
+
+// portalNamespaces is how many namespaces a portal makes. Each is an install on a real cluster, which goes on to cost
+// the cluster and the services something until the test ends.
+func portalNamespaces() int {
+	if thorough {
+		return 2
+	}
+	return 1
+}
 
 // survives is one fault.
 func (w *world) survives(prefix string, do func(*world)) {
@@ -82,7 +90,7 @@ func (w *world) survives(prefix string, do func(*world)) {
 		w.addCatalog(name, example(w.t))
 		all[i] = &portal{
 			w: &harmed, client: stack.NewClient(w.Stack.URL(), w.Client.Token), prefix: name, catalog: name,
-			most: portalNamespaces, pause: portalPause, journal: j,
+			most: portalNamespaces(), pause: portalPause, journal: j,
 		}
 		writing.Go(func() { all[i].write(ctx) })
 	}

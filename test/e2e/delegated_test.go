@@ -45,7 +45,8 @@ func beacons() schema.GroupVersionResource {
 
 // TestDelegated is the way of an operator in a namespace whose installs are bounded by a service account, by the words
 // that people type: it is asked for, checked, approved, let in, removed with and without its data, and installed again.
-func TestDelegated(t *testing.T) {
+func TestDelegated(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
 	kube, err := kubernetes.NewForConfig(w.cluster.RESTConfig())

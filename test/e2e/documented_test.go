@@ -26,7 +26,8 @@ import (
 
 // TestDocumentedCommands follows the README and every document line by line, with a real cluster and a registry of
 // images: what a newcomer copies works, and shows what the document says.
-func TestDocumentedCommands(t *testing.T) {
+func TestDocumentedCommands(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	images := newRegistry(t)
 	env := images.behind("registry.example.com", "registry.test")
 	w := newStackWith(t, func(service string) []string {
@@ -347,7 +348,9 @@ func (r *reader) prepare(document string) {
 		return string(raw)
 	}
 	policy, _, _ := strings.Cut(strings.SplitN(read("docs/policies.md"), "```yaml\n", 2)[1], "```")
-	binding, _, _ := strings.Cut(strings.SplitN(read("docs/access.md"), "```yaml\n", 2)[1], "```")
+	access := strings.Split(read("docs/access.md"), "```yaml\n")
+	binding, _, _ := strings.Cut(access[1], "```")
+	portal, _, _ := strings.Cut(access[3], "```")
 	script := read("cmd/chandler/conformance/testdata/script/resolve.txtar")
 	section := func(name string) string {
 		text, _, _ := strings.Cut(strings.SplitN(script, "-- "+name+" --\n", 2)[1], "\n-- ")
@@ -364,6 +367,7 @@ func (r *reader) prepare(document string) {
 		"subscription.yaml":  strings.Replace(read("examples/demo/east.yaml"), "Automatic", "Manual", 1),
 		"policy.yaml":        policy,
 		"binding.yaml":       binding,
+		"portal.yaml":        portal,
 		"namespace.json":     section("harbour.json"),
 		"upgrade.json":       section("harbour.json"),
 		"catalogs/sea.jsonl": section("catalogs/sea.jsonl"),

@@ -35,6 +35,7 @@ var planted = map[string]string{
 // and carried out: no table of any schema has what people wrote, in the clear, in hexadecimal or base64 digits, or
 // packed.
 func TestDumpShowsNoBodies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	catalog := filepath.Join(t.TempDir(), planted["the source of a catalog"])
 	w.must(os.CopyFS(catalog, os.DirFS(example(t))))

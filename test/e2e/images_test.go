@@ -13,6 +13,7 @@ import (
 // what is needed is pulled, and nothing else, whatever is killed meanwhile; what is missing is explained, and taken up
 // by itself when it is there. R-CAT-60, R-DIS-4, R-SUB-42, R-RES-40.
 func TestCatalogImage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := newRegistry(t)
 	image := r.catalogImage(example(t), "v1", "lighthouse")

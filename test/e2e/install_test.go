@@ -9,7 +9,8 @@ import (
 
 // TestInstallAndUpgrade follows an operator from a subscription to Succeeded and through an upgrade with an approval,
 // and checks what the log tells of it. R-SUB-1, R-SUB-3, R-RES-40, R-GRA-5, R-IP-11.
-func TestInstallAndUpgrade(t *testing.T) {
+func TestInstallAndUpgrade(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
 

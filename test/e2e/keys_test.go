@@ -176,7 +176,8 @@ var purposes = []string{
 
 // TestRotateKeys does what docs/howto/rotate-keys.md says, command by command, for each kind of keys on running
 // services: what used the old key uses the new one, and the old one is gone. A key that is in use is not taken out.
-func TestRotateKeys(t *testing.T) {
+func TestRotateKeys(t *testing.T) { //nolint:tparallel // one stack is the subject
+	t.Parallel()
 	c := &composed{dir: t.TempDir(), last: map[string]string{}, has: map[string]string{}}
 	c.world = newStackWith(t, func(service string) []string {
 		if !slices.Contains(ofKeys, service) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/test/stack"
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
@@ -18,8 +19,11 @@ import (
 // about by leases that run out.
 const bound = 3 * time.Minute
 
-// bin holds the programs, built once for the package.
-var bin string
+// What is made once for the package.
+var (
+	bin  string // the programs
+	like string // the data of a migrated database that nobody has used
+)
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -35,6 +39,12 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	bin = dir
+	postgres := filepath.Join(dir, "postgres")
+	defer func() { _ = pglocal.Remove(postgres) }() // what stays is removed by the next start on the machine
+	if like, err = stack.MigratedPostgres(context.Background(), postgres); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return testcluster.Run(m)
 }
 
@@ -104,7 +114,7 @@ func startStack(t *testing.T, opts stack.Options) *world {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	opts.Dir, opts.Bin = t.TempDir(), bin
+	opts.Dir, opts.Bin, opts.Like = t.TempDir(), bin, like
 	s, err := stack.Start(ctx, opts)
 	if err != nil {
 		t.Fatal(err)

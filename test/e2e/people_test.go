@@ -19,6 +19,7 @@ import (
 // void; a ceiling holds an upgrade back; and every plan is explained as it was recorded.
 // R-IP-10, R-IP-11, DESIGN D6, P10, P18, P19.
 func TestPeopleDecide(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dir := filepath.Join(t.TempDir(), "catalog")
 	w.must(os.CopyFS(dir, os.DirFS(example(t))))

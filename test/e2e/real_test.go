@@ -25,6 +25,7 @@ var realOperators = []struct {
 // TestRealCatalog indexes a whole published catalog with its manifests inline and brings five of its operators to
 // Succeeded on a real API server. R-CAT-1, R-CAT-18, R-CSV-20.
 func TestRealCatalog(t *testing.T) {
+	t.Parallel()
 	dir := catalogtest.Unpack(t, catalogtest.CertifiedFBC414, nil)
 	w := newWorld(t)
 	begin := time.Now()

@@ -23,17 +23,19 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/test/internal/chaos"
 )
 
 // errCrash is what a test's hook returns.
 var errCrash = errors.New("crash of the test")
 
-// The distance between the points at which executors die: in a short run, else, and as CHANDLER_CRASH_EVERY says (1
-// takes each of some 110 points of the longest part of a life and 50 of a removal, in about ten minutes). They are odd,
-// since every other point is the one before an effect.
+// The distance between the points at which executors die: in a short run, else, in make chaos (each of some 110 points
+// of the longest part of a life and 50 of a removal, in about ten minutes), and as CHANDLER_CRASH_EVERY says. They are
+// odd, since every other point is the one before an effect. The first point is another one in each run.
 const (
-	crashEveryShort = 13
-	crashEvery      = 7
+	crashEveryShort = 25
+	crashEvery      = 13
+	crashEveryChaos = 1
 	crashEveryEnv   = "CHANDLER_CRASH_EVERY"
 )
 
@@ -148,7 +150,8 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		most = max(most, len(points[part]))
 	}
 	lives, planned := 1, 0
-	for n, step := 0, distance(t); n < most; n += step {
+	step := distance(t)
+	for n := int(chaos.Seed(t) % uint64(step)); n < most; n += step {
 		var at []string
 		b.begins = func(part string) {
 			fuse.light(-1)
@@ -182,6 +185,9 @@ func distance(t *testing.T) int {
 		n, err := strconv.Atoi(text)
 		must(t, err)
 		return max(1, n)
+	}
+	if chaos.All() {
+		return crashEveryChaos
 	}
 	if testing.Short() {
 		return crashEveryShort

@@ -29,7 +29,7 @@ func TestGroups(t *testing.T) {
 	b.start(b.config("one"))
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"targets": testTargets, "selector": testSelector, "global": testGlobal, "roles": testGroupRoles,
-		"conflict": testConflict, "static": testStatic, "no-group": testNoGroup,
+		"conflict": testConflict, "static": testStatic, "no-group": testNoGroup, "labels": testNamespaceLabels,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
 	}
@@ -140,6 +140,62 @@ func (b *bed) label(t *testing.T, namespace, key string, value any) {
 	_, err = b.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	must(t, err)
+}
+
+// awaitLabels waits until a namespace has exactly these of the labels that are asked for; "" is none.
+func (b *bed) awaitLabels(t *testing.T, ns string, want map[string]string) {
+	t.Helper()
+	await(t, "labels of "+ns, func(ctx context.Context) error {
+		n, err := b.kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for key, value := range want {
+			if n.Labels[key] != value {
+				return fmt.Errorf("%s is %q, want %q", key, n.Labels[key], value)
+			}
+		}
+		return nil
+	})
+}
+
+// testNamespaceLabels: ADR 0063: the namespace has the labels of its group when the plan has ended, and follows it;
+// what somebody else has set is told and stays.
+func testNamespaceLabels(t *testing.T, b *bed, ns string) {
+	t.Helper()
+	o, content := simple(t, ns)
+	labelled := func(labels map[string]string) events.OperatorGroupSpec {
+		return events.OperatorGroupSpec{TargetNamespaces: []string{ns}, NamespaceLabels: labels}
+	}
+	b.regroup(ns, labelled(map[string]string{"tier": "quay", "pod-security.kubernetes.io/warn": "baseline"}))
+	p := b.plan(ns, ns, content)
+	b.want(ns, p)
+	b.finishes(t, ns, p, o.csv())
+	n, err := b.kube.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
+	must(t, err)
+	if n.Labels["tier"] != "quay" || n.Labels["pod-security.kubernetes.io/warn"] != "baseline" {
+		t.Errorf("after the plan: %v", n.Labels)
+	}
+	b.want(ns)
+	b.regroup(ns, labelled(map[string]string{"tier": "mole"}))
+	b.awaitLabels(t, ns, map[string]string{"tier": "mole", "pod-security.kubernetes.io/warn": ""})
+	// Somebody takes it away: it comes back.
+	b.label(t, ns, "tier", nil)
+	b.awaitLabels(t, ns, map[string]string{"tier": "mole"})
+	// Administrators have set a limit: it holds, and the group says why its label is not there.
+	b.label(t, ns, "pod-security.kubernetes.io/enforce", "restricted")
+	b.regroup(ns, labelled(map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}))
+	b.awaitGroup(t, ns, func(g protocol.GroupReport) bool {
+		return slices.ContainsFunc(g.Conditions, func(c protocol.GroupCondition) bool {
+			return c.Type == protocol.GroupUnattended &&
+				strings.Contains(c.Message, "pod-security.kubernetes.io/enforce")
+		})
+	})
+	b.awaitLabels(t, ns, map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "tier": "mole"})
+	b.regroup(ns, labelled(nil))
+	b.awaitLabels(t, ns, map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted", "tier": "", "chandler-fleet.io/namespace-labels": "",
+	})
 }
 
 // may waits until a user may, or may not, do something.

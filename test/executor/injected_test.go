@@ -11,22 +11,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chandler-fleet/chandler/test/internal/chaos"
 )
 
 // TestFaultsAtEveryStep: each request of an install, an upgrade and a removal meets a fault at its first try and at
 // some later ones. Whatever the fault, it ends with the same histories and objects as without, by itself, and no step
-// that is recorded as done runs again (R-IP-40, R-IP-44, DESIGN D7).
+// that is recorded as done runs again (R-IP-40, R-IP-44, DESIGN D7). Each fault is a life of an operator: a run takes
+// half of them, some of each sort, and make chaos all.
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
-	faults := []fault{
-		refuses("fault-409", http.StatusConflict, metav1.StatusReasonConflict),
-		refuses("fault-429", http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests),
-		refuses("fault-500", http.StatusInternalServerError, metav1.StatusReasonInternalError),
-		refuses("fault-503", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
-		refuses("fault-504", http.StatusGatewayTimeout, metav1.StatusReasonTimeout),
-		cuts("fault-cut"), loses("fault-lost"), tears("fault-torn"), hangs("fault-hung"),
-		drags("fault-slow", 300*time.Millisecond),
-	}
+	faults := slices.Concat(
+		chaos.Some(t, 2,
+			refuses("fault-409", http.StatusConflict, metav1.StatusReasonConflict),
+			refuses("fault-429", http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests),
+			refuses("fault-500", http.StatusInternalServerError, metav1.StatusReasonInternalError),
+			refuses("fault-503", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable),
+			refuses("fault-504", http.StatusGatewayTimeout, metav1.StatusReasonTimeout)),
+		chaos.Some(t, 2, cuts("fault-cut"), loses("fault-lost"), tears("fault-torn")),
+		chaos.Some(t, 1, hangs("fault-hung"), drags("fault-slow", 300*time.Millisecond)),
+	)
 	b := newBed(t)
 	p := newProxy(t, b.cluster.RESTConfig(), faults...)
 	l := &ledger{done: map[string]bool{}}
@@ -94,7 +98,11 @@ func TestHalfOpenConnections(t *testing.T) {
 	})
 }
 
-// TestAPIServerRestarts: the API server crashes at several points of an install and an upgrade.
+// restartsAt are the points of a life at which the API server crashes.
+var restartsAt = []int32{20, 60, 100, 140, 180}
+
+// TestAPIServerRestarts: the API server crashes at several points of an install and an upgrade; in make test at two of
+// them, since each start costs as much as an operator's life.
 func TestAPIServerRestarts(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -103,8 +111,9 @@ func TestAPIServerRestarts(t *testing.T) {
 	cfg.REST = l.config(cfg.REST)
 	points := make(chan string)
 	var passed atomic.Int32
+	crashes := chaos.Some(t, 2, restartsAt...)
 	cfg.Hook = func(point string) error {
-		if n := passed.Add(1); n%40 == 20 && n < 200 {
+		if slices.Contains(crashes, passed.Add(1)) {
 			select {
 			case points <- point:
 			default: // one restart at a time

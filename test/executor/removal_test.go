@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
+	"github.com/chandler-fleet/chandler/test/internal/chaos"
 )
 
 // TestRemoval: what is removed, what stays, and what stands in the way, on a real API server (R-UNI, P14).
@@ -529,7 +530,7 @@ func TestRemovalCrashes(t *testing.T) {
 	want, points := life(0, -1)
 	t.Logf("%d points: %s", len(points), strings.Join(points, ", "))
 	step := distance(t)
-	for n := 0; n < len(points); n += step {
+	for n := int(chaos.Seed(t) % uint64(step)); n < len(points); n += step {
 		got, _ := life(n+1, n)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("after a crash at point %d (%s) (-want +got):\n%s", n+1, points[n], diff)

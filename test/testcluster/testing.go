@@ -10,11 +10,12 @@ import (
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 
-// MaxHolders is how many tests on this machine may hold clusters of their own at a time; a further one waits. Two,
-// since an API server with fifty operators takes 1.6 GB and a core while they are installed, and a server that gets too
-// little makes tests fail for no reason of theirs. A test that holds a cluster gets its next ones without waiting, and
-// so do its subtests.
-const MaxHolders = 2
+// MaxHolders is how many tests on this machine may hold clusters of their own at a time; a further one waits. Three: a
+// test with a cluster also waits, for controllers, leases and faults, and two cores have something to do for others
+// meanwhile. Not more, since an API server with fifty operators takes 1.6 GB and a core while they are
+// installed, and a server that gets too little makes tests fail for no reason of theirs. A test that holds a cluster
+// gets its next ones without waiting, and so do its subtests.
+const MaxHolders = 3
 
 // keepVariable leaves the files of clusters in place, to look at logs after a failure.
 const keepVariable = "CHANDLER_TESTCLUSTER_KEEP"

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,8 +53,16 @@ func (r *RefusedError) Error() string {
 }
 
 // Do sends in, if any, as JSON and decodes the answer into out, if any. An answer that is no success is a
-// *RefusedError.
+// *RefusedError. A replacement replaces whatever is there.
 func (c Client) Do(ctx context.Context, method, path string, in, out any) error {
+	err := c.send(ctx, method, path, "", in, out)
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusPreconditionRequired {
+		return c.send(ctx, method, path, "*", in, out)
+	}
+	return err
+}
+
+func (c Client) send(ctx context.Context, method, path, match string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -69,6 +78,9 @@ func (c Client) Do(ctx context.Context, method, path string, in, out any) error 
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if match != "" {
+		req.Header.Set("If-Match", match)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

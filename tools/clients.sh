@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Type-checks and compiles a client of clients/ and prints the folder in which it lies compiled, below .cache. What was
+# compiled of the same files is taken as it is.
+#
+#   tools/clients.sh typescript
+#   tools/clients.sh backstage     with the client in TypeScript inside, by a link
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+from=clients/$1
+tools/prepare.sh node >&2
+# What the clients are made for, and what compiles and tests them.
+oldest=20
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt $oldest ]; then
+  echo "The clients need Node $oldest or later, and this machine has $(node --version): install a newer one." >&2
+  exit 1
+fi
+installed=$(tools/npm.sh "$from")
+sources=$(cd "$from" && find -L . \( -name node_modules -o -name dist \) -prune -o -type f -print | LC_ALL=C sort)
+built="$PWD/.cache/clients/$1-$(cd "$from" && echo "$sources" | xargs sha256sum | sha256sum | cut -c1-16)"
+if [ ! -d "$built" ]; then
+  mkdir -p .cache/clients
+  part=$(mktemp -d .cache/clients/part.XXXXXX)
+  trap 'rm -rf "$part"' EXIT
+  (cd "$from" && echo "$sources" | xargs cp --parents -L -t "$OLDPWD/$part")
+  # What the README shows is TypeScript, too.
+  mkdir "$part/readme"
+  awk '/^```ts$/ { on = 1; next } /^```/ { on = 0 } on' "$part/README.md" >"$part/readme/example.ts"
+  ln -s "$installed/node_modules" "$part/node_modules"
+  if ! said=$(cd "$part" && node_modules/.bin/tsc -p .); then
+    echo "$said" >&2
+    echo "$from is not typed as TypeScript wants it: see above." >&2
+    exit 1
+  fi
+  # Who compiled it meanwhile has compiled the same.
+  mv -T "$part" "$built" 2>/dev/null || [ -d "$built" ]
+fi
+echo "$built"
