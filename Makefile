@@ -25,11 +25,14 @@ DEMO := tools/demo.sh
 MODULES := $(shell sed -n 's/^[[:space:]]\{1,\}\(\.\/[^ ]*\)$$/\1/p' go.work)
 PATTERNS := $(addsuffix /...,$(MODULES))
 
+# Tests that make test shortens, and make chaos does not.
+CHAOS := TestFaults$$|TestFaultsOf|TestOlderBackup|TestLargeInput|TestManySubscriptions|TestFaultsAtEveryStep|TestAPIServerRestarts|TestCrashAtEveryPoint|TestRemovalCrashes
+
 # What ships.
 PROGRAMS := ./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
 
 # Packages without I/O, whose tests need nothing and take seconds.
-PURE := ./libs/archtest/... ./libs/reach/... ./libs/errs/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
+PURE := ./libs/archtest/... ./libs/client/... ./libs/reach/... ./libs/errs/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
 	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/... \
 	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/resolver/conformance/... ./services/installer/csv/... \
 	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/eventtext/...
@@ -61,6 +64,10 @@ test-tools: ## what tests are made with: test clusters, the stack, the demo
 test-pure test-services test-executor test-e2e test-deploy test-tools:
 	@tools/test.sh $(@:test-%=%)
 
+.PHONY: test-clients
+test-clients: prepare ## the clients for portals, with those whose packages are large: some 300 MB from npm once
+	@CHANDLER_TEST_CLIENTS=all CI=true go test -count=1 -timeout 20m -run 'TestScripts/(typescript|portals|backstage)$$' ./cmd/chandler/cli
+
 .PHONY: fresh
 fresh: ## what a new machine does: clean clone, empty caches, demo and tests, with their times; FRESH=demo is the first half
 	@tools/fresh.sh
@@ -71,8 +78,8 @@ test-bundles: prepare testrun clusters ## install, upgrade and remove published 
 	  CHANDLER_CAMPAIGN="$(BUNDLES)" CHANDLER_CAMPAIGN_LOG="$${CHANDLER_CAMPAIGN_LOG:-$(CURDIR)/.cache/campaign.jsonl}" CI=true go test -count=1 -run TestPublished -v -timeout 10h ./test/bundles; fi
 
 .PHONY: chaos
-chaos: prepare testrun clusters stack ## harm running systems as long as production would: some 45 minutes; FAULTS=TestFaultsOfNATS takes one
-	@CHANDLER_CHAOS=all CI=true go test -count=1 -v -timeout 3h -run '$(or $(FAULTS),TestFaults$$|TestFaultsOf|TestOlderBackup|TestLargeInput|TestManySubscriptions)' ./test/e2e
+chaos: prepare testrun clusters stack ## harm running systems as long as production would, executors at every point: about an hour; FAULTS=TestFaultsOfNATS takes one
+	@CHANDLER_CHAOS=all CI=true go test -count=1 -v -timeout 3h -p 1 -parallel 1 -run '$(or $(FAULTS),$(CHAOS))' ./test/e2e ./test/executor
 
 .PHONY: bench
 bench: prepare ## run the benchmarks

@@ -103,12 +103,19 @@ CHANDLER_OTLP_ENDPOINT: {{ . | quote }}
 {{- if eq .component "gateway" }}
 CHANDLER_LISTEN: ":8080"
 CHANDLER_DEFAULT_CATALOGS: /etc/chandler/default-catalogs/catalogs.yaml
+CHANDLER_OIDC_PROVIDERS: /etc/chandler/default-catalogs/oidc-providers.yaml
 CHANDLER_GLOBAL_NAMESPACES: {{ join "," $v.gateway.globalNamespaces | default "-" | quote }}
 CHANDLER_GLOBAL_CATALOG_NAMESPACES: {{ join "," $v.gateway.globalCatalogNamespaces | default "-" | quote }}
 {{- end }}
 {{- if eq .component "gateway" }}
 CHANDLER_TRUSTED_PROXIES: {{ join "," $v.gateway.trustedProxies | quote }}
+CHANDLER_CORS_ORIGINS: {{ join "," $v.gateway.corsOrigins | quote }}
+CHANDLER_CONSOLE_URL: {{ $v.gateway.consoleURL | quote }}
+{{- with $v.gateway.webhookAllowedNetworks }}
+CHANDLER_WEBHOOK_ALLOWED_NETWORKS: {{ join "," . | quote }}
+{{- end }}
 CHANDLER_ACCESS_LOG_RETENTION: {{ $v.gateway.accessLogRetention | quote }}
+CHANDLER_MAX_TOKEN_LIFE: {{ $v.gateway.maxTokenLife | quote }}
 CHANDLER_KEEP_UNUSED_MODELS: {{ $v.gateway.keepUnusedModels | quote }}
 CHANDLER_REQUEST_RATE: {{ $v.gateway.limits.requestRate | quote }}
 CHANDLER_REFUSED_RATE: {{ $v.gateway.limits.refusedRate | quote }}
@@ -198,6 +205,11 @@ CHANDLER_CATALOG_MIRRORS: {{ toJson . | quote }}
 {{- define "chandler.defaultCatalogs" -}}
 catalogs:
 {{- toYaml .Values.gateway.defaultCatalogs | nindent 2 }}
+{{- end }}
+
+{{- define "chandler.oidcProviders" -}}
+providers:
+{{- toYaml .Values.gateway.oidcProviders | nindent 2 }}
 {{- end }}
 
 {{/* Keys of the Secret that a service gets as files, each only what it needs. */}}
