@@ -121,14 +121,26 @@ func (b *busOf) empty(w *world, name string) error {
 	return nil
 }
 
+// stream is the one that keeps a subject. It may be missing for a moment, since it is made anew after the harm before.
+func (b *busOf) stream(w *world, subject string) (s jetstream.Stream) {
+	w.t.Helper()
+	w.eventually("there is a stream of "+subject, func() (string, bool) {
+		name, err := b.js.StreamNameBySubject(w.ctx, subject+".>")
+		if err == nil {
+			s, err = b.js.Stream(w.ctx, name)
+		}
+		return fmt.Sprint(err), err == nil
+	})
+	return s
+}
+
 // kept are the subjects that a stream has messages of.
 func (b *busOf) kept(w *world, subject string) []string {
 	w.t.Helper()
-	name, err := b.js.StreamNameBySubject(w.ctx, subject+".>")
-	w.must(err)
-	s, err := b.js.Stream(w.ctx, name)
-	w.must(err)
-	info, err := s.Info(w.ctx, jetstream.WithSubjectFilter(subject+".>"))
+	info, err := b.stream(w, subject).Info(w.ctx, jetstream.WithSubjectFilter(subject+".>"))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // it went between the two questions
+	}
 	w.must(err)
 	var all []string
 	for subject := range info.State.Subjects {
@@ -142,10 +154,7 @@ func (b *busOf) kept(w *world, subject string) []string {
 func (w *world) garbageContent() {
 	w.t.Helper()
 	b := w.bus()
-	name, err := b.js.StreamNameBySubject(w.ctx, protocol.SubjectChunks+".>")
-	w.must(err)
-	s, err := b.js.Stream(w.ctx, name)
-	w.must(err)
+	s := b.stream(w, protocol.SubjectChunks)
 	before := map[string]bool{}
 	for _, subject := range b.kept(w, protocol.SubjectChunks) {
 		before[subject] = true
@@ -208,34 +217,48 @@ func (w *world) garbage() {
 	w.during(20 * time.Second)
 }
 
-// absurdHints say that the record is far ahead of what it is, with the header that hints carry and without.
+// absurdHints say that the record is far ahead of what it is, with the header that hints carry and without. The stream
+// may be emptied and filled anew at the same time, after the harm before: what is not there is asked for again.
 func (w *world) absurdHints() {
 	w.t.Helper()
 	b := w.bus()
-	kept := b.kept(w, "chandler.evt")
-	name, err := b.js.StreamNameBySubject(w.ctx, "chandler.evt.>")
-	w.must(err)
-	s, err := b.js.Stream(w.ctx, name)
-	w.must(err)
-	for _, subject := range kept[:min(len(kept), 5)] {
-		m, err := s.GetLastMsgForSubject(w.ctx, subject)
-		w.must(err)
-		header := nats.Header{}
-		for key, values := range m.Header {
-			if key == nats.ExpectedLastSeqHdr || key == nats.ExpectedLastMsgIdHdr {
-				continue
+	const wanted = 5
+	var hints []*nats.Msg
+	w.eventually("the stream keeps hints to say the wrong thing with", func() (string, bool) {
+		hints = hints[:0]
+		s := b.stream(w, "chandler.evt")
+		for _, subject := range b.kept(w, "chandler.evt") {
+			m, err := s.GetLastMsgForSubject(w.ctx, subject)
+			if err != nil {
+				return fmt.Sprintf("%s: %v", subject, err), false
 			}
-			header[key] = values
+			if hints = append(hints, absurd(m)); len(hints) == wanted {
+				break
+			}
 		}
-		header.Set(nats.MsgIdHdr, "9-999999999")
-		ahead := strings.NewReplacer(`"sequence":"`, `"sequence":"9`, `"sequence":`, `"sequence":9`)
-		hint := &nats.Msg{Subject: subject, Header: header, Data: []byte(ahead.Replace(string(m.Data)))}
+		return fmt.Sprintf("%d hints", len(hints)), len(hints) > 0
+	})
+	for _, hint := range hints {
 		if _, err := b.js.PublishMsg(w.ctx, hint); err != nil {
 			w.t.Logf("the stream refuses the hint: %v", err)
 		}
 		w.must(b.nc.PublishMsg(hint))
 	}
 	w.during(20 * time.Second)
+}
+
+// absurd is a hint like another, of an event that is far ahead.
+func absurd(m *jetstream.RawStreamMsg) *nats.Msg {
+	header := nats.Header{}
+	for key, values := range m.Header {
+		if key == nats.ExpectedLastSeqHdr || key == nats.ExpectedLastMsgIdHdr {
+			continue
+		}
+		header[key] = values
+	}
+	header.Set(nats.MsgIdHdr, "9-999999999")
+	ahead := strings.NewReplacer(`"sequence":"`, `"sequence":"9`, `"sequence":`, `"sequence":9`)
+	return &nats.Msg{Subject: m.Subject, Header: header, Data: []byte(ahead.Replace(string(m.Data)))}
 }
 
 // full gives the streams limits, as an administrator of NATS may, so that they take nothing more, and takes them away
@@ -245,10 +268,8 @@ func (w *world) full() {
 	b := w.bus()
 	before := map[string]jetstream.StreamConfig{}
 	for _, subject := range subjects {
-		name, err := b.js.StreamNameBySubject(w.ctx, subject+".>")
-		w.must(err)
-		s, err := b.js.Stream(w.ctx, name)
-		w.must(err)
+		s := b.stream(w, subject)
+		name := s.CachedInfo().Config.Name
 		before[name] = s.CachedInfo().Config
 		limited := before[name]
 		limited.Discard, limited.MaxMsgs, limited.MaxBytes = jetstream.DiscardNew, 1, 1<<10
