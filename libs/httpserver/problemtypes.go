@@ -108,7 +108,8 @@ func ProblemTypes() []TypeOfProblem { //nolint:funlen // one table
 		},
 		{
 			"too-many-requests", http.StatusTooManyRequests, "Too Many Requests",
-			"More was asked for than one person, program or address may.",
+			"More was asked for than one person, program or address may. Requests are counted by class: reads, lists, writes " +
+				"and what makes tokens; `RateLimit-Policy` names the one that is used up.",
 			"Wait as `Retry-After` says.",
 		},
 		{

@@ -24,6 +24,8 @@ type Quota struct {
 	Window, Reset time.Duration
 	// Wait is how long it takes until there is one request left; zero where there is.
 	Wait time.Duration
+	// Policy is the name of the limit; "" where it has none.
+	Policy string
 }
 
 // Write says what is left.
@@ -32,7 +34,11 @@ func (q Quota) Write(h http.Header) {
 	h.Set(headerLimit, limit)
 	h.Set(headerRemaining, strconv.Itoa(q.Remaining))
 	h.Set(headerReset, strconv.Itoa(seconds(q.Reset)))
-	h.Set(headerPolicy, limit+";w="+strconv.Itoa(seconds(q.Window)))
+	policy := limit + ";w=" + strconv.Itoa(seconds(q.Window))
+	if q.Policy != "" {
+		policy += `;name="` + q.Policy + `"`
+	}
+	h.Set(headerPolicy, policy)
 }
 
 // TooMany answers a request that is one too many with status 429, and says after how long to come again.

@@ -5673,9 +5673,9 @@ export interface components {
         /** @description Too Many Requests */
         TooManyRequests: {
             headers: {
-                /** @description Requests that may be made at once */
+                /** @description Requests of the class that may be made at once */
                 "RateLimit-Limit"?: number;
-                /** @description The limit, and the seconds within which it is filled up: LIMIT;w=SECONDS */
+                /** @description The limit, the seconds within which it is filled up, and the class: LIMIT;w=SECONDS;name=CLASS */
                 "RateLimit-Policy"?: string;
                 /** @description How many of them are left */
                 "RateLimit-Remaining"?: number;

@@ -151,7 +151,8 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Duration(&c.Keep.UnusedModels, "keep-unused-models", projection.DefaultKeepUnused,
 		"how long the tables of a version of a read model stay that no gateway uses, at least 1h: a release that is "+
 			"taken back within that time serves at once")
-	s.Int(&c.Limits.RequestRate, "request-rate", api.DefaultRequestRate, "requests a second of one person or program")
+	s.Int(&c.Limits.RequestRate, "request-rate", api.DefaultRequestRate, "reads a second of one person or program; half as "+
+		"many lists and writes, and a twentieth of what makes tokens")
 	s.Int(&c.Limits.RefusedRate, "refused-rate", api.DefaultRefusedRate,
 		"requests a second of one address that bring no good token")
 	s.Int(&c.Limits.Streams, "streams", api.DefaultStreams, "open event streams of a process")

@@ -218,9 +218,13 @@ unknown, empty, given twice or cannot be decoded, unknown fields, fields that st
 conditional requests where there are none, are errors.
 
 HEAD is answered wherever GET is, without a body, and OPTIONS everywhere, with Allow. Answers to reads are
-compressed with zstd or gzip as Accept-Encoding says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset
-say how many requests the caller may make at once, how many are left, and in how many seconds all are there
-again. The headers of a request have at most 64 KiB together; what a body may have stands beside it.`
+compressed with zstd or gzip as Accept-Encoding says.
+
+Requests of one person or program are counted by class: read, list (lists, searches, explanations, previews), write
+and sign-in; x-chandler-rate-class of an operation names its own. RateLimit-Limit, RateLimit-Remaining and
+RateLimit-Reset say how many requests of the class the caller may make at once, how many are left, and in how many
+seconds all are there again; RateLimit-Policy names the class. One too many is answered 429 with Retry-After.
+A request has at most 1000 parameters, and headers of at most 64 KiB together; what a body may have stands beside it.`
 
 // document serves the OpenAPI document.
 func (a *API) document(encode func() ([]byte, error), contentType string) http.HandlerFunc {
@@ -252,6 +256,7 @@ func register[I, O any](
 	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components, &op, conditional)
 	n.check(op, new(I))
 	n.document(&op)
+	n.classify(&op)
 	_, previewed := any(new(I)).(interface{ dry() bool })
 	_, tries := any(new(I)).(interface{ tries() })
 	op.Metadata = map[string]any{triedOperation: tries}

@@ -43,7 +43,8 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			subject, _ := a.callers.Claims(authn.Request{Bearer: shown.OnBehalfOf})
 			bearing = a.limits.behind(token, subject, from)
 		}
-		if left, ok := a.limits.before(bearing); !ok {
+		class := a.class(r)
+		if left, ok := a.limits.before(bearing, class); !ok {
 			tooMany(w, r, left)
 			return
 		}
@@ -62,7 +63,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		if shown.OnBehalfOf != "" {
 			a.limits.known.Add(token, portalOf(who))
 		}
-		left, ok := a.limits.identities.Take(identity(who))
+		left, ok := a.limits.identities.Take(class, identity(who))
 		if !ok {
 			tooMany(w, r, left)
 			return
@@ -76,6 +77,12 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
+}
+
+// class is by which limit a request is counted. What is no operation costs no more than a read.
+func (a *API) class(r *http.Request) limit.Class {
+	d, _, _ := a.operationOf(r)
+	return cmp.Or(d.class, limit.Read)
 }
 
 // credentials are what a request shows: whose token it is, and for whom a service account asks.
@@ -151,13 +158,14 @@ type tokenHandlers struct{ Deps }
 func (h tokenHandlers) register(a *API) {
 	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
 		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
-	register(a, fleetWide(access.Create, access.Tokens), created("/tokens", "add-token", tagTokens,
-		"Make a token for a person or program; it is answered this once"), h.addToken)
+	register(a, fleetWide(access.Create, access.Tokens), classed(created("/tokens", "add-token", tagTokens,
+		"Make a token for a person or program; it is answered this once"), limit.SignIn), h.addToken)
 	register(a, fleetWide(access.Get, access.Tokens), operation(http.MethodGet, "/tokens/{id}", "get-token", tagTokens,
 		"Show a token, with when it was used last; for administrators"), h.getToken)
 	register(a, fleetWide(access.Create, access.Tokens),
-		operation(http.MethodPost, "/tokens/{id}/rotate", "rotate-token", tagTokens,
-			"Give a token another secret, which is answered this once; the one before is good for a while"), h.rotateToken)
+		classed(operation(http.MethodPost, "/tokens/{id}/rotate", "rotate-token", tagTokens,
+			"Give a token another secret, which is answered this once; the one before is good for a while"),
+			limit.SignIn), h.rotateToken)
 	register(a, fleetWide(access.Delete, access.Tokens),
 		operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
 			"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
@@ -269,6 +277,7 @@ func (a *API) describeAuthConfig() {
 	components := a.huma.OpenAPI().Components
 	op := operation(http.MethodGet, pathAuthConfig, "get-auth-config", tagTokens,
 		"Say how people sign in: issuers and clients of identity providers; without a token")
+	op = classed(op, limit.SignIn)
 	op.Security = []map[string][]string{{}}
 	op.Responses = withProblems(map[string]*huma.Response{"200": {
 		Description: "OK", Content: map[string]*huma.MediaType{"application/json": {
@@ -359,7 +368,7 @@ func (h keyHandlers) listKeyUses(
 
 // Limits bound what one identity, address or process asks for. Zero values are the defaults.
 type Limits struct {
-	RequestRate int // requests of one identity a second, over a time
+	RequestRate int // reads of one identity a second, over a time; other classes have their share (limit.Classes)
 	RefusedRate int // requests of one address a second that bring no good token
 	Streams     int // open streams of this process
 	OwnStreams  int // of one identity
@@ -397,7 +406,7 @@ func (l Limits) Check() error {
 }
 
 const (
-	// DefaultRequestRate is how many requests one identity makes a second, over a time: many times what a portal with
+	// DefaultRequestRate is how many reads one identity makes a second, over a time: many times what a portal with
 	// all its pages open asks for, and less than what a gateway answers, so that the others are answered, too.
 	DefaultRequestRate = 1000
 	// requestBurst is how many seconds of them it makes at once: a program that reads every object of a fleet.
@@ -420,11 +429,12 @@ const (
 
 // limits are those of the whole interface.
 type limits struct {
-	identities, refused *limit.Buckets
-	forged              *limit.Buckets // of refused tokens that claim to be of a provider
-	forwarded           *limit.Buckets // of requests for people that are refused, by the portal that sends them
-	open                *limit.Buckets // of requests that want no token, by address
-	known               *limit.Known
+	identities *limit.Rates
+	refused    *limit.Buckets
+	forged     *limit.Buckets // of refused tokens that claim to be of a provider
+	forwarded  *limit.Buckets // of requests for people that are refused, by the portal that sends them
+	open       *limit.Buckets // of requests that want no token, by address
+	known      *limit.Known
 }
 
 // bearing is how a token that is shown is counted.
@@ -473,10 +483,10 @@ func (l *limits) behind(token, subject, from string) bearing {
 
 // before says whether a request may cost a look at the database or at a signature. A token that was good a while ago is
 // counted for whom it was, and is not kept out by what others try from its address, such as a proxy's.
-func (l *limits) before(b bearing) (left httpserver.Quota, ok bool) {
+func (l *limits) before(b bearing, c limit.Class) (left httpserver.Quota, ok bool) {
 	var empty bool
 	if b.who != "" {
-		left, empty = l.identities.Empty(b.who)
+		left, empty = l.identities.Empty(c, b.who)
 	}
 	if !empty && (b.who == "" || b.signed) {
 		left, empty = b.refused.Empty(b.bucket)
@@ -523,7 +533,7 @@ func newLimits(l Limits, now func() time.Time) limits {
 	l = l.orDefaults()
 	requests, refused := float64(l.RequestRate), float64(l.RefusedRate)
 	return limits{
-		identities: limit.NewBuckets(requests, requestBurst*requests, now),
+		identities: limit.NewRates(requests, requestBurst, now),
 		refused:    limit.NewBuckets(refused, refusedBurst*refused, now),
 		forged:     limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
 		forwarded:  limit.NewBuckets(requests, requestBurst*requests, now),
@@ -549,7 +559,11 @@ func portalOf(who model.Caller) string {
 
 // tooMany answers a request that is one too many.
 func tooMany(w http.ResponseWriter, r *http.Request, left httpserver.Quota) {
-	httpserver.TooMany(w, r, left, "too many requests: wait as Retry-After says")
+	of := ""
+	if left.Policy != "" {
+		of = " of the class " + left.Policy
+	}
+	httpserver.TooMany(w, r, left, "too many requests"+of+": wait as Retry-After says")
 }
 
 // places counts open streams by identity.

@@ -8,6 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/rules"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
@@ -22,23 +23,24 @@ type explanationHandlers struct{ Deps }
 
 func (h explanationHandlers) register(a *API) {
 	register(a, whereAsked(access.Get, access.Subscriptions),
-		operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
+		classed(operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
 			tagSubscriptions,
 			"Explain the last decision about a subscription: make it again from its recorded input, compare, and say "+
-				"what would help"), h.explainSubscription)
+				"what would help"), limit.List), h.explainSubscription)
 	register(a, ofObject(access.Get, access.InstallPlans),
-		operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
+		classed(operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
 			"Explain an install plan: make the decision again from its recorded input, compare, and explain why nothing newer"),
+			limit.List),
 		h.explainInstallplan)
 	register(a, ofObject(access.Get, access.InstallPlans),
-		operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
+		classed(operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
 			"List what would block a plan in its cluster now: every missing right, each custom resource definition "+
-				"with whether it may be changed and undone, and anything else"), h.checkInstallplan)
+				"with whether it may be changed and undone, and anything else"), limit.List), h.checkInstallplan)
 	register(a, whereAsked(access.Get, access.Operators),
-		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
+		classed(operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
 			"why-operator", tagOperators,
 			"Explain why an operator is installed, and for every newer version why it is not; name is its CSV, its "+
-				"subscription or its package"), h.whyOperator)
+				"subscription or its package"), limit.List), h.whyOperator)
 }
 
 type explainSubscriptionInput struct {
@@ -134,8 +136,8 @@ func ruleHelp(id string) string {
 type ruleHandlers struct{}
 
 func (h ruleHandlers) register(a *API) {
-	register(a, everybody, operation(http.MethodGet, pathRules, "list-rules", tagRules,
-		"Explain the rules that problems and findings name"), h.listRules)
+	register(a, everybody, classed(operation(http.MethodGet, pathRules, "list-rules", tagRules,
+		"Explain the rules that problems and findings name"), limit.Read), h.listRules)
 }
 
 type listRulesInput struct {

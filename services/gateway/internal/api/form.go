@@ -26,6 +26,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/spelling"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -55,6 +56,7 @@ type declared struct {
 	asks    bool     // and intends nothing, or answers the same again
 	tries   bool     // a dry run carries it out and takes it back
 	answers []string // content types of an answer that is no problem
+	class   limit.Class
 }
 
 type declaredKey struct{}
@@ -80,6 +82,7 @@ func (a *API) declare() {
 func declaredBy(op *huma.Operation) declared {
 	d := declared{query: map[string]*huma.Param{}, maxBody: op.MaxBodyBytes}
 	d.tries, _ = op.Metadata[triedOperation].(bool)
+	d.class, _ = op.Extensions[classExtension].(limit.Class)
 	for _, p := range op.Parameters {
 		switch p.In {
 		case "query":
@@ -106,23 +109,32 @@ func declaredBy(op *huma.Operation) declared {
 	return d
 }
 
+// operationOf asks the router which operation a request is for. The route is nil where there is none. escaped says that
+// what it has of the path is escaped.
+func (a *API) operationOf(r *http.Request) (d declared, route *chi.Context, escaped bool) {
+	path, escaped := r.URL.RawPath, true
+	if path == "" {
+		path, escaped = r.URL.Path, false
+	}
+	route = chi.NewRouteContext()
+	pattern := a.router.Find(route, httpserver.RouteMethod(r), path)
+	if pattern == "" {
+		return d, nil, escaped
+	}
+	return a.declared[httpserver.RouteMethod(r)+" "+pattern], route, escaped
+}
+
 // form holds every request to what the document declares of its operation, before anything of it is read: what cannot
 // be decoded, is given twice or is not known would otherwise be dropped, and the rest be carried out. It asks the
 // router which operation is meant, so that no route can be forgotten; one that the document does not have takes
 // nothing.
 func (a *API) form(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, escaped := r.URL.RawPath, true
-		if path == "" {
-			path, escaped = r.URL.Path, false
-		}
-		route := chi.NewRouteContext()
-		pattern := a.router.Find(route, httpserver.RouteMethod(r), path)
-		if pattern == "" {
+		d, route, escaped := a.operationOf(r)
+		if route == nil {
 			next.ServeHTTP(w, r) // to the answer that nothing is there
 			return
 		}
-		d := a.declared[httpserver.RouteMethod(r)+" "+pattern]
 		var v rule.Violations
 		pathValues(&v, route.URLParams, escaped)
 		values := d.queryValues(&v, r.URL.RawQuery)

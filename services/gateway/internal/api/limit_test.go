@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -76,7 +80,10 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	now := time.Unix(0, 0)
 	const burst, refused = requestBurst * DefaultRequestRate, refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
-	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	a := &API{
+		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		limits: newLimits(Limits{}, func() time.Time { return now }),
+	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))
@@ -95,7 +102,7 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	}
 	if w := ask("calm", "10.0.0.1"); w.Header().Get("Ratelimit-Limit") != strconv.Itoa(burst) ||
 		w.Header().Get("Ratelimit-Remaining") != strconv.Itoa(burst-1) || w.Header().Get("Ratelimit-Reset") != "1" ||
-		w.Header().Get("Ratelimit-Policy") != strconv.Itoa(burst)+";w=4" {
+		w.Header().Get("Ratelimit-Policy") != strconv.Itoa(burst)+`;w=4;name="read"` {
 		t.Errorf("what is left is told by %v", w.Header())
 	}
 	looks := tokens.asked
@@ -149,7 +156,10 @@ func TestRenewedTokensAreNotKeptOut(t *testing.T) {
 	now := time.Unix(0, 0)
 	const guesses, forgeries = refusedBurst * DefaultRefusedRate, forgedFactor * refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
-	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	a := &API{
+		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		limits: newLimits(Limits{}, func() time.Time { return now }),
+	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))
@@ -203,7 +213,10 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	now := time.Unix(0, 0)
 	const forgeries, forwarded = forgedFactor * refusedBurst * DefaultRefusedRate, requestBurst * DefaultRequestRate
 	tokens := &callers{}
-	a := &API{callers: tokens, policies: unbound{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+	a := &API{
+		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		limits: newLimits(Limits{}, func() time.Time { return now }),
+	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	}))
@@ -282,7 +295,7 @@ func TestLimits(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := newLimits(Limits{RequestRate: 2, RefusedRate: 1}, func() time.Time { return now })
 	for i := range 2*requestBurst + 1 {
-		if _, ok := l.identities.Take("one"); ok != (i < 2*requestBurst) {
+		if _, ok := l.identities.Take(limit.Read, "one"); ok != (i < 2*requestBurst) {
 			t.Errorf("request %d is taken: %v", i, ok)
 		}
 	}
@@ -304,4 +317,62 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v: %v", c.l, err)
 		}
 	}
+}
+
+// Each class has a limit of its own: who has listed too much still writes. Every operation of the document has a class,
+// and one whose verb says none is no operation.
+func TestClassesAreLimitedApart(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	a := New(Deps{Callers: &callers{}, Policies: unbound{}, Limits: Limits{RequestRate: 4}})
+	a.limits = newLimits(Limits{RequestRate: 4}, func() time.Time { return now })
+	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+	}))
+	ask := func(method, path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, Prefix+path, http.NoBody)
+		r.Header.Set("Authorization", "Bearer busy")
+		w := httptest.NewRecorder()
+		served.ServeHTTP(w, r)
+		return w
+	}
+	const whole, half = 4 * requestBurst, 2 * requestBurst
+	for _, c := range []struct {
+		method, path string
+		class        limit.Class
+		burst        int
+	}{
+		{http.MethodGet, "/clusters", limit.List, half},
+		{http.MethodGet, "/clusters/one", limit.Read, whole},
+		{http.MethodDelete, "/clusters/one", limit.Write, half},
+		{http.MethodPost, "/breakglass/sessions", limit.SignIn, requestBurst},
+	} {
+		policy := fmt.Sprintf(`%d;w=%d;name="%s"`, c.burst, requestBurst, c.class)
+		for range c.burst {
+			if w := ask(c.method, c.path); w.Code != 200 || w.Header().Get("Ratelimit-Policy") != policy {
+				t.Fatalf("%s within the burst: %d, %v, want policy %s", c.class, w.Code, w.Header(), policy)
+			}
+		}
+		w := ask(c.method, c.path)
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Ratelimit-Policy") != policy ||
+			w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "class "+string(c.class)) ||
+			!strings.Contains(w.Body.String(), "docs/problems/too-many-requests.md") {
+			t.Errorf("%s past it: %d, %v, %s", c.class, w.Code, w.Header(), w.Body)
+		}
+	}
+	for path, item := range a.Document().Paths {
+		for method, op := range document.Operations(item) {
+			if class, _ := op.Extensions[classExtension].(limit.Class); class == "" && path != pathHook {
+				t.Errorf("%s %s has no class", method, path)
+			}
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an operation without a class is registered")
+		}
+	}()
+	op := operation(http.MethodPost, "/x", "x", tagTokens, "x")
+	everybody.document(&op)
+	everybody.classify(&op)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -78,6 +79,28 @@ func (n need) document(op *huma.Operation) {
 		says["verb"], says["resource"] = string(n.verb), string(n.on)
 	}
 	op.Extensions["x-chandler-access"] = says
+}
+
+// classExtension names the class of an operation in the OpenAPI document.
+const classExtension = "x-chandler-rate-class"
+
+// classed is an operation whose class is not that of its verb.
+func classed(op huma.Operation, c limit.Class) huma.Operation {
+	op.Extensions = map[string]any{classExtension: c}
+	return op
+}
+
+// classify says by which limit an operation is counted. It panics where neither its verb nor the operation says so: that
+// is a fault of the code, which the first start shows.
+func (n need) classify(op *huma.Operation) {
+	if _, says := op.Extensions[classExtension]; says {
+		return
+	}
+	class := limit.ClassOf(op.Method, n.verb)
+	if class == "" {
+		panic(fmt.Sprintf("operation %s has no class of requests", op.OperationID))
+	}
+	op.Extensions[classExtension] = class
 }
 
 // authorize lets a caller through who may do what an operation needs. It is the one place where the API decides;

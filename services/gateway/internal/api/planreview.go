@@ -61,11 +61,11 @@ func (h *reviewHandlers) register(a *API) {
 			"List every object of a plan as it will be applied, before the overlays of its cluster: the same bytes that "+
 				"the plan's digest binds"), h.listInstallplanObjects)
 	register(a, ofObject(access.Get, access.InstallPlans),
-		operation(http.MethodGet, "/installplans/{id}/rights", "get-installplan-rights", tagPlans,
+		classed(operation(http.MethodGet, "/installplans/{id}/rights", "get-installplan-rights", tagPlans,
 			"Get everything that the operators of a plan will be allowed to do and ask of the cluster, in words and as "+
-				"rules, with what is dangerous marked"), h.getInstallplanRights)
-	diff := operation(http.MethodGet, "/installplans/{id}/diff", "get-installplan-diff", tagPlans,
-		"Get what a plan changes of what is installed, by object; as a unified diff with Accept: text/plain")
+				"rules, with what is dangerous marked"), limit.List), h.getInstallplanRights)
+	diff := classed(operation(http.MethodGet, "/installplans/{id}/diff", "get-installplan-diff", tagPlans,
+		"Get what a plan changes of what is installed, by object; as a unified diff with Accept: text/plain"), limit.List)
 	diff.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		typeJSON: {Schema: a.huma.OpenAPI().Components.Schemas.Schema(typeOf[model.PlanDiff](), true, "PlanDiff")},
 		typeText: {Schema: &huma.Schema{Type: huma.TypeString, Description: "Unified diff of YAML"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -46,8 +47,9 @@ type previewHandlers struct{ Deps }
 
 func (h previewHandlers) register(a *API) {
 	register(a, whereAsked(access.Create, access.Previews),
-		intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
-			"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
+		intended(classed(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
+			"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed"),
+			limit.List)),
 		h.createPreview)
 	register(a, ofObject(access.Get, access.Previews),
 		operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews,
@@ -56,9 +58,9 @@ func (h previewHandlers) register(a *API) {
 		operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
 			"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying "+
 				"again answers the same"), h.applyPreview)
-	register(a, whereAsked(access.Get, access.Previews), operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
-		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what "+
-			"comes out differently"), h.shadow)
+	register(a, whereAsked(access.Get, access.Previews), classed(operation(http.MethodPost, "/shadow", "shadow",
+		tagPreviews, "Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what "+
+			"comes out differently"), limit.List), h.shadow)
 	register(a, fleetWide(access.List, access.Questions),
 		operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
 			"List who asked what, of questions that leave no event, newest first; for administrators"), h.listQuestions)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/roles"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
@@ -49,10 +50,10 @@ func (h roleHandlers) bindings(a *API) {
 }
 
 func (h roleHandlers) questions(a *API) {
-	register(a, everybody, operation(http.MethodGet, "/whoami", "who-am-i", tagRoles,
-		"Say who the caller is, and what they may do where"), h.whoAmI)
-	register(a, everybody, operation(http.MethodGet, "/access/can-i", "can-i", tagRoles,
-		"Say whether the caller may do something"), h.canI)
+	register(a, everybody, classed(operation(http.MethodGet, "/whoami", "who-am-i", tagRoles,
+		"Say who the caller is, and what they may do where"), limit.Read), h.whoAmI)
+	register(a, everybody, classed(operation(http.MethodGet, "/access/can-i", "can-i", tagRoles,
+		"Say whether the caller may do something"), limit.Read), h.canI)
 	register(a, fleetWide(access.List, access.RoleBindings), operation(http.MethodGet, "/access/who-can", "who-can",
 		tagRoles, "List who may do something, by role bindings and by tokens that give a role"), h.whoCan)
 }
@@ -254,13 +255,14 @@ type breakGlassHandlers struct{ Deps }
 func (h breakGlassHandlers) register(a *API) {
 	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, pathBreakGlass, "get-break-glass",
 		tagTokens, "Show the break-glass token, and when it was used last; for administrators"), h.get)
-	register(a, fleetWide(access.Escalate, access.Roles), created(pathBreakGlass, "create-break-glass", tagTokens,
+	register(a, fleetWide(access.Escalate, access.Roles), classed(created(pathBreakGlass, "create-break-glass", tagTokens,
 		"Make the token of the tenant that works while nobody can sign in; it takes the place of the one before, and "+
-			"is answered this once"), h.create)
+			"is answered this once"), limit.SignIn), h.create)
 	register(a, fleetWide(access.Delete, access.Tokens), operation(http.MethodDelete, pathBreakGlass,
 		"revoke-break-glass", tagTokens, "Have the break-glass token refused from now on, and end its session"), h.revoke)
-	register(a, everybody, created(pathBreakGlassSessions, "open-break-glass", tagTokens,
-		"Have the break-glass token of the request let in for an hour, for a reason; that is an event"), h.open)
+	register(a, everybody, classed(created(pathBreakGlassSessions, "open-break-glass", tagTokens,
+		"Have the break-glass token of the request let in for an hour, for a reason; that is an event"),
+		limit.SignIn), h.open)
 }
 
 func (h breakGlassHandlers) get(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.BreakGlass], error) {

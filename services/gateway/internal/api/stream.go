@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -214,8 +215,8 @@ const (
 type ticketHandlers struct{ Deps }
 
 func (h ticketHandlers) register(a *API) {
-	op := created("/streams/tickets", "make-stream-ticket", tagEvents,
-		"Make a ticket by which a page opens one stream, once, within 30 seconds")
+	op := classed(created("/streams/tickets", "make-stream-ticket", tagEvents,
+		"Make a ticket by which a page opens one stream, once, within 30 seconds"), limit.SignIn)
 	op.Description = "The EventSource of a browser sends no bearer token. A ticket stands for it in the address of one " +
 		"stream. A page that wants to go on after a break asks for another one, with after at the last id."
 	register(a, whatIsSeen(access.Watch, access.Events), op, h.make)

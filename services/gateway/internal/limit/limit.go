@@ -19,6 +19,7 @@ const MaxKeys = 20_000
 // Buckets count by token buckets.
 type Buckets struct {
 	rate, burst float64
+	class       Class // of what is counted, as its limit is named; "" where it is not
 	now         func() time.Time
 	mu          sync.Mutex
 	buckets     map[string]bucket
@@ -58,7 +59,7 @@ func (l *Buckets) Empty(key string) (q httpserver.Quota, is bool) {
 func (l *Buckets) quota(b bucket) httpserver.Quota {
 	return httpserver.Quota{
 		Limit: int(l.burst), Remaining: int(b.left), Window: l.until(l.burst), Reset: l.until(l.burst - b.left),
-		Wait: l.until(1 - b.left),
+		Wait: l.until(1 - b.left), Policy: string(l.class),
 	}
 }
 

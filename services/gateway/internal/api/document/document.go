@@ -107,11 +107,11 @@ func HeadersOf(status int) map[string]*huma.Param {
 	case http.StatusTooManyRequests:
 		return map[string]*huma.Param{
 			"Retry-After":         header("Seconds until asking again makes sense"),
-			"RateLimit-Limit":     header("Requests that may be made at once"),
+			"RateLimit-Limit":     header("Requests of the class that may be made at once"),
 			"RateLimit-Remaining": header("How many of them are left"),
 			"RateLimit-Reset":     header("Seconds until all of them are there again"),
 			"RateLimit-Policy": {
-				Description: "The limit, and the seconds within which it is filled up: LIMIT;w=SECONDS",
+				Description: "The limit, the seconds within which it is filled up, and the class: LIMIT;w=SECONDS;name=CLASS",
 				Schema:      &huma.Schema{Type: huma.TypeString},
 			},
 		}
