@@ -110,10 +110,13 @@ func prepare(op *openapi3.Operation) error {
 	for _, c := range calls {
 		preview = preview || c.DryRun
 	}
+	watched := op.Parameters.GetByInAndName("query", "watch") != nil
 	for _, p := range op.Parameters {
 		switch {
 		case p.Value.In == "header", p.Value.Name == "dryRun" && preview:
 			continue // an Option, or a method of its own
+		case watched && slices.Contains([]string{"watch", "since", "ticket"}, p.Value.Name):
+			continue // what Watch adds to the request of a list
 		case p.Value.Name == "cursor":
 			cursor = true
 		}
@@ -180,6 +183,9 @@ func callsOf(op *openapi3.Operation) ([]call, error) {
 	}
 	if icon := slices.IndexFunc(calls, func(c call) bool { return c.Bytes }); icon >= 0 {
 		return calls[icon : icon+1], nil
+	}
+	if list := slices.IndexFunc(calls, func(c call) bool { return c.Item != "" }); list >= 0 && others > 1 {
+		return calls[list : list+1], nil // its stream is what Watch reads
 	}
 	if others != 1 {
 		return nil, fmt.Errorf("%d kinds of answers, of which a method can have one: %+v", others, calls)

@@ -233,7 +233,7 @@ export interface paths {
         };
         /**
          * List catalogs
-         * @description List catalogs.
+         * @description List catalogs. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-catalogs"];
         put?: never;
@@ -561,7 +561,7 @@ export interface paths {
         };
         /**
          * List clusters
-         * @description List clusters.
+         * @description List clusters. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-clusters"];
         put?: never;
@@ -653,7 +653,7 @@ export interface paths {
         };
         /**
          * List operator groups of a namespace
-         * @description List operator groups of a namespace.
+         * @description List operator groups of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-operatorgroups"];
         put?: never;
@@ -749,7 +749,7 @@ export interface paths {
         };
         /**
          * List subscriptions of a namespace
-         * @description List subscriptions of a namespace.
+         * @description List subscriptions of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-subscriptions"];
         put?: never;
@@ -969,7 +969,7 @@ export interface paths {
         };
         /**
          * List install plans, newest first
-         * @description List install plans, newest first.
+         * @description List install plans, newest first. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-installplans"];
         put?: never;
@@ -1333,7 +1333,7 @@ export interface paths {
         };
         /**
          * List operator groups of the fleet
-         * @description List operator groups of the fleet.
+         * @description List operator groups of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-all-operatorgroups"];
         put?: never;
@@ -1377,7 +1377,7 @@ export interface paths {
         };
         /**
          * List installed operators of the fleet
-         * @description List installed operators of the fleet.
+         * @description List installed operators of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-operators"];
         put?: never;
@@ -1675,7 +1675,7 @@ export interface paths {
         put?: never;
         /**
          * Make a ticket by which a page opens one stream, once, within 30 seconds
-         * @description Make a ticket by which a page opens one stream, once, within 30 seconds. The EventSource of a browser sends no bearer token. A ticket stands for it in the address of one stream. A page that wants to go on after a break asks for another one, with after at the last id.
+         * @description Make a ticket by which a page opens one stream, once, within 30 seconds. The EventSource of a browser sends no bearer token. A ticket stands for it in the address of one stream, of events or of a list that is watched. A page that wants to go on after a break asks for another one, with after, or since of a list, at the last id. Who may not open the stream is refused by it.
          */
         post: operations["make-stream-ticket"];
         delete?: never;
@@ -1693,7 +1693,7 @@ export interface paths {
         };
         /**
          * List subscriptions of the fleet
-         * @description List subscriptions of the fleet.
+         * @description List subscriptions of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-all-subscriptions"];
         put?: never;
@@ -6423,6 +6423,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 /** @description Disabled are those that are not offered, whatever became of their source; the others are offered */
                 state?: "Loading" | "Ready" | "Failed" | "Disabled";
                 /** @description Only what this cluster can see */
@@ -6437,6 +6443,8 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -6445,7 +6453,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -6453,6 +6461,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListCatalog"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -7604,6 +7613,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 state?: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
@@ -7615,6 +7630,8 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -7623,7 +7640,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -7631,6 +7648,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListCluster"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -7938,10 +7956,18 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -7955,7 +7981,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -7963,6 +7989,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListOperatorGroup"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -8374,6 +8401,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 package?: string;
                 catalog?: string;
                 /** @description The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated */
@@ -8393,6 +8426,8 @@ export interface operations {
                 phase?: "Pending" | "InstallReady" | "Installing" | "Succeeded" | "Failed" | "Unknown" | "Replacing" | "Deleting";
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -8406,7 +8441,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -8414,6 +8449,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListSubscription"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -9172,6 +9208,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 cluster?: string;
                 namespace?: string;
                 phase?: "RequiresApproval" | "Installing" | "Complete" | "Failed" | "Superseded" | "Rejected";
@@ -9187,6 +9229,8 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -9195,7 +9239,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -9203,6 +9247,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListInstallPlan"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -10135,12 +10180,20 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 cluster?: string;
                 namespace?: string;
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -10149,7 +10202,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -10157,6 +10210,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListOperatorGroup"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -10272,6 +10326,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 cluster?: string;
                 namespace?: string;
                 package?: string;
@@ -10292,6 +10352,8 @@ export interface operations {
                 serves?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -10300,7 +10362,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -10308,6 +10370,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListOperator"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -11180,6 +11243,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: go on behind this id of a BOOKMARK */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 package?: string;
                 catalog?: string;
                 /** @description The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated */
@@ -11201,6 +11270,8 @@ export interface operations {
                 namespace?: string;
             };
             header?: {
+                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -11209,7 +11280,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -11217,6 +11288,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListSubscription"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */

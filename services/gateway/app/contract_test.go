@@ -163,6 +163,9 @@ func (c contract) request(path string, op *huma.Operation) (target string, heade
 	query := url.Values{}
 	header = http.Header{"Authorization": {"Bearer " + token}}
 	for _, p := range op.Parameters {
+		if p.Name == "watch" { // has no end; its tests are beside it
+			continue
+		}
 		switch p.In {
 		case "path":
 			given := c.parameter(p)

@@ -104,6 +104,7 @@ type API struct {
 	log      *slog.Logger
 	keys     *store.Keys
 	turns    *limit.Turns // of requests with an Idempotency-Key
+	streams  *places
 	// proxies are those whose word about a client's address is believed.
 	proxies []netip.Prefix
 	// declared is what each operation takes, by method and pattern of its route.
@@ -121,7 +122,7 @@ func New(d Deps) *API {
 	a := &API{
 		router: router, callers: d.Callers, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
 		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log,
-		turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
+		streams: newPlaces(d.Limits), turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
 	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
@@ -148,8 +149,8 @@ func New(d Deps) *API {
 		operatorHandlers{d}.register(a)
 		summaryHandlers{d}.register(a)
 		explanationHandlers{d}.register(a)
-		newEventHandlers(d).register(a)
-		ticketHandlers{d}.register(a)
+		eventHandlers{d, a.streams}.register(a)
+		ticketHandlers{d, a.isStream}.register(a)
 		tokenHandlers{d}.register(a)
 		breakGlassHandlers{d}.register(a)
 		identityHandlers{d}.register(a)

@@ -566,29 +566,39 @@ func tooMany(w http.ResponseWriter, r *http.Request, left httpserver.Quota) {
 	httpserver.TooMany(w, r, left, "too many requests"+of+": wait as Retry-After says")
 }
 
-// places counts open streams by identity.
+// places are those of open streams.
 type places struct {
-	max  int // of each
+	all  chan struct{} // one for each that is open
+	max  int           // of each identity
 	mu   sync.Mutex
 	open map[string]int
 }
 
-func (p *places) enter(who model.Caller) bool {
+func newPlaces(l Limits) *places {
+	l = l.orDefaults()
+	return &places{all: make(chan struct{}, l.Streams), max: l.OwnStreams, open: map[string]int{}}
+}
+
+// enter takes a place, which leave gives back.
+func (p *places) enter(who model.Caller) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open == nil {
-		p.open = map[string]int{}
-	}
 	if p.open[identity(who)] >= p.max {
-		return false
+		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", p.max)
+	}
+	select {
+	case p.all <- struct{}{}:
+	default:
+		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(p.all))
 	}
 	p.open[identity(who)]++
-	return true
+	return sync.OnceFunc(func() { p.leave(who) }), nil
 }
 
 func (p *places) leave(who model.Caller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	<-p.all
 	p.open[identity(who)]--
 	if p.open[identity(who)] <= 0 {
 		delete(p.open, identity(who))

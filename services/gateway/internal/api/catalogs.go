@@ -12,9 +12,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -105,9 +107,9 @@ func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 }
 
 func (h catalogHandlers) catalogReads(a *API) {
-	register(a, whatIsSeen(access.List, access.Catalogs),
+	registerList(a, whatIsSeen(access.List, access.Catalogs),
 		operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
-		h.listCatalogs)
+		watchedCatalogs, h.listCatalogs)
 	register(a, whatIsOffered(access.Get, access.Catalogs),
 		operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs,
 			"Get a catalog, with the findings of its last failure"), h.getCatalog)
@@ -289,14 +291,23 @@ func (h catalogHandlers) removeCatalog(ctx context.Context, who model.Caller, in
 	return wroteOr(http.StatusOK, r, r.Position, "", err)
 }
 
+// watchedCatalogs: they are few, and one of the hub belongs to no cluster, so that they are read together.
+var watchedCatalogs = watchedAs[model.Catalog]{
+	kinds: []events.Kind{events.KindCatalog, events.KindCluster}, undivided: true,
+	name: func(c model.Catalog) (watch.Scope, watch.Name) { return inNamespace(c.Cluster, c.Namespace, c.Name) },
+}
+
 type listCatalogsInput struct {
 	ListQuery
+	WatchQuery
 	State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
 	Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
 	LabelQuery
 	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; catalogs of the hub first, each by its subject, without it"`
 	ChoiceQuery
 }
+
+func (*listCatalogsInput) part(watch.Scope) bool { return true }
 
 func (h catalogHandlers) listCatalogs(
 	ctx context.Context, who model.Caller, in *listCatalogsInput,

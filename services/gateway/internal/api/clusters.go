@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -19,9 +21,9 @@ func (h clusterHandlers) register(a *API) {
 	post.MaxBodyBytes = maxKubeconfigBody
 	register(a, whereAsked(access.Create, access.Clusters), post, h.registerCluster)
 
-	register(a, whatIsSeen(access.List, access.Clusters),
+	registerList(a, whatIsSeen(access.List, access.Clusters),
 		operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
-		h.listClusters)
+		watchedClusters, h.listClusters)
 
 	register(a, whereAsked(access.Get, access.Clusters),
 		operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
@@ -54,12 +56,32 @@ func (h clusterHandlers) registerCluster(
 	return wrote(c, c.Position, prefix+"/clusters/"+c.Name, err)
 }
 
+var watchedClusters = watchedAs[model.Cluster]{
+	kinds: []events.Kind{events.KindCluster},
+	name: func(c model.Cluster) (watch.Scope, watch.Name) {
+		return watch.Scope{Cluster: c.Name}, watch.Name{Name: c.Name}
+	},
+}
+
 type listClustersInput struct {
 	ListQuery
+	WatchQuery
 	State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere"`
 	LabelQuery
 	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by name without it"`
 	ChoiceQuery
+}
+
+func (in *listClustersInput) part(of watch.Scope) bool {
+	if of.Cluster == "" {
+		return true
+	}
+	only := "metadata.name=" + of.Cluster
+	if in.FieldSelector != "" {
+		only = in.FieldSelector + "," + only
+	}
+	in.FieldSelector = only
+	return true
 }
 
 func (h clusterHandlers) listClusters(

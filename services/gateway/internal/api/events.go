@@ -46,13 +46,7 @@ type eventPage struct {
 type eventHandlers struct {
 	Deps
 
-	streams chan struct{} // one place for each open stream
-	own     *places       // of each identity
-}
-
-func newEventHandlers(d Deps) eventHandlers {
-	l := d.Limits.orDefaults()
-	return eventHandlers{d, make(chan struct{}, l.Streams), &places{max: l.OwnStreams}}
+	streams *places
 }
 
 func (h eventHandlers) register(a *API) {
@@ -74,7 +68,7 @@ func (h eventHandlers) register(a *API) {
 		"Last-Event-ID misses nothing and sees nothing twice. Without it and without after, the stream begins now."
 	stream.Responses = map[string]*huma.Response{"200": {
 		Description: "Events as they come",
-		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		Content:     map[string]*huma.MediaType{mediaStream: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	register(a, whatIsSeen(access.Watch, access.Events), stream, h.follow)
 }

@@ -138,12 +138,13 @@ func (a *API) form(next http.Handler) http.Handler {
 		var v rule.Violations
 		pathValues(&v, route.URLParams, escaped)
 		values := d.queryValues(&v, r.URL.RawQuery)
+		d.checkWatch(&v, values)
 		d.checkHeaders(&v, r)
 		if err := v.Err(); err != nil {
 			answerProblem(w, problemOf(r.Context(), err))
 			return
 		}
-		if p := d.checkAccept(r); p != nil {
+		if p := d.checkAccept(r, values); p != nil {
 			answerProblem(w, p)
 			return
 		}
@@ -307,16 +308,41 @@ func (d declared) checkHeaders(v *rule.Violations, r *http.Request) {
 	}
 }
 
+// checkWatch refuses parameters that would mean nothing: of pages in a watch, and of a watch where none is asked for.
+func (d declared) checkWatch(v *rule.Violations, q url.Values) {
+	if d.query[paramWatch] == nil {
+		return
+	}
+	idle, why := watched, "is for a list that is watched: add watch=true"
+	if watches(q) {
+		idle, why = unwatched, "is not for a list that is watched: all of it is told, in no order"
+	}
+	for _, name := range idle {
+		if q.Has(name) {
+			v.Addf("query."+name, rule.Together, "%s %s", name, why)
+		}
+	}
+}
+
+// answersTo are the content types of the answer to a request.
+func (d declared) answersTo(q url.Values) []string {
+	if d.query[paramWatch] == nil {
+		return d.answers
+	}
+	streams := watches(q)
+	return slices.DeleteFunc(slices.Clone(d.answers), func(one string) bool { return (one == mediaStream) != streams })
+}
+
 // checkAccept refuses to answer in a form that the client does not read.
-func (d declared) checkAccept(r *http.Request) *Problem {
-	accept := strings.Join(r.Header.Values("Accept"), ",")
-	if accept == "" || len(d.answers) == 0 || slices.ContainsFunc(d.answers, func(answer string) bool {
+func (d declared) checkAccept(r *http.Request, q url.Values) *Problem {
+	accept, answers := strings.Join(r.Header.Values("Accept"), ","), d.answersTo(q)
+	if accept == "" || len(answers) == 0 || slices.ContainsFunc(answers, func(answer string) bool {
 		return admits(accept, answer)
 	}) {
 		return nil
 	}
 	p := problemOf(r.Context(), errs.New(errs.Invalid, "Accept admits none of the media types of this operation: %s",
-		strings.Join(d.answers, ", ")).At("header.Accept", rule.ContentType))
+		strings.Join(answers, ", ")).At("header.Accept", rule.ContentType))
 	p.SetStatus(http.StatusNotAcceptable)
 	return p
 }

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -28,9 +30,9 @@ func (d Deps) plan(ctx context.Context, who model.Caller, at PlanPath) (string, 
 type planHandlers struct{ Deps }
 
 func (h planHandlers) register(a *API) {
-	register(a, whatIsSeen(access.List, access.InstallPlans),
+	registerList(a, whatIsSeen(access.List, access.InstallPlans),
 		operation(http.MethodGet, "/installplans", "list-installplans", tagPlans,
-			"List install plans, newest first"), h.listInstallplans)
+			"List install plans, newest first"), watchedPlans, h.listInstallplans)
 	register(a, ofObject(access.Get, access.InstallPlans),
 		operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans,
 			"Get an install plan with its steps and reasons"), h.getInstallplan)
@@ -51,8 +53,18 @@ func (h planHandlers) register(a *API) {
 			"End a plan that has not begun"), h.rejectInstallplan)
 }
 
+var watchedPlans = watchedAs[model.InstallPlan]{
+	kinds: []events.Kind{events.KindInstallPlan, events.KindCluster},
+	name: func(p model.InstallPlan) (watch.Scope, watch.Name) {
+		in, name := inNamespace(p.Cluster, p.Namespace, p.Name)
+		name.ID = p.ID
+		return in, name
+	},
+}
+
 type listInstallplansInput struct {
 	ListQuery
+	WatchQuery
 	Cluster   string `query:"cluster" maxLength:"63"`
 	Namespace string `query:"namespace" maxLength:"63"`
 	Phase     string `query:"phase" enum:"RequiresApproval,Installing,Complete,Failed,Superseded,Rejected"`
@@ -60,6 +72,10 @@ type listInstallplansInput struct {
 	LabelQuery
 	Sort string `query:"sort" enum:"name,-name,cluster,-cluster,phase,-phase,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; newest first without it"`
 	ChoiceQuery
+}
+
+func (in *listInstallplansInput) part(of watch.Scope) bool {
+	return narrow(&in.Cluster, &in.Namespace, of)
 }
 
 func (h planHandlers) listInstallplans(

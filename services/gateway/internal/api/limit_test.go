@@ -269,22 +269,35 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 // One identity does not take the streams of all.
 func TestPlacesOfStreams(t *testing.T) {
 	t.Parallel()
-	p := places{max: 3}
+	p := newPlaces(Limits{Streams: 4, OwnStreams: 3})
 	one, other := model.Caller{Tenant: "default", Actor: "a"}, model.Caller{Tenant: "default", Actor: "b"}
+	var leave func()
+	enter := func(who model.Caller) bool {
+		left, err := p.enter(who)
+		if err == nil {
+			leave = left
+		}
+		return err == nil
+	}
 	for range p.max {
-		if !p.enter(one) {
+		if !enter(one) {
 			t.Fatal("refused within the bound")
 		}
 	}
-	if p.enter(one) || !p.enter(other) {
+	free := leave
+	if enter(one) || !enter(other) {
 		t.Error("the bound is not that of each identity")
+	}
+	if enter(other) {
+		t.Error("there are more streams than places")
 	}
 	full := problemOf(t.Context(), noPlace("%d streams are open", p.max))
 	if full.Status != http.StatusTooManyRequests || full.GetHeaders().Get("Retry-After") != "1" {
 		t.Errorf("who finds no place is answered %+v, %v", full, full.GetHeaders())
 	}
-	p.leave(one)
-	if !p.enter(one) {
+	free()
+	free() // once
+	if !enter(one) || enter(one) {
 		t.Error("a place that was left is not given again")
 	}
 }
@@ -299,9 +312,8 @@ func TestLimits(t *testing.T) {
 			t.Errorf("request %d is taken: %v", i, ok)
 		}
 	}
-	h := newEventHandlers(Deps{Limits: Limits{Streams: 7, OwnStreams: 2}})
-	if cap(h.streams) != 7 || h.own.max != 2 {
-		t.Errorf("%d streams, %d of one", cap(h.streams), h.own.max)
+	if p := newPlaces(Limits{Streams: 7, OwnStreams: 2}); cap(p.all) != 7 || p.max != 2 {
+		t.Errorf("%d streams, %d of one", cap(p.all), p.max)
 	}
 	for _, c := range []struct {
 		l  Limits

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 )
@@ -24,12 +26,12 @@ type groupHandlers struct{ Deps }
 
 func (h groupHandlers) register(a *API) {
 	h.groupWrites(a)
-	register(a, whatIsSeen(access.List, access.OperatorGroups),
+	registerList(a, whatIsSeen(access.List, access.OperatorGroups),
 		operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups,
-			"List operator groups of the fleet"), h.listAllOperatorGroups)
-	register(a, whereAsked(access.List, access.OperatorGroups),
+			"List operator groups of the fleet"), watchedGroups, h.listAllOperatorGroups)
+	registerList(a, whereAsked(access.List, access.OperatorGroups),
 		operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups,
-			"List operator groups of a namespace"), h.listOperatorgroups)
+			"List operator groups of a namespace"), watchedGroups, h.listOperatorgroups)
 	register(a, whereAsked(access.Get, access.OperatorGroups),
 		operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups,
 			"Get an operator group"), h.getOperatorgroup)
@@ -59,11 +61,23 @@ func (h groupHandlers) dryGroup(
 	return h.dryRun(ctx, who, model.PreviewChange{OperatorGroup: &c}, "", n.Cluster, n.Namespace)
 }
 
+var watchedGroups = watchedAs[model.OperatorGroup]{
+	kinds: []events.Kind{events.KindOperatorGroup, events.KindCluster},
+	name: func(g model.OperatorGroup) (watch.Scope, watch.Name) {
+		return inNamespace(g.Cluster, g.Namespace, g.Name)
+	},
+}
+
 type listAllOperatorGroupsInput struct {
 	ListQuery
+	WatchQuery
 	Cluster   string `query:"cluster" maxLength:"63"`
 	Namespace string `query:"namespace" maxLength:"63"`
 	LabelQuery
+}
+
+func (in *listAllOperatorGroupsInput) part(of watch.Scope) bool {
+	return narrow(&in.Cluster, &in.Namespace, of)
 }
 
 func (h groupHandlers) listAllOperatorGroups(
@@ -75,6 +89,7 @@ func (h groupHandlers) listAllOperatorGroups(
 type listOperatorgroupsInput struct {
 	NamespacePath
 	ListQuery
+	WatchQuery
 	LabelQuery
 }
 

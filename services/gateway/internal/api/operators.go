@@ -7,10 +7,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
 )
@@ -23,9 +25,9 @@ type operatorHandlers struct{ Deps }
 func (h operatorHandlers) register(a *API) {
 	h.uninstall(a)
 	h.leftovers(a)
-	register(a, whatIsSeen(access.List, access.Operators),
+	registerList(a, whatIsSeen(access.List, access.Operators),
 		operation(http.MethodGet, "/operators", "list-operators", tagOperators,
-			"List installed operators of the fleet"), h.listOperators)
+			"List installed operators of the fleet"), watchedOperators, h.listOperators)
 	register(a, whereAsked(access.Get, access.Operators),
 		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
 			"get-operator", tagOperators,
@@ -69,8 +71,15 @@ func objectLocation(plural, cluster, namespace, name string) string {
 	return prefix + "/clusters/" + cluster + "/namespaces/" + namespace + "/" + plural + "/" + name
 }
 
+// watchedOperators: which namespaces they serve is decided by their groups.
+var watchedOperators = watchedAs[model.Operator]{
+	kinds: []events.Kind{events.KindCSV, events.KindOperatorGroup, events.KindCluster},
+	name:  func(o model.Operator) (watch.Scope, watch.Name) { return inNamespace(o.Cluster, o.Namespace, o.Name) },
+}
+
 type listOperatorsInput struct {
 	ListQuery
+	WatchQuery
 	Cluster   string `query:"cluster" maxLength:"63"`
 	Namespace string `query:"namespace" maxLength:"63"`
 	Package   string `query:"package" maxLength:"63"`
@@ -81,6 +90,10 @@ type listOperatorsInput struct {
 	VersionQuery
 	ChoiceQuery
 	Serves string `query:"serves" maxLength:"63" doc:"Only those whose operator group serves this namespace"`
+}
+
+func (in *listOperatorsInput) part(of watch.Scope) bool {
+	return narrow(&in.Cluster, &in.Namespace, of)
 }
 
 func (h operatorHandlers) listOperators(

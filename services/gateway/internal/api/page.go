@@ -20,6 +20,8 @@ type ListQuery struct {
 	MinPosition string `query:"minPosition" maxLength:"128" doc:"Wait until the list shows this position"`
 }
 
+func (q *ListQuery) paged() *ListQuery { return q }
+
 // ReadQuery are the parameters of every get.
 type ReadQuery struct {
 	MinPosition string `query:"minPosition" maxLength:"128" doc:"Wait until the answer shows this position"`

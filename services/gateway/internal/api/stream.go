@@ -2,27 +2,33 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
-	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 const (
+	mediaJSON   = "application/json"
+	mediaStream = "text/event-stream"
 	// streamBatch bounds what is read and written at a time, and so the memory that a slow client costs.
 	streamBatch = 100
 	// writeTimeout ends the stream of a client that does not take a batch: it resumes where it was.
@@ -54,18 +60,12 @@ func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamI
 	if _, _, _, err := h.Reads.Events.List(ctx, who, probe); err != nil {
 		return nil, err
 	}
-	if !h.own.enter(who) {
-		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", h.own.max)
-	}
-	select {
-	case h.streams <- struct{}{}:
-	default:
-		h.own.leave(who)
-		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(h.streams))
+	leave, err := h.streams.enter(who)
+	if err != nil {
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
-		defer h.own.leave(who)
-		defer func() { <-h.streams }()
+		defer leave()
 		r, w := humachi.Unwrap(hctx)
 		if err := h.serve(r, w, who, f); err != nil {
 			httpserver.NoteError(r.Context(), err)
@@ -87,7 +87,7 @@ func (h eventHandlers) serve(r *http.Request, w http.ResponseWriter, who model.C
 		return err
 	}
 	defer follower.Leave()
-	s := &stream{follower: follower, at: at, w: w, rc: http.NewResponseController(w)}
+	s := &stream{follower: follower, at: at, sink: newSink(w)}
 	return s.run(r.Context())
 }
 
@@ -115,13 +115,20 @@ func (h eventHandlers) checkStart(
 type stream struct {
 	follower *eventlist.Follower
 	at       events.Position // of the last event that was written or passed over
-	w        http.ResponseWriter
-	rc       *http.ResponseController
+	sink
 }
+
+// sink is a client that takes what it is sent in time, or is ended.
+type sink struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func newSink(w http.ResponseWriter) sink { return sink{w, http.NewResponseController(w)} }
 
 // begin says that events follow.
 func begin(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", mediaStream)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
@@ -195,7 +202,7 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 	}
 }
 
-func (s *stream) write(b []byte) error {
+func (s sink) write(b []byte) error {
 	if err := s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return errs.Wrap(errs.Internal, err, "bound the time of a write")
 	}
@@ -205,6 +212,231 @@ func (s *stream) write(b []byte) error {
 	return s.rc.Flush()
 }
 
+// WatchQuery are the parameters of a list that can be watched.
+type WatchQuery struct {
+	Watch       bool   `query:"watch" doc:"Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it"`
+	Since       string `query:"since" maxLength:"128" doc:"With watch: go on behind this id of a BOOKMARK"`
+	Ticket      string `query:"ticket" maxLength:"64" doc:"With watch: in place of a bearer token, of POST /streams/tickets"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"128" doc:"With watch: id of the last BOOKMARK that was received; it goes before since"`
+}
+
+func (q WatchQuery) watching() WatchQuery { return q }
+
+// paramWatch says that a list is watched.
+const paramWatch = "watch"
+
+// unwatched are parameters of lists that mean nothing in a watch, watched are those that mean something there alone.
+var (
+	unwatched = []string{"limit", "cursor", "sort"}
+	watched   = []string{"since", paramTicket}
+)
+
+// watchPage is how many objects of a watched list are read and written at a time, and so the memory that a slow client
+// costs: some 2 KB each.
+const watchPage = 200
+
+// watchable is the input of a list that can be watched.
+type watchable[I any] interface {
+	*I
+	watching() WatchQuery
+	paged() *ListQuery
+	// part narrows a list to a part; false says that it has nothing of it.
+	part(in watch.Scope) bool
+}
+
+// watchedAs is how objects of a list are watched.
+type watchedAs[T any] struct {
+	kinds     []events.Kind // of events that change something in the list
+	undivided bool          // part does not narrow it
+	name      func(T) (watch.Scope, watch.Name)
+}
+
+// inNamespace is the name of an object in a namespace of a cluster.
+func inNamespace(cluster, namespace, name string) (watch.Scope, watch.Name) {
+	return watch.Scope{Cluster: cluster, Namespace: namespace},
+		watch.Name{Cluster: cluster, Namespace: namespace, Name: name}
+}
+
+// narrow makes the cluster and namespace of a filter those of a part; false where the filter wants others.
+func narrow(cluster, namespace *string, in watch.Scope) bool {
+	if in.Cluster != "" && *cluster != "" && *cluster != in.Cluster ||
+		in.Namespace != "" && *namespace != "" && *namespace != in.Namespace {
+		return false
+	}
+	*cluster, *namespace = cmp.Or(in.Cluster, *cluster), cmp.Or(in.Namespace, *namespace)
+	return true
+}
+
+func (p *NamespacePath) part(in watch.Scope) bool { return narrow(&p.Cluster, &p.Namespace, in) }
+
+// watchedOutput is the answer of a list, or the stream of what changes in it.
+type watchedOutput struct {
+	Tagged
+	Body func(huma.Context)
+}
+
+const watchDescription = "With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then " +
+	"BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, " +
+	"among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client " +
+	"that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the " +
+	"list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream " +
+	"for good; data.detail says why."
+
+// registerList adds a list that can be watched. The list itself reads what is watched, with the same filters and
+// rights.
+func registerList[T, I any, P watchable[I]](
+	a *API, n need, op huma.Operation, as watchedAs[T],
+	h func(ctx context.Context, who model.Caller, in *I) (*listOutput[T], error),
+) {
+	op.Description = watchDescription
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "OK; with watch=true a stream of what changes",
+		Content: map[string]*huma.MediaType{
+			mediaJSON:   {Schema: a.huma.OpenAPI().Components.Schemas.Schema(typeOf[list[T]](), true, "")},
+			mediaStream: {Schema: &huma.Schema{Type: huma.TypeString}},
+		},
+	}}
+	register(a, n, op, func(ctx context.Context, who model.Caller, in *I) (*watchedOutput, error) {
+		if P(in).watching().Watch {
+			return a.watch(ctx, who, P(in).watching(), P(in).paged().MinPosition, listOf[T, I, P](a, n, *in, as, h))
+		}
+		out, err := h(ctx, who, in)
+		if err != nil {
+			return nil, err
+		}
+		return &watchedOutput{Tagged: out.Tagged, Body: func(hctx huma.Context) {
+			hctx.SetHeader("Content-Type", mediaJSON)
+			hctx.SetStatus(http.StatusOK)
+			if err := strictJSON.Marshal(hctx.BodyWriter(), out.Body); err != nil { // the client may have gone
+				r, _ := humachi.Unwrap(hctx)
+				httpserver.NoteError(r.Context(), err)
+			}
+		}}, nil
+	})
+}
+
+// listOf is a list as it is watched.
+func listOf[T, I any, P watchable[I]](
+	a *API, n need, asked I, as watchedAs[T],
+	h func(ctx context.Context, who model.Caller, in *I) (*listOutput[T], error),
+) watch.List {
+	return watch.List{
+		Kinds: as.kinds, Undivided: as.undivided,
+		Covers: func(part watch.Scope) bool {
+			in := asked
+			return P(&in).part(part)
+		},
+		Allowed: func(ctx context.Context, who model.Caller) error {
+			in := asked
+			return a.authorize(ctx, who, n, &in)
+		},
+		Page: func(
+			ctx context.Context, who model.Caller, part watch.Scope, cursor string,
+		) ([]watch.Object, string, error) {
+			in := asked
+			if !P(&in).part(part) {
+				return nil, "", nil
+			}
+			*P(&in).paged() = ListQuery{Limit: watchPage, Cursor: cursor}
+			out, err := h(ctx, who, &in)
+			if err != nil {
+				return nil, "", err
+			}
+			page := make([]watch.Object, len(out.Body.Items))
+			for i, item := range out.Body.Items {
+				if page[i].JSON, err = json.Marshal(item); err != nil {
+					return nil, "", errs.Wrap(errs.Internal, err, "write an object of a list")
+				}
+				page[i].In, page[i].Name = as.name(item)
+			}
+			return page, out.Body.Next, nil
+		},
+	}
+}
+
+// followed is the log for a stream that watches a list.
+type followed struct{ *eventlist.Follower }
+
+func (f followed) Next(
+	ctx context.Context, after events.Position, limit int,
+) ([]model.StreamedEvent, events.Position, bool, error) {
+	items, next, done, err := f.Follower.Next(ctx, after, limit)
+	if errors.Is(err, eventlist.ErrBehind) {
+		err = errors.Join(watch.ErrEnd, err)
+	}
+	return items, next, done, err
+}
+
+// watch checks the request while an error can still be an answer, then streams.
+func (a *API) watch(
+	ctx context.Context, who model.Caller, q WatchQuery, minPosition string, l watch.List,
+) (out *watchedOutput, err error) {
+	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, "", ""); err != nil {
+		return nil, err
+	}
+	if minPosition != "" {
+		if _, err := a.reads.Positions.Find(ctx, who.Tenant, minPosition, "query.minPosition"); err != nil {
+			return nil, err
+		}
+	}
+	resumed, err := a.resumed(ctx, who, q)
+	if err != nil {
+		return nil, err
+	}
+	head, err := a.reads.Events.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := a.streams.enter(who)
+	if err != nil {
+		return nil, err
+	}
+	follower := a.reads.Tail.JoinUnseen(who)
+	end := func() {
+		follower.Leave()
+		leave()
+	}
+	s, err := watch.Open(ctx, watch.Deps{
+		List: l, Log: followed{follower}, Hold: func(ctx context.Context, at events.Position) error {
+			return a.reads.Positions.HoldAll(ctx, at)
+		},
+		Heartbeat: heartbeatInterval, Life: streamLife,
+	}, head, resumed)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &watchedOutput{Body: func(hctx huma.Context) {
+		defer end()
+		r, w := humachi.Unwrap(hctx)
+		begin(w)
+		if r.Method == http.MethodHead {
+			return
+		}
+		s.Write = newSink(w).write
+		if err := s.Run(r.Context()); err != nil {
+			httpserver.NoteError(r.Context(), err)
+		}
+	}}, nil
+}
+
+// resumed is the position behind which a client goes on; nil where it begins. One that this log does not have, as after
+// an older backup was restored, is zero: the client is told to begin anew.
+func (a *API) resumed(ctx context.Context, who model.Caller, q WatchQuery) (*events.Position, error) {
+	given, from := q.Since, "query.since"
+	if q.LastEventID != "" {
+		given, from = q.LastEventID, "header.Last-Event-ID"
+	}
+	if given == "" {
+		return nil, nil
+	}
+	at, err := a.reads.Positions.Find(ctx, who.Tenant, given, from)
+	if errs.Is(err, errs.Conflict) {
+		return &events.Position{}, nil
+	}
+	return &at, err
+}
+
 const (
 	pathStream = "/events/stream"
 	// paramTicket is the parameter with a ticket. It works once, so that it may stand in an address.
@@ -212,14 +444,19 @@ const (
 )
 
 // ticketHandlers are the operations on tickets of streams.
-type ticketHandlers struct{ Deps }
+type ticketHandlers struct {
+	Deps
+
+	isStream func(u *url.URL) bool
+}
 
 func (h ticketHandlers) register(a *API) {
 	op := classed(created("/streams/tickets", "make-stream-ticket", tagEvents,
 		"Make a ticket by which a page opens one stream, once, within 30 seconds"), limit.SignIn)
 	op.Description = "The EventSource of a browser sends no bearer token. A ticket stands for it in the address of one " +
-		"stream. A page that wants to go on after a break asks for another one, with after at the last id."
-	register(a, whatIsSeen(access.Watch, access.Events), op, h.make)
+		"stream, of events or of a list that is watched. A page that wants to go on after a break asks for another one, " +
+		"with after, or since of a list, at the last id. Who may not open the stream is refused by it."
+	register(a, everybody, op, h.make)
 }
 
 type makeTicketInput struct{ Body model.AskTicket }
@@ -228,9 +465,8 @@ func (h ticketHandlers) make(
 	ctx context.Context, who model.Caller, in *makeTicketInput,
 ) (*written[model.StreamTicket], error) {
 	target, err := url.Parse(in.Body.URL)
-	if err != nil || target.IsAbs() || target.Host != "" || target.Path != prefix+pathStream ||
-		target.Query().Has(paramTicket) {
-		return nil, errs.New(errs.Invalid, "the address is none of a stream: want %s with its parameters",
+	if err != nil || target.IsAbs() || target.Host != "" || !h.isStream(target) || target.Query().Has(paramTicket) {
+		return nil, errs.New(errs.Invalid, "the address is none of a stream: want %s, or that of a list with watch=true",
 			prefix+pathStream).At("/url", "stream-address")
 	}
 	ticket, expires, ok, err := h.Tickets.Make(ctx, who, streamAddress(target))
@@ -250,10 +486,26 @@ func streamAddress(u *url.URL) string {
 	return u.Path + "?" + q.Encode()
 }
 
+// isStream says whether a GET of an address is answered with a stream.
+func (a *API) isStream(u *url.URL) bool {
+	if u.Path == prefix+pathStream {
+		return true
+	}
+	pattern := a.router.Find(chi.NewRouteContext(), http.MethodGet, u.Path)
+	return a.declared[http.MethodGet+" "+pattern].query[paramWatch] != nil && watches(u.Query())
+}
+
+// watches says whether the parameters of a list ask for a stream.
+func watches(q url.Values) bool {
+	on, err := strconv.ParseBool(q.Get(paramWatch))
+	return err == nil && on
+}
+
 // ticketOf is the ticket that a request for a stream brings in place of a token, with the address that it has to be
 // for.
 func ticketOf(r *http.Request) (ticket, address string) {
-	if r.Method != http.MethodGet || r.URL.Path != prefix+pathStream || len(r.Header.Values("Authorization")) > 0 {
+	if r.Method != http.MethodGet || r.URL.Path != prefix+pathStream && !watches(r.URL.Query()) ||
+		len(r.Header.Values("Authorization")) > 0 {
 		return "", ""
 	}
 	return r.URL.Query().Get(paramTicket), streamAddress(r.URL)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/namelookup"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
@@ -49,12 +51,12 @@ type subscriptionHandlers struct{ Deps }
 
 func (h subscriptionHandlers) register(a *API) {
 	h.subscriptionWrites(a)
-	register(a, whatIsSeen(access.List, access.Subscriptions),
+	registerList(a, whatIsSeen(access.List, access.Subscriptions),
 		operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions,
-			"List subscriptions of the fleet"), h.listAllSubscriptions)
-	register(a, whereAsked(access.List, access.Subscriptions),
+			"List subscriptions of the fleet"), watchedSubscriptions, h.listAllSubscriptions)
+	registerList(a, whereAsked(access.List, access.Subscriptions),
 		operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions,
-			"List subscriptions of a namespace"), h.listSubscriptions)
+			"List subscriptions of a namespace"), watchedSubscriptions, h.listSubscriptions)
 	register(a, whereAsked(access.Get, access.Subscriptions),
 		operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
 			"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
@@ -93,11 +95,27 @@ func (h subscriptionHandlers) drySubscription(
 	return h.dryRun(ctx, who, model.PreviewChange{Subscription: &c}, model.Validate(validate), n.Cluster, n.Namespace)
 }
 
+// watchedSubscriptions: they show their plans and operators, their catalogs, and the upgrade strategy of their group.
+var watchedSubscriptions = watchedAs[model.Subscription]{
+	kinds: []events.Kind{
+		events.KindSubscription, events.KindInstallPlan, events.KindCSV, events.KindCatalog, events.KindOperatorGroup,
+		events.KindCluster,
+	},
+	name: func(s model.Subscription) (watch.Scope, watch.Name) {
+		return inNamespace(s.Cluster, s.Namespace, s.Name)
+	},
+}
+
 type listAllSubscriptionsInput struct {
 	ListQuery
+	WatchQuery
 	SubscriptionQuery
 	Cluster   string `query:"cluster" maxLength:"63"`
 	Namespace string `query:"namespace" maxLength:"63"`
+}
+
+func (in *listAllSubscriptionsInput) part(of watch.Scope) bool {
+	return narrow(&in.Cluster, &in.Namespace, of)
 }
 
 func (h subscriptionHandlers) listAllSubscriptions(
@@ -109,6 +127,7 @@ func (h subscriptionHandlers) listAllSubscriptions(
 type listSubscriptionsInput struct {
 	NamespacePath
 	ListQuery
+	WatchQuery
 	SubscriptionQuery
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -23,6 +24,10 @@ type Positions struct {
 	Pool    *pg.Pool
 	Log     *eventlog.Log
 	Waiters map[string]Waiter // by name of the projection
+
+	holding   sync.Mutex
+	late      events.Position // that read models did not come to in time
+	lateSince time.Time
 }
 
 // minPositionWait bounds how long a read waits for its projection: longer than the record is without
@@ -62,6 +67,31 @@ func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition strin
 	}
 	if err := w.Wait(ctx, pos, minPositionWait); err != nil {
 		return &TimeoutError{cause: err}
+	}
+	return nil
+}
+
+// holdWait bounds one wait of HoldAll, so that streams which wait go on with their heartbeats; they wait again.
+const holdWait = time.Second
+
+// HoldAll returns when all read models hold a position: queries join them. It is errs.Unavailable where that takes
+// longer than holdWait. One waits at a time: where another replica keeps a read model its position is polled for.
+func (r *Positions) HoldAll(ctx context.Context, at events.Position) error {
+	r.holding.Lock()
+	defer r.holding.Unlock()
+	if !r.late.IsZero() && !at.Less(r.late) && time.Since(r.lateSince) < holdWait {
+		return errs.New(errs.Unavailable, "the read models do not hold position %s yet", at)
+	}
+	until := time.Now().Add(holdWait)
+	for _, w := range r.Waiters {
+		err := w.Serves()
+		if err == nil {
+			err = w.Wait(ctx, at, time.Until(until))
+		}
+		if err != nil {
+			r.late, r.lateSince = at, time.Now()
+			return err
+		}
 	}
 	return nil
 }

@@ -95,12 +95,22 @@ func (t *Tail) Join(who model.Caller, f model.EventFilter) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &Follower{tail: t, who: who, filter: f, chosen: chosen}
+	return t.join(&Follower{tail: t, who: who, filter: f, chosen: chosen}), nil
+}
+
+// JoinUnseen begins to follow every event of the caller's tenant, while the caller's session is good: for who reads
+// with the caller's rights what events are about, and shows nothing of the events themselves.
+func (t *Tail) JoinUnseen(who model.Caller) *Follower {
+	s := selection{log: eventlog.Filter{Tenant: who.Tenant, Raw: true}, told: true}
+	return t.join(&Follower{tail: t, who: who, chosen: s.seenBy(who, access.Watch)})
+}
+
+func (t *Tail) join(one *Follower) *Follower {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.followers[one] = struct{}{}
 	t.tell()
-	return one, nil
+	return one
 }
 
 // Leave ends the following.
@@ -164,7 +174,7 @@ func (t *Tail) Behind(ctx context.Context, who model.Caller, f model.EventFilter
 	if items, next, done, known := memory.behind(chosen, after, f.Limit); known {
 		return items, next, done, nil
 	}
-	return t.stored(ctx, who, f)
+	return t.stored(ctx, chosen, f)
 }
 
 // Next returns at most limit events behind a position, the position to go on from, and whether that is the end for
@@ -195,7 +205,7 @@ func (f *Follower) Next(ctx context.Context, after events.Position, limit int) (
 		}
 		filter := f.filter
 		filter.After, filter.Limit = after.String(), limit
-		if items, next, done, err = f.tail.stored(ctx, who, filter); err != nil {
+		if items, next, done, err = f.tail.stored(ctx, chosen.seenBy(who, access.Watch), filter); err != nil {
 			break
 		}
 		// What was read may have come after the session ended, or after a role was taken away.
@@ -205,6 +215,17 @@ func (f *Follower) Next(ctx context.Context, after events.Position, limit int) (
 		}
 	}
 	return nil, after, false, err
+}
+
+// Caller is who follows with what they may do now, and the version of roles and bindings by which they may. An error of
+// kind errs.Unauthenticated says that the session is not good any more.
+func (f *Follower) Caller(ctx context.Context) (model.Caller, events.Position, error) {
+	version, err := f.good(ctx)
+	if err != nil {
+		return model.Caller{}, version, err
+	}
+	who, err := f.tail.seen(ctx, f.who, version)
+	return who, version, err
 }
 
 // good is the version of roles and bindings, while the session lets the follower in.
@@ -261,10 +282,10 @@ func (m memory) behind(chosen selection, after events.Position, limit int) (
 }
 
 // stored reads events from the log, for who begins before what is remembered.
-func (t *Tail) stored(ctx context.Context, who model.Caller, f model.EventFilter) (
+func (t *Tail) stored(ctx context.Context, chosen selection, f model.EventFilter) (
 	[]model.StreamedEvent, events.Position, bool, error,
 ) {
-	list, next, done, err := t.reads.list(ctx, who, access.Watch, f)
+	list, next, done, err := t.reads.list(ctx, chosen, f)
 	if err != nil {
 		return nil, next, false, err
 	}

@@ -1,0 +1,555 @@
+// Package watch follows a list: what is in it, then what changes in it, as Server-Sent Events (ADR 0062).
+//
+// It knows no rows and no filters. What it compares are pages of the same list, read with the rights that the caller
+// has at that moment; events of the log only tell which part of the list to read again, and when. What it remembers of
+// an object is a hash.
+//
+//	ADDED, MODIFIED   data is the object, as the list has it
+//	DELETED           data is the name of an object that the list has no longer
+//	RESET             data is a part of the list, {} for all of it: forget it, what there is follows as ADDED
+//	BOOKMARK          id is a position of the log: everything that happened up to it was told
+//	ERROR             data says why the stream ends for good
+package watch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const (
+	// eventBatch is how many events are taken at a time; most of them are passed over.
+	eventBatch = 1000
+	// resumeEvents is how far behind the end of the log a client may go on: as many as the tail of the log remembers.
+	// Who was away for longer reads everything, which costs less than going through what happened.
+	resumeEvents = 8192
+	// maxObjects bounds the objects of one stream: at some 200 bytes each it holds 20 MB. A fleet of 1,000 clusters
+	// with 20 operators each has 20,000.
+	maxObjects = 100_000
+	// oldest is how long a change that no event tells, such as a condition that comes with time, stays unseen; at least
+	// ageShare times what it takes to compare everything, so that streams that only wait take 2 % of a connection.
+	oldest   = time.Minute
+	ageShare = 60
+	// paceShare is after how many times what it takes everything may be compared again because of an event that
+	// concerns all of it: catalogs that change all the time take a tenth of a connection.
+	paceShare = 10
+	// retryAfter is when something is tried again that is away.
+	retryAfter = time.Second
+)
+
+// change is what becomes of an object.
+type change string
+
+const (
+	added    change = "ADDED"
+	modified change = "MODIFIED"
+	deleted  change = "DELETED"
+	reset    change = "RESET"
+	bookmark change = "BOOKMARK"
+	failed   change = "ERROR"
+)
+
+// ErrEnd is joined to an error that ends a stream although it is errs.Unavailable; the client comes again.
+var ErrEnd = errors.New("the stream ends")
+
+// Log is the end of the log for one follower, who gets every event of its tenant.
+type Log interface {
+	// Next returns events behind a position, where to go on, and whether that is the end for now.
+	Next(ctx context.Context, after events.Position, limit int) ([]model.StreamedEvent, events.Position, bool, error)
+	// Moved is closed when there may be something new; it is taken before Next.
+	Moved() <-chan struct{}
+	// Caller is who follows with what they may do now, and the version of their rights.
+	Caller(ctx context.Context) (model.Caller, events.Position, error)
+}
+
+// Object is one object of a list.
+type Object struct {
+	In   Scope
+	Name Name
+	JSON []byte
+}
+
+// List is what is watched.
+type List struct {
+	// Kinds are those of the events that may change an object of the list, or whether it is in it.
+	Kinds []events.Kind
+	// Undivided says that Page reads everything, whatever the scope.
+	Undivided bool
+	// Covers says whether the list can have anything of a part; nil is always.
+	Covers func(part Scope) bool
+	// Page reads objects of a scope as somebody sees them, from a cursor; next is "" on the last page.
+	Page func(ctx context.Context, who model.Caller, in Scope, cursor string) (page []Object, next string, err error)
+	// Allowed is nil while somebody may read the list at all.
+	Allowed func(ctx context.Context, who model.Caller) error
+}
+
+// Deps are what a stream is made of.
+type Deps struct {
+	List List
+	Log  Log
+	// Hold returns when the list shows a position; errs.Unavailable where that takes too long.
+	Hold func(ctx context.Context, at events.Position) error
+	// Write sends text to the client, or fails for one that does not take it.
+	Write func(text []byte) error
+	// Heartbeat is how often something is sent; Life is how long a stream lasts.
+	Heartbeat, Life time.Duration
+}
+
+// entry is what is remembered of an object.
+type entry struct {
+	hash  [8]byte // the beginning of SHA-256: an object that changes unseen is one in 2^64
+	round uint32  // of the comparison that saw it last
+}
+
+// Stream is one list that is watched. Its methods are for one goroutine.
+type Stream struct {
+	Deps
+
+	who     model.Caller
+	version events.Position // of their rights
+	at      events.Position // up to here events were taken
+	told    events.Position // up to here everything was told
+	marked  events.Position // of the last BOOKMARK
+	due     due
+	rights  bool // may have changed
+	seen    map[Scope]map[Name]entry
+	objects int
+	round   uint32
+	// ended and took are of the last comparison of everything.
+	ended time.Time
+	took  time.Duration
+	wrote bool // since the last BOOKMARK
+	// first is a page that was read before the stream began, so that a list that refuses does it with a status.
+	first *page
+}
+
+type page struct {
+	objects []Object
+	next    string
+}
+
+// Open prepares a stream, while an error can still be an answer. head is where the log ends; resumed is the last
+// position that the client was told, nil for one that begins, and zero where that is none of this log.
+func Open(ctx context.Context, d Deps, head events.Position, resumed *events.Position) (*Stream, error) {
+	s := &Stream{Deps: d, at: head, due: due{whole: true}, seen: map[Scope]map[Name]entry{}}
+	var err error
+	if s.who, s.version, err = d.Log.Caller(ctx); err != nil {
+		return nil, err
+	}
+	if resumed != nil {
+		if err := s.resume(ctx, head, *resumed); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.hold(ctx); err != nil {
+		return nil, err
+	}
+	objects, next, err := d.List.Page(ctx, s.who, everything, "")
+	s.first = &page{objects, next}
+	return s, err
+}
+
+// resume finds out what happened since the client was told something. Where that cannot be found out the client is told
+// to begin anew.
+func (s *Stream) resume(ctx context.Context, head, from events.Position) error {
+	anew := due{whole: true, now: true}
+	s.due = anew
+	if from.IsZero() || from.Epoch != head.Epoch || head.Less(from) || head.N-from.N > resumeEvents ||
+		from.Less(s.version) { // what they may see has changed
+		return nil
+	}
+	s.due, s.at = due{}, from
+	for more := true; more; {
+		var err error
+		if more, err = s.take(ctx); err != nil {
+			return err
+		}
+	}
+	if s.rights {
+		_, version, err := s.Log.Caller(ctx)
+		if err != nil {
+			return err
+		}
+		s.rights = false
+		if version != s.version {
+			s.due = anew
+		}
+	}
+	if s.due.whole {
+		s.due = anew
+	}
+	return nil
+}
+
+// hold waits longer than streams that are open: nothing was sent yet, and an answer is better than a refusal.
+func (s *Stream) hold(ctx context.Context) error {
+	for {
+		err := s.Hold(ctx, s.at)
+		if err == nil || !errs.Is(err, errs.Unavailable) {
+			return err
+		}
+		select {
+		case <-time.After(retryAfter):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Run sends until the client goes, the server stops, the rights end or the stream has lived long enough.
+func (s *Stream) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Life)
+	defer cancel()
+	err := s.run(ctx)
+	if ctx.Err() != nil || errors.Is(err, errGone) {
+		return nil //nolint:nilerr // a good end: the client goes on with the last id
+	}
+	return err
+}
+
+// errGone is a client that takes nothing more.
+var errGone = errors.New("the client reads no more")
+
+func (s *Stream) run(ctx context.Context) error {
+	if err := s.send([]byte("retry: 1000\n\n")); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	beat := time.NewTicker(s.Heartbeat)
+	defer beat.Stop()
+	wake := time.NewTimer(s.Heartbeat)
+	defer wake.Stop()
+	for {
+		moved := s.Log.Moved()
+		more, err := s.take(ctx)
+		if err == nil && !more {
+			err = s.settle(ctx)
+		}
+		away := isAway(err)
+		if err != nil && !away || ctx.Err() != nil {
+			return err
+		}
+		if more && !away || errors.Is(err, errRights) {
+			continue
+		}
+		wake.Reset(s.sleep(time.Now(), away))
+		select {
+		case <-moved:
+		case <-wake.C:
+		case <-beat.C:
+			if err := s.heartbeat(); err != nil {
+				return err
+			}
+		case <-httpserver.Draining(ctx):
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// begin tells what there is, or what a client that goes on has missed. Everything is read either way, since what is
+// seen later is compared with it.
+func (s *Stream) begin(ctx context.Context) error {
+	missed := s.due
+	if missed.now {
+		missed.parts = []Scope{everything}
+	}
+	for _, part := range missed.parts {
+		if err := s.reset(part); err != nil {
+			return err
+		}
+	}
+	s.due = due{}
+	quiet := func(in Scope) bool { return !missed.takes(in) }
+	for {
+		err := s.compare(ctx, everything, quiet)
+		switch {
+		case err == nil:
+			s.due, s.told = due{}, s.at
+			return s.mark()
+		case errors.Is(err, errRights):
+			// What the client has of before may be what it may not see any more.
+			s.seen, s.objects, quiet = map[Scope]map[Name]entry{}, 0, nil
+			if err := s.reset(everything); err != nil {
+				return err
+			}
+		case !isAway(err):
+			return err
+		default:
+			select {
+			case <-time.After(retryAfter):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// isAway says that something does not answer for now: the stream waits for it.
+func isAway(err error) bool { return errs.Is(err, errs.Unavailable) && !errors.Is(err, ErrEnd) }
+
+// take takes the next events and notes what they touch.
+func (s *Stream) take(ctx context.Context) (more bool, err error) {
+	list, next, done, err := s.Log.Next(ctx, s.at, eventBatch)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range list {
+		if part, ok := touched(e, s.List.Kinds); ok {
+			s.touch(part)
+		}
+		s.rights = s.rights || changesRights(e)
+	}
+	s.at = next
+	return !done, nil
+}
+
+// touch notes that a part is due, if the list has any of it.
+func (s *Stream) touch(part Scope) {
+	switch {
+	case s.List.Covers != nil && part != everything && !s.List.Covers(part):
+	case s.List.Undivided:
+		s.due.add(everything)
+	default:
+		s.due.add(part)
+	}
+}
+
+// settle compares what is due, and tells how far everything is told.
+func (s *Stream) settle(ctx context.Context) error {
+	if s.rights || !s.due.empty() {
+		if err := s.Hold(ctx, s.at); err != nil {
+			return err
+		}
+	}
+	if s.rights {
+		if err := s.see(ctx); err != nil && !errors.Is(err, errRights) {
+			return err
+		}
+		s.rights = false
+	}
+	for len(s.due.parts) > 0 && !s.due.now {
+		if err := s.compare(ctx, s.due.parts[0], nil); err != nil {
+			return err
+		}
+		s.due.parts = s.due.parts[1:]
+	}
+	if now := time.Now(); s.due.whole && (s.due.now || !now.Before(s.paced())) || !now.Before(s.aged()) {
+		was := s.due.now
+		s.due = due{}
+		if err := s.compare(ctx, everything, nil); err != nil {
+			s.due.whole, s.due.now = true, s.due.now || was
+			return err
+		}
+	}
+	if s.due.empty() {
+		s.told = s.at
+	}
+	if s.wrote {
+		return s.mark()
+	}
+	return nil
+}
+
+// paced is when everything may be compared because of an event, aged when it is without one.
+func (s *Stream) paced() time.Time { return s.ended.Add(paceShare * s.took) }
+func (s *Stream) aged() time.Time  { return s.ended.Add(max(oldest, ageShare*s.took)) }
+
+// sleep is how long nothing is to be done.
+func (s *Stream) sleep(now time.Time, away bool) time.Duration {
+	switch {
+	case away:
+		return retryAfter
+	case s.due.whole:
+		return s.paced().Sub(now)
+	default:
+		return s.aged().Sub(now)
+	}
+}
+
+// errRights says that what was read may not be shown, since rights have changed: everything is due.
+var errRights = errs.New(errs.Unavailable, "rights have changed")
+
+// see asks what the caller may do now. Where that is not what it was, everything is to be compared at once (errRights),
+// and who may not read the list any more gets nothing more.
+func (s *Stream) see(ctx context.Context) error {
+	who, version, err := s.Log.Caller(ctx)
+	if err != nil || version == s.version {
+		return err
+	}
+	s.who, s.version = who, version
+	if err := s.List.Allowed(ctx, who); err != nil {
+		return err
+	}
+	s.due.whole, s.due.now = true, true
+	return errRights
+}
+
+// compare reads a part of the list and tells what is not as it was seen last; quiet says of which scopes nothing is
+// told, only remembered.
+func (s *Stream) compare(ctx context.Context, in Scope, quiet func(Scope) bool) error {
+	began := time.Now()
+	s.round++
+	for cursor := ""; ; {
+		p, err := s.page(ctx, in, cursor)
+		if err != nil {
+			return err
+		}
+		// What was read may have come after rights were taken away.
+		if err := s.see(ctx); err != nil {
+			return err
+		}
+		if err := s.tell(p.objects, quiet); err != nil {
+			return err
+		}
+		if cursor = p.next; cursor == "" {
+			break
+		}
+	}
+	if err := s.drop(in); err != nil {
+		return err
+	}
+	if in == everything {
+		s.ended, s.took = time.Now(), time.Since(began)
+	}
+	return nil
+}
+
+func (s *Stream) page(ctx context.Context, in Scope, cursor string) (page, error) {
+	if p := s.first; p != nil {
+		s.first = nil
+		return *p, nil
+	}
+	objects, next, err := s.List.Page(ctx, s.who, in, cursor)
+	return page{objects, next}, err
+}
+
+// tell tells what is new or other than it was.
+func (s *Stream) tell(objects []Object, quiet func(Scope) bool) error {
+	var out bytes.Buffer
+	for _, o := range objects {
+		sum := sha256.Sum256(o.JSON)
+		now := entry{round: s.round}
+		copy(now.hash[:], sum[:])
+		before, known := s.seen[o.In][o.Name]
+		if !known {
+			if s.objects++; s.objects > maxObjects {
+				return s.tooMany()
+			}
+			if s.seen[o.In] == nil {
+				s.seen[o.In] = map[Name]entry{}
+			}
+		}
+		s.seen[o.In][o.Name] = now
+		switch {
+		case known && before.hash == now.hash, quiet != nil && quiet(o.In):
+		case known:
+			write(&out, modified, o.JSON)
+		default:
+			write(&out, added, o.JSON)
+		}
+	}
+	return s.flush(&out)
+}
+
+// drop tells of what is gone from a part that was read to its end.
+func (s *Stream) drop(in Scope) error {
+	var out bytes.Buffer
+	for scope, objects := range s.seen {
+		if !in.holds(scope) {
+			continue
+		}
+		for name, e := range objects {
+			if e.round == s.round {
+				continue
+			}
+			delete(objects, name)
+			s.objects--
+			data, err := json.Marshal(name)
+			if err != nil {
+				return errs.Wrap(errs.Internal, err, "write the name of an object")
+			}
+			write(&out, deleted, data)
+		}
+		if len(objects) == 0 {
+			delete(s.seen, scope)
+		}
+	}
+	return s.flush(&out)
+}
+
+func (s *Stream) tooMany() error {
+	why := fmt.Sprintf("the list has more than %d objects, which is the most that can be watched at once: choose a part "+
+		"of it", maxObjects)
+	data, err := json.Marshal(map[string]string{"detail": why})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "write why a stream ends")
+	}
+	var out bytes.Buffer
+	write(&out, failed, data)
+	if err := s.send(out.Bytes()); err != nil {
+		return err
+	}
+	return errs.New(errs.Invalid, "%s", why)
+}
+
+// mark tells how far everything is told.
+func (s *Stream) mark() error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "id: %s\n", s.told)
+	write(&out, bookmark, fmt.Appendf(nil, `{"position":%q}`, s.told))
+	s.marked, s.wrote = s.told, false
+	return s.send(out.Bytes())
+}
+
+// heartbeat keeps a connection alive. The position goes along where it moved, so that a client whose list changes
+// rarely resumes near the end.
+func (s *Stream) heartbeat() error {
+	if s.marked.Less(s.told) {
+		return s.mark()
+	}
+	return s.send([]byte(": heartbeat\n\n"))
+}
+
+// reset has the client forget a part of the list.
+func (s *Stream) reset(part Scope) error {
+	data, err := json.Marshal(part)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "write a part of a list")
+	}
+	var out bytes.Buffer
+	write(&out, reset, data)
+	return s.flush(&out)
+}
+
+func (s *Stream) flush(out *bytes.Buffer) error {
+	if out.Len() == 0 {
+		return nil
+	}
+	s.wrote = true
+	return s.send(out.Bytes())
+}
+
+func (s *Stream) send(text []byte) error {
+	if err := s.Write(text); err != nil {
+		return errors.Join(errGone, err)
+	}
+	return nil
+}
+
+// write writes one message; data is one line.
+func write(out *bytes.Buffer, c change, data []byte) {
+	fmt.Fprintf(out, "event: %s\ndata: %s\n\n", c, data)
+}
