@@ -141,8 +141,8 @@ func (w *watched) want(change, name string) message {
 	return m
 }
 
-// fleet is a cluster with a catalog, an operator group and subscriptions.
-func (b *bench) fleet(names ...string) {
+// watchedFleet is a cluster with a catalog, an operator group and subscriptions.
+func (b *bench) watchedFleet(names ...string) {
 	b.t.Helper()
 	b.cluster("spoke")
 	b.loading("fleet")
@@ -170,7 +170,7 @@ func (b *bench) subscribed(name string) model.Subscription {
 func TestListsAreWatched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.fleet("first", "second")
+	b.watchedFleet("first", "second")
 	all := b.watch(token, "/api/v1/subscriptions", "")
 	if got := all.told(); got != "ADDED first, ADDED second" {
 		t.Fatalf("at the beginning: %s", got)
@@ -246,7 +246,7 @@ func (b *bench) resumes(w *watched) {
 func TestWatchesShowWhatOneMaySee(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.fleet("seen")
+	b.watchedFleet("seen")
 	hidden := strings.Replace(subscriptions, "/ops/", "/hidden/", 1)
 	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/hidden/operatorgroups",
 		model.CreateOperatorGroup{Name: "g"}))
@@ -298,7 +298,7 @@ func TestWatchesShowWhatOneMaySee(t *testing.T) {
 func TestEveryCollectionIsWatched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.fleet("tidegauge")
+	b.watchedFleet("tidegauge")
 	lists := map[string]*watched{}
 	for _, path := range []string{"clusters", "catalogs", "operators", "operatorgroups", "installplans"} {
 		lists[path] = b.watch(token, "/api/v1/"+path, "")
