@@ -50,9 +50,17 @@ func (c *Client) Follow(
 func (c *Client) FollowMessages(
 	ctx context.Context, params StreamEventsParams, each func(Message) error, lost func(error), opts ...Option,
 ) error {
+	return c.follow(ctx, func() Request { return NewStreamEventsRequest(&params) }, &params.After, each, lost, opts)
+}
+
+// follow reads streams one after the other, each from where the one before it ended.
+func (c *Client) follow(
+	ctx context.Context, request func() Request, after *string, each func(Message) error, lost func(error),
+	opts []Option,
+) error {
 	for attempt := 1; ; attempt++ {
-		last := params.After
-		err := c.stream(ctx, &params, each, opts)
+		last := *after
+		err := c.stream(ctx, request(), after, each, opts)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the caller ended it; what broke off is no error
 		}
@@ -62,7 +70,7 @@ func (c *Client) FollowMessages(
 		if p, ok := errors.AsType[*Problem](err); isToken(err) || ok && !passing(int(p.Status)) {
 			return err
 		}
-		if params.After != last {
+		if *after != last {
 			attempt = 1
 		}
 		if lost != nil && err != nil {
@@ -85,18 +93,17 @@ type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }
 
-// stream reads one connection and moves params.After along.
+// stream reads one connection and moves after along.
 func (c *Client) stream(
-	ctx context.Context, params *StreamEventsParams, each func(Message) error, opts []Option,
+	ctx context.Context, r Request, after *string, each func(Message) error, opts []Option,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quiet := time.AfterFunc(silence, cancel)
 	defer quiet.Stop()
-	r := NewStreamEventsRequest(params)
 	r.accept = "text/event-stream"
-	if params.After != "" {
-		opts = append(slices.Clone(opts), Header("Last-Event-ID", params.After))
+	if *after != "" {
+		opts = append(slices.Clone(opts), Header("Last-Event-ID", *after))
 	}
 	body, err := c.Open(ctx, r, opts...)
 	if err != nil {
@@ -110,7 +117,7 @@ func (c *Client) stream(
 			return &finalError{err}
 		}
 		if m.Position != "" {
-			params.After = m.Position // the caller has taken it: it is behind us now
+			*after = m.Position // the caller has taken it: it is behind us now
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,6 +40,9 @@ type Client struct {
 	deferred *deferredWaits // nil: every write waits until lists show it
 	expected string         // entity tag that every replacement wants; "" is that of its own read
 	dryRun   bool
+	// watches keep lists up to date while the context watching lasts; nil: every list is asked for.
+	watches  *Watches
+	watching context.Context
 }
 
 // Expect returns a client whose replacements are refused (412) unless the object still has this entity tag.
@@ -246,6 +250,12 @@ type page[T any] struct {
 // all follows the pages of a list to its end, or to the limit that the request has.
 func all[T any](ctx context.Context, c *Client, r client.Request) ([]T, error) {
 	found := []T{}
+	if c.watches != nil {
+		items, ok, err := c.watches.items(ctx, c, r)
+		if err != nil || ok {
+			return decoded(found, items, err)
+		}
+	}
 	r.Query = maps.Clone(r.Query)
 	for range maxPages {
 		p, err := get[page[T]](ctx, c, r)
@@ -262,4 +272,26 @@ func all[T any](ctx context.Context, c *Client, r client.Request) ([]T, error) {
 		r.Query.Set("cursor", p.Next)
 	}
 	return nil, fmt.Errorf("GET %s: the list did not end after %d pages", r.Path(), maxPages)
+}
+
+// decoded adds objects that a watch has brought to a list.
+func decoded[T any](list []T, items []json.RawMessage, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range items {
+		var item T
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return nil, fmt.Errorf("an object of a watch is not what this version expects: %w", err)
+		}
+		list = append(list, item)
+	}
+	return list, nil
+}
+
+func cloned(q url.Values) url.Values {
+	if q == nil {
+		return url.Values{}
+	}
+	return maps.Clone(q)
 }

@@ -235,3 +235,79 @@ func TestFollowEndsWhenRefusedOrCancelled(t *testing.T) {
 		t.Errorf("a cancelled Follow = %v", err)
 	}
 }
+
+// TestListsAreKeptByWatches: a list is asked for once and then kept by its watch; what a reset names and nothing brings
+// again is gone. A list that the gateway does not watch is asked for each time.
+func TestListsAreKeptByWatches(t *testing.T) {
+	t.Parallel()
+	more := make(chan string)
+	plain, asked := gateway(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Get("watch") != "true":
+			_, _ = io.WriteString(w, `{"items": []}`)
+		case strings.HasSuffix(r.URL.Path, "/installplans"): // an older gateway
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"status": 400, "title": "Bad Request", "detail": "unknown query parameter"}`)
+		default:
+			w.Header().Set("Content-Type", "text/event-stream")
+			for {
+				select {
+				case text := <-more:
+					_, _ = io.WriteString(w, text)
+					_ = http.NewResponseController(w).Flush()
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, watches := plain.Watching(ctx, func(err error) { t.Errorf("lost: %v", err) })
+	object := func(change, namespace, name, channel string) string {
+		return fmt.Sprintf("event: %s\ndata: {\"cluster\": \"c\", \"namespace\": %q, \"name\": %q, \"spec\": {\"channel\": %q}}\n\n",
+			change, namespace, name, channel)
+	}
+	bookmark := func(at int) string {
+		return fmt.Sprintf("id: 1-%d\nevent: BOOKMARK\ndata: {\"position\": \"1-%d\"}\n\n", at, at)
+	}
+	go func() {
+		more <- object("ADDED", "n", "a", "one") + object("ADDED", "m", "b", "one") + bookmark(1)
+	}()
+	is := func(want string) {
+		t.Helper()
+		list, err := c.Subscriptions(ctx, client.Selection{Cluster: "c", Sort: "name"})
+		var got []string
+		for _, s := range list {
+			got = append(got, s.Name+"="+s.Spec.Channel)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("got %v, %v, want %s", got, err, want)
+		}
+	}
+	next := func(text string) {
+		t.Helper()
+		more <- text
+		<-watches.Changed()
+	}
+	is("a=one b=one")
+	<-watches.Changed()
+	next(object("MODIFIED", "n", "a", "two") + object("ADDED", "n", "c", "one") + bookmark(2))
+	is("a=two b=one c=one")
+	next(object("DELETED", "m", "b", "") + bookmark(3))
+	is("a=two c=one")
+	next("event: RESET\ndata: {\"cluster\": \"c\", \"namespace\": \"n\"}\n\n" + object("ADDED", "n", "c", "three") + bookmark(4))
+	is("c=three")
+	if n := len(asked()); n != 1 || watches.Refused() {
+		t.Errorf("%d requests: %v", n, asked())
+	}
+	for range 2 {
+		if _, err := c.InstallPlans(ctx, client.Selection{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(asked()); n != 4 || !watches.Refused() {
+		t.Errorf("a list that is not watched: %v", asked())
+	}
+}

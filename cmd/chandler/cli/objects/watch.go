@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/plain"
 )
 
-// watchInterval is soon enough for somebody who looks on, and keeps many of them cheap beside other requests.
+// watchInterval is how often is asked for what the gateway does not tell of: soon enough for somebody who looks on, and
+// rare enough that many of them are cheap beside other requests.
 const watchInterval = 2 * time.Second
 
 // Kinds of changes, as watches of Kubernetes name them.
@@ -56,38 +58,70 @@ type seen struct {
 	item printer.Item
 }
 
-// watch reads again and again, and writes what is not as it was.
+// watch has the gateway tell of what changes, and writes it. What it cannot tell of, such as things that were asked
+// for by name, is asked for again and again.
 func watch(ctx context.Context, a *command.Env, c *client.Client, o getOptions, targets []kinds.Target) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	w := &watcher{getOptions: o, a: a, c: c, targets: targets, seen: make([]map[string]seen, len(targets))}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &watcher{getOptions: o, a: a, targets: targets, seen: make([]map[string]seen, len(targets))}
 	lists, err := w.read(ctx, c, targets)
 	if err == nil {
 		err = w.first(lists)
 	}
+	broken := make(chan error, 1)
+	var watches *client.Watches
+	w.c, watches = c.Watching(ctx, func(err error) {
+		select {
+		case broken <- err:
+		default: // one is told of
+		}
+	})
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	for lost := false; err == nil; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for lost, broke := false, false; err == nil; {
 		lists, err = w.again(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && command.ExitStatus(err) == command.ExitUnavailable:
-			if !lost {
-				_, _ = fmt.Fprintln(a.Err, "connection lost, trying again:", err)
-			}
-			lost, err = true, nil
+			lost, err = w.lose(lost, err), nil
 		case err == nil:
 			lost, err = false, w.changed(lists)
 		}
+		if err != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watches.Changed():
+			broke = false
+		case lostBy := <-broken:
+			broke = w.lose(broke, lostBy)
+		case <-w.asked(watches, tick):
+		}
 	}
 	return err
+}
+
+// lose tells once that the connection is lost.
+func (w *watcher) lose(before bool, err error) bool {
+	if !before {
+		_, _ = fmt.Fprintln(w.a.Err, "connection lost, trying again:", err)
+	}
+	return true
+}
+
+// asked is when what the gateway does not tell of is asked for; nil where it tells of everything.
+func (w *watcher) asked(watches *client.Watches, tick *time.Ticker) <-chan time.Time {
+	named := slices.ContainsFunc(w.targets, func(t kinds.Target) bool { return len(t.Refs) > 0 })
+	if named || watches.Refused() {
+		return tick.C
+	}
+	return nil
 }
 
 // first remembers what there is, and writes it but with --watch-only.

@@ -1,0 +1,204 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/chandler-fleet/chandler/libs/client"
+)
+
+// Watches keep lists up to date by watching them at the gateway.
+type Watches struct {
+	lost    func(error) // is told of every break
+	changed chan struct{}
+
+	mu    sync.Mutex
+	feeds map[string]*feed // by path and query
+}
+
+// Watching returns a client whose lists are kept up to date until ctx ends: a list that was asked for once is answered
+// from memory. lost is told of every break. Lists that the gateway cannot watch are asked for as ever.
+func (c *Client) Watching(ctx context.Context, lost func(error)) (*Client, *Watches) {
+	w := &Watches{
+		changed: make(chan struct{}, 1), feeds: map[string]*feed{},
+		lost: func(err error) { lost(c.shown(err)) },
+	}
+	l := *c
+	l.watches, l.watching = w, ctx
+	return &l, w
+}
+
+// Changed has an element when lists have changed since it was taken.
+func (w *Watches) Changed() <-chan struct{} { return w.changed }
+
+// Refused says whether the gateway does not watch some of the lists: they have to be asked for.
+func (w *Watches) Refused() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.feeds {
+		if f.refused() {
+			return true
+		}
+	}
+	return false
+}
+
+// items are what is in a list now; ok is false where the gateway does not watch it.
+func (w *Watches) items(ctx context.Context, c *Client, r client.Request) (items []json.RawMessage, ok bool, err error) {
+	r.Query = cloned(r.Query)
+	for _, name := range []string{"limit", "sort", "cursor"} { // of pages; a watch has none
+		r.Query.Del(name)
+	}
+	key := r.Path() + "?" + r.Query.Encode()
+	w.mu.Lock()
+	f := w.feeds[key]
+	if f == nil {
+		f = &feed{began: make(chan struct{}), objects: map[name]*object{}}
+		w.feeds[key] = f
+		go w.follow(c, r, f)
+	}
+	w.mu.Unlock()
+	select {
+	case <-f.began:
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	return f.state()
+}
+
+// follow keeps one list up to date.
+func (w *Watches) follow(c *Client, r client.Request, f *feed) {
+	err := c.api.Watch(c.watching, r, "", func(change client.Change) error {
+		told, err := f.take(change)
+		if told {
+			w.tell()
+		}
+		return err
+	}, w.lost)
+	f.end(c.shown(err))
+	w.tell()
+}
+
+func (w *Watches) tell() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // nobody has looked since the last time
+	}
+}
+
+// name tells an object of a list from the others.
+type name struct{ ID, Cluster, Namespace, Name string }
+
+// object is one of a list; stale says that the gateway may not have it any more.
+type object struct {
+	at    int // in the order in which they came
+	json  json.RawMessage
+	stale bool
+}
+
+// feed is one list.
+type feed struct {
+	began chan struct{} // closed when everything was told once, or never will be
+
+	mu      sync.Mutex
+	ready   bool // began is closed
+	objects map[name]*object
+	count   int // of all that came
+	err     error
+}
+
+// take notes a change; told says that what is in the list is complete up to now.
+func (f *feed) take(change client.Change) (told bool, err error) {
+	var of name
+	if err := json.Unmarshal(change.Data, &of); err != nil {
+		return false, fmt.Errorf("%s of a watch is not what this version expects: %w", change.Type, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch change.Type {
+	case client.Added, client.Modified:
+		o := f.objects[of]
+		if o == nil {
+			f.count++
+			o = &object{at: f.count}
+			f.objects[of] = o
+		}
+		o.json, o.stale = slices.Clone(change.Data), false
+	case client.Deleted:
+		delete(f.objects, of)
+	case client.Reset:
+		for n, o := range f.objects {
+			o.stale = o.stale || of.holds(n)
+		}
+	case client.Bookmark:
+		for n, o := range f.objects {
+			if o.stale {
+				delete(f.objects, n)
+			}
+		}
+		f.begin()
+		return true, nil
+	}
+	return false, nil
+}
+
+// holds says whether an object is in the part of a list that a reset names; the part of a cluster is its name.
+func (n name) holds(object name) bool {
+	cluster := object.Cluster
+	if cluster == "" {
+		cluster = object.Name
+	}
+	return n.Cluster == "" || n.Cluster == cluster && (n.Namespace == "" || n.Namespace == object.Namespace)
+}
+
+// begin lets those go on who wait for the list; f.mu is held.
+func (f *feed) begin() {
+	if !f.ready {
+		f.ready = true
+		close(f.began)
+	}
+}
+
+func (f *feed) end(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+	f.begin()
+}
+
+// refused says that the gateway does not watch the list.
+func (f *feed) refused() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return isRefused(f.err)
+}
+
+// isRefused are the answers of a gateway, or a proxy before it, that does not know the watch of a list.
+func isRefused(err error) bool {
+	return IsStatus(err, http.StatusBadRequest) || IsStatus(err, http.StatusNotAcceptable)
+}
+
+// state is what is in the list.
+func (f *feed) state() (items []json.RawMessage, ok bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		if isRefused(f.err) {
+			return nil, false, nil
+		}
+		return nil, false, f.err
+	}
+	all := make([]*object, 0, len(f.objects))
+	for _, o := range f.objects {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b *object) int { return a.at - b.at })
+	for _, o := range all {
+		items = append(items, o.json)
+	}
+	return items, true, nil
+}
