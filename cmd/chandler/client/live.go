@@ -48,7 +48,9 @@ func (w *Watches) Refused() bool {
 }
 
 // items are what is in a list now; ok is false where the gateway does not watch it.
-func (w *Watches) items(ctx context.Context, c *Client, r client.Request) (items []json.RawMessage, ok bool, err error) {
+func (w *Watches) items(ctx context.Context, c *Client, r client.Request) (
+	items []json.RawMessage, ok bool, err error,
+) {
 	r.Query = cloned(r.Query)
 	for _, name := range []string{"limit", "sort", "cursor"} { // of pages; a watch has none
 		r.Query.Del(name)
