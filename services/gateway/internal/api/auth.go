@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,16 +32,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			httpserver.Problem(w, r, err)
 			return
 		}
-		token := cmp.Or(shown.Ticket, shown.Bearer)
-		from := limit.Network(httpserver.ClientAddress(r, a.proxies))
-		bearing := a.limits.bearing(token, from)
-		if subject, signed := a.callers.Claims(shown); signed {
-			bearing = a.limits.signed(subject, from)
-		}
-		if shown.OnBehalfOf != "" { // people behind one portal are counted apart
-			subject, _ := a.callers.Claims(authn.Request{Bearer: shown.OnBehalfOf})
-			bearing = a.limits.behind(token, subject, from)
-		}
+		bearing := a.bearing(shown, limit.Network(httpserver.ClientAddress(r, a.proxies)))
 		class := a.class(r)
 		if left, ok := a.limits.before(bearing, class); !ok {
 			tooMany(w, r, left)
@@ -59,10 +49,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			Tenant: who.Tenant, Actor: who.Person(), Via: who.Via(), Token: cmp.Or(who.Token, who.IdentityID),
 			Role: string(who.Role),
 		})
-		a.limits.known.Add(bearing.holder, identity(who))
-		if shown.OnBehalfOf != "" {
-			a.limits.known.Add(token, portalOf(who))
-		}
+		a.limits.succeeded(bearing, who)
 		left, ok := a.limits.identities.Take(class, identity(who))
 		if !ok {
 			tooMany(w, r, left)
@@ -431,70 +418,85 @@ const (
 type limits struct {
 	identities *limit.Rates
 	refused    *limit.Buckets
-	forged     *limit.Buckets // of refused tokens that claim to be of a provider
+	forged     *limit.Buckets // of refused tokens that claim to be of a provider, by address
 	forwarded  *limit.Buckets // of requests for people that are refused, by the portal that sends them
+	repeated   *limit.Buckets // of refused tokens that claim to be of a provider, by the token
+	reserve    *limit.Buckets // of those that name who was let in before, where the address or portal has none left
 	open       *limit.Buckets // of requests that want no token, by address
 	known      *limit.Known
 }
 
-// bearing is how a token that is shown is counted.
+// bearing is how what is shown is counted.
 type bearing struct {
-	holder  string         // by what it is known later
-	refused *limit.Buckets // that are asked if it is not good
+	shown   string         // all of it: it is known later, if it is good
+	good    bool           // this was, a while ago
+	who     string         // for this identity; or for this one was what names the same person
+	refused *limit.Buckets // that are asked if it is not known
 	bucket  string
-	who     string // it was good a while ago for this identity
-	signed  bool
-	portal  string // who asks for somebody, where their own token was good a while ago
+	signed  bool   // it claims to be of a provider
+	names   string // whom it claims to be of, which nobody has checked; "" where it names nobody
+	from    string // where it comes from
 	token   string // that of who asks for somebody; "" where nobody does
-	subject string // of whom they ask for
-	from    string // where
 }
 
-// bearing is that of a token of Chandler.
-func (l *limits) bearing(token, from string) bearing {
-	who, _ := l.known.Of(token)
-	return bearing{holder: token, refused: l.refused, bucket: from, who: who}
-}
-
-// signed is that of a token that claims to be of somebody at a provider. Its text is another one whenever it is
-// renewed: somebody who was let in is known by the subject. What others try at the same address, such as a proxy's,
-// keeps them out as little as who was never let in, unless it names the very same subject.
-func (l *limits) signed(subject, from string) bearing {
-	b := bearing{holder: "subject\x00" + subject, refused: l.forged, bucket: from, signed: true}
-	if who, known := l.known.Of(b.holder); known && subject != "" {
-		b.who, b.bucket = who, from+"\x00"+who
+// bearing is that of a request. Nothing that is not good counts against whom it names: everybody can write a token that
+// claims to be of somebody. It counts against where it comes from, an address or a portal, and against itself.
+func (a *API) bearing(r authn.Request, from string) bearing {
+	l, token := &a.limits, cmp.Or(r.Ticket, r.Bearer)
+	b := bearing{shown: token, refused: l.refused, bucket: from, from: from}
+	var subject string
+	switch {
+	case r.OnBehalfOf != "":
+		b.token, b.shown = token, token+"\x00"+r.OnBehalfOf
+		// While the token of the portal is good, strangers at its address do not keep its people out.
+		if portal, known := l.known.Of(token); known {
+			b.refused, b.bucket, b.signed = l.forwarded, portal, true
+			subject, _ = a.callers.Claims(authn.Request{Bearer: r.OnBehalfOf})
+		}
+	default:
+		if subject, b.signed = a.callers.Claims(r); b.signed {
+			b.refused = l.forged
+		}
+	}
+	if b.who, b.good = l.known.Of(b.shown); !b.good && subject != "" {
+		b.names = b.token + "\x00subject\x00" + subject
+		b.who, _ = l.known.Of(b.names)
 	}
 	return b
 }
 
-// behind is that of a person for whom a portal asks. While the token of the portal is good, what it forwards is counted
-// with it and with whom it names: strangers at its address do not keep its people out, nor does one of its people the
-// others.
-func (l *limits) behind(token, subject, from string) bearing {
-	b := bearing{
-		holder: token + "\x00" + subject, refused: l.refused, bucket: from, token: token, subject: subject, from: from,
-	}
-	if portal, known := l.known.Of(token); known {
-		b.portal, b.refused, b.bucket, b.signed = portal, l.forged, portal+"\x00"+subject, true
-		b.who, _ = l.known.Of(b.holder)
-	}
-	return b
-}
-
-// before says whether a request may cost a look at the database or at a signature. A token that was good a while ago is
-// counted for whom it was, and is not kept out by what others try from its address, such as a proxy's.
+// before says whether a request may cost a look at the database or at a signature. What was good a while ago may, and
+// is not kept out by what others try. So may a renewed token of somebody who was let in before, whatever is tried where
+// it comes from, until their reserve is empty, too.
 func (l *limits) before(b bearing, c limit.Class) (left httpserver.Quota, ok bool) {
 	var empty bool
 	if b.who != "" {
 		left, empty = l.identities.Empty(c, b.who)
 	}
-	if !empty && (b.who == "" || b.signed) {
-		left, empty = b.refused.Empty(b.bucket)
+	if empty || b.good {
+		return left, !empty
 	}
-	if !empty && b.who == "" && b.portal != "" { // or it would name another person each time
-		left, empty = l.forwarded.Empty(b.portal)
+	if b.signed {
+		if left, empty = l.repeated.Empty(limit.Hash(b.shown)); empty {
+			return left, false
+		}
+	}
+	left, empty = b.refused.Empty(b.bucket)
+	if empty && b.signed && b.who != "" {
+		left, empty = l.reserve.Empty(b.from + "\x00" + b.who)
 	}
 	return left, !empty
+}
+
+// succeeded remembers what let somebody in.
+func (l *limits) succeeded(b bearing, who model.Caller) {
+	l.known.Add(b.shown, identity(who))
+	if b.names != "" {
+		l.known.Add(b.names, identity(who))
+	}
+	if b.token != "" {
+		l.known.Add(b.token, portalOf(who))
+	}
 }
 
 // failed counts a request that was let in for nobody. A provider or a database that is away is no fault of who asks.
@@ -502,31 +504,29 @@ func (l *limits) failed(b bearing, who model.Caller, err error) {
 	unknown := errs.Is(err, errs.Unauthenticated)
 	switch portal := portalOf(who); {
 	case b.token != "" && portal != "" && (unknown || errs.Is(err, errs.Forbidden)):
-		l.refuseBehind(b, portal)
+		// The token of the portal is good, also where it was not known yet.
+		l.known.Add(b.token, portal)
+		b.refused, b.bucket, b.signed = l.forwarded, portal, true
+		l.refuse(b)
+	case unknown && b.token != "":
+		l.known.Remove(b.token) // it was revoked, and a stranger's is all that it is now
+		b.refused, b.bucket, b.signed = l.refused, b.from, false
+		l.refuse(b)
 	case unknown:
 		l.refuse(b)
 	}
 }
 
-// refuse counts a token that is not good. One of Chandler that was good is forgotten: it was revoked. A subject is not:
-// whoever knows it writes tokens that claim to be its own.
+// refuse counts what is not good, and forgets that it was: it has ended or was revoked. Of whom it names nothing is
+// forgotten.
 func (l *limits) refuse(b bearing) {
-	if b.token != "" { // of a portal
-		l.known.Remove(b.token)
-		l.refused.Take(b.from)
-		return
+	l.known.Remove(b.shown)
+	if b.signed {
+		l.repeated.Take(limit.Hash(b.shown))
 	}
-	if !b.signed {
-		l.known.Remove(b.holder)
+	if _, ok := b.refused.Take(b.bucket); !ok && b.signed && b.who != "" {
+		l.reserve.Take(b.from + "\x00" + b.who)
 	}
-	b.refused.Take(b.bucket)
-}
-
-// refuseBehind counts what a portal asks for somebody whom it may not ask for, by a token of its own that is good.
-func (l *limits) refuseBehind(b bearing, portal string) {
-	l.known.Add(b.token, portal)
-	l.forged.Take(portal + "\x00" + b.subject)
-	l.forwarded.Take(portal)
 }
 
 func newLimits(l Limits, now func() time.Time) limits {
@@ -537,6 +537,8 @@ func newLimits(l Limits, now func() time.Time) limits {
 		refused:    limit.NewBuckets(refused, refusedBurst*refused, now),
 		forged:     limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
 		forwarded:  limit.NewBuckets(requests, requestBurst*requests, now),
+		repeated:   limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
+		reserve:    limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
 		open:       limit.NewBuckets(refused, refusedBurst*refused, now),
 		known:      limit.NewKnown(),
 	}
@@ -564,43 +566,4 @@ func tooMany(w http.ResponseWriter, r *http.Request, left httpserver.Quota) {
 		of = " of the class " + left.Policy
 	}
 	httpserver.TooMany(w, r, left, "too many requests"+of+": wait as Retry-After says")
-}
-
-// places are those of open streams.
-type places struct {
-	all  chan struct{} // one for each that is open
-	max  int           // of each identity
-	mu   sync.Mutex
-	open map[string]int
-}
-
-func newPlaces(l Limits) *places {
-	l = l.orDefaults()
-	return &places{all: make(chan struct{}, l.Streams), max: l.OwnStreams, open: map[string]int{}}
-}
-
-// enter takes a place, which leave gives back.
-func (p *places) enter(who model.Caller) (leave func(), err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open[identity(who)] >= p.max {
-		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", p.max)
-	}
-	select {
-	case p.all <- struct{}{}:
-	default:
-		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(p.all))
-	}
-	p.open[identity(who)]++
-	return sync.OnceFunc(func() { p.leave(who) }), nil
-}
-
-func (p *places) leave(who model.Caller) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	<-p.all
-	p.open[identity(who)]--
-	if p.open[identity(who)] <= 0 {
-		delete(p.open, identity(who))
-	}
 }

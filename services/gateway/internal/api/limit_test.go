@@ -196,8 +196,17 @@ func TestRenewedTokensAreNotKeptOut(t *testing.T) {
 		t.Errorf("a token that was renewed, at the address of the forgeries: %d", code)
 	}
 	flood("ey.ann.wrong", forgeries)
-	if code := ask("ey.ann.renewed", "10.0.0.2"); code != 200 {
-		t.Errorf("who is named by forgeries, at another address: %d", code)
+	for i := range 3 * forgeries {
+		ask(fmt.Sprintf("ey.ann.%d-wrong", i), "10.0.0.1")
+	}
+	for _, from := range []string{"10.0.0.1", "10.0.0.2"} {
+		if code := ask("ey.ann.renewed", from); code != 200 {
+			t.Errorf("who is named by forgeries, at %s: %d", from, code)
+		}
+	}
+	tokens.revoked = "ey.ann.renewed"
+	if first, next := ask(tokens.revoked, "10.0.0.1"), ask(tokens.revoked, "10.0.0.1"); first != 401 || next != 429 {
+		t.Errorf("a token that was good and is not any more is answered %d and %d", first, next)
 	}
 	now = now.Add(time.Second)
 	if code := ask("ey.ann.again", "10.0.0.1"); code != 200 {
@@ -205,9 +214,10 @@ func TestRenewedTokensAreNotKeptOut(t *testing.T) {
 	}
 }
 
-// What a portal forwards is counted with the portal and the person: expired tokens of one person keep neither new
-// people of the portal out nor strangers at its address, and guesses at its address keep nobody of the portal out. What
-// one portal may have looked at is bounded, whomever it names; a revoked one is a stranger.
+// What a portal forwards in vain is counted with the portal and with what it forwarded: neither expired nor forged
+// tokens of a person keep that person out, nor new people of the portal, nor strangers at its address, and guesses at
+// its address keep nobody of the portal out. What one portal may have looked at is bounded, whomever it names; a revoked
+// one is a stranger.
 func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
@@ -243,7 +253,11 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	if tokens.asked != forgeries {
 		t.Errorf("%d expired tokens of one person were looked at, want %d", tokens.asked, forgeries)
 	}
-	want("the same person", ask("portal", "ey.ann.good"), http.StatusTooManyRequests)
+	want("an expired token after many", ask("portal", "ey.ann.wrong"), http.StatusTooManyRequests)
+	for i := range 2 * forgeries {
+		ask("portal", fmt.Sprintf("ey.ann.%d-wrong", i))
+	}
+	want("who is named by forgeries, for the first time", ask("portal", "ey.ann.good"), http.StatusOK)
 	want("a new person", ask("portal", "ey.bob.good"), http.StatusOK)
 	want("a stranger at the address", ask("wrong", ""), http.StatusUnauthorized)
 	for range 2 * refusedBurst * DefaultRefusedRate {
@@ -256,6 +270,10 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	}
 	want("nobody, after many", ask("portal", "ey.nobody.wrong"), http.StatusTooManyRequests)
 	want("who was let in before", ask("portal", "ey.bob.renewed"), http.StatusOK)
+	for i := range 2 * forgeries {
+		ask("portal", fmt.Sprintf("ey.ann.%d-wrong", i))
+	}
+	want("who is named by forgeries, with a token that was good", ask("portal", "ey.ann.good"), http.StatusOK)
 	want("the portal itself", ask("portal", ""), http.StatusOK)
 	now = now.Add(time.Minute)
 	tokens.revoked = "portal"

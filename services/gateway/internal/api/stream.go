@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -509,4 +510,43 @@ func ticketOf(r *http.Request) (ticket, address string) {
 		return "", ""
 	}
 	return r.URL.Query().Get(paramTicket), streamAddress(r.URL)
+}
+
+// places are those of open streams.
+type places struct {
+	all  chan struct{} // one for each that is open
+	max  int           // of each identity
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func newPlaces(l Limits) *places {
+	l = l.orDefaults()
+	return &places{all: make(chan struct{}, l.Streams), max: l.OwnStreams, open: map[string]int{}}
+}
+
+// enter takes a place, which leave gives back.
+func (p *places) enter(who model.Caller) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[identity(who)] >= p.max {
+		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", p.max)
+	}
+	select {
+	case p.all <- struct{}{}:
+	default:
+		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(p.all))
+	}
+	p.open[identity(who)]++
+	return sync.OnceFunc(func() { p.leave(who) }), nil
+}
+
+func (p *places) leave(who model.Caller) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	<-p.all
+	p.open[identity(who)]--
+	if p.open[identity(who)] <= 0 {
+		delete(p.open, identity(who))
+	}
 }

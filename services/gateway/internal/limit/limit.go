@@ -143,6 +143,12 @@ func (k *Known) Remove(token string) {
 	delete(k.identities, sha256.Sum256([]byte(token)))
 }
 
+// Hash takes the place of a token as a key.
+func Hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return string(sum[:])
+}
+
 // Network is whose guesses are counted together: one address, and of IPv6 the network that one customer has.
 func Network(address string) string {
 	const customer = 64
