@@ -32,8 +32,8 @@ func Budgets() []Budget {
 		// the identity provider that tests run (mockoidc).
 		{Module: "services/gateway", Direct: 17, Linked: 535},
 		// It signs people in (go-oidc, oauth2), and locks the file of their credentials (go-internal). Programs that
-		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that each
-		// package of theirs counts, such as the one that watches lists (ADR 0062).
+		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that
+		// each package of theirs counts, such as the one that watches lists (ADR 0062).
 		{Module: "cmd/chandler", Direct: 16, Linked: 1336},
 		{Module: "test", Direct: 10},
 	}

@@ -337,3 +337,36 @@ func BenchmarkTail(b *testing.B) {
 	}
 	b.ReportMetric(float64(bench.queries.queries.Load()-before)/float64(n), "reads/op")
 }
+
+// TestJoinUnseen: who reads with the rights of the caller what events are about gets every event of the tenant, from
+// memory and from the log, whatever the caller may see of events; and nothing once the session has ended.
+func TestJoinUnseen(t *testing.T) {
+	t.Parallel()
+	b := newTailBench(t)
+	first := b.register("default", "before")
+	nobody := model.Caller{Tenant: "default", Session: model.Session{Token: model.HashToken("nobody")}}
+	all := b.JoinUnseen(nobody)
+	t.Cleanup(all.Leave)
+	if got, _ := b.next(all, events.Position{Epoch: 1}); len(got) != 1 || got[0] != first {
+		t.Errorf("from the log: %v", got)
+	}
+	b.look()
+	b.register("other", "hidden")
+	second := b.register("default", "after")
+	b.look()
+	if got, _ := b.next(all, first); len(got) != 1 || got[0] != second {
+		t.Errorf("from memory: %v, want %v", got, second)
+	}
+	if _, _, err := all.Caller(t.Context()); err != nil {
+		t.Errorf("a good session: %v", err)
+	}
+	b.sessions.revoked = map[model.Session]bool{nobody.Session: true}
+	b.register("default", "late")
+	b.look()
+	if _, _, err := all.Caller(t.Context()); !errs.Is(err, errs.Unauthenticated) {
+		t.Errorf("a session that ended: %v", err)
+	}
+	if got, _, _, err := all.Next(t.Context(), second, 100); !errs.Is(err, errs.Unauthenticated) {
+		t.Errorf("and got %d events, %v", len(got), err)
+	}
+}
