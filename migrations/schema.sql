@@ -3279,6 +3279,18 @@ ALTER TABLE gateway.webhook_deliveries OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.webhook_deliveries IS 'what webhooks send and have sent';
 
+CREATE TABLE gateway.webhook_tests (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.webhook_tests FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhook_tests OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.webhook_tests IS 'tests of webhooks that are under way, or were a moment ago';
+
 CREATE TABLE gateway.webhooks (
     tenant text NOT NULL,
     name text NOT NULL,
@@ -3300,7 +3312,8 @@ CREATE TABLE gateway.webhooks (
     lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     last_success timestamp with time zone,
     claim bigint DEFAULT 0 NOT NULL,
-    test_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+    test_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    unsent_since timestamp with time zone
 );
 
 ALTER TABLE ONLY gateway.webhooks FORCE ROW LEVEL SECURITY;
@@ -4662,6 +4675,9 @@ ALTER TABLE ONLY gateway.tokens
 ALTER TABLE ONLY gateway.webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (tenant, webhook, id);
 
+ALTER TABLE ONLY gateway.webhook_tests
+    ADD CONSTRAINT webhook_tests_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY gateway.webhooks
     ADD CONSTRAINT webhooks_pkey PRIMARY KEY (tenant, name);
 
@@ -5434,6 +5450,12 @@ CREATE POLICY tenant ON gateway.webhook_deliveries USING (((tenant = ( SELECT
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
+CREATE POLICY tenant ON gateway.webhook_tests USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
 CREATE POLICY tenant ON gateway.webhooks USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
@@ -5443,6 +5465,8 @@ CREATE POLICY tenant ON gateway.webhooks USING (((tenant = ( SELECT
 ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.webhook_deliveries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.webhook_tests ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.webhooks ENABLE ROW LEVEL SECURITY;
 
@@ -6465,6 +6489,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscriptions TO cha
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.tokens TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.webhook_deliveries TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.webhook_tests TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.webhooks TO chandler_gateway;
 

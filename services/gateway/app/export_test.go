@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 	"github.com/chandler-fleet/chandler/services/gateway/webhook"
 )
@@ -46,7 +47,9 @@ func (c *Config) SetClock(now func() time.Time, lease time.Duration) {
 // SetWebhooks changes how many webhooks a gateway sends for at a time.
 func (c *Config) SetWebhooks(n int) { c.tests.webhooks = n }
 
-// GiveUp gives a webhook of the default tenant up, as it was at a revision.
-func (a *App) GiveUp(ctx context.Context, name string, revision int64) error {
-	return a.intents.Webhooks.Disable(ctx, events.DefaultTenant, name, revision, webhook.ReasonNoRights)
+// GiveUp gives a webhook of the default tenant up, as it was at a revision of a stream.
+func (a *App) GiveUp(ctx context.Context, name, stream string, revision int64) error {
+	return a.intents.Webhooks.Disable(ctx, store.Lease{
+		Tenant: events.DefaultTenant, Name: name, Stream: stream, Revision: revision,
+	}, webhook.ReasonNoRights)
 }

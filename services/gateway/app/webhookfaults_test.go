@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/webhook"
 )
 
 // TestTestsOfWebhooksAreBounded: one test of a webhook at a time, so that nobody sends much to others by it; what it
@@ -46,19 +48,47 @@ func TestTestsOfWebhooksAreBounded(t *testing.T) {
 	}
 	eventually(t, func() bool { return test().status == 200 })
 
-	said := map[string]string{}
-	for name, url := range map[string]string{
-		"nobody": "https://nowhere.invalid/", "inside": "https://10.1.2.3/", "metadata": "https://169.254.169.254/",
-	} {
-		b.setWebhook(name, model.WebhookSpec{URL: url})
-		d := must[model.WebhookDelivery](b, 200, b.send(b.url, token, "POST", "/api/v1/webhooks/"+name+"/test", nil))
-		said[fmt.Sprint(d.Error, d.Status, d.TookMicros)] = name
-		if d.Error == "" {
-			t.Errorf("%s: %+v", name, d)
-		}
+	must[model.Removed](b, 200, b.write("DELETE", "/api/v1/webhooks/portal", nil))
+	b.setWebhook("portal", model.WebhookSpec{URL: r.URL})
+	if a := test(); a.status != http.StatusTooManyRequests {
+		t.Errorf("one more test by making the webhook again: %d", a.status)
 	}
-	if len(said) != 1 {
-		t.Errorf("the answers differ: %v", said)
+}
+
+// TestTestsTellNoNames: neither what a test says of an address nor when it says so tells which names there are, and
+// which addresses are inside; making a webhook of another name for each test has no bound of its own.
+func TestTestsTellNoNames(t *testing.T) {
+	t.Parallel()
+	b := webhookBench(t, &movingClock{})
+	urls := []string{"https://nowhere.invalid/", "https://10.1.2.3/", "https://169.254.169.254/"}
+	const most = 8 // as many of a tenant are tested at a time
+	for i := range most + 1 {
+		b.setWebhook(fmt.Sprint("n-", i), model.WebhookSpec{URL: urls[i%len(urls)]})
+	}
+	said, refused := map[string]int{}, 0
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range most + 1 {
+		all.Go(func() {
+			began := time.Now()
+			a := b.send(b.url, token, "POST", fmt.Sprint("/api/v1/webhooks/n-", i, "/test"), nil)
+			took := time.Since(began)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.status == http.StatusTooManyRequests {
+				refused++
+				return
+			}
+			d := must[model.WebhookDelivery](b, 200, a)
+			said[fmt.Sprint(d.Error, d.Status, d.TookMicros)]++
+			if d.Error == "" || took < webhook.Timeout || took > webhook.Timeout+5*time.Second {
+				t.Errorf("%s after %s: %+v", urls[i%len(urls)], took, d)
+			}
+		})
+	}
+	all.Wait()
+	if len(said) != 1 || refused != 1 {
+		t.Errorf("the answers differ: %v; %d were refused, want 1", said, refused)
 	}
 }
 
@@ -143,15 +173,23 @@ func TestWhatChangedIsNotGivenUp(t *testing.T) {
 	b := webhookBench(t, &movingClock{})
 	b.setWebhook("portal", model.WebhookSpec{URL: "https://hooks.example.org/a", Suspended: true}) // nobody claims it
 	revision := func() int64 { return int64(b.count(`select revision from gateway.webhooks`)) }
-	before := revision()
+	before, stream := revision(), b.webhook("portal").Stream
 	b.setWebhook("portal", model.WebhookSpec{URL: "https://hooks.example.org/b", Suspended: true})
-	if err := b.app.GiveUp(t.Context(), "portal", before); !errs.Is(err, errs.Conflict) {
+	if err := b.app.GiveUp(t.Context(), "portal", stream, before); !errs.Is(err, errs.Conflict) {
 		t.Errorf("given up: %v", err)
 	}
 	if w := b.webhook("portal"); w.Reason != "" || w.Version != 2 {
 		t.Errorf("%+v", w)
 	}
-	if err := b.app.GiveUp(t.Context(), "portal", revision()); err != nil || b.webhook("portal").Reason != "NoRights" {
+	must[model.Removed](b, 200, b.write("DELETE", "/api/v1/webhooks/portal", nil))
+	again := b.setWebhook("portal", model.WebhookSpec{URL: "https://hooks.example.org/b", Suspended: true})
+	if revision() != before {
+		t.Fatalf("revisions %d and %d: the test proves nothing", before, revision())
+	}
+	if err := b.app.GiveUp(t.Context(), "portal", stream, before); !errs.Is(err, errs.Conflict) {
+		t.Errorf("another one of its name was given up: %v", err)
+	}
+	if err := b.app.GiveUp(t.Context(), "portal", again.Stream, revision()); err != nil || b.webhook("portal").Reason != "NoRights" {
 		t.Errorf("not given up: %v", err)
 	}
 }

@@ -19,7 +19,13 @@ type Lease struct {
 	Owner    string
 	Tenant   string
 	Name     string
+	Stream   string // tells it from another one that was made under its name: revisions begin anew there
 	Revision int64
+}
+
+// LeaseOf is the lease of a webhook that was claimed.
+func LeaseOf(owner string, r WebhookRow) Lease {
+	return Lease{Owner: owner, Tenant: r.Tenant, Name: r.Name, Stream: r.Stream, Revision: r.Revision}
 }
 
 // Delivery is one message of a webhook that waits, or what became of an attempt.
@@ -49,17 +55,17 @@ const (
 
 // Claim takes webhooks that nobody sends for, those first that were let go the longest ago. Each claim is a revision of
 // its own: a turn of the same process whose lease ran out holds nothing by it. A webhook whose address
-// does not open is left to whoever has the key: it is claimed again when its lease has ended.
+// does not open is left to whoever has the key: it is claimed again when its lease has ended. Since when nobody has sent
+// is kept until Begin.
 func (w Webhooks) Claim(ctx context.Context, q pg.Querier, owner string, life time.Duration, limit int) (
 	list []WebhookRow, failed []error, err error,
 ) {
 	found, err := w.rows(ctx, q, `with free as (select tenant as t, name as n, lease_until as ended from gateway.webhooks
 			where active and lease_until < clock_timestamp() order by lease_until limit $3 for update skip locked)
 		update gateway.webhooks set lease_owner = $1, lease_until = clock_timestamp() + $2, revision = revision + 1,
-			claim = revision + 1
+			claim = revision + 1, unsent_since = coalesce(unsent_since, nullif(ended, '-infinity'))
 		from free where tenant = t and name = n
-		returning `+webhookColumns+`,
-			case when ended = '-infinity' then interval '0' else clock_timestamp() - ended end`, owner, life, limit)
+		returning `+webhookColumns+`, coalesce(clock_timestamp() - unsent_since, interval '0')`, owner, life, limit)
 	for i := range found {
 		if e := w.open(&found[i]); e != nil {
 			failed = append(failed, e)
@@ -70,29 +76,28 @@ func (w Webhooks) Claim(ctx context.Context, q pg.Querier, owner string, life ti
 	return list, failed, err
 }
 
-// Held are the revisions of the webhooks that a process sends for, by tenant and name.
-func (Webhooks) Held(ctx context.Context, q pg.Querier, owner string) (map[[2]string]int64, error) {
-	rows, err := q.Query(ctx, `select tenant, name, revision from gateway.webhooks
+// Held are the leases of a process that hold, by tenant and name.
+func (Webhooks) Held(ctx context.Context, q pg.Querier, owner string) (map[[2]string]Lease, error) {
+	rows, err := q.Query(ctx, `select tenant, name, stream, revision from gateway.webhooks
 		where lease_owner = $1 and active and lease_until > clock_timestamp()`, owner)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	out := map[[2]string]int64{}
-	var tenant, name string
-	var revision int64
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &name, &revision}, func() error {
-		out[[2]string{tenant, name}] = revision
+	out := map[[2]string]Lease{}
+	l := Lease{Owner: owner}
+	_, err = pgx.ForEachRow(rows, []any{&l.Tenant, &l.Name, &l.Stream, &l.Revision}, func() error {
+		out[[2]string{l.Tenant, l.Name}] = l
 		return nil
 	})
 	return out, pg.Err(err)
 }
 
-// held is the condition that a lease holds; $1 to $4 are its parts.
-const held = `tenant = $1 and name = $2 and lease_owner = $3 and revision = $4 and active
+// held is the condition that a lease holds; $1 to $5 are its parts.
+const held = `tenant = $1 and name = $2 and lease_owner = $3 and revision = $4 and stream = $5 and active
 	and lease_until > clock_timestamp()`
 
 func (l Lease) args(more ...any) []any {
-	return append([]any{l.Tenant, l.Name, l.Owner, l.Revision}, more...)
+	return append([]any{l.Tenant, l.Name, l.Owner, l.Revision, l.Stream}, more...)
 }
 
 func leased(ctx context.Context, q pg.Querier, query string, args []any) error {
@@ -105,7 +110,7 @@ func leased(ctx context.Context, q pg.Querier, query string, args []any) error {
 
 // Renew keeps a lease, and where the webhook is in the log: what was passed over is not looked at again.
 func (Webhooks) Renew(ctx context.Context, q pg.Querier, l Lease, life time.Duration, at events.Position) error {
-	return leased(ctx, q, `update gateway.webhooks set lease_until = clock_timestamp() + $5, epoch = $6, position = $7
+	return leased(ctx, q, `update gateway.webhooks set lease_until = clock_timestamp() + $6, epoch = $7, position = $8
 		where `+held, l.args(life, at.Epoch, at.N))
 }
 
@@ -113,15 +118,22 @@ func (Webhooks) Renew(ctx context.Context, q pg.Querier, l Lease, life time.Dura
 // given up; another claim of it is left alone.
 func (Webhooks) Release(ctx context.Context, q pg.Querier, l Lease) error {
 	_, err := q.Exec(ctx, `update gateway.webhooks set lease_owner = '', lease_until = clock_timestamp()
-		where tenant = $1 and name = $2 and lease_owner = $3 and claim = $4`, l.Tenant, l.Name, l.Owner, l.Revision)
+		where tenant = $1 and name = $2 and lease_owner = $3 and claim = $4 and stream = $5`, l.args()...)
 	return pg.Err(err)
 }
 
-// Younger takes the time in which nobody sent for a webhook from the age of what waits.
-func (Webhooks) Younger(ctx context.Context, q pg.Querier, l Lease, unsent time.Duration, now time.Time) error {
-	_, err := q.Exec(ctx, `update gateway.webhook_deliveries set since = least(since + $3, $4)
-		where tenant = $1 and webhook = $2 and state = 'Pending'`, l.Tenant, l.Name, unsent, now)
-	return pg.Err(err)
+// Begin says that somebody sends for a webhook from now on, and takes the time in which nobody did from the age of what
+// waits, where that is more than life: a shorter one is no outage. Both are one statement: a process that is killed
+// before leaves that time to the next claim, and one that is killed behind has counted it once.
+func (Webhooks) Begin(
+	ctx context.Context, q pg.Querier, l Lease, unsent, life time.Duration, now time.Time,
+) error {
+	return leased(ctx, q, `with begun as (
+			update gateway.webhooks set unsent_since = null where `+held+` returning tenant, name),
+		younger as (
+			update gateway.webhook_deliveries d set since = least(d.since + $6, $8) from begun b
+			where d.tenant = b.tenant and d.webhook = b.name and d.state = 'Pending' and $6::interval > $7)
+		select from begun`, l.args(unsent, life, now))
 }
 
 // Waiting are the deliveries of a webhook that wait, in the order of the log.
@@ -145,7 +157,7 @@ func (Webhooks) Waiting(ctx context.Context, q pg.Querier, l Lease, limit int) (
 func (Webhooks) Enqueue(
 	ctx context.Context, tx pgx.Tx, l Lease, list []Delivery, at events.Position, now time.Time,
 ) error {
-	if err := leased(ctx, tx, `update gateway.webhooks set epoch = $5, position = $6 where `+held,
+	if err := leased(ctx, tx, `update gateway.webhooks set epoch = $6, position = $7 where `+held,
 		l.args(at.Epoch, at.N)); err != nil {
 		return err
 	}
@@ -165,7 +177,7 @@ func (Webhooks) Enqueue(
 
 // Record keeps what became of attempts, while the lease holds.
 func (Webhooks) Record(ctx context.Context, tx pgx.Tx, l Lease, list []Delivery, success *time.Time) error {
-	if err := leased(ctx, tx, `update gateway.webhooks set last_success = coalesce($5, last_success) where `+held,
+	if err := leased(ctx, tx, `update gateway.webhooks set last_success = coalesce($6, last_success) where `+held,
 		l.args(success)); err != nil {
 		return err
 	}
@@ -199,26 +211,40 @@ func (Webhooks) Crowded(ctx context.Context, tx pgx.Tx, l Lease, ids []string, n
 	return pg.Err(err)
 }
 
-// BeginTest keeps other tests of a webhook out for a while, unless another one does.
-func (Webhooks) BeginTest(ctx context.Context, tx pgx.Tx, tenant, name string, within time.Duration) (bool, error) {
-	tag, err := tx.Exec(ctx, `update gateway.webhooks set test_until = clock_timestamp() + $3
-		where tenant = $1 and name = $2 and test_until < clock_timestamp()`, tenant, name, within)
+// testLock has the tests of one tenant begin one after the other, so that their bound holds.
+const testLock = `select pg_advisory_xact_lock(hashtext('gateway.webhook_tests'), hashtext($1))`
+
+// BeginTest keeps other tests of a webhook out for a while, unless another one does, or so many others of the tenant do.
+// It goes by names: a webhook that is deleted and made again has no test more.
+func (Webhooks) BeginTest(
+	ctx context.Context, tx pgx.Tx, tenant, name string, within time.Duration, most int,
+) (bool, error) {
+	if _, err := tx.Exec(ctx, testLock, tenant); err != nil {
+		return false, pg.Err(err)
+	}
+	if _, err := tx.Exec(ctx, `delete from gateway.webhook_tests where tenant = $1 and until < clock_timestamp()`,
+		tenant); err != nil {
+		return false, pg.Err(err)
+	}
+	tag, err := tx.Exec(ctx, `insert into gateway.webhook_tests (tenant, name, until) select $1, $2, clock_timestamp() + $3
+		where (select count(*) from gateway.webhook_tests where tenant = $1) < $4 on conflict do nothing`,
+		tenant, name, within, most)
 	return tag.RowsAffected() == 1, pg.Err(err)
 }
 
-// Tested keeps what became of a test. The next one may be after a pause.
+// Tested keeps what became of a test, unless its webhook was deleted meanwhile. The next one may be after a pause.
 func (Webhooks) Tested(
-	ctx context.Context, tx pgx.Tx, tenant, name string, d Delivery, now time.Time, pause time.Duration,
+	ctx context.Context, tx pgx.Tx, r WebhookRow, d Delivery, now time.Time, pause time.Duration,
 ) error {
-	tag, err := tx.Exec(ctx, `update gateway.webhooks set test_until = clock_timestamp() + $3
-		where tenant = $1 and name = $2`, tenant, name, pause)
-	if err != nil || tag.RowsAffected() == 0 { // it was deleted meanwhile
+	if _, err := tx.Exec(ctx, `update gateway.webhook_tests set until = clock_timestamp() + $3
+		where tenant = $1 and name = $2`, r.Tenant, r.Name, pause); err != nil {
 		return pg.Err(err)
 	}
-	_, err = tx.Exec(ctx, `insert into gateway.webhook_deliveries (tenant, webhook, id, epoch, position, type, subject,
+	_, err := tx.Exec(ctx, `insert into gateway.webhook_deliveries (tenant, webhook, id, epoch, position, type, subject,
 			state, attempts, first, ended, status, error, took, created)
-		values ($1, $2, $3, 0, 0, $4, $5, $6, 1, $7, $7, $8, $9, $10, $7)`,
-		tenant, name, d.ID, d.Type, d.Subject, d.State, now, d.Status, d.Error, d.Took)
+		select w.tenant, w.name, $4, 0, 0, $5, $6, $7, 1, $8, $8, $9, $10, $11, $8
+		from gateway.webhooks w where w.tenant = $1 and w.name = $2 and w.stream = $3 for key share`,
+		r.Tenant, r.Name, r.Stream, d.ID, d.Type, d.Subject, d.State, now, d.Status, d.Error, d.Took)
 	return pg.Err(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bodies/bodiestest"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -25,9 +26,14 @@ func exec(t *testing.T, pool *pg.Pool, query string, args ...any) {
 
 func putWebhook(t *testing.T, pool *pg.Pool, hooks store.Webhooks, name string) {
 	t.Helper()
+	putWebhookOf(t, pool, hooks, name, "first")
+}
+
+func putWebhookOf(t *testing.T, pool *pg.Pool, hooks store.Webhooks, name, stream string) {
+	t.Helper()
 	in(t, pool, tenant, func(tx pgx.Tx) error {
 		return hooks.Put(t.Context(), tx, store.WebhookRow{
-			Tenant: tenant, Name: name, Sealed: webhook.Sealed{URL: "https://a.example.org"},
+			Tenant: tenant, Name: name, Stream: stream, Sealed: webhook.Sealed{URL: "https://a.example.org"},
 		}, "a.example.org", noon)
 	})
 }
@@ -45,7 +51,7 @@ func TestClaimsOfWebhooks(t *testing.T) {
 		if err != nil || len(failed) > 0 || len(list) != 1 {
 			t.Fatalf("claimed %v, %v, %v", list, failed, err)
 		}
-		return list[0], store.Lease{Owner: "me", Tenant: tenant, Name: "w", Revision: list[0].Revision}
+		return list[0], store.LeaseOf("me", list[0])
 	}
 	renew := func(l store.Lease) error {
 		row, err := hooks.Get(t.Context(), pool, tenant, "w", false)
@@ -85,6 +91,92 @@ func TestClaimsOfWebhooks(t *testing.T) {
 	claim()
 }
 
+// TestClaimsOfWebhooksMadeAgain: who sends for a webhook that was deleted holds nothing of another one of its name,
+// though both have the same revision, and does not let that go.
+func TestClaimsOfWebhooksMadeAgain(t *testing.T) {
+	t.Parallel()
+	pool, hooks := gateway(t), store.Webhooks{Keys: bodiestest.Keys(t)}
+	claim := func(stream string) store.Lease {
+		t.Helper()
+		putWebhookOf(t, pool, hooks, "w", stream)
+		list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("claimed %v, %v", list, err)
+		}
+		return store.LeaseOf("me", list[0])
+	}
+	first := claim("first")
+	in(t, pool, tenant, func(tx pgx.Tx) error { return hooks.Delete(t.Context(), tx, tenant, "w") })
+	second := claim("second")
+	if first.Revision != second.Revision {
+		t.Fatalf("revisions %d and %d: the test proves nothing", first.Revision, second.Revision)
+	}
+	if err := hooks.Renew(t.Context(), pool, first, time.Minute, events.Position{}); !errors.Is(err, store.ErrLease) {
+		t.Errorf("who sent for the former one holds the new one: %v", err)
+	}
+	if err := hooks.Release(t.Context(), pool, first); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := hooks.Held(t.Context(), pool, "me"); err != nil || l[[2]string{tenant, "w"}] != second {
+		t.Errorf("held is %+v, %v", l, err)
+	}
+}
+
+// TestTimeWithoutSenderIsKept: since when nobody has sent is not lost to claims that come to nothing, of a process that
+// lacks the key or is killed before it begins; it counts once.
+func TestTimeWithoutSenderIsKept(t *testing.T) {
+	t.Parallel()
+	pool, hooks := gateway(t), store.Webhooks{Keys: bodiestest.Keys(t)}
+	putWebhook(t, pool, hooks, "w")
+	exec(t, pool, `insert into gateway.webhook_deliveries (tenant, webhook, id, epoch, position, type, subject, state,
+		created, since) values ($1, 'w', '1', 1, 1, 't', 's', 'Pending', $2, $2)`, tenant, noon.Add(-90*time.Hour))
+	end := func(ago time.Duration) {
+		exec(t, pool, `update gateway.webhooks set lease_until = clock_timestamp() - $1::interval`, ago)
+	}
+	end(80 * time.Hour)
+	settings := bodiestest.Settings()
+	for kind := range settings {
+		other := "another-secret-of-tests-that-seals-" + string(kind)
+		settings[kind] = &other
+	}
+	keys, err := settings.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := store.Webhooks{Keys: keys}
+	if list, failed, err := stranger.Claim(t.Context(), pool, "other", time.Minute, 10); err != nil || len(list) > 0 ||
+		len(failed) != 1 {
+		t.Fatalf("claimed without the key: %v, %v, %v", list, failed, err)
+	}
+	var row store.WebhookRow
+	for range 2 { // the first is killed before it begins
+		end(time.Second)
+		list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("claimed %v, %v", list, err)
+		}
+		if row = list[0]; row.Unsent < 80*time.Hour || row.Unsent > 81*time.Hour {
+			t.Errorf("nobody had sent for %s", row.Unsent)
+		}
+	}
+	lost := store.LeaseOf("me", row)
+	lost.Revision--
+	if err := hooks.Begin(t.Context(), pool, lost, row.Unsent, time.Minute, noon); !errors.Is(err, store.ErrLease) {
+		t.Errorf("it begins by a claim that it lost: %v", err)
+	}
+	if err := hooks.Begin(t.Context(), pool, store.LeaseOf("me", row), row.Unsent, time.Minute, noon); err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := hooks.Waiting(t.Context(), pool, store.LeaseOf("me", row), 10)
+	if err != nil || len(waiting) != 1 || !waiting[0].Since.Round(time.Minute).Equal(noon.Add(-10*time.Hour)) {
+		t.Errorf("waiting %+v, %v", waiting, err)
+	}
+	end(time.Second)
+	if list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10); err != nil || list[0].Unsent > time.Minute {
+		t.Errorf("counted again: %v, %v", list, err)
+	}
+}
+
 // TestDeliveriesGrowOldWhileSomebodySends: the time in which nobody did is taken from their age, and no more than that.
 func TestDeliveriesGrowOldWhileSomebodySends(t *testing.T) {
 	t.Parallel()
@@ -95,13 +187,20 @@ func TestDeliveriesGrowOldWhileSomebodySends(t *testing.T) {
 			created, since) values ($1, 'w', $2, 1, $3, 't', 's', 'Pending', $4, $4)`, tenant, fmt.Sprint(i), i,
 			noon.Add(-age))
 	}
-	l := store.Lease{Tenant: tenant, Name: "w"}
-	if err := hooks.Younger(t.Context(), pool, l, 80*time.Hour, noon); err != nil {
+	list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("claimed %v, %v", list, err)
+	}
+	l := store.LeaseOf("me", list[0])
+	if err := hooks.Begin(t.Context(), pool, l, time.Minute, time.Minute, noon); err != nil {
 		t.Fatal(err)
 	}
-	list, err := hooks.Waiting(t.Context(), pool, l, 10)
-	if err != nil || len(list) != 2 || !list[0].Since.Equal(noon.Add(-10*time.Hour)) || !list[1].Since.Equal(noon) {
-		t.Errorf("waiting %+v, %v", list, err)
+	if err := hooks.Begin(t.Context(), pool, l, 80*time.Hour, time.Minute, noon); err != nil {
+		t.Fatal(err)
+	}
+	got, err := hooks.Waiting(t.Context(), pool, l, 10)
+	if err != nil || len(got) != 2 || !got[0].Since.Equal(noon.Add(-10*time.Hour)) || !got[1].Since.Equal(noon) {
+		t.Errorf("waiting %+v, %v", got, err)
 	}
 }
 

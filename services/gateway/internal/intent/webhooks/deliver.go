@@ -162,7 +162,7 @@ func (d *Deliverer) begin(outer context.Context, row store.WebhookRow) {
 	ctx, cancel := context.WithCancel(outer)
 	s := &sending{
 		d: d, row: row, at: row.At, until: time.Now().Add(d.Lease), bodies: map[string][]byte{}, cancel: cancel,
-		lease: store.Lease{Owner: d.Me, Tenant: row.Tenant, Name: row.Name, Revision: row.Revision},
+		lease: store.LeaseOf(d.Me, row),
 	}
 	d.mu.Lock()
 	before, there := d.running[key]
@@ -209,7 +209,7 @@ func (d *Deliverer) endChanged(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for key, s := range d.running {
-		if revision, there := now[key]; !there || revision != s.lease.Revision {
+		if now[key] != s.lease {
 			s.cancel()
 		}
 	}
@@ -253,17 +253,15 @@ type sending struct {
 func (s *sending) run(ctx context.Context) (err error) {
 	release := s.d.Events.Hold()
 	defer release()
-	if s.row.Unsent > s.d.Lease {
-		// While nobody sent no message grew old.
-		if err := s.d.Service.Hooks.Younger(ctx, s.d.Service.Units.Work, s.lease, s.row.Unsent,
-			s.d.Service.Units.Now()); err != nil {
-			return err
-		}
-	}
-	if s.waiting, err = s.d.Service.Hooks.Waiting(ctx, s.d.Service.Units.Work, s.lease, maxWaiting); err != nil {
+	if err := s.readRights(ctx); err != nil {
 		return err
 	}
-	if err := s.readRights(ctx); err != nil {
+	// While nobody sent no message grew old. From here on somebody does.
+	if err := s.d.Service.Hooks.Begin(ctx, s.d.Service.Units.Work, s.lease, s.row.Unsent, s.d.Lease,
+		s.d.Service.Units.Now()); err != nil {
+		return err
+	}
+	if s.waiting, err = s.d.Service.Hooks.Waiting(ctx, s.d.Service.Units.Work, s.lease, maxWaiting); err != nil {
 		return err
 	}
 	busy := time.Now()
@@ -347,7 +345,7 @@ func (s *sending) readRights(ctx context.Context) error {
 }
 
 func (s *sending) disable(ctx context.Context, reason string) error {
-	if err := s.d.Service.Disable(ctx, s.row.Tenant, s.row.Name, s.lease.Revision, reason); err != nil {
+	if err := s.d.Service.Disable(ctx, s.lease, reason); err != nil {
 		return err
 	}
 	s.d.Slog.WarnContext(ctx, "a webhook was given up", "tenant", s.row.Tenant, "webhook", s.row.Name, "reason", reason)

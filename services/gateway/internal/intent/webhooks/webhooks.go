@@ -244,12 +244,12 @@ func (s *Service) Replay(
 // actorDelivery takes the place of a person's id in events.
 const actorDelivery = "webhook-delivery"
 
-// Disable gives a webhook up, as it was at a revision: what somebody has changed since then is not what failed. The
-// error is store.ErrLease then.
-func (s *Service) Disable(ctx context.Context, tenant, name string, revision int64, reason string) error {
-	_, err := s.decide(ctx, model.Caller{Tenant: tenant, Actor: actorDelivery}, name,
+// Disable gives a webhook up, as it was at a claim: what somebody has changed since then, or made anew under its name, is
+// not what failed. The error is store.ErrLease then.
+func (s *Service) Disable(ctx context.Context, l store.Lease, reason string) error {
+	_, err := s.decide(ctx, model.Caller{Tenant: l.Tenant, Actor: actorDelivery}, l.Name,
 		func(row store.WebhookRow) (webhook.Command, error) {
-			if row.Revision != revision {
+			if row.Revision != l.Revision || row.Stream != l.Stream {
 				return nil, store.ErrLease
 			}
 			return webhook.Disable{Reason: reason}, nil
@@ -281,11 +281,14 @@ const (
 	testWithin = webhook.Timeout + 5*time.Second
 	// testEvery is how soon after a test the next one may be.
 	testEvery = time.Second
+	// maxTests is how many webhooks of a tenant are tested at a time: a handful of people who set some up at once. It
+	// bounds also who makes a webhook of another name for each test.
+	maxTests = 8
 )
 
 // ErrTesting says that a webhook is being tested.
 var ErrTesting = errs.New(errs.Unavailable,
-	"a test of this webhook is under way, or was within %s: wait, and test again", testEvery)
+	"a test of this webhook is under way, or was within %s, or %d others are: wait, and test again", testEvery, maxTests)
 
 // Test sends an event that is in no log, once and now, and answers what became of it. One at a time does: who may set a
 // webhook has no means to send much to others by it.
@@ -295,7 +298,7 @@ func (s *Service) Test(ctx context.Context, who model.Caller, name string) (out 
 		if row, err = s.Hooks.Get(ctx, u.Tx, who.Tenant, name, false); err != nil {
 			return err
 		}
-		mine, err := s.Hooks.BeginTest(ctx, u.Tx, who.Tenant, name, testWithin)
+		mine, err := s.Hooks.BeginTest(ctx, u.Tx, who.Tenant, name, testWithin, maxTests)
 		if err == nil && !mine {
 			err = ErrTesting
 		}
@@ -303,7 +306,7 @@ func (s *Service) Test(ctx context.Context, who model.Caller, name string) (out 
 	}); err != nil {
 		return out, err
 	}
-	now := s.Units.Now()
+	now, began := s.Units.Now(), time.Now()
 	event := s.Units.NewID()
 	raw, err := webhook.TestEvent(name, event.String(), now)
 	if err != nil {
@@ -314,17 +317,32 @@ func (s *Service) Test(ctx context.Context, who model.Caller, name string) (out 
 	if err != nil {
 		return out, err
 	}
+	if a.Error == nowhere {
+		// A name that is not known is known sooner or later than one that leads inside: all that is told of them comes
+		// when an attempt ends at the latest.
+		wait(ctx, webhook.Timeout-time.Since(began))
+	}
 	d.State, d.Status, d.Error, d.Took = store.DeliveryFailed, a.Status, a.Error, a.Took
 	if a.Taken() {
 		d.State = store.DeliveryDelivered
 	}
 	err = s.Units.Once(ctx, who, func(u *unit.Work) error {
-		return s.Hooks.Tested(ctx, u.Tx, who.Tenant, name, d, now, testEvery)
+		return s.Hooks.Tested(ctx, u.Tx, row, d, now, testEvery)
 	})
 	return model.WebhookDelivery{
 		ID: d.ID, Type: d.Type, Subject: d.Subject, State: d.State, Attempts: 1, Status: d.Status, Error: d.Error,
 		TookMicros: d.Took.Microseconds(), CreatedAt: now, EndedAt: &now,
 	}, err
+}
+
+// wait returns after a time, or when nobody waits for it any more.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // messageID is the webhook-id of an event for a webhook.
