@@ -69,6 +69,27 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPagesAreLimited: a page that reads nothing has the id of its request, stands in the access log, and is limited for
+// each address.
+func TestPagesAreLimited(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, func(c *app.Config) { c.Limits.RequestRate = 2 }) // a burst of 8
+	codes := map[int]int{}
+	for range 20 {
+		a := b.as("", "GET", "/go/nothing", nil)
+		if a.header.Get("X-Request-Id") == "" {
+			t.Fatalf("it has no id: %v", a.header)
+		}
+		codes[a.status]++
+	}
+	if codes[http.StatusNotFound] < 8 || codes[http.StatusTooManyRequests] == 0 {
+		t.Errorf("answered %v", codes)
+	}
+	eventually(t, func() bool {
+		return b.count(`select coalesce(sum(count), 0)::bigint from gateway.access_log where route = '/go/*'`) == 20
+	})
+}
+
 // TestPagesLeadToTheConsole: with a console the address leads there, and says nothing of what is behind it.
 func TestPagesLeadToTheConsole(t *testing.T) {
 	t.Parallel()

@@ -171,6 +171,18 @@ func New(d Deps) *API {
 	return a
 }
 
+// Open has a handler answer below a path, without a token and behind what all answers are behind: the access log, the
+// id of the request, and a limit for each address. It is for the start of a process.
+func (a *API) Open(path string, h http.Handler) {
+	a.router.Handle(path+"*", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, ok := a.limits.pages.Take(limit.Network(httpserver.ClientAddress(r, a.proxies))); !ok {
+			tooMany(w, r, wait)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+}
+
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
 

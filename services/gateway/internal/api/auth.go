@@ -423,6 +423,7 @@ type limits struct {
 	repeated   *limit.Buckets // of refused tokens that claim to be of a provider, by the token
 	reserve    *limit.Buckets // of those that name who was let in before, where the address or portal has none left
 	open       *limit.Buckets // of requests that want no token, by address
+	pages      *limit.Buckets // of pages that read nothing, by address; many people share that of a proxy
 	known      *limit.Known
 }
 
@@ -540,6 +541,7 @@ func newLimits(l Limits, now func() time.Time) limits {
 		repeated:   limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
 		reserve:    limit.NewBuckets(forgedFactor*refused, forgedFactor*refusedBurst*refused, now),
 		open:       limit.NewBuckets(refused, refusedBurst*refused, now),
+		pages:      limit.NewBuckets(requests, requestBurst*requests, now),
 		known:      limit.NewKnown(),
 	}
 }

@@ -2,7 +2,8 @@
 // console they lead there. Without one they are plain pages, without script and style, that say how the thing does.
 //
 // A page reads from the API, in this process and by the headers of the request: who may see it, what is counted and
-// what stands in the access log is as if the same person had asked the API.
+// what stands in the access log is as if the same person had asked the API. What needs no read is answered behind the
+// API's router, so that it stands in the access log, has an id, and is limited for each address.
 package pages
 
 import (
@@ -90,9 +91,16 @@ func kinds() map[string]kind {
 //go:embed page.html
 var text string
 
+// API is what pages read from.
+type API interface {
+	http.Handler
+	// Open has a handler answer below a path, without a token and behind what all answers are behind.
+	Open(path string, h http.Handler)
+}
+
 // Handler answers what lies below Prefix, and hands the rest to the API.
 type Handler struct {
-	api     http.Handler
+	api     API
 	prefix  string // of the API
 	console string // "" where there is none
 	kinds   map[string]kind
@@ -100,7 +108,7 @@ type Handler struct {
 }
 
 // New returns a handler. prefix is that of the API; console is its address, or "".
-func New(api http.Handler, prefix, console string) (*Handler, error) {
+func New(api API, prefix, console string) (*Handler, error) {
 	if err := CheckConsole(console); err != nil {
 		return nil, err
 	}
@@ -108,7 +116,9 @@ func New(api http.Handler, prefix, console string) (*Handler, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "read the page")
 	}
-	return &Handler{api: api, prefix: prefix, console: strings.TrimRight(console, "/"), kinds: kinds(), page: page}, nil
+	h := &Handler{api: api, prefix: prefix, console: strings.TrimRight(console, "/"), kinds: kinds(), page: page}
+	api.Open(Prefix, http.HandlerFunc(h.plain))
+	return h, nil
 }
 
 // CheckConsole refuses what is no address to which a path can be added.
@@ -126,21 +136,46 @@ func CheckConsole(address string) error {
 	return nil
 }
 
+// address is what a page is asked for.
+type address struct {
+	path     string // below Prefix, escaped
+	name     string // of the kind
+	kind     kind
+	elements []string
+	good     bool // a page has this address
+}
+
+func (h *Handler) address(r *http.Request) (a address, ours bool) {
+	if a.path, ours = strings.CutPrefix(r.URL.EscapedPath(), Prefix); !ours {
+		return a, false
+	}
+	var rest string
+	a.name, rest, _ = strings.Cut(a.path, "/")
+	a.kind, a.good = h.kinds[a.name]
+	a.elements = strings.Split(rest, "/")
+	a.good = a.good && len(a.elements) == strings.Count(a.kind.path, "{}") && !slices.ContainsFunc(a.elements, noElement)
+	return a, true
+}
+
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, ours := strings.CutPrefix(r.URL.EscapedPath(), Prefix)
-	if !ours {
-		h.api.ServeHTTP(w, r)
+	a, ours := h.address(r)
+	reads := (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Authorization") != ""
+	if ours && reads && a.good && h.console == "" {
+		h.read(w, r, a.name, a.kind, a.elements)
 		return
 	}
-	name, rest, _ := strings.Cut(path, "/")
-	k, known := h.kinds[name]
-	elements := strings.Split(rest, "/")
+	h.api.ServeHTTP(w, r) // it hands what is ours to plain
+}
+
+// plain answers what needs no read.
+func (h *Handler) plain(w http.ResponseWriter, r *http.Request) {
+	a, _ := h.address(r)
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		h.say(w, http.StatusMethodNotAllowed, content{Title: "A page can only be read"})
-	case !known || len(elements) != strings.Count(k.path, "{}") || slices.ContainsFunc(elements, noElement):
+	case !a.good:
 		h.say(w, http.StatusNotFound, content{
 			Title: "There is no such page", Text: "Pages have addresses such as /go/cluster/NAME, /go/catalog/NAME, " +
 				"/go/installplan/ID, and /go/subscription/CLUSTER/NAMESPACE/NAME; so do operator and operatorgroup.",
@@ -149,16 +184,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// Whether it is there, and who may see it, is for the console to find out.
 		w.Header().Set("Cache-Control", "no-store")
 		//nolint:gosec // the host is that of the setting; the path has no element that leads out of it
-		http.Redirect(w, r, h.console+"/"+path, http.StatusFound)
-	case r.Header.Get("Authorization") == "":
+		http.Redirect(w, r, h.console+"/"+a.path, http.StatusFound)
+	default:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		h.say(w, http.StatusUnauthorized, content{
 			Title: "Sign in to read this page",
 			Text: "The request has no bearer token. A proxy in front of Chandler that signs people in sends theirs; " +
 				"on a command line, chandler describe says the same.",
 		})
-	default:
-		h.read(w, r, name, k, elements)
 	}
 }
 
