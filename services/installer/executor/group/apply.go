@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -217,7 +218,10 @@ func (w worker) keepLabels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return as.KeepNamespaceLabels(ctx, w.Namespace, want)
+	if err := as.KeepNamespaceLabels(ctx, w.Namespace, want); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil // it was deleted that moment
 }
 
 // labelNamespaces marks what the group serves (R-CSV-44).

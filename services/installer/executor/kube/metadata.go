@@ -203,13 +203,19 @@ func marked(want map[string]string) map[string]string {
 
 // KeepNamespaceLabels gives a namespace the labels that its operator group wants, and takes from it those that the
 // group wanted before. A label that somebody else has set otherwise is a conflict that names both: limits that
-// administrators set are not lifted that way.
+// administrators set are not lifted that way. It makes no namespace: one that is gone is an error, also where it goes
+// between the look and the write, which the API server refuses for its uid.
 func (e *Epoch) KeepNamespaceLabels(ctx context.Context, name string, want map[string]string) error {
+	live, err := e.metadata(ctx, GVKNamespace, "", name)
+	if err != nil {
+		return err
+	}
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(GVKNamespace)
 	o.SetName(name)
+	o.SetUID(live.UID)
 	o.SetLabels(marked(want))
-	_, err := e.applyOwn(ctx, o, labeller)
+	_, err = e.applyOwn(ctx, o, labeller)
 	return err
 }
 

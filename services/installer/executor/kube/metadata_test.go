@@ -1,10 +1,15 @@
 package kube
 
 import (
+	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -61,6 +66,50 @@ func TestLabelsKept(t *testing.T) {
 		if got := LabelsKept(c.have, c.want); got != c.kept {
 			t.Errorf("%s: %v, want %v", name, got, c.kept)
 		}
+	}
+}
+
+// TestLabelsMakeNoNamespace: what is written names the uid of the namespace that was seen, by which the API server
+// refuses it where that is gone; and nothing is written where none is seen.
+func TestLabelsMakeNoNamespace(t *testing.T) {
+	t.Parallel()
+	var there atomic.Bool
+	written := make(chan metav1.PartialObjectMetadata, 1)
+	there.Store(true)
+	base := cluster(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/namespaces/ops" {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPatch {
+			var o metav1.PartialObjectMetadata
+			if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+				t.Error(err)
+			}
+			written <- o
+		} else if !there.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ops","uid":"u-1"}}`)
+	})
+	e, err := base.InEpoch(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.KeepNamespaceLabels(t.Context(), "ops", map[string]string{"a": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-written; o.UID != "u-1" || o.Labels["a"] != "1" {
+		t.Errorf("written %+v", o.ObjectMeta)
+	}
+	there.Store(false)
+	if err := e.KeepNamespaceLabels(t.Context(), "ops", map[string]string{"a": "1"}); !apierrors.IsNotFound(err) {
+		t.Errorf("of a namespace that is gone: %v", err)
+	}
+	if len(written) > 0 {
+		t.Errorf("written %+v", <-written)
 	}
 }
 
