@@ -44,8 +44,8 @@ func TestEveryConditionNamesItsEvent(t *testing.T) {
 				return c
 			}
 			if id, at := b.lastEvent(by); c.Reason != reason || c.Event != id ||
-				!c.Since.Equal(at.Truncate(time.Microsecond)) {
-				// as Postgres keeps it
+				!c.Since.Equal(at.Truncate(time.Second)) {
+				// as answers have it
 				t.Errorf("%s: reason %q of event %s at %s, want %q of %s at %s", typ, c.Reason, c.Event, c.Since,
 					reason, id, at)
 			}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 )
 
 const (
@@ -308,6 +310,9 @@ func checkAnswer(t *testing.T, v validator.Validator, op *huma.Operation, doc *h
 	if !strings.HasSuffix(mediaType, "json") {
 		return
 	}
+	for _, field := range timesOf("", body) {
+		t.Errorf("a time that is not in whole seconds of UTC, %s: %s", field, said)
+	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	if ok, faults := v.ValidateHttpResponse(req, res); !ok {
 		var why []string
@@ -318,6 +323,50 @@ func checkAnswer(t *testing.T, v validator.Validator, op *huma.Operation, doc *h
 			}
 		}
 		t.Errorf("not as the document says (%s): %s", strings.Join(why, "; "), said)
+	}
+}
+
+// written is how a time of whatever precision and zone begins and ends.
+var written = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
+
+// precise is how a time of an answer is written.
+var precise = regexp.MustCompile(seconds.Pattern)
+
+// timesOf lists the texts in a document that are times of another precision, in fields that the document may not even
+// know. The data of events is left out: it is answered as it was recorded, by its hash.
+func timesOf(path string, raw []byte) []string {
+	var fields map[string]json.RawMessage
+	var items []json.RawMessage
+	var text string
+	var out []string
+	switch {
+	case json.Unmarshal(raw, &fields) == nil:
+		for name, value := range fields {
+			if _, event := fields["specversion"]; !event || name != "data" {
+				out = append(out, timesOf(path+"/"+name, value)...)
+			}
+		}
+	case json.Unmarshal(raw, &items) == nil:
+		for i, value := range items {
+			out = append(out, timesOf(path+"/"+strconv.Itoa(i), value)...)
+		}
+	case json.Unmarshal(raw, &text) == nil:
+		if written.MatchString(text) && !precise.MatchString(text) && !slices.Contains(broken, text) {
+			out = append(out, path+" is "+text)
+		}
+	}
+	return out
+}
+
+// TestTimesOf: the walk finds times of another precision or zone, wherever they stand, and nothing else.
+func TestTimesOf(t *testing.T) {
+	t.Parallel()
+	got := timesOf("", []byte(`{"a":[{"at":"2026-01-02T03:04:05.6Z"},"2026-01-02T03:04:05Z","text 2026"],`+
+		`"specversion":"1.0","data":{"at":"2026-01-02T03:04:05.6Z"},"time":"2026-01-02T03:04:05+01:00","n":null}`))
+	slices.Sort(got)
+	want := []string{"/a/0/at is 2026-01-02T03:04:05.6Z", "/time is 2026-01-02T03:04:05+01:00"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestApprovalPolicies(t *testing.T) {
 	must[problem](b, 404, b.do("GET", b.seen(path), nil))
 	anew := must[model.ApprovalPolicy](b, 200, b.write("PUT", path, productionPolicy()))
 	if got = must[model.ApprovalPolicy](b, 200, b.do("GET", b.seen(path), nil)); got.Stream != anew.Stream ||
-		!got.CreatedAt.After(set.CreatedAt) {
+		!got.CreatedAt.Equal(anew.CreatedAt) || got.CreatedAt.Before(set.CreatedAt) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -89,6 +89,9 @@ func (w *watched) next() (m message, ok bool) {
 			if err := json.Unmarshal([]byte(line[6:]), &m.of); err != nil {
 				w.b.t.Fatalf("%v: %s", err, line)
 			}
+			for _, field := range timesOf("", []byte(line[6:])) {
+				w.b.t.Errorf("a time that is not in whole seconds of UTC, %s: %s", field, line)
+			}
 		case line == "" && m.change != "":
 			if (m.change == "BOOKMARK") != (id != "") {
 				w.b.t.Fatalf("%s has the id %q", m.change, id)

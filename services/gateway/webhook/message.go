@@ -92,9 +92,10 @@ func TestEvent(name, id string, at time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "write a test")
 	}
+	at = at.UTC().Truncate(time.Second) // as events of the log are sent
 	raw, err := json.Marshal(model.Event{
-		SpecVersion: "1.0", ID: id, Source: "/chandler/gateway", Type: TypeTest, Subject: name, Time: at.UTC(),
-		Recorded: at.UTC(), Data: data,
+		SpecVersion: "1.0", ID: id, Source: "/chandler/gateway", Type: TypeTest, Subject: name, Time: at,
+		Recorded: at, Data: data,
 	})
 	return raw, errs.Wrap(errs.Internal, err, "write a test")
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/spelling"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -431,9 +432,10 @@ func unsupported(r *http.Request, e *errs.Error) *Problem {
 // name without its value being checked, and is then decoded over it.
 var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true }) // huma has no other switch
 
-// strictJSON is JSON in which nothing is dropped: no field stands twice, nothing follows the document, all is text.
+// strictJSON is JSON in which nothing is dropped: no field stands twice, nothing follows the document, all is text. The
+// times of answers are in whole seconds.
 var strictJSON = huma.Format{
-	Marshal: huma.DefaultJSONFormat.Marshal,
+	Marshal: func(w io.Writer, v any) error { return huma.DefaultJSONFormat.Marshal(w, seconds.Of(v)) },
 	Unmarshal: func(data []byte, into any) error {
 		if _, first := into.(*any); first { // huma reads a body twice: for its check, then into the type
 			if err := checkJSON(data); err != nil {

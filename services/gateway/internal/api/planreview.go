@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -297,7 +298,7 @@ func (h *reviewHandlers) getInstallplanDiff(
 			}
 			diff, err := diffOf(review, done, page.Limit)
 			if err == nil {
-				out.Body, err = json.Marshal(diff)
+				out.Body, err = json.Marshal(seconds.Of(diff))
 			}
 			return out, errs.Wrap(errs.Internal, err, "write the difference")
 		})

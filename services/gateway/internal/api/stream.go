@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
@@ -345,7 +346,7 @@ func listOf[T, I any, P watchable[I]](
 			}
 			page := make([]watch.Object, len(out.Body.Items))
 			for i, item := range out.Body.Items {
-				if page[i].JSON, err = json.Marshal(item); err != nil {
+				if page[i].JSON, err = json.Marshal(seconds.Of(item)); err != nil {
 					return nil, "", errs.Wrap(errs.Internal, err, "write an object of a list")
 				}
 				page[i].In, page[i].Name = as.name(item)

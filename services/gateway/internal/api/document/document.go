@@ -55,6 +55,7 @@ func Complete(doc *huma.OpenAPI) {
 	for _, s := range doc.Components.Schemas.Map() {
 		walk(s)
 	}
+	precise(doc)
 }
 
 // noneMatch is the name of the parameter that every read has.

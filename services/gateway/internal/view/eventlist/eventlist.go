@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -266,9 +267,9 @@ func answer(e eventlog.Recorded) model.Event {
 	}
 	return model.Event{
 		SpecVersion: e.SpecVersion, ID: e.ID, Source: e.Source, Type: string(e.Type), Subject: e.Subject,
-		Time: e.Time, Recorded: e.Recorded, Sequence: e.Position.String(), Stream: e.Stream, StreamVersion: e.Version,
-		Correlation: e.Correlation, Causation: e.Causation, TraceParent: e.TraceParent, Actor: e.Actor,
-		Via:  e.Via,
+		Time: seconds.Time(e.Time), Recorded: seconds.Time(e.Recorded), Sequence: e.Position.String(),
+		Stream: e.Stream, StreamVersion: e.Version, Correlation: e.Correlation, Causation: e.Causation,
+		TraceParent: e.TraceParent, Actor: e.Actor, Via: e.Via,
 		Hash: string(e.Hash), Data: data,
 	}
 }
