@@ -3048,6 +3048,21 @@ ALTER TABLE gateway.previews OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.previews IS 'previewed changes until they expire';
 
+CREATE TABLE gateway.quotas (
+    tenant text NOT NULL,
+    subscriptions bigint,
+    catalogs bigint,
+    requests bigint,
+    streams bigint,
+    updated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.quotas FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.quotas OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.quotas IS 'what each tenant may have and ask for at most; no row: no bounds';
+
 CREATE TABLE gateway.read_audit (
     tenant text NOT NULL,
     id uuid NOT NULL,
@@ -4636,6 +4651,9 @@ ALTER TABLE ONLY gateway.operators
 ALTER TABLE ONLY gateway.previews
     ADD CONSTRAINT previews_pkey PRIMARY KEY (tenant, id);
 
+ALTER TABLE ONLY gateway.quotas
+    ADD CONSTRAINT quotas_pkey PRIMARY KEY (tenant);
+
 ALTER TABLE ONLY gateway.read_audit
     ADD CONSTRAINT read_audit_pkey PRIMARY KEY (tenant, id);
 
@@ -4870,6 +4888,8 @@ CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.
 CREATE INDEX events_000001000001_stream_key_incarnation_version_idx ON eventlog.events_000001000001 USING btree (stream_key, incarnation, version);
 
 CREATE INDEX models_model ON eventlog.models USING btree (model);
+
+CREATE INDEX streams_bounded ON eventlog.streams USING btree (tenant, kind) WHERE ((kind = ANY (ARRAY['subscription'::text, 'catalog'::text])) AND (NOT closed));
 
 CREATE INDEX access_log_actor ON ONLY gateway.access_log USING btree (tenant, actor, at);
 
@@ -5260,6 +5280,8 @@ ALTER TABLE gateway.operators ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.previews ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.quotas ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.read_audit ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.role_bindings ENABLE ROW LEVEL SECURITY;
@@ -5385,6 +5407,12 @@ CREATE POLICY tenant ON gateway.operators USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON gateway.previews USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.quotas USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -6467,6 +6495,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operatorhub TO chand
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operators TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.previews TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.quotas TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.read_audit TO chandler_gateway;
 

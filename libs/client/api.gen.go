@@ -2401,6 +2401,21 @@ type FoundPackage struct {
 	Version string `json:"version,omitempty"`
 }
 
+// HardQuota defines model for HardQuota.
+type HardQuota struct {
+	// Catalogs Catalogs, those that come with the installation included, which are never refused
+	Catalogs *int64 `json:"catalogs,omitempty"`
+
+	// RequestsPerSecond Requests a second of all its people and programs, over a time; four seconds' worth at once
+	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty"`
+
+	// Streams Open event streams
+	Streams *int64 `json:"streams,omitempty"`
+
+	// Subscriptions Subscriptions in all clusters
+	Subscriptions *int64 `json:"subscriptions,omitempty"`
+}
+
 // Holder defines model for Holder.
 type Holder struct {
 	// Binding Absent where a token gives the role
@@ -2812,6 +2827,14 @@ type ListPlanObject struct {
 // ListQuestion defines model for ListQuestion.
 type ListQuestion struct {
 	Items []Question `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
+// ListQuota defines model for ListQuota.
+type ListQuota struct {
+	Items []Quota `json:"items"`
 
 	// Next Cursor of the next page; absent on the last
 	Next string `json:"next,omitempty"`
@@ -4133,6 +4156,23 @@ type Question struct {
 // QuestionAction defines model for Question.Action.
 type QuestionAction string
 
+// Quota defines model for Quota.
+type Quota struct {
+	// Gateways Gateways that serve: each allows its part of the requests and streams
+	Gateways int64 `json:"gateways"`
+
+	// Hard Bounds; what is left out is not bounded
+	Hard HardQuota `json:"hard"`
+
+	// Position Position of the event, in the answer to a write
+	Position string `json:"position,omitempty"`
+	Tenant   string `json:"tenant"`
+
+	// UpdatedAt When the bounds were set; absent where nobody has
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+	Used      UsedQuota  `json:"used"`
+}
+
 // RegisterCluster defines model for RegisterCluster.
 type RegisterCluster struct {
 	// Kubeconfig YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept.
@@ -4613,6 +4653,12 @@ type SetCatalogSecretKind string
 type SetOperatorHub struct {
 	DisableAllDefaultSources *bool       `json:"disableAllDefaultSources,omitempty"`
 	Sources                  []HubSource `json:"sources,omitempty"`
+}
+
+// SetQuota defines model for SetQuota.
+type SetQuota struct {
+	// Hard Bounds; what is left out is not bounded any more
+	Hard HardQuota `json:"hard"`
 }
 
 // SettleObstacle defines model for SettleObstacle.
@@ -5098,6 +5144,18 @@ type Upgrade struct {
 
 // UpgradeState defines model for Upgrade.State.
 type UpgradeState string
+
+// UsedQuota defines model for UsedQuota.
+type UsedQuota struct {
+	Catalogs int64 `json:"catalogs"`
+
+	// RequestsPerSecond In the last whole second, at the gateway that answers
+	RequestsPerSecond int64 `json:"requestsPerSecond"`
+
+	// Streams At the gateway that answers
+	Streams       int64 `json:"streams"`
+	Subscriptions int64 `json:"subscriptions"`
+}
 
 // Webhook defines model for Webhook.
 type Webhook struct {
@@ -8428,6 +8486,43 @@ func (c *Client) ListQuestions(ctx context.Context, params *ListQuestionsParams,
 // ListQuestionsAll is all of ListQuestions, page by page; the limit of params is that of a page.
 func (c *Client) ListQuestionsAll(ctx context.Context, params *ListQuestionsParams, opts ...Option) iter.Seq2[Question, error] {
 	return pages[Question](ctx, c, NewListQuestionsRequest(params), opts)
+}
+
+// NewListQuotasRequest asks GET /quotas.
+func NewListQuotasRequest() Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/quotas")}
+	return r
+}
+
+// ListQuotas: List the quotas of tenants, with what they have.
+func (c *Client) ListQuotas(ctx context.Context, opts ...Option) (*ListQuota, error) {
+	r := NewListQuotasRequest()
+	return answer[ListQuota](ctx, c, r, opts)
+}
+
+// NewGetQuotaRequest asks GET /quotas/{tenant}.
+func NewGetQuotaRequest(tenant string) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/quotas/{tenant}", tenant)}
+	return r
+}
+
+// GetQuota: Get the quota of a tenant, with what it has.
+func (c *Client) GetQuota(ctx context.Context, tenant string, opts ...Option) (*Quota, error) {
+	r := NewGetQuotaRequest(tenant)
+	return answer[Quota](ctx, c, r, opts)
+}
+
+// NewSetQuotaRequest asks PUT /quotas/{tenant}.
+func NewSetQuotaRequest(tenant string, body SetQuota) Request {
+	r := Request{Method: http.MethodPut, path: pathOf("/quotas/{tenant}", tenant)}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// SetQuota: Set what a tenant may have and ask for at most.
+func (c *Client) SetQuota(ctx context.Context, tenant string, body SetQuota, opts ...Option) (*Quota, error) {
+	r := NewSetQuotaRequest(tenant, body)
+	return answer[Quota](ctx, c, r, opts)
 }
 
 // NewListReplicasRequest asks GET /replicas.

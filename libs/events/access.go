@@ -19,6 +19,7 @@ func accessEvents() []Definition {
 		define(KindAccess, Gateway, RoleDeleted{}, "A role is gone."),
 		define(KindAccess, Gateway, RoleBindingDefined{}, "People, groups or service accounts have a role somewhere."),
 		define(KindAccess, Gateway, RoleBindingDeleted{}, "A binding of a role ended."),
+		define(KindAccess, Gateway, QuotaSet{}, "A tenant may have and ask for so much from now on."),
 	}
 }
 
@@ -180,3 +181,18 @@ type RoleBindingDeleted struct {
 
 // EventType implements Payload.
 func (RoleBindingDeleted) EventType() Type { return "access.role-binding-deleted.v1" }
+
+// QuotaSet says what the tenant may have and ask for at most. It carries all bounds, each once; what is absent is not
+// bounded. Subject: quota. The actor is an administrator of the installation, whatever the tenant.
+type QuotaSet struct {
+	Bounds []QuotaBound `json:"bounds"`
+}
+
+// QuotaBound is the bound of one resource.
+type QuotaBound struct {
+	Resource string `json:"resource"` // subscriptions, catalogs, requestsPerSecond, streams
+	Hard     int64  `json:"hard"`     // at most so many
+}
+
+// EventType implements Payload.
+func (QuotaSet) EventType() Type { return "access.quota-set.v1" }

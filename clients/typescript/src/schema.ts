@@ -1488,6 +1488,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the quotas of tenants, with what they have
+         * @description List the quotas of tenants, with what they have: all of them for the tenant of the installation; else one's own.
+         */
+        get: operations["list-quotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/quotas/{tenant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the quota of a tenant, with what it has
+         * @description Get the quota of a tenant, with what it has.
+         */
+        get: operations["get-quota"];
+        /**
+         * Set what a tenant may have and ask for at most
+         * @description Set what a tenant may have and ask for at most; for administrators of the installation. All bounds are replaced. What stands above a lowered bound stays; nothing more is made until there is room. Making more subscriptions or catalogs than allowed is answered 403 with the rule quota; more requests or streams 429.
+         */
+        put: operations["set-quota"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/replicas": {
         parameters: {
             query?: never;
@@ -3229,6 +3273,28 @@ export interface components {
             /** @description Of currentCSV */
             version?: string;
         };
+        HardQuota: {
+            /**
+             * Format: int64
+             * @description Catalogs, those that come with the installation included, which are never refused
+             */
+            catalogs?: number;
+            /**
+             * Format: int64
+             * @description Requests a second of all its people and programs, over a time; four seconds' worth at once
+             */
+            requestsPerSecond?: number;
+            /**
+             * Format: int64
+             * @description Open event streams
+             */
+            streams?: number;
+            /**
+             * Format: int64
+             * @description Subscriptions in all clusters
+             */
+            subscriptions?: number;
+        };
         Holder: {
             /** @description Absent where a token gives the role */
             binding?: string;
@@ -3549,6 +3615,11 @@ export interface components {
         };
         ListQuestion: {
             items: components["schemas"]["Question"][];
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+        };
+        ListQuota: {
+            items: components["schemas"]["Quota"][];
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
@@ -4595,6 +4666,24 @@ export interface components {
             /** @description Service account through which they asked */
             via?: string;
         };
+        Quota: {
+            /**
+             * Format: int64
+             * @description Gateways that serve: each allows its part of the requests and streams
+             */
+            gateways: number;
+            /** @description Bounds; what is left out is not bounded */
+            hard: components["schemas"]["HardQuota"];
+            /** @description Position of the event, in the answer to a write */
+            position?: string;
+            tenant: string;
+            /**
+             * Format: date-time
+             * @description When the bounds were set; absent where nobody has
+             */
+            updatedAt?: string;
+            used: components["schemas"]["UsedQuota"];
+        };
         RegisterCluster: {
             /** @description YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept. */
             kubeconfig: string;
@@ -4985,6 +5074,10 @@ export interface components {
         SetOperatorHub: {
             disableAllDefaultSources?: boolean;
             sources?: components["schemas"]["HubSource"][] | null;
+        };
+        SetQuota: {
+            /** @description Bounds; what is left out is not bounded any more */
+            hard: components["schemas"]["HardQuota"];
         };
         SettleObstacle: {
             /**
@@ -5428,6 +5521,22 @@ export interface components {
             to: string;
             /** @description Digest of the canonical bundle */
             toContent?: string;
+        };
+        UsedQuota: {
+            /** Format: int64 */
+            catalogs: number;
+            /**
+             * Format: int64
+             * @description In the last whole second, at the gateway that answers
+             */
+            requestsPerSecond: number;
+            /**
+             * Format: int64
+             * @description At the gateway that answers
+             */
+            streams: number;
+            /** Format: int64 */
+            subscriptions: number;
         };
         Webhook: {
             /** @description Position up to which events have deliveries */
@@ -10644,6 +10753,137 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "list-quotas": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListQuota"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-quota": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the tenant; a DNS-1123 label */
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "set-quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the tenant; a DNS-1123 label */
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetQuota"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -135,6 +135,7 @@ chandler help exit-codes lists the exit statuses.`,
 	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.IdentityCommand(a),
+		admin.QuotaCommand(a),
 		admin.LoginCommand(a), admin.LogoutCommand(a), admin.AuthCommand(a), admin.MigrateCommand(a),
 		admin.BusCommand(a), admin.EffectsCommand(a), admin.LogCommand(a), admin.InstallerCommand(a),
 		admin.DoctorCommand(a), admin.VersionCommand(a), manual.Command(a))

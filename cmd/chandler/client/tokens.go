@@ -75,3 +75,13 @@ func (c *Client) ConfigureIdentity(
 func (c *Client) KeyUses(ctx context.Context) ([]model.KeyUse, error) {
 	return all[model.KeyUse](ctx, c, client.NewListKeyUsesRequest())
 }
+
+// Quotas lists what tenants may have, beside what they have.
+func (c *Client) Quotas(ctx context.Context) ([]model.Quota, error) {
+	return all[model.Quota](ctx, c, client.NewListQuotasRequest())
+}
+
+// SetQuota replaces what a tenant may have and ask for.
+func (c *Client) SetQuota(ctx context.Context, tenant string, in model.SetQuota) (model.Quota, error) {
+	return get[model.Quota](ctx, c, with(client.NewSetQuotaRequest(tenant, client.SetQuota{}), in))
+}

@@ -137,6 +137,8 @@ func sentence(p events.Payload) string {
 		return "plans are stopped (" + v.Reason + ")"
 	case events.RoleDefined, events.RoleDeleted, events.RoleBindingDefined, events.RoleBindingDeleted:
 		return roleSentence(v)
+	case events.QuotaSet:
+		return quotaSentence(v)
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
 	default:
@@ -212,6 +214,17 @@ func tokenSentence(p events.Payload) string {
 	default:
 		return ""
 	}
+}
+
+func quotaSentence(v events.QuotaSet) string {
+	if len(v.Bounds) == 0 {
+		return "the tenant has no quota any more"
+	}
+	var parts []string
+	for _, b := range v.Bounds {
+		parts = append(parts, b.Resource+" "+strconv.FormatInt(b.Hard, 10))
+	}
+	return "quota of the tenant set, at most: " + strings.Join(parts, ", ")
 }
 
 func clusterObserved(v events.ClusterObserved) string {

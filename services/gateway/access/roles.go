@@ -44,7 +44,7 @@ func on(list ...Resource) []Resource { return list }
 func reading() []events.AccessRule {
 	return []events.AccessRule{
 		allow(on(Clusters, Catalogs, Packages, Subscriptions, OperatorGroups, InstallPlans, Operators,
-			ApprovalPolicies),
+			ApprovalPolicies, Quotas),
 			Get, List),
 		allow(on(CatalogHealth, OperatorHub, Effects, Previews, Hooks), Get),
 		allow(on(CatalogSecrets), List), allow(on(Events), List, Watch),

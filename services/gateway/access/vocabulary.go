@@ -77,6 +77,7 @@ const (
 	AccessLog        Resource = "accesslog"
 	Questions        Resource = "questions"
 	Webhooks         Resource = "webhooks"
+	Quotas           Resource = "quotas"
 	All              Resource = "*"
 )
 
@@ -109,6 +110,7 @@ var vocabulary = map[Resource][]Verb{
 	AccessLog:        {List},
 	Questions:        {List},
 	Webhooks:         {Get, List, Update, Delete},
+	Quotas:           {Get, List, Update},
 }
 
 // AllResources are the resources by name.

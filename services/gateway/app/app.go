@@ -33,6 +33,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/webhooks"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/pages"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
@@ -59,6 +60,7 @@ type App struct {
 	verifier    *oidc.Verifier
 	keys        *store.Keys
 	deliverer   *webhooks.Deliverer
+	quotas      *quotas.Service
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
@@ -184,6 +186,9 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Me: uuid.NewString(), Random: rand.Float64, Lease: a.cfg.tests.lease,
 		Slots: a.cfg.tests.webhooks,
 	}
+	a.quotas = &quotas.Service{
+		Units: given.Units, Tokens: tokens, Tenants: api.NewTenants(time.Now), Slog: a.Telemetry.Log,
+	}
 	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log}
 	tickets := &store.Tickets{Pool: a.requests, Work: a.Pool, Tokens: tokens}
 	callers := &authn.Authenticator{Tickets: tickets, Tokens: tokens, Identities: a.intents.Identities}
@@ -194,7 +199,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Keys: a.keys, Tickets: tickets,
 		Log: a.Telemetry.Log, Callers: callers, Logins: logins(p.providers), Policies: reads.Roles,
 		Intents: a.intents, Reads: reads, Resolver: resolver, Installer: installer, Access: a.access,
-		TrustedProxies: p.proxies, Origins: p.origins, Limits: a.cfg.Limits,
+		TrustedProxies: p.proxies, Origins: p.origins, Limits: a.cfg.Limits, Quotas: a.quotas,
 	})
 	a.api, err = pages.New(rest, api.Prefix, a.cfg.Browsers.ConsoleURL)
 	return err
@@ -270,6 +275,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("access log", a.access.Run)
 	g.Add("sealing of bodies", a.sealer.Run)
 	g.Add("idempotency keys", a.keys.Collect)
+	g.Add("quotas", a.quotas.Follow)
 	g.Add("break-glass gauge", a.intents.Tokens.Tokens.ObserveBreakGlass)
 	g.Add("event tail", a.tail.Run)
 	g.Add("webhooks", a.deliverer.Run)

@@ -271,6 +271,9 @@ func probes() map[string]probe {
 		"get-token":          {verb: "get", resource: "tokens", about: ofFleet},
 		"rotate-token":       {verb: "create", resource: "tokens", about: ofFleet, body: map[string]any{}},
 		"revoke-token":       {verb: "delete", resource: "tokens", about: ofFleet},
+		"list-quotas":        {verb: "list", resource: "quotas", about: ofFleet},
+		"get-quota":          {verb: "get", resource: "quotas", about: ofFleet},
+		"set-quota":          {verb: "update", resource: "quotas", about: ofFleet, body: model.SetQuota{}},
 		"get-break-glass":    {verb: "list", resource: "tokens", about: ofFleet},
 		"create-break-glass": {verb: "escalate", resource: "roles", about: ofFleet},
 		"revoke-break-glass": {verb: "delete", resource: "tokens", about: ofFleet},
@@ -514,6 +517,7 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		body = c
 	}
 	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent",
+		"{tenant}", "default",
 		"{cluster}", w.cluster, "{namespace}", w.namespace, "{name}", name, "{catalog}", catalog, "{package}", object,
 		"{id}", id).Replace("/api/v1" + path), body
 }

@@ -157,7 +157,7 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 	doc := must[struct{ Paths map[string]map[string]any }](b, 200, b.do("GET", "/api/v1/openapi.json", nil))
 	fill := strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64),
 		"{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
-		"{id}", "00000000-0000-0000-0000-000000000000")
+		"{tenant}", "a", "{id}", "00000000-0000-0000-0000-000000000000")
 	routes, limited := 0, 0
 	for path, methods := range doc.Paths {
 		for method := range methods {
@@ -251,6 +251,8 @@ func validBody(method, path string) any {
 	case path == "/api/v1/log/parked/skip":
 		ref := model.ParkedRef{Consumer: "a", Stream: "a", Version: 1}
 		return model.SkipParked{ParkedRef: ref, Reason: "a"}
+	case strings.HasPrefix(path, "/api/v1/quotas/"):
+		return model.SetQuota{}
 	case path == "/api/v1/replicas/drain":
 		return model.DrainReplica{Replica: "a"}
 	case strings.HasSuffix(path, "/replay"):

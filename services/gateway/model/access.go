@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
 
 // AccessEntry is one request to the API, or several that were refused.
 type AccessEntry struct {
@@ -31,4 +35,54 @@ type KeyUse struct {
 	Purpose string `json:"purpose" enum:"grant,credentials,catalog-credentials,hook,configuration,source,annotation,reason" doc:"What the key is for"`
 	Key     string `json:"key" doc:"Id of the key, which chandler keys list shows beside its setting; empty for what is older than ids"`
 	Uses    int64  `json:"uses" doc:"Of grant: namespaces whose plans and step logs it signed; else what is encrypted to it or derived from it"`
+}
+
+// HardQuota is what a tenant may have and ask for at most. What is left out is not bounded.
+type HardQuota struct {
+	Subscriptions     *int64 `json:"subscriptions,omitempty" minimum:"0" maximum:"1000000" doc:"Subscriptions in all clusters"`
+	Catalogs          *int64 `json:"catalogs,omitempty" minimum:"0" maximum:"1000000" doc:"Catalogs, those that come with the installation included, which are never refused"`
+	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty" minimum:"1" maximum:"1000000" doc:"Requests a second of all its people and programs, over a time; four seconds' worth at once"`
+	Streams           *int64 `json:"streams,omitempty" minimum:"0" maximum:"1000000" doc:"Open event streams"`
+}
+
+// UsedQuota is what a tenant has and asks for.
+type UsedQuota struct {
+	Subscriptions     int64 `json:"subscriptions"`
+	Catalogs          int64 `json:"catalogs"`
+	RequestsPerSecond int64 `json:"requestsPerSecond" doc:"In the last whole second, at the gateway that answers"`
+	Streams           int64 `json:"streams" doc:"At the gateway that answers"`
+}
+
+// Quota is what a tenant may have, beside what it has.
+type Quota struct {
+	Tenant    string     `json:"tenant"`
+	Hard      HardQuota  `json:"hard" doc:"Bounds; what is left out is not bounded"`
+	Used      UsedQuota  `json:"used"`
+	Gateways  int64      `json:"gateways" doc:"Gateways that serve: each allows its part of the requests and streams"`
+	UpdatedAt *time.Time `json:"updatedAt,omitempty" doc:"When the bounds were set; absent where nobody has"`
+	Position  string     `json:"position,omitempty" doc:"Position of the event, in the answer to a write"`
+}
+
+// SetQuota replaces the bounds of a tenant.
+type SetQuota struct {
+	Hard HardQuota `json:"hard" doc:"Bounds; what is left out is not bounded any more"`
+}
+
+// Event is what the log has of bounds.
+func (h HardQuota) Event() (e events.QuotaSet) {
+	e.Bounds = []events.QuotaBound{}
+	for _, b := range []struct {
+		resource string
+		hard     *int64
+	}{
+		{"subscriptions", h.Subscriptions},
+		{"catalogs", h.Catalogs},
+		{"requestsPerSecond", h.RequestsPerSecond},
+		{"streams", h.Streams},
+	} {
+		if b.hard != nil {
+			e.Bounds = append(e.Bounds, events.QuotaBound{Resource: b.resource, Hard: *b.hard})
+		}
+	}
+	return e
 }

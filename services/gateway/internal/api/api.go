@@ -31,6 +31,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
@@ -86,6 +87,7 @@ type Deps struct {
 	Keys      *store.Keys // answers to requests with an Idempotency-Key
 	Tickets   *store.Tickets
 	Limits    Limits
+	Quotas    *quotas.Service
 	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 	// Origins are those whose pages may read answers.
@@ -101,6 +103,7 @@ type API struct {
 	policies Policies
 	reads    *view.Reads
 	limits   limits
+	tenants  *limit.Tenants
 	log      *slog.Logger
 	keys     *store.Keys
 	turns    *limit.Turns // of requests with an Idempotency-Key
@@ -119,10 +122,11 @@ func New(d Deps) *API {
 		options.Access = d.Access.Take
 	}
 	router := httpserver.Router(options)
+	tenants := tenantsOf(d)
 	a := &API{
 		router: router, callers: d.Callers, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
-		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log,
-		streams: newPlaces(d.Limits), turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
+		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log, tenants: tenants,
+		streams: newPlaces(d.Limits, tenants), turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
 	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
@@ -152,6 +156,7 @@ func New(d Deps) *API {
 		eventHandlers{d, a.streams}.register(a)
 		ticketHandlers{d, a.isStream}.register(a)
 		tokenHandlers{d}.register(a)
+		quotaHandlers{d}.register(a)
 		breakGlassHandlers{d}.register(a)
 		identityHandlers{d}.register(a)
 		roleHandlers{d}.register(a)

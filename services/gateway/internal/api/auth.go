@@ -34,7 +34,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		}
 		bearing := a.bearing(shown, limit.Network(httpserver.ClientAddress(r, a.proxies)))
 		class := a.class(r)
-		if left, ok := a.limits.before(bearing, class); !ok {
+		if left, ok := a.before(bearing, class, shown.Bearer); !ok {
 			tooMany(w, r, left)
 			return
 		}
@@ -55,6 +55,10 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			tooMany(w, r, left)
 			return
 		}
+		if left, ok = a.ofTenant(who, left); !ok {
+			tooMany(w, r, left)
+			return
+		}
 		left.Write(w.Header())
 		if err := sealed(r, who); err != nil {
 			a.log.WarnContext(r.Context(), "the break-glass token was shown outside of a session", "tenant", who.Tenant,
@@ -64,6 +68,29 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
+}
+
+// before says whether a request may cost a look at the database, as far as it is known without one whose it is.
+func (a *API) before(b bearing, c limit.Class, token string) (left httpserver.Quota, ok bool) {
+	if left, ok = a.limits.before(b, c); !ok || !b.good || strings.HasPrefix(token, model.BreakGlassMark) {
+		return left, ok
+	}
+	tenant, _, _ := strings.Cut(b.who, "\x00")
+	left, empty := a.tenants.Empty(tenant)
+	return left, !empty
+}
+
+// ofTenant counts a request for the tenant as well, and returns what is left of the tighter limit. The break-glass
+// token is not held to it: whoever uses up the requests of a tenant must not keep out who is to end that.
+func (a *API) ofTenant(who model.Caller, left httpserver.Quota) (httpserver.Quota, bool) {
+	all, bounded, ok := a.tenants.Take(who.Tenant)
+	if !bounded || who.BreakGlass {
+		return left, true
+	}
+	if !ok || all.Remaining < left.Remaining {
+		left = all
+	}
+	return left, ok
 }
 
 // class is by which limit a request is counted. What is no operation costs no more than a read.
@@ -564,8 +591,66 @@ func portalOf(who model.Caller) string {
 // tooMany answers a request that is one too many.
 func tooMany(w http.ResponseWriter, r *http.Request, left httpserver.Quota) {
 	of := ""
-	if left.Policy != "" {
+	switch left.Policy {
+	case "":
+	case string(limit.PolicyTenant):
+		of = " of the tenant, whose quota allows no more"
+	default:
 		of = " of the class " + left.Policy
 	}
 	httpserver.TooMany(w, r, left, "too many requests"+of+": wait as Retry-After says")
 }
+
+const tagQuotas = "Quotas"
+
+// TenantPath is a tenant in a path.
+type TenantPath struct {
+	Tenant string `path:"tenant" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Name of the tenant"`
+}
+
+// quotaHandlers are the operations on quotas of tenants.
+type quotaHandlers struct{ Deps }
+
+func (h quotaHandlers) register(a *API) {
+	register(a, fleetWide(access.List, access.Quotas), operation(http.MethodGet, "/quotas", "list-quotas", tagQuotas,
+		"List the quotas of tenants, with what they have: all of them for the tenant of the installation; else one's own"),
+		h.list)
+	register(a, fleetWide(access.Get, access.Quotas), operation(http.MethodGet, "/quotas/{tenant}", "get-quota", tagQuotas,
+		"Get the quota of a tenant, with what it has"), h.get)
+	set := operation(http.MethodPut, "/quotas/{tenant}", "set-quota", tagQuotas,
+		"Set what a tenant may have and ask for at most; for administrators of the installation")
+	set.Description = "All bounds are replaced. What stands above a lowered bound stays; nothing more is made until " +
+		"there is room. Making more subscriptions or catalogs than allowed is answered 403 with the rule quota; more " +
+		"requests or streams 429."
+	register(a, fleetWide(access.Update, access.Quotas), set, h.set)
+}
+
+func (h quotaHandlers) list(ctx context.Context, who model.Caller, _ *struct{}) (*listOutput[model.Quota], error) {
+	items, err := h.Quotas.List(ctx, who)
+	return listed(items, nil, err)
+}
+
+func (h quotaHandlers) get(ctx context.Context, who model.Caller, in *TenantPath) (*output[model.Quota], error) {
+	return read(h.Quotas.Get(ctx, who, in.Tenant))
+}
+
+type setQuotaInput struct {
+	TenantPath
+	Body model.SetQuota
+}
+
+func (h quotaHandlers) set(ctx context.Context, who model.Caller, in *setQuotaInput) (*written[model.Quota], error) {
+	q, err := h.Quotas.Set(ctx, who, in.Tenant, in.Body.Hard)
+	return wrote(q, q.Position, "", err)
+}
+
+// tenantsOf counts for tenants. Without quotas, where only the document is wanted, nobody is bounded.
+func tenantsOf(d Deps) *limit.Tenants {
+	if d.Quotas == nil {
+		return NewTenants(time.Now)
+	}
+	return d.Quotas.Tenants
+}
+
+// NewTenants counts for tenants as requests of one identity are counted.
+func NewTenants(now func() time.Time) *limit.Tenants { return limit.NewTenants(requestBurst, now) }

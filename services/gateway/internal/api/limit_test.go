@@ -81,7 +81,7 @@ func TestRequestsAreLimitedByIdentity(t *testing.T) {
 	const burst, refused = requestBurst * DefaultRequestRate, refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
 	a := &API{
-		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		router: chi.NewRouter(), tenants: NewTenants(time.Now), callers: tokens, policies: unbound{},
 		limits: newLimits(Limits{}, func() time.Time { return now }),
 	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -157,7 +157,7 @@ func TestRenewedTokensAreNotKeptOut(t *testing.T) {
 	const guesses, forgeries = refusedBurst * DefaultRefusedRate, forgedFactor * refusedBurst * DefaultRefusedRate
 	tokens := &callers{}
 	a := &API{
-		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		router: chi.NewRouter(), tenants: NewTenants(time.Now), callers: tokens, policies: unbound{},
 		limits: newLimits(Limits{}, func() time.Time { return now }),
 	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -224,7 +224,7 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	const forgeries, forwarded = forgedFactor * refusedBurst * DefaultRefusedRate, requestBurst * DefaultRequestRate
 	tokens := &callers{}
 	a := &API{
-		router: chi.NewRouter(), callers: tokens, policies: unbound{},
+		router: chi.NewRouter(), tenants: NewTenants(time.Now), callers: tokens, policies: unbound{},
 		limits: newLimits(Limits{}, func() time.Time { return now }),
 	}
 	served := a.authenticate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -287,7 +287,7 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 // One identity does not take the streams of all.
 func TestPlacesOfStreams(t *testing.T) {
 	t.Parallel()
-	p := newPlaces(Limits{Streams: 4, OwnStreams: 3})
+	p := newPlaces(Limits{Streams: 4, OwnStreams: 3}, NewTenants(time.Now))
 	one, other := model.Caller{Tenant: "default", Actor: "a"}, model.Caller{Tenant: "default", Actor: "b"}
 	var leave func()
 	enter := func(who model.Caller) bool {
@@ -330,7 +330,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("request %d is taken: %v", i, ok)
 		}
 	}
-	if p := newPlaces(Limits{Streams: 7, OwnStreams: 2}); cap(p.all) != 7 || p.max != 2 {
+	if p := newPlaces(Limits{Streams: 7, OwnStreams: 2}, NewTenants(time.Now)); cap(p.all) != 7 || p.max != 2 {
 		t.Errorf("%d streams, %d of one", cap(p.all), p.max)
 	}
 	for _, c := range []struct {

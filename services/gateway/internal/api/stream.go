@@ -515,15 +515,16 @@ func ticketOf(r *http.Request) (ticket, address string) {
 
 // places are those of open streams.
 type places struct {
-	all  chan struct{} // one for each that is open
-	max  int           // of each identity
-	mu   sync.Mutex
-	open map[string]int
+	all     chan struct{}  // one for each that is open
+	tenants *limit.Tenants // of each tenant
+	max     int            // of each identity
+	mu      sync.Mutex
+	open    map[string]int
 }
 
-func newPlaces(l Limits) *places {
+func newPlaces(l Limits, tenants *limit.Tenants) *places {
 	l = l.orDefaults()
-	return &places{all: make(chan struct{}, l.Streams), max: l.OwnStreams, open: map[string]int{}}
+	return &places{all: make(chan struct{}, l.Streams), tenants: tenants, max: l.OwnStreams, open: map[string]int{}}
 }
 
 // enter takes a place, which leave gives back.
@@ -533,9 +534,14 @@ func (p *places) enter(who model.Caller) (leave func(), err error) {
 	if p.open[identity(who)] >= p.max {
 		return nil, noPlace("%d streams of this identity are open, which is the limit: end one", p.max)
 	}
+	if allowed, ok := p.tenants.Enter(who.Tenant); !ok {
+		return nil, noPlace("the quota of tenant %s allows %d open streams at this gateway, and they are open: end one",
+			who.Tenant, allowed)
+	}
 	select {
 	case p.all <- struct{}{}:
 	default:
+		p.tenants.Leave(who.Tenant)
 		return nil, noPlace("%d streams are open, which is the limit: try again later", cap(p.all))
 	}
 	p.open[identity(who)]++
@@ -546,6 +552,7 @@ func (p *places) leave(who model.Caller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	<-p.all
+	p.tenants.Leave(who.Tenant)
 	p.open[identity(who)]--
 	if p.open[identity(who)] <= 0 {
 		delete(p.open, identity(who))

@@ -177,6 +177,7 @@ var tags = []*huma.Tag{
 	{Name: "Webhooks", Description: "Which events are sent to whom, and what became of it."},
 	{Name: "Event log", Description: "Events that a consumer of the log could not take."},
 	{Name: "Tokens", Description: "Who may ask, with what they are known, and what they asked."},
+	{Name: "Quotas", Description: "What each tenant may have and ask for, beside what it has."},
 	{Name: "Roles", Description: "Who may do what, and where."},
 	{Name: "Replicas", Description: "Replicas of the installer and the clusters that they run."},
 	{Name: "Rules", Description: "What the rules that problems and findings name demand."},

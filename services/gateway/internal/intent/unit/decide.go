@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -122,6 +123,11 @@ func decide[S, C any](
 	if err != nil {
 		return out, err
 	}
+	if len(payloads) > 0 && !head.Exists() {
+		if err := u.admit(ctx, a.Kind); err != nil {
+			return out, err
+		}
+	}
 	before := out.State
 	// Where nothing changes, the answer names the event that said so last.
 	appended := eventlog.Appended{Stream: stream, Version: version, Tenant: u.Caller.Tenant}
@@ -146,6 +152,15 @@ func decide[S, C any](
 		err = r.add(appended, a.Subject(out.State), before, payloads)
 	}
 	return out, err
+}
+
+// admit holds the tenant to its quota when something new is made. What the configuration of the installation makes is
+// not refused.
+func (u *Work) admit(ctx context.Context, kind events.Kind) error {
+	if u.Caller.Person() == model.ActorConfiguration {
+		return nil
+	}
+	return store.Quotas{}.Admit(ctx, u.Tx, u.Caller.Tenant, kind)
 }
 
 // Load folds the stream of a key; found is false where none is open.

@@ -1,0 +1,1 @@
+drop index eventlog.streams_bounded;
