@@ -5953,6 +5953,15 @@ type ChangeSubscriptionParams struct {
 // ChangeSubscriptionParamsValidate are parameters of ChangeSubscription.
 type ChangeSubscriptionParamsValidate string
 
+// GetSubscriptionBadgeParams are parameters of GetSubscriptionBadge.
+type GetSubscriptionBadgeParams struct {
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+
+	// Label What stands before the state, in characters that can be seen
+	Label string `form:"label,omitempty" json:"label,omitempty"`
+}
+
 // ExplainSubscriptionParams are parameters of ExplainSubscription.
 type ExplainSubscriptionParams struct {
 	// MinPosition Wait until the answer shows this position
@@ -7752,6 +7761,23 @@ func (c *Client) ChangeSubscriptionDryRun(ctx context.Context, cluster string, n
 	r := NewChangeSubscriptionRequest(cluster, namespace, name, params, body)
 	r.DryRun()
 	return answer[Preview](ctx, c, r, opts)
+}
+
+// NewGetSubscriptionBadgeRequest asks GET /clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}/badge.
+func NewGetSubscriptionBadgeRequest(cluster string, namespace string, name string, params *GetSubscriptionBadgeParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}/badge", cluster, namespace, name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "minPosition", params.MinPosition)
+		addParam(r.Query, "label", params.Label)
+	}
+	return r
+}
+
+// GetSubscriptionBadge: Get the state of a subscription as a picture.
+func (c *Client) GetSubscriptionBadge(ctx context.Context, cluster string, namespace string, name string, params *GetSubscriptionBadgeParams, opts ...Option) (*Content, error) {
+	r := NewGetSubscriptionBadgeRequest(cluster, namespace, name, params)
+	return c.content(ctx, r, opts)
 }
 
 // NewExplainSubscriptionRequest asks GET /clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}/explanation.

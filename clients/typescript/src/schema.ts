@@ -796,6 +796,26 @@ export interface paths {
         patch: operations["patch-subscription"];
         trace?: never;
     };
+    "/clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}/badge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the state of a subscription as a picture
+         * @description Get the state of a subscription as a picture: a label and the state, and no name of anything.
+         */
+        get: operations["get-subscription-badge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}/explanation": {
         parameters: {
             query?: never;
@@ -8852,6 +8872,64 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             428: components["responses"]["PreconditionRequired"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-subscription-badge": {
+        parameters: {
+            query?: {
+                /** @description Wait until the answer shows this position */
+                minPosition?: string;
+                /** @description What stands before the state, in characters that can be seen */
+                label?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+                /** @description A DNS-1123 label */
+                namespace: string;
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The badge, with its text as title and aria-label */
+            200: {
+                headers: {
+                    "Cache-Control"?: string;
+                    "Content-Security-Policy"?: string;
+                    "Content-Type"?: string;
+                    ETag?: string;
+                    "X-Content-Type-Options"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,20 +46,21 @@ func (h packageHandlers) register(a *API) {
 		operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
 			"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode "+
 				"and catalog"), h.searchPackages)
-	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
-		"Get the picture of a package; the default one where it has none")
-	image := map[string]*huma.MediaType{}
-	for _, mediaType := range browse.IconTypes() {
-		image[mediaType] = &huma.MediaType{Schema: &huma.Schema{
-			Type: huma.TypeString, Extensions: map[string]any{"contentMediaType": mediaType},
-		}}
-	}
-	icon.Responses = map[string]*huma.Response{"200": {Description: "The picture", Content: image}}
+	icon := pictured(operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon",
+		tagCatalogs, "Get the picture of a package; the default one where it has none"), "The picture",
+		browse.IconTypes()...)
 	register(a, whatIsOffered(access.Get, access.Packages), icon, h.getPackageIcon)
 }
 
-// picture is an answer that is an image. It was written by whoever made the package, so that a browser that
-// opens it must run nothing of it.
+const (
+	// iconFresh is how long a browser shows an icon without asking again: icons change with releases.
+	iconFresh = 5 * time.Minute
+	// badgeFresh is the same of a badge: a page full of them asks once a minute, and nobody acts on a badge alone.
+	badgeFresh = time.Minute
+)
+
+// picture is an answer that is an image. What is in it may have been written by others, whoever made a package or a
+// link, so that a browser that opens it must run nothing of it.
 type picture struct {
 	ContentType string `header:"Content-Type"`
 	ETag        string `header:"ETag"`
@@ -67,11 +70,23 @@ type picture struct {
 	Body        []byte
 }
 
-func pictureOf(i model.PackageIcon) *picture {
+func pictureOf(mediaType, tag string, data []byte, fresh time.Duration) *picture {
 	return &picture{
-		ContentType: i.MediaType, ETag: i.ETag, Cache: "private, max-age=300",
-		Policy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", Sniff: "nosniff", Body: i.Data,
+		ContentType: mediaType, ETag: tag, Cache: fmt.Sprintf("private, max-age=%.0f", fresh.Seconds()),
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", Sniff: "nosniff", Body: data,
 	}
+}
+
+// pictured documents an operation whose answer is an image of one of the media types.
+func pictured(op huma.Operation, description string, mediaTypes ...string) huma.Operation {
+	content := map[string]*huma.MediaType{}
+	for _, mediaType := range mediaTypes {
+		content[mediaType] = &huma.MediaType{Schema: &huma.Schema{
+			Type: huma.TypeString, Extensions: map[string]any{"contentMediaType": mediaType},
+		}}
+	}
+	op.Responses = map[string]*huma.Response{"200": {Description: description, Content: content}}
+	return op
 }
 
 type searchPackagesInput struct {
@@ -109,7 +124,7 @@ func (h packageHandlers) getPackageIcon(
 	if err != nil {
 		return nil, err
 	}
-	return pictureOf(i), nil
+	return pictureOf(i.MediaType, i.ETag, i.Data, iconFresh), nil
 }
 
 // upgradeHandlers are the operations on the update graph and the other documents of a catalog.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/badge"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
@@ -60,6 +61,10 @@ func (h subscriptionHandlers) register(a *API) {
 	register(a, whereAsked(access.Get, access.Subscriptions),
 		operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
 			"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
+	register(a, whereAsked(access.Get, access.Subscriptions), pictured(
+		operation(http.MethodGet, pathSubscriptions+"/{name}/badge", "get-subscription-badge", tagSubscriptions,
+			"Get the state of a subscription as a picture: a label and the state, and no name of anything"),
+		"The badge, with its text as title and aria-label", badge.MediaType), h.getSubscriptionBadge)
 }
 
 func (h subscriptionHandlers) subscriptionWrites(a *API) {
@@ -149,6 +154,32 @@ func (h subscriptionHandlers) getSubscription(
 		return nil, err
 	}
 	return read(h.Reads.Subscriptions.Get(ctx, who, in.Cluster, in.Namespace, in.Name))
+}
+
+type getSubscriptionBadgeInput struct {
+	ObjectPath
+	ReadQuery
+	Label string `query:"label" maxLength:"32" default:"operator" doc:"What stands before the state, in characters that can be seen"`
+}
+
+func (h subscriptionHandlers) getSubscriptionBadge(
+	ctx context.Context, who model.Caller, in *getSubscriptionBadgeInput,
+) (*picture, error) {
+	if err := badge.CheckLabel("query.label", in.Label); err != nil {
+		return nil, err
+	}
+	if err := h.wait(ctx, who, subscriptions.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	s, err := h.Reads.Subscriptions.Get(ctx, who, in.Cluster, in.Namespace, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := badge.Draw(in.Label, s.ShownState())
+	if err != nil {
+		return nil, err
+	}
+	return pictureOf(badge.MediaType, "", drawn, badgeFresh), nil
 }
 
 type createSubscriptionInput struct {
