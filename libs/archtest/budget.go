@@ -33,8 +33,8 @@ func Budgets() []Budget {
 		{Module: "services/gateway", Direct: 17, Linked: 535},
 		// It signs people in (go-oidc, oauth2), and locks the file of their credentials (go-internal). Programs that
 		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that
-		// each package of theirs counts, such as the one that watches lists (ADR 0062).
-		{Module: "cmd/chandler", Direct: 16, Linked: 1336},
+		// each package of theirs counts, such as those that watch lists (ADR 0062) and keep quotas (ADR 0058).
+		{Module: "cmd/chandler", Direct: 16, Linked: 1340},
 		{Module: "test", Direct: 10},
 	}
 }

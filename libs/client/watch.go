@@ -68,7 +68,9 @@ func (c *Client) Watch(
 
 // detailOf is what a message says of why a stream ends.
 func detailOf(data []byte) string {
-	var said struct{ Detail string }
+	var said struct {
+		Detail string `json:"detail"`
+	}
 	if err := json.Unmarshal(data, &said); err != nil || said.Detail == "" {
 		return string(data)
 	}

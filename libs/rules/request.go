@@ -22,6 +22,8 @@ var requestRules = []Rule{
 	word(Request, "minimum", "A number is no less than the limit.", "Raise it."),
 	word(Request, "maximum", "A number is no more than the limit.", "Lower it."),
 	word(Request, "between", "A number is within the range.", "Choose one of the range in the message."),
+	word(Request, "quota", "A tenant has no more of something than its quota allows.",
+		"Delete some, or have an administrator of the installation raise the quota: `chandler quota list` shows both."),
 	word(Request, "uuid", "An id is a UUID.", "Copy it from the list of these objects."),
 	word(Request, "date-time", "A time has the form of RFC 3339.", "Write it like `2026-11-20T09:30:00Z`."),
 	word(Request, "duration", "A duration is a number with a unit.", "Write it like `30m` or `24h`."),

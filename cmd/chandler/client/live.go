@@ -93,7 +93,12 @@ func (w *Watches) tell() {
 }
 
 // name tells an object of a list from the others.
-type name struct{ ID, Cluster, Namespace, Name string }
+type name struct {
+	ID        string `json:"id"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
 
 // object is one of a list; stale says that the gateway may not have it any more.
 type object struct {

@@ -30,10 +30,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/webhooks"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/pages"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
@@ -139,22 +139,29 @@ func (a *App) ensureAdmin(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) assemble(p parts, tokens *store.Tokens) error {
+// project makes the projections, and returns who waits for what they have folded.
+func (a *App) project() (map[string]view.Waiter, error) {
 	waiters := map[string]view.Waiter{}
 	for _, v := range a.models {
 		r, err := projection.New(v, projection.Deps{Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
-	access, err := accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.Keep.AccessLog, accesslog.DefaultRetention),
-		a.cfg.LegalHold, a.Telemetry.Log)
+	return waiters, nil
+}
+
+func (a *App) assemble(p parts, tokens *store.Tokens) error {
+	waiters, err := a.project()
 	if err != nil {
 		return err
 	}
-	a.access = access
+	if a.access, err = accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.Keep.AccessLog, accesslog.DefaultRetention),
+		a.cfg.LegalHold, a.Telemetry.Log); err != nil {
+		return err
+	}
 	kept, err := a.keep(p)
 	if err != nil {
 		return err
@@ -186,9 +193,8 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Me: uuid.NewString(), Random: rand.Float64, Lease: a.cfg.tests.lease,
 		Slots: a.cfg.tests.webhooks,
 	}
-	a.quotas = &quotas.Service{
-		Units: given.Units, Tokens: tokens, Tenants: api.NewTenants(time.Now), Slog: a.Telemetry.Log,
-	}
+	tenants := api.NewTenants(time.Now)
+	a.quotas = &quotas.Service{Units: given.Units, Tokens: tokens, Tenants: tenants, Slog: a.Telemetry.Log}
 	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log}
 	tickets := &store.Tickets{Pool: a.requests, Work: a.Pool, Tokens: tokens}
 	callers := &authn.Authenticator{Tickets: tickets, Tokens: tokens, Identities: a.intents.Identities}
@@ -200,6 +206,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		Log: a.Telemetry.Log, Callers: callers, Logins: logins(p.providers), Policies: reads.Roles,
 		Intents: a.intents, Reads: reads, Resolver: resolver, Installer: installer, Access: a.access,
 		TrustedProxies: p.proxies, Origins: p.origins, Limits: a.cfg.Limits, Quotas: a.quotas,
+		Tenants: tenants,
 	})
 	a.api, err = pages.New(rest, api.Prefix, a.cfg.Browsers.ConsoleURL)
 	return err

@@ -24,7 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api/document"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 const (

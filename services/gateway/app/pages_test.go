@@ -69,15 +69,15 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesAreLimited: a page that reads nothing has the id of its request, stands in the access log, and is limited for
-// each address.
+// TestPagesAreLimited: a page that reads nothing has the id of its request, stands in the access log, and is limited
+// for each address.
 func TestPagesAreLimited(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, func(c *app.Config) { c.Limits.RequestRate = 2 }) // a burst of 8
 	codes := map[int]int{}
 	for range 20 {
 		a := b.as("", "GET", "/go/nothing", nil)
-		if a.header.Get("X-Request-Id") == "" {
+		if a.header.Get("X-Request-ID") == "" {
 			t.Fatalf("it has no id: %v", a.header)
 		}
 		codes[a.status]++

@@ -28,8 +28,6 @@ func (b *bench) quota(hard model.HardQuota) model.Quota {
 	return must[model.Quota](b, 200, b.do("PUT", acmeQuota, model.SetQuota{Hard: hard}))
 }
 
-func bound(n int64) *int64 { return &n }
-
 // refusedByQuota says whether an answer is the refusal of one more, which names quota, bound and use.
 func (b *bench) refusedByQuota(a answer, words string) {
 	b.t.Helper()
@@ -50,7 +48,7 @@ func TestQuotas(t *testing.T) {
 		return as("POST", "/api/v1/catalogs",
 			model.AddCatalog{Name: name, Source: model.CatalogSource{Type: "directory", Path: "/" + name}})
 	}
-	if q := b.quota(model.HardQuota{Catalogs: bound(3), Subscriptions: bound(1)}); *q.Hard.Catalogs != 3 ||
+	if q := b.quota(model.HardQuota{Catalogs: new(int64(3)), Subscriptions: new(int64(1))}); *q.Hard.Catalogs != 3 ||
 		q.Used.Catalogs != 0 || q.UpdatedAt == nil || q.Gateways != 1 {
 		t.Errorf("set as %+v", q)
 	}
@@ -81,7 +79,7 @@ func TestQuotas(t *testing.T) {
 	})
 
 	// Lowered: what is there stays. It is deleted, and only below the quota something is made again.
-	if q := b.quota(model.HardQuota{Catalogs: bound(2), Subscriptions: bound(1)}); q.Used.Catalogs != 3 {
+	if q := b.quota(model.HardQuota{Catalogs: new(int64(2)), Subscriptions: new(int64(1))}); q.Used.Catalogs != 3 {
 		t.Errorf("lowered: %+v", q)
 	}
 	for i, name := range names {
@@ -115,15 +113,15 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestWhoSetsQuotas: an administrator of the installation sets the quota of any tenant, whose people see their own alone;
-// the event is in the log of the tenant.
+// TestWhoSetsQuotas: an administrator of the installation sets the quota of any tenant, whose people see their own
+// alone; the event is in the log of the tenant.
 func TestWhoSetsQuotas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.acme()
 	as := func(method, path string, body any) answer { return b.as(acmeToken, method, path, body) }
-	b.quota(model.HardQuota{Streams: bound(7)})
-	b.quota(model.HardQuota{Streams: bound(7)}) // nothing changes
+	b.quota(model.HardQuota{Streams: new(int64(7))})
+	b.quota(model.HardQuota{Streams: new(int64(7))}) // nothing changes
 	p := must[problem](b, 403, as("PUT", acmeQuota, model.SetQuota{}))
 	if !strings.Contains(p.Detail, "administrator of the tenant") {
 		t.Errorf("an administrator of the tenant alone: %v", p)
@@ -134,7 +132,8 @@ func TestWhoSetsQuotas(t *testing.T) {
 		*l[0].Hard.Streams != 7 {
 		t.Errorf("a tenant sees %+v", l)
 	}
-	must[model.Quota](b, 200, b.do("PUT", quotasPath+"/later", model.SetQuota{Hard: model.HardQuota{Catalogs: bound(0)}}))
+	later := model.SetQuota{Hard: model.HardQuota{Catalogs: new(int64(0))}}
+	must[model.Quota](b, 200, b.do("PUT", quotasPath+"/later", later))
 	l := must[list](b, 200, b.do("GET", quotasPath, nil)).Items
 	if len(l) != 3 || l[0].Tenant != "acme" || l[1].Tenant != "default" || l[2].Tenant != "later" ||
 		l[1].UpdatedAt != nil {
@@ -162,7 +161,7 @@ func TestQuotaOfRequests(t *testing.T) {
 	glass := must[model.NewBreakGlass](b, 201, as("POST", breakGlassPath, nil)).Secret
 	must[model.BreakGlassUse](b, 201, b.as(glass, "POST", breakGlassOpen, model.OpenBreakGlass{Reason: "a"}))
 	second := must[model.NewToken](b, 201, as("POST", tokensPath, model.AddToken{Name: "a", Role: model.RoleViewer}))
-	b.quota(model.HardQuota{Streams: bound(1), RequestsPerSecond: bound(1)})
+	b.quota(model.HardQuota{Streams: new(int64(1)), RequestsPerSecond: new(int64(1))})
 	var refused answer
 	for range 20 { // 4 at once, 1 a second
 		if a := b.as(second.Secret, "GET", "/api/v1/whoami", nil); a.status == 429 {
@@ -184,7 +183,7 @@ func TestQuotaOfRequests(t *testing.T) {
 	if limited == 0 {
 		t.Error("another token of the tenant is not limited")
 	}
-	b.quota(model.HardQuota{Streams: bound(1)})
+	b.quota(model.HardQuota{Streams: new(int64(1))})
 	s := b.streamAs(acmeToken, "", "")
 	p := must[problem](b, 429, b.as(second.Secret, "GET", "/api/v1/events/stream", nil))
 	if !strings.Contains(p.Detail, "quota of tenant acme allows 1 open streams") {

@@ -16,8 +16,9 @@ import (
 // openStreams is how many clients the goal of issue 13 speaks of.
 const openStreams = 1000
 
-// BenchmarkStreams opens 1,000 event streams of one gateway, which may take 150 MB, and measures how long an event takes from
-// the answer to its write to the last of them. The clients are connections of the same process, and read into buffers of 4 kB.
+// BenchmarkStreams opens 1,000 event streams of one gateway, which may take 150 MB, and measures how long an event
+// takes from the answer to its write to the last of them. The clients are connections of the same process, and read
+// into buffers of 4 kB.
 func BenchmarkStreams(b *testing.B) {
 	g := setupWith(b, func(c *app.Config) { c.Limits.Streams, c.Limits.OwnStreams = openStreams, openStreams })
 	g.cluster("first") // connections and caches exist before memory is measured

@@ -350,12 +350,12 @@ func (b *bench) watchedByTicket() {
 	must[problem](b, 400, b.do("POST", "/api/v1/streams/tickets", model.AskTicket{URL: list}))
 	made := must[model.StreamTicket](b, 201,
 		b.do("POST", "/api/v1/streams/tickets", model.AskTicket{URL: list + "&watch=true"}))
-	res, err := http.Get(b.url + made.URL) //nolint:noctx // the test's own server
+	res, err := http.Get(b.url + made.URL)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	w := &watched{b: b, lines: bufio.NewScanner(res.Body), res: res}
-	if got := w.told(); res.StatusCode != 200 || got != "ADDED other" {
+	if got := w.told(); res.StatusCode != http.StatusOK || got != "ADDED other" {
 		b.t.Errorf("with a ticket: %d, %s", res.StatusCode, got)
 	}
 	if err := res.Body.Close(); err != nil {

@@ -189,7 +189,8 @@ func TestWhatChangedIsNotGivenUp(t *testing.T) {
 	if err := b.app.GiveUp(t.Context(), "portal", stream, before); !errs.Is(err, errs.Conflict) {
 		t.Errorf("another one of its name was given up: %v", err)
 	}
-	if err := b.app.GiveUp(t.Context(), "portal", again.Stream, revision()); err != nil || b.webhook("portal").Reason != "NoRights" {
+	if err := b.app.GiveUp(t.Context(), "portal", again.Stream, revision()); err != nil ||
+		b.webhook("portal").Reason != "NoRights" {
 		t.Errorf("not given up: %v", err)
 	}
 }

@@ -22,6 +22,10 @@ const Max = 1_000_000
 // State is the bounds that hold. The zero value bounds nothing.
 type State struct{ Hard events.QuotaSet }
 
+// Bounds are what the requests of one tenant are held to in all gateways together: requests a second, and open
+// streams. Nil is none.
+type Bounds struct{ Requests, Streams *int64 }
+
 // Set replaces all bounds.
 type Set struct{ Hard events.QuotaSet }
 
@@ -34,7 +38,7 @@ func Decide(s State, c Set) ([]events.Payload, error) {
 		}
 		if b.Hard < least || b.Hard > Max {
 			return nil, errs.New(errs.Invalid, "/hard/%s is %d: give %d to %d, or leave it out for no bound", b.Resource,
-				b.Hard, least, Max).At("/hard/"+b.Resource, "range")
+				b.Hard, least, Max).At("/hard/"+b.Resource, "between")
 		}
 	}
 	if Same(s.Hard, c.Hard) {

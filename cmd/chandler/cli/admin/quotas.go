@@ -29,10 +29,12 @@ themselves. Requests a second and streams are those of the gateway that answers.
 		RunE: a.Run(func(ctx context.Context, c *client.Client, _ []string) error {
 			list, err := c.Quotas(ctx)
 			return printer.List(a, &o, printer.Table{
-				Plural: "quotas", Columns: printer.Columns("Tenant", "Subscriptions", "Catalogs", "Requests/s", "Streams"),
+				Plural:  "quotas",
+				Columns: printer.Columns("Tenant", "Subscriptions", "Catalogs", "Requests/s", "Streams"),
 			}, list, err, func(q model.Quota) printer.Item {
 				return printer.Item{Name: "quota/" + q.Tenant, Value: q, Cells: []any{
-					q.Tenant, usedOf(q.Used.Subscriptions, q.Hard.Subscriptions), usedOf(q.Used.Catalogs, q.Hard.Catalogs),
+					q.Tenant, usedOf(q.Used.Subscriptions, q.Hard.Subscriptions),
+					usedOf(q.Used.Catalogs, q.Hard.Catalogs),
 					usedOf(q.Used.RequestsPerSecond, q.Hard.RequestsPerSecond), usedOf(q.Used.Streams, q.Hard.Streams),
 				}}
 			})

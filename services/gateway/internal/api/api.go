@@ -30,8 +30,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/quotas"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
@@ -88,6 +88,7 @@ type Deps struct {
 	Tickets   *store.Tickets
 	Limits    Limits
 	Quotas    *quotas.Service
+	Tenants   *limit.Tenants // counts what they ask for; nil bounds nobody
 	// TrustedProxies are networks of proxies whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 	// Origins are those whose pages may read answers.
@@ -122,11 +123,11 @@ func New(d Deps) *API {
 		options.Access = d.Access.Take
 	}
 	router := httpserver.Router(options)
-	tenants := tenantsOf(d)
+	tenants := countsOf(d)
 	a := &API{
 		router: router, callers: d.Callers, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
-		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log, tenants: tenants,
-		streams: newPlaces(d.Limits, tenants), turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
+		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log, tenants: tenants, streams: newPlaces(d.Limits, tenants),
+		turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
 	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)

@@ -72,7 +72,7 @@ type listClustersInput struct {
 	ChoiceQuery
 }
 
-func (in *listClustersInput) part(of watch.Scope) bool {
+func (in *listClustersInput) part(of watch.Scope) bool { //nolint:unparam // other lists have nothing of some parts
 	if of.Cluster == "" {
 		return true
 	}

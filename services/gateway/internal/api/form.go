@@ -27,8 +27,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/spelling"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 const (

@@ -216,8 +216,8 @@ func TestRenewedTokensAreNotKeptOut(t *testing.T) {
 
 // What a portal forwards in vain is counted with the portal and with what it forwarded: neither expired nor forged
 // tokens of a person keep that person out, nor new people of the portal, nor strangers at its address, and guesses at
-// its address keep nobody of the portal out. What one portal may have looked at is bounded, whomever it names; a revoked
-// one is a stranger.
+// its address keep nobody of the portal out. What one portal may have looked at is bounded, whomever it names; a
+// revoked one is a stranger.
 func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
@@ -377,7 +377,7 @@ func TestClassesAreLimitedApart(t *testing.T) {
 		{http.MethodDelete, "/clusters/one", limit.Write, half},
 		{http.MethodPost, "/breakglass/sessions", limit.SignIn, requestBurst},
 	} {
-		policy := fmt.Sprintf(`%d;w=%d;name="%s"`, c.burst, requestBurst, c.class)
+		policy := fmt.Sprintf("%d;w=%d;name=%q", c.burst, requestBurst, c.class)
 		for range c.burst {
 			if w := ask(c.method, c.path); w.Code != 200 || w.Header().Get("Ratelimit-Policy") != policy {
 				t.Fatalf("%s within the burst: %d, %v, want policy %s", c.class, w.Code, w.Header(), policy)

@@ -90,8 +90,8 @@ func classed(op huma.Operation, c limit.Class) huma.Operation {
 	return op
 }
 
-// classify says by which limit an operation is counted. It panics where neither its verb nor the operation says so: that
-// is a fault of the code, which the first start shows.
+// classify says by which limit an operation is counted. It panics where neither its verb nor the operation says so:
+// that is a fault of the code, which the first start shows.
 func (n need) classify(op *huma.Operation) {
 	if _, says := op.Extensions[classExtension]; says {
 		return

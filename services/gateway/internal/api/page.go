@@ -14,7 +14,7 @@ import (
 )
 
 // ListQuery are the parameters of every list.
-type ListQuery struct {
+type ListQuery struct { //nolint:recvcheck // a watch sets the cursor; all else reads
 	Limit       int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
 	Cursor      string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
 	MinPosition string `query:"minPosition" maxLength:"128" doc:"Wait until the list shows this position"`
@@ -183,7 +183,7 @@ type ClusterPath struct {
 }
 
 // NamespacePath is a namespace of a cluster in a path.
-type NamespacePath struct {
+type NamespacePath struct { //nolint:recvcheck // a watch narrows it; all else reads
 	ClusterPath
 	Namespace string `path:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 }

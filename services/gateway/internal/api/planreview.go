@@ -16,11 +16,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/planreview"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 const (

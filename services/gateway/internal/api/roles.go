@@ -255,9 +255,10 @@ type breakGlassHandlers struct{ Deps }
 func (h breakGlassHandlers) register(a *API) {
 	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, pathBreakGlass, "get-break-glass",
 		tagTokens, "Show the break-glass token, and when it was used last; for administrators"), h.get)
-	register(a, fleetWide(access.Escalate, access.Roles), classed(created(pathBreakGlass, "create-break-glass", tagTokens,
-		"Make the token of the tenant that works while nobody can sign in; it takes the place of the one before, and "+
-			"is answered this once"), limit.SignIn), h.create)
+	register(a, fleetWide(access.Escalate, access.Roles),
+		classed(created(pathBreakGlass, "create-break-glass", tagTokens,
+			"Make the token of the tenant that works while nobody can sign in; it takes the place of the one before, and "+
+				"is answered this once"), limit.SignIn), h.create)
 	register(a, fleetWide(access.Delete, access.Tokens), operation(http.MethodDelete, pathBreakGlass,
 		"revoke-break-glass", tagTokens, "Have the break-glass token refused from now on, and end its session"), h.revoke)
 	register(a, everybody, classed(created(pathBreakGlassSessions, "open-break-glass", tagTokens,

@@ -21,11 +21,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 const (

@@ -14,7 +14,7 @@ type Class string
 // The classes of requests.
 const (
 	Read   Class = "read"    // of one object
-	List   Class = "list"    // what reads many rows or has another service compute: lists, searches, explanations, previews
+	List   Class = "list"    // reads many rows or has another service compute: lists, searches, explanations, previews
 	Write  Class = "write"   // what changes something
 	SignIn Class = "sign-in" // what lets somebody in
 )
@@ -41,8 +41,8 @@ var byVerb = map[access.Verb]Class{
 	access.Escalate: Write, access.Bind: Write,
 }
 
-// ClassOf is the class of an operation that needs a verb, where it says no other. It is "" for a verb that has none, and
-// for a request that changes something although its verb reads.
+// ClassOf is the class of an operation that needs a verb, where it says no other. It is "" for a verb that has none,
+// and for a request that changes something although its verb reads.
 func ClassOf(method string, v access.Verb) Class {
 	class := byVerb[v]
 	if reads := class == Read || class == List; reads && method != http.MethodGet {

@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/quota"
 )
 
 // PolicyTenant names the limit of a tenant where that decides, and not the class of the request.
 const PolicyTenant Class = "tenant"
-
-// Bounds are those of one tenant in all gateways together; nil is none.
-type Bounds struct{ Requests, Streams *int64 }
 
 // Tenants count the requests and open streams of tenants in one gateway. Of a bound each gateway allows an even part,
 // rounded up, so that it is kept wherever requests go.
@@ -20,7 +18,7 @@ type Tenants struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	parts   int64
-	bounds  map[string]Bounds
+	bounds  map[string]quota.Bounds
 	counts  map[string]*count
 }
 
@@ -39,7 +37,7 @@ func NewTenants(seconds float64, now func() time.Time) *Tenants {
 }
 
 // Set replaces all bounds, among so many gateways. What was asked for before still counts.
-func (t *Tenants) Set(bounds map[string]Bounds, gateways int64) {
+func (t *Tenants) Set(bounds map[string]quota.Bounds, gateways int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bounds, t.parts = bounds, max(1, gateways)
@@ -143,10 +141,10 @@ func (t *Tenants) Used(tenant string) (requests, streams int64) {
 
 // tick goes on to a second.
 func (c *count) tick(second int64) {
-	switch {
-	case second == c.second:
+	switch second {
+	case c.second:
 		return
-	case second == c.second+1:
+	case c.second + 1:
 		c.last = c.now
 	default:
 		c.last = 0

@@ -153,7 +153,8 @@ func (h *Handler) address(r *http.Request) (a address, ours bool) {
 	a.name, rest, _ = strings.Cut(a.path, "/")
 	a.kind, a.good = h.kinds[a.name]
 	a.elements = strings.Split(rest, "/")
-	a.good = a.good && len(a.elements) == strings.Count(a.kind.path, "{}") && !slices.ContainsFunc(a.elements, noElement)
+	a.good = a.good && len(a.elements) == strings.Count(a.kind.path, "{}") &&
+		!slices.ContainsFunc(a.elements, noElement)
 	return a, true
 }
 
@@ -181,9 +182,9 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request) {
 				"/go/installplan/ID, and /go/subscription/CLUSTER/NAMESPACE/NAME; so do operator and operatorgroup.",
 		})
 	case h.console != "":
-		// Whether it is there, and who may see it, is for the console to find out.
+		// Whether it is there, and who may see it, is for the console to find out. The host is that of the setting; the
+		// path has no element that leads out of it.
 		w.Header().Set("Cache-Control", "no-store")
-		//nolint:gosec // the host is that of the setting; the path has no element that leads out of it
 		http.Redirect(w, r, h.console+"/"+a.path, http.StatusFound)
 	default:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -54,9 +54,9 @@ const (
 )
 
 // Claim takes webhooks that nobody sends for, those first that were let go the longest ago. Each claim is a revision of
-// its own: a turn of the same process whose lease ran out holds nothing by it. A webhook whose address
-// does not open is left to whoever has the key: it is claimed again when its lease has ended. Since when nobody has sent
-// is kept until Begin.
+// its own: a turn of the same process whose lease ran out holds nothing by it. A webhook whose address does not open is
+// left to whoever has the key: it is claimed again when its lease has ended. Since when nobody has sent is kept until
+// Begin.
 func (w Webhooks) Claim(ctx context.Context, q pg.Querier, owner string, life time.Duration, limit int) (
 	list []WebhookRow, failed []error, err error,
 ) {
@@ -214,8 +214,8 @@ func (Webhooks) Crowded(ctx context.Context, tx pgx.Tx, l Lease, ids []string, n
 // testLock has the tests of one tenant begin one after the other, so that their bound holds.
 const testLock = `select pg_advisory_xact_lock(hashtext('gateway.webhook_tests'), hashtext($1))`
 
-// BeginTest keeps other tests of a webhook out for a while, unless another one does, or so many others of the tenant do.
-// It goes by names: a webhook that is deleted and made again has no test more.
+// BeginTest keeps other tests of a webhook out for a while, unless another one does, or so many others of the tenant
+// do. It goes by names: a webhook that is deleted and made again has no test more.
 func (Webhooks) BeginTest(
 	ctx context.Context, tx pgx.Tx, tenant, name string, within time.Duration, most int,
 ) (bool, error) {

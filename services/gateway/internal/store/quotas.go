@@ -50,7 +50,7 @@ func (Quotas) Count(ctx context.Context, q pg.Querier, tenant string) (subscript
 // else passes until the transaction ends: who waited counts what was made meanwhile.
 func (s Quotas) Admit(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind) error {
 	var column, things string
-	switch kind { //nolint:exhaustive // nothing else is bounded
+	switch kind { // nothing else is bounded
 	case events.KindSubscription:
 		column, things = "subscriptions", "subscriptions"
 	case events.KindCatalog:

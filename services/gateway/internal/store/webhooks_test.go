@@ -172,7 +172,8 @@ func TestTimeWithoutSenderIsKept(t *testing.T) {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
 	end(time.Second)
-	if list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10); err != nil || list[0].Unsent > time.Minute {
+	list, _, err := hooks.Claim(t.Context(), pool, "me", time.Minute, 10)
+	if err != nil || list[0].Unsent > time.Minute {
 		t.Errorf("counted again: %v, %v", list, err)
 	}
 }

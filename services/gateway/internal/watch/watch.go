@@ -211,7 +211,7 @@ func (s *Stream) Run(ctx context.Context) error {
 	defer cancel()
 	err := s.run(ctx)
 	if ctx.Err() != nil || errors.Is(err, errGone) {
-		return nil //nolint:nilerr // a good end: the client goes on with the last id
+		return nil // a good end: the client goes on with the last id
 	}
 	return err
 }
@@ -445,7 +445,8 @@ func (s *Stream) tell(objects []Object, quiet func(Scope) bool) error {
 		copy(now.hash[:], sum[:])
 		before, known := s.seen[o.In][o.Name]
 		if !known {
-			if s.objects++; s.objects > maxObjects {
+			s.objects++
+			if s.objects > maxObjects {
 				return s.tooMany()
 			}
 			if s.seen[o.In] == nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 // precise says how times of answers are written. A schema that requests have, too, says nothing of it: they may name

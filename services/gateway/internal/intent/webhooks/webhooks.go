@@ -244,8 +244,8 @@ func (s *Service) Replay(
 // actorDelivery takes the place of a person's id in events.
 const actorDelivery = "webhook-delivery"
 
-// Disable gives a webhook up, as it was at a claim: what somebody has changed since then, or made anew under its name, is
-// not what failed. The error is store.ErrLease then.
+// Disable gives a webhook up, as it was at a claim: what somebody has changed since then, or made anew under its name,
+// is not what failed. The error is store.ErrLease then.
 func (s *Service) Disable(ctx context.Context, l store.Lease, reason string) error {
 	_, err := s.decide(ctx, model.Caller{Tenant: l.Tenant, Actor: actorDelivery}, l.Name,
 		func(row store.WebhookRow) (webhook.Command, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/seconds"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/seconds"
 )
 
 // maxScans bounds how many parts of the log one request reads for rare events; the answer

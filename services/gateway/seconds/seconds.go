@@ -54,13 +54,15 @@ func search(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return search(t.Elem(), seen)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && search(f.Type, seen) {
+		for f := range t.Fields() {
+			if f.IsExported() && search(f.Type, seen) {
 				return true
 			}
 		}
+		return false
+	default:
+		return false
 	}
-	return false
 }
 
 func convert(v reflect.Value) reflect.Value {

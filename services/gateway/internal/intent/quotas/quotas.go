@@ -12,7 +12,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/quota"
@@ -21,11 +20,20 @@ import (
 // followEvery is how soon every gateway holds tenants to another bound of requests and streams.
 const followEvery = 5 * time.Second
 
+// Tenants count what tenants ask for in this gateway, and hold them to it.
+type Tenants interface {
+	// Set replaces all bounds, which so many gateways share.
+	Set(bounds map[string]quota.Bounds, gateways int64)
+	Gateways() int64
+	// Used is what a tenant asked for here in the last whole second, and its open streams.
+	Used(tenant string) (requests, streams int64)
+}
+
 // Service sets and shows quotas.
 type Service struct {
 	Units   *unit.Runner
-	Tokens  *store.Tokens  // names every tenant
-	Tenants *limit.Tenants // of this gateway
+	Tokens  *store.Tokens // names every tenant
+	Tenants Tenants       // of this gateway
 	Slog    *slog.Logger
 
 	store store.Quotas
@@ -41,7 +49,7 @@ func mayAsk(who model.Caller, tenant string) error {
 	if tenant == who.Tenant || who.Tenant == events.DefaultTenant {
 		return nil
 	}
-	return errs.New(errs.NotFound, "there is no tenant %q that you may see", tenant).At("path.tenant", "tenant")
+	return errs.New(errs.NotFound, "there is no tenant %q that you may see", tenant).At("path.tenant", "")
 }
 
 // Get returns the quota of a tenant: the caller's own or, for the tenant of the installation, any.
@@ -145,9 +153,9 @@ func (s *Service) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bounds := map[string]limit.Bounds{}
+	bounds := map[string]quota.Bounds{}
 	for tenant, h := range hard {
-		bounds[tenant] = limit.Bounds{Requests: h.RequestsPerSecond, Streams: h.Streams}
+		bounds[tenant] = quota.Bounds{Requests: h.RequestsPerSecond, Streams: h.Streams}
 	}
 	s.Tenants.Set(bounds, gateways)
 	return nil
