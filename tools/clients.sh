@@ -3,7 +3,7 @@
 # compiled of the same files is taken as it is.
 #
 #   tools/clients.sh typescript
-#   tools/clients.sh backstage     with the client in TypeScript inside, by a link
+#   tools/clients.sh backstage     with the client in TypeScript inside, as src/client
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,13 +16,19 @@ if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt $oldest ]; then
   exit 1
 fi
 installed=$(tools/npm.sh "$from")
-sources=$(cd "$from" && find -L . \( -name node_modules -o -name dist \) -prune -o -type f -print | LC_ALL=C sort)
-built="$PWD/.cache/clients/$1-$(cd "$from" && echo "$sources" | xargs sha256sum | sha256sum | cut -c1-16)"
+# Copied instead of linked: a link does not survive every way in which sources are passed on.
+inside=
+[ "$1" != backstage ] || inside=clients/typescript/src
+# files DIR: the sources below it, without what npm run build copies and writes there.
+files() { (cd "$1" && find . \( -name node_modules -o -name dist -o -path ./src/client \) -prune -o -type f -print) | LC_ALL=C sort; }
+sums() { (cd "$1" && xargs sha256sum) < <(files "$1"); }
+built="$PWD/.cache/clients/$1-$({ sums "$from"; [ -z "$inside" ] || sums "$inside"; } | sha256sum | cut -c1-16)"
 if [ ! -d "$built" ]; then
   mkdir -p .cache/clients
   part=$(mktemp -d .cache/clients/part.XXXXXX)
   trap 'rm -rf "$part"' EXIT
-  (cd "$from" && echo "$sources" | xargs cp --parents -L -t "$OLDPWD/$part")
+  files "$from" | (cd "$from" && xargs cp --parents -t "$OLDPWD/$part")
+  [ -z "$inside" ] || cp -R "$inside" "$part/src/client"
   # What the README shows is TypeScript, too.
   mkdir "$part/readme"
   awk '/^```ts$/ { on = 1; next } /^```/ { on = 0 } on' "$part/README.md" >"$part/readme/example.ts"
