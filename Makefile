@@ -37,7 +37,8 @@ PURE := ./libs/archtest/... ./libs/client/... ./libs/reach/... ./libs/errs/... .
 	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/resolver/conformance/... ./services/installer/csv/... \
 	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/eventtext/...
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Tags of releases alone: those of modules, such as libs/client/v1.2.3, are at the same commits.
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)
 
 .PHONY: help
 help: ## list these targets
@@ -111,6 +112,10 @@ build: ## build the CLI and the four services into bin/
 		$(PROGRAMS)
 	@ls -l bin
 
+.PHONY: release
+release: $(HELM) ## what users download, into dist/: programs, chart, clients, OpenAPI documents, checksums; VERSION=v1.2.3, RELEASE_CHECK=1 makes it twice and compares
+	@tools/release.sh '$(VERSION)'
+
 .PHONY: tools
 tools: $(LINT) $(HELM) testrun clusters ## build golangci-lint, helm and the programs of test clusters into .cache/
 
@@ -124,7 +129,7 @@ fmt: $(LINT) ## format all Go code
 
 .PHONY: clean
 clean: ## remove binaries, cached tools and test caches
-	@rm -rf bin '$(TOOLS)' '$(CACHE)/demo' '$(CACHE)/stack'
+	@rm -rf bin dist '$(TOOLS)' '$(CACHE)/demo' '$(CACHE)/stack'
 	@go clean -testcache
 
 # Parts of the targets above, without a line in the list.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -109,13 +111,33 @@ is beside the others of MANPATH.`,
 // folderMode is that of folders that everybody may read, as those of man are.
 const folderMode = 0o755
 
+// sourceDate is the variable that names the time of a source, in seconds since 1970, to what is built from it; whoever
+// builds the same source again gets the same (reproducible-builds.org).
+const sourceDate = "SOURCE_DATE_EPOCH"
+
+// date is what the pages say that they are of: of the source where its time is known, else of now.
+func date(a *command.Env) (time.Time, error) {
+	text, ok := a.Env(sourceDate)
+	if !ok || text == "" {
+		return a.Now().UTC(), nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, command.Usagef("%s is %q; it must be a number of seconds since 1970", sourceDate, text)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
 func write(a *command.Env, root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return err
 	}
 	plainly(root)
-	now := a.Now().UTC()
-	header := &doc.GenManHeader{Section: section, Source: "Chandler " + root.Version, Manual: "Chandler", Date: &now}
+	date, err := date(a)
+	if err != nil {
+		return err
+	}
+	header := &doc.GenManHeader{Section: section, Source: "Chandler " + root.Version, Manual: "Chandler", Date: &date}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		return fmt.Errorf("write the man pages: %w", err)
 	}
