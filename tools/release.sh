@@ -102,7 +102,7 @@ pack "$dir" "$out/$name.tar.gz"
 step "chart"
 mkdir "$work/chart"
 "$helm" package deploy/helm/chandler --version "$semver" --app-version "$version" --destination "$work/chart" >/dev/null
-tar -xzf "$work/chart/chandler-$semver.tgz" -C "$work/chart" # helm writes the time of packing
+tar -xzmf "$work/chart/chandler-$semver.tgz" -C "$work/chart" # helm writes the time of packing, rounded up to the future
 pack "$work/chart/chandler" "$out/chandler-$semver.tgz"
 
 for client in typescript backstage; do

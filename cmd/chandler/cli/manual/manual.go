@@ -115,8 +115,8 @@ const folderMode = 0o755
 // builds the same source again gets the same (reproducible-builds.org).
 const sourceDate = "SOURCE_DATE_EPOCH"
 
-// date is what the pages say that they are of: of the source where its time is known, else of now.
-func date(a *command.Env) (time.Time, error) {
+// pageDate is what the pages say that they are of: of the source where its time is known, else of now.
+func pageDate(a *command.Env) (time.Time, error) {
 	text, ok := a.Env(sourceDate)
 	if !ok || text == "" {
 		return a.Now().UTC(), nil
@@ -133,7 +133,7 @@ func write(a *command.Env, root *cobra.Command, dir string) error {
 		return err
 	}
 	plainly(root)
-	date, err := date(a)
+	date, err := pageDate(a)
 	if err != nil {
 		return err
 	}
