@@ -13,8 +13,8 @@ const (
 	Added    = "ADDED"    // Data is the object
 	Modified = "MODIFIED" // Data is the object
 	Deleted  = "DELETED"  // Data is its name: id, cluster, namespace, name
-	// Reset says that what is known of a part of the list is to be forgotten, unless it comes as Added before the next
-	// Bookmark. Data is the part: cluster and namespace, or {} for all of it.
+	// Reset says that what is known of the list is to be forgotten, unless it comes as Added before the next Bookmark.
+	// Each stream after the first begins with it. Data is {}.
 	Reset    = "RESET"
 	Bookmark = "BOOKMARK" // everything that happened up to Position was told
 	failed   = "ERROR"
@@ -30,7 +30,7 @@ type Change struct {
 // Watch calls each for what is in a list and then for what changes in it, and opens the stream again where it broke
 // off, until ctx ends (nil), each fails or the gateway refuses. The request is that of a list, such as
 // NewListOperatorsRequest makes, without limit, cursor and sort; one that cannot be watched is refused with the status
-// 400. after is the position of a Bookmark, or "". lost, when not nil, is told of every break.
+// 400. after is the position of a Bookmark that the caller has objects of, or "". lost, when not nil, is told of every break.
 func (c *Client) Watch(
 	ctx context.Context, list Request, after string, each func(Change) error, lost func(error), opts ...Option,
 ) error {

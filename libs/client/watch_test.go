@@ -8,14 +8,14 @@ import (
 )
 
 // TestWatchGoesOn: a watch that breaks off before its first bookmark begins anew, one that breaks off later goes on
-// behind the last bookmark, and one that the gateway ends for good is not opened again.
+// with the last bookmark, and one that the gateway ends for good is not opened again.
 func TestWatchGoesOn(t *testing.T) {
 	t.Parallel()
 	texts := []string{
 		"retry: 1000\n\nevent: ADDED\ndata: {\"name\": \"a\"}\n\n",
 		"retry: 1000\n\nevent: ADDED\ndata: {\"name\": \"b\"}\n\nid: 1-7\nevent: BOOKMARK\ndata: {}\n\n" +
 			": heartbeat\n\nevent: DELETED\ndata: {\"name\": \"b\"}\n\n",
-		"retry: 1000\n\nevent: RESET\ndata: {\"cluster\": \"c\"}\n\nid: 1-9\nevent: BOOKMARK\ndata: {}\n\n",
+		"retry: 1000\n\nevent: RESET\ndata: {}\n\nid: 1-9\nevent: BOOKMARK\ndata: {}\n\n",
 		"retry: 1000\n\nevent: ERROR\ndata: {\"detail\": \"too many\"}\n\n",
 	}
 	c, asked := serve(t, func(n int, w http.ResponseWriter) {
@@ -31,7 +31,7 @@ func TestWatchGoesOn(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("a watch that ended for good: %v", err)
 	}
-	want := `ADDED {"name": "a"}|RESET {}|ADDED {"name": "b"}|BOOKMARK {}1-7|DELETED {"name": "b"}|RESET {"cluster": "c"}|` +
+	want := `ADDED {"name": "a"}|RESET {}|ADDED {"name": "b"}|BOOKMARK {}1-7|DELETED {"name": "b"}|RESET {}|` +
 		`BOOKMARK {}1-9`
 	if said := strings.Join(got, "|"); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)

@@ -233,7 +233,7 @@ export interface paths {
         };
         /**
          * List catalogs
-         * @description List catalogs. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List catalogs. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-catalogs"];
         put?: never;
@@ -561,7 +561,7 @@ export interface paths {
         };
         /**
          * List clusters
-         * @description List clusters. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List clusters. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-clusters"];
         put?: never;
@@ -653,7 +653,7 @@ export interface paths {
         };
         /**
          * List operator groups of a namespace
-         * @description List operator groups of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List operator groups of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-operatorgroups"];
         put?: never;
@@ -749,7 +749,7 @@ export interface paths {
         };
         /**
          * List subscriptions of a namespace
-         * @description List subscriptions of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List subscriptions of a namespace. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-subscriptions"];
         put?: never;
@@ -989,7 +989,7 @@ export interface paths {
         };
         /**
          * List install plans, newest first
-         * @description List install plans, newest first. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List install plans, newest first. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-installplans"];
         put?: never;
@@ -1353,7 +1353,7 @@ export interface paths {
         };
         /**
          * List operator groups of the fleet
-         * @description List operator groups of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List operator groups of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-all-operatorgroups"];
         put?: never;
@@ -1397,7 +1397,7 @@ export interface paths {
         };
         /**
          * List installed operators of the fleet
-         * @description List installed operators of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List installed operators of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-operators"];
         put?: never;
@@ -1757,7 +1757,7 @@ export interface paths {
         };
         /**
          * List subscriptions of the fleet
-         * @description List subscriptions of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream for good; data.detail says why.
+         * @description List subscriptions of the fleet. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-all-subscriptions"];
         put?: never;
@@ -6554,7 +6554,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -6572,7 +6572,7 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -7744,7 +7744,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -7759,7 +7759,7 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -8087,7 +8087,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -8095,7 +8095,7 @@ export interface operations {
                 label?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -8532,7 +8532,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -8555,7 +8555,7 @@ export interface operations {
                 phase?: "Pending" | "InstallReady" | "Installing" | "Succeeded" | "Failed" | "Unknown" | "Replacing" | "Deleting";
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -9397,7 +9397,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -9416,7 +9416,7 @@ export interface operations {
                 clusterSelector?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -10369,7 +10369,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -10379,7 +10379,7 @@ export interface operations {
                 label?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -10515,7 +10515,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -10539,7 +10539,7 @@ export interface operations {
                 serves?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -11563,7 +11563,7 @@ export interface operations {
                 minPosition?: string;
                 /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
                 watch?: boolean;
-                /** @description With watch: go on behind this id of a BOOKMARK */
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
@@ -11588,7 +11588,7 @@ export interface operations {
                 namespace?: string;
             };
             header?: {
-                /** @description With watch: id of the last BOOKMARK that was received; it goes before since */
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
                 "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];

@@ -297,7 +297,7 @@ func TestListsAreKeptByWatches(t *testing.T) {
 	is("a=two b=one c=one")
 	next(object("DELETED", "m", "b", "") + bookmark(3))
 	is("a=two c=one")
-	next("event: RESET\ndata: {\"cluster\": \"c\", \"namespace\": \"n\"}\n\n" + object("ADDED", "n", "c", "three") + bookmark(4))
+	next("event: RESET\ndata: {}\n\n" + object("ADDED", "n", "c", "three") + bookmark(4))
 	is("c=three")
 	if n := len(asked()); n != 1 || watches.Refused() {
 		t.Errorf("%d requests: %v", n, asked())

@@ -138,8 +138,8 @@ func (f *feed) take(change client.Change) (told bool, err error) {
 	case client.Deleted:
 		delete(f.objects, of)
 	case client.Reset:
-		for n, o := range f.objects {
-			o.stale = o.stale || of.holds(n)
+		for _, o := range f.objects {
+			o.stale = true
 		}
 	case client.Bookmark:
 		for n, o := range f.objects {
@@ -151,15 +151,6 @@ func (f *feed) take(change client.Change) (told bool, err error) {
 		return true, nil
 	}
 	return false, nil
-}
-
-// holds says whether an object is in the part of a list that a reset names; the part of a cluster is its name.
-func (n name) holds(object name) bool {
-	cluster := object.Cluster
-	if cluster == "" {
-		cluster = object.Name
-	}
-	return n.Cluster == "" || n.Cluster == cluster && (n.Namespace == "" || n.Namespace == object.Namespace)
 }
 
 // begin lets those go on who wait for the list; f.mu is held.

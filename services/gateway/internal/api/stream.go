@@ -217,9 +217,9 @@ func (s sink) write(b []byte) error {
 // WatchQuery are the parameters of a list that can be watched.
 type WatchQuery struct {
 	Watch       bool   `query:"watch" doc:"Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it"`
-	Since       string `query:"since" maxLength:"128" doc:"With watch: go on behind this id of a BOOKMARK"`
+	Since       string `query:"since" maxLength:"128" doc:"With watch: the id of a BOOKMARK that was received; the stream begins with RESET"`
 	Ticket      string `query:"ticket" maxLength:"64" doc:"With watch: in place of a bearer token, of POST /streams/tickets"`
-	LastEventID string `header:"Last-Event-ID" maxLength:"128" doc:"With watch: id of the last BOOKMARK that was received; it goes before since"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"128" doc:"With watch: the id of a BOOKMARK that was received, as since"`
 }
 
 func (q WatchQuery) watching() WatchQuery { return q }
@@ -279,10 +279,9 @@ type watchedOutput struct {
 
 const watchDescription = "With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then " +
 	"BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, " +
-	"among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log: a client " +
-	"that reconnects with it as Last-Event-ID or since is told only what changed. RESET tells it to forget a part of the " +
-	"list (data: cluster and namespace, or {} for all of it); what there is of it follows as ADDED. ERROR ends a stream " +
-	"for good; data.detail says why."
+	"among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a " +
+	"client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of " +
+	"the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why."
 
 // registerList adds a list that can be watched. The list itself reads what is watched, with the same filters and
 // rights.
@@ -381,7 +380,7 @@ func (a *API) watch(
 			return nil, err
 		}
 	}
-	resumed, err := a.resumed(ctx, who, q)
+	again, err := q.again()
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +402,7 @@ func (a *API) watch(
 			return a.reads.Positions.HoldAll(ctx, at)
 		},
 		Heartbeat: heartbeatInterval, Life: streamLife,
-	}, head, resumed)
+	}, head, again)
 	if err != nil {
 		end()
 		return nil, err
@@ -422,21 +421,20 @@ func (a *API) watch(
 	}}, nil
 }
 
-// resumed is the position behind which a client goes on; nil where it begins. One that this log does not have, as after
-// an older backup was restored, is zero: the client is told to begin anew.
-func (a *API) resumed(ctx context.Context, who model.Caller, q WatchQuery) (*events.Position, error) {
+// again says whether a client goes on after an earlier stream. Its position has to be one, and says no more: all of the
+// list is told either way.
+func (q WatchQuery) again() (bool, error) {
 	given, from := q.Since, "query.since"
 	if q.LastEventID != "" {
 		given, from = q.LastEventID, "header.Last-Event-ID"
 	}
 	if given == "" {
-		return nil, nil
+		return false, nil
 	}
-	at, err := a.reads.Positions.Find(ctx, who.Tenant, given, from)
-	if errs.Is(err, errs.Conflict) {
-		return &events.Position{}, nil
+	if _, err := model.ParsePlace(given); err != nil {
+		return false, errs.New(errs.Invalid, "%s", err).At(from, "position")
 	}
-	return &at, err
+	return true, nil
 }
 
 const (

@@ -88,10 +88,13 @@ func (r *Positions) HoldAll(ctx context.Context, at events.Position) error {
 		if err == nil {
 			err = w.Wait(ctx, at, time.Until(until))
 		}
-		if err != nil {
-			r.late, r.lateSince = at, time.Now()
-			return err
+		if err == nil {
+			continue
 		}
+		if ctx.Err() == nil { // who went away says nothing of the read models
+			r.late, r.lateSince = at, time.Now()
+		}
+		return err
 	}
 	return nil
 }

@@ -10,10 +10,7 @@ import (
 
 // Scope is a part of a collection: a namespace of a cluster, a cluster (without a namespace), or all of it (the zero
 // value).
-type Scope struct {
-	Cluster   string `json:"cluster,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-}
+type Scope struct{ Cluster, Namespace string }
 
 // everything is the whole collection.
 var everything = Scope{}
@@ -92,11 +89,6 @@ func (d *due) add(part Scope) {
 	if len(d.parts) > maxParts {
 		d.whole, d.parts = true, nil
 	}
-}
-
-// takes says whether a scope is among what has to be compared.
-func (d *due) takes(in Scope) bool {
-	return d.whole || slices.ContainsFunc(d.parts, func(part Scope) bool { return part.holds(in) })
 }
 
 func (d *due) empty() bool { return !d.whole && len(d.parts) == 0 }

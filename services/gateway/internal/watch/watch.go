@@ -6,7 +6,7 @@
 //
 //	ADDED, MODIFIED   data is the object, as the list has it
 //	DELETED           data is the name of an object that the list has no longer
-//	RESET             data is a part of the list, {} for all of it: forget it, what there is follows as ADDED
+//	RESET             data is {}: forget the list, what there is follows as ADDED
 //	BOOKMARK          id is a position of the log: everything that happened up to it was told
 //	ERROR             data says why the stream ends for good
 package watch
@@ -29,9 +29,6 @@ import (
 const (
 	// eventBatch is how many events are taken at a time; most of them are passed over.
 	eventBatch = 1000
-	// resumeEvents is how far behind the end of the log a client may go on: as many as the tail of the log remembers.
-	// Who was away for longer reads everything, which costs less than going through what happened.
-	resumeEvents = 8192
 	// maxObjects bounds the objects of one stream: at some 200 bytes each it holds 20 MB. A fleet of 1,000 clusters
 	// with 20 operators each has 20,000.
 	maxObjects = 100_000
@@ -128,6 +125,7 @@ type Stream struct {
 	ended time.Time
 	took  time.Duration
 	wrote bool // since the last BOOKMARK
+	again bool // the client has something of an earlier stream
 	// first is a page that was read before the stream began, so that a list that refuses does it with a status.
 	first *page
 }
@@ -137,18 +135,13 @@ type page struct {
 	next    string
 }
 
-// Open prepares a stream, while an error can still be an answer. head is where the log ends; resumed is the last
-// position that the client was told, nil for one that begins, and zero where that is none of this log.
-func Open(ctx context.Context, d Deps, head events.Position, resumed *events.Position) (*Stream, error) {
-	s := &Stream{Deps: d, at: head, due: due{whole: true}, seen: map[Scope]map[Name]entry{}}
+// Open prepares a stream, while an error can still be an answer. head is where the log ends; again says that the client
+// goes on after an earlier stream, of which it may have what is gone by now.
+func Open(ctx context.Context, d Deps, head events.Position, again bool) (*Stream, error) {
+	s := &Stream{Deps: d, at: head, again: again, seen: map[Scope]map[Name]entry{}}
 	var err error
 	if s.who, s.version, err = d.Log.Caller(ctx); err != nil {
 		return nil, err
-	}
-	if resumed != nil {
-		if err := s.resume(ctx, head, *resumed); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.hold(ctx); err != nil {
 		return nil, err
@@ -156,38 +149,6 @@ func Open(ctx context.Context, d Deps, head events.Position, resumed *events.Pos
 	objects, next, err := d.List.Page(ctx, s.who, everything, "")
 	s.first = &page{objects, next}
 	return s, err
-}
-
-// resume finds out what happened since the client was told something. Where that cannot be found out the client is told
-// to begin anew.
-func (s *Stream) resume(ctx context.Context, head, from events.Position) error {
-	anew := due{whole: true, now: true}
-	s.due = anew
-	if from.IsZero() || from.Epoch != head.Epoch || head.Less(from) || head.N-from.N > resumeEvents ||
-		from.Less(s.version) { // what they may see has changed
-		return nil
-	}
-	s.due, s.at = due{}, from
-	for more := true; more; {
-		var err error
-		if more, err = s.take(ctx); err != nil {
-			return err
-		}
-	}
-	if s.rights {
-		_, version, err := s.Log.Caller(ctx)
-		if err != nil {
-			return err
-		}
-		s.rights = false
-		if version != s.version {
-			s.due = anew
-		}
-	}
-	if s.due.whole {
-		s.due = anew
-	}
-	return nil
 }
 
 // hold waits longer than streams that are open: nothing was sent yet, and an answer is better than a refusal.
@@ -259,32 +220,21 @@ func (s *Stream) run(ctx context.Context) error {
 	}
 }
 
-// begin tells what there is, or what a client that goes on has missed. Everything is read either way, since what is
-// seen later is compared with it.
+// begin tells what there is. To a client that goes on it tells all of it, too: what it missed cannot be told apart from
+// what changes while this is read, and some of it no event tells.
 func (s *Stream) begin(ctx context.Context) error {
-	missed := s.due
-	if missed.now {
-		missed.parts = []Scope{everything}
-	}
-	for _, part := range missed.parts {
-		if err := s.reset(part); err != nil {
+	if s.again {
+		if err := s.reset(); err != nil {
 			return err
 		}
 	}
-	s.due = due{}
-	quiet := func(in Scope) bool { return !missed.takes(in) }
 	for {
-		err := s.compare(ctx, everything, quiet)
+		err := s.compare(ctx, everything)
 		switch {
 		case err == nil:
 			s.due, s.told = due{}, s.at
 			return s.mark()
-		case errors.Is(err, errRights):
-			// What the client has of before may be what it may not see any more.
-			s.seen, s.objects, quiet = map[Scope]map[Name]entry{}, 0, nil
-			if err := s.reset(everything); err != nil {
-				return err
-			}
+		case errors.Is(err, errRights): // what was told and may not be seen any more is told as deleted
 		case !isAway(err):
 			return err
 		default:
@@ -341,7 +291,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		s.rights = false
 	}
 	for len(s.due.parts) > 0 && !s.due.now {
-		if err := s.compare(ctx, s.due.parts[0], nil); err != nil {
+		if err := s.compare(ctx, s.due.parts[0]); err != nil {
 			return err
 		}
 		s.due.parts = s.due.parts[1:]
@@ -349,7 +299,7 @@ func (s *Stream) settle(ctx context.Context) error {
 	if now := time.Now(); s.due.whole && (s.due.now || !now.Before(s.paced())) || !now.Before(s.aged()) {
 		was := s.due.now
 		s.due = due{}
-		if err := s.compare(ctx, everything, nil); err != nil {
+		if err := s.compare(ctx, everything); err != nil {
 			s.due.whole, s.due.now = true, s.due.now || was
 			return err
 		}
@@ -397,9 +347,8 @@ func (s *Stream) see(ctx context.Context) error {
 	return errRights
 }
 
-// compare reads a part of the list and tells what is not as it was seen last; quiet says of which scopes nothing is
-// told, only remembered.
-func (s *Stream) compare(ctx context.Context, in Scope, quiet func(Scope) bool) error {
+// compare reads a part of the list and tells what is not as it was seen last.
+func (s *Stream) compare(ctx context.Context, in Scope) error {
 	began := time.Now()
 	s.round++
 	for cursor := ""; ; {
@@ -411,7 +360,7 @@ func (s *Stream) compare(ctx context.Context, in Scope, quiet func(Scope) bool) 
 		if err := s.see(ctx); err != nil {
 			return err
 		}
-		if err := s.tell(p.objects, quiet); err != nil {
+		if err := s.tell(p.objects); err != nil {
 			return err
 		}
 		if cursor = p.next; cursor == "" {
@@ -437,7 +386,7 @@ func (s *Stream) page(ctx context.Context, in Scope, cursor string) (page, error
 }
 
 // tell tells what is new or other than it was.
-func (s *Stream) tell(objects []Object, quiet func(Scope) bool) error {
+func (s *Stream) tell(objects []Object) error {
 	var out bytes.Buffer
 	for _, o := range objects {
 		sum := sha256.Sum256(o.JSON)
@@ -455,7 +404,7 @@ func (s *Stream) tell(objects []Object, quiet func(Scope) bool) error {
 		}
 		s.seen[o.In][o.Name] = now
 		switch {
-		case known && before.hash == now.hash, quiet != nil && quiet(o.In):
+		case known && before.hash == now.hash:
 		case known:
 			write(&out, modified, o.JSON)
 		default:
@@ -524,14 +473,10 @@ func (s *Stream) heartbeat() error {
 	return s.send([]byte(": heartbeat\n\n"))
 }
 
-// reset has the client forget a part of the list.
-func (s *Stream) reset(part Scope) error {
-	data, err := json.Marshal(part)
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "write a part of a list")
-	}
+// reset has the client forget the list.
+func (s *Stream) reset() error {
 	var out bytes.Buffer
-	write(&out, reset, data)
+	write(&out, reset, []byte("{}"))
 	return s.flush(&out)
 }
 

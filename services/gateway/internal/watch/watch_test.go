@@ -1,0 +1,169 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// record is a log, and the rights of who follows it. It is used by the goroutine of the stream alone.
+type record struct {
+	events   []model.StreamedEvent // at the positions 1-1, 1-2 and so on
+	versions []events.Position     // of the rights, one for each time that they are asked for; the last one stays
+}
+
+func (r *record) Next(
+	_ context.Context, after events.Position, limit int,
+) ([]model.StreamedEvent, events.Position, bool, error) {
+	rest := r.events[min(int(after.N), len(r.events)):]
+	rest = rest[:min(limit, len(rest))]
+	next := events.Position{Epoch: after.Epoch, N: after.N + int64(len(rest))}
+	return rest, next, next.N >= int64(len(r.events)), nil
+}
+
+func (r *record) Moved() <-chan struct{} { return nil }
+
+func (r *record) Caller(context.Context) (model.Caller, events.Position, error) {
+	version := r.versions[0]
+	if len(r.versions) > 1 {
+		r.versions = r.versions[1:]
+	}
+	return model.Caller{Actor: version.String()}, version, nil
+}
+
+// happens adds an event about a subscription of the namespace east/ports.
+func (r *record) happens() {
+	r.events = append(r.events, model.StreamedEvent{Type: "subscription.created.v1", Subject: "east/ports/gauge"})
+}
+
+// object is one of the namespace east/ports.
+func object(name, content string) Object {
+	return Object{
+		In: Scope{"east", "ports"}, Name: Name{Cluster: "east", Namespace: "ports", Name: name},
+		JSON: fmt.Appendf(nil, `{"name":%q,"content":%q}`, name, content),
+	}
+}
+
+// follows runs a stream over what read returns until it has sent so many bookmarks, or ends, and returns what it sent.
+func follows(
+	t *testing.T, d Deps, head int64, again bool, bookmarks int,
+) (said []string, err error) {
+	t.Helper()
+	d.Hold = func(context.Context, events.Position) error { return nil }
+	d.Heartbeat, d.Life = time.Minute, time.Minute
+	d.List.Kinds = []events.Kind{events.KindSubscription}
+	d.List.Allowed = func(context.Context, model.Caller) error { return nil }
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	d.Write = func(text []byte) error {
+		for _, m := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+			change, data := "", ""
+			for line := range strings.Lines(m) {
+				field, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				switch field {
+				case "event":
+					change = value
+				case "data":
+					data = value
+				}
+			}
+			if change != "" {
+				said = append(said, change+" "+data)
+			}
+			if change == string(bookmark) {
+				bookmarks--
+			}
+		}
+		if bookmarks <= 0 {
+			cancel()
+		}
+		return nil
+	}
+	s, err := Open(ctx, d, events.Position{Epoch: 1, N: head}, again)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Run(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Fatalf("no end after %v", said)
+	}
+	return said, err
+}
+
+func wantSaid(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("said\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestWhoGoesOnIsToldEverything: a change that comes while the list is read for a client that goes on is told, whatever
+// the log says of it, and what is gone is not told again.
+func TestWhoGoesOnIsToldEverything(t *testing.T) {
+	t.Parallel()
+	r := &record{versions: []events.Position{{Epoch: 1, N: 1}}}
+	r.happens()
+	read := func(context.Context, model.Caller, Scope, string) ([]Object, string, error) {
+		if len(r.events) == 1 {
+			r.happens() // behind the head with which the stream began, and already in what is read now
+		}
+		return []Object{object("gauge", "new"), object("other", "same")}, "", nil
+	}
+	said, err := follows(t, Deps{Log: r, List: List{Page: read}}, 1, true, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, said, `RESET {}`, `ADDED {"name":"gauge","content":"new"}`, `ADDED {"name":"other","content":"same"}`,
+		`BOOKMARK {"position":"1-1"}`)
+}
+
+// TestChangeBesideTheFirstReading: what changes after the list was read first is told behind the first bookmark.
+func TestChangeBesideTheFirstReading(t *testing.T) {
+	t.Parallel()
+	r := &record{versions: []events.Position{{Epoch: 1, N: 1}}}
+	content := "old"
+	read := func(context.Context, model.Caller, Scope, string) ([]Object, string, error) {
+		now := content
+		if content == "old" {
+			content = "new"
+			r.happens()
+		}
+		return []Object{object("gauge", now)}, "", nil
+	}
+	said, err := follows(t, Deps{Log: r, List: List{Page: read}}, 0, false, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, said, `ADDED {"name":"gauge","content":"old"}`, `BOOKMARK {"position":"1-0"}`,
+		`MODIFIED {"name":"gauge","content":"new"}`, `BOOKMARK {"position":"1-1"}`)
+}
+
+// TestRightsThatEndInTheFirstReading: a page that was told is taken back, and one that was read meanwhile is not told.
+func TestRightsThatEndInTheFirstReading(t *testing.T) {
+	t.Parallel()
+	before, after := events.Position{Epoch: 1, N: 1}, events.Position{Epoch: 1, N: 2}
+	r := &record{versions: []events.Position{before, before, after}} // of Open, and behind each page
+	read := func(_ context.Context, who model.Caller, _ Scope, cursor string) ([]Object, string, error) {
+		switch {
+		case who.Actor == after.String():
+			return []Object{object("seen", "1")}, "", nil
+		case cursor == "":
+			return []Object{object("hidden", "1"), object("seen", "1")}, "2", nil
+		default:
+			return []Object{object("secret", "1")}, "", nil
+		}
+	}
+	said, err := follows(t, Deps{Log: r, List: List{Page: read}}, 0, true, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, said, `RESET {}`, `ADDED {"name":"hidden","content":"1"}`, `ADDED {"name":"seen","content":"1"}`,
+		`DELETED {"cluster":"east","namespace":"ports","name":"hidden"}`, `BOOKMARK {"position":"1-0"}`)
+}
