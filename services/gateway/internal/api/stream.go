@@ -401,10 +401,13 @@ func (a *API) watch(
 		List: l, Log: followed{follower}, Hold: func(ctx context.Context, at events.Position) error {
 			return a.reads.Positions.HoldAll(ctx, at)
 		},
-		Heartbeat: heartbeatInterval, Life: streamLife,
+		Heartbeat: heartbeatInterval, Life: streamLife, Room: a.streams.room, Identity: identity(who),
 	}, head, again)
 	if err != nil {
 		end()
+		if full, ok := errors.AsType[*watch.FullError](err); ok {
+			return nil, noPlace("%s", full)
+		}
 		return nil, err
 	}
 	return &watchedOutput{Body: func(hctx huma.Context) {
@@ -516,13 +519,17 @@ type places struct {
 	all     chan struct{}  // one for each that is open
 	tenants *limit.Tenants // of each tenant
 	max     int            // of each identity
+	room    *watch.Room    // for what streams that watch lists remember
 	mu      sync.Mutex
 	open    map[string]int
 }
 
 func newPlaces(l Limits, tenants *limit.Tenants) *places {
 	l = l.orDefaults()
-	return &places{all: make(chan struct{}, l.Streams), tenants: tenants, max: l.OwnStreams, open: map[string]int{}}
+	return &places{
+		all: make(chan struct{}, l.Streams), tenants: tenants, max: l.OwnStreams, room: watch.NewRoom(),
+		open: map[string]int{},
+	}
 }
 
 // enter takes a place, which leave gives back.

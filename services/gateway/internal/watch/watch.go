@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -29,9 +30,6 @@ import (
 const (
 	// eventBatch is how many events are taken at a time; most of them are passed over.
 	eventBatch = 1000
-	// maxObjects bounds the objects of one stream: at some 200 bytes each it holds 20 MB. A fleet of 1,000 clusters
-	// with 20 operators each has 20,000.
-	maxObjects = 100_000
 	// oldest is how long a change that no event tells, such as a condition that comes with time, stays unseen; at least
 	// ageShare times what it takes to compare everything, so that streams that only wait take 2 % of a connection.
 	oldest   = time.Minute
@@ -99,6 +97,36 @@ type Deps struct {
 	Write func(text []byte) error
 	// Heartbeat is how often something is sent; Life is how long a stream lasts.
 	Heartbeat, Life time.Duration
+	// Room is shared by all streams of the process; Identity is whose share of it is taken.
+	Room     *Room
+	Identity string
+}
+
+// nul is in no name: PostgreSQL holds no text with it.
+const nul = "\x00"
+
+// keyOf is an object in what is remembered: one text in place of a map for each namespace, which for one object would
+// cost some hundred bytes.
+func keyOf(o Object) string {
+	n := o.Name
+	return strings.Join([]string{o.In.Cluster, o.In.Namespace, n.ID, n.Cluster, n.Namespace, n.Name}, nul)
+}
+
+// nameOf is the name in a key.
+func nameOf(key string) Name {
+	f := strings.Split(key, nul)
+	return Name{ID: f[2], Cluster: f[3], Namespace: f[4], Name: f[5]}
+}
+
+// prefix is what the keys of objects in a scope begin with.
+func (s Scope) prefix() string {
+	switch {
+	case s == everything:
+		return ""
+	case s.Namespace == "":
+		return s.Cluster + nul
+	}
+	return s.Cluster + nul + s.Namespace + nul
 }
 
 // entry is what is remembered of an object.
@@ -117,9 +145,8 @@ type Stream struct {
 	told    events.Position // up to here everything was told
 	marked  events.Position // of the last BOOKMARK
 	due     due
-	rights  bool // may have changed
-	seen    map[Scope]map[Name]entry
-	objects int
+	rights  bool             // may have changed
+	seen    map[string]entry // by keyOf; each has taken room
 	round   uint32
 	// ended and took are of the last comparison of everything.
 	ended time.Time
@@ -138,7 +165,7 @@ type page struct {
 // Open prepares a stream, while an error can still be an answer. head is where the log ends; again says that the client
 // goes on after an earlier stream, of which it may have what is gone by now.
 func Open(ctx context.Context, d Deps, head events.Position, again bool) (*Stream, error) {
-	s := &Stream{Deps: d, at: head, again: again, seen: map[Scope]map[Name]entry{}}
+	s := &Stream{Deps: d, at: head, again: again, seen: map[string]entry{}}
 	var err error
 	if s.who, s.version, err = d.Log.Caller(ctx); err != nil {
 		return nil, err
@@ -147,8 +174,16 @@ func Open(ctx context.Context, d Deps, head events.Position, again bool) (*Strea
 		return nil, err
 	}
 	objects, next, err := d.List.Page(ctx, s.who, everything, "")
+	if err != nil {
+		return nil, err
+	}
+	// Whether there is room for more than a page is found out on the way.
+	if err := d.Room.take(d.Identity, len(objects)); err != nil {
+		return nil, err
+	}
+	d.Room.give(d.Identity, len(objects))
 	s.first = &page{objects, next}
-	return s, err
+	return s, nil
 }
 
 // hold waits longer than streams that are open: nothing was sent yet, and an answer is better than a refusal.
@@ -170,6 +205,7 @@ func (s *Stream) hold(ctx context.Context) error {
 func (s *Stream) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Life)
 	defer cancel()
+	defer func() { s.Room.give(s.Identity, len(s.seen)) }()
 	err := s.run(ctx)
 	if ctx.Err() != nil || errors.Is(err, errGone) {
 		return nil // a good end: the client goes on with the last id
@@ -392,17 +428,14 @@ func (s *Stream) tell(objects []Object) error {
 		sum := sha256.Sum256(o.JSON)
 		now := entry{round: s.round}
 		copy(now.hash[:], sum[:])
-		before, known := s.seen[o.In][o.Name]
+		key := keyOf(o)
+		before, known := s.seen[key]
 		if !known {
-			s.objects++
-			if s.objects > maxObjects {
-				return s.tooMany()
-			}
-			if s.seen[o.In] == nil {
-				s.seen[o.In] = map[Name]entry{}
+			if err := s.Room.take(s.Identity, 1); err != nil {
+				return errors.Join(s.fail(err), err)
 			}
 		}
-		s.seen[o.In][o.Name] = now
+		s.seen[key] = now
 		switch {
 		case known && before.hash == now.hash:
 		case known:
@@ -417,42 +450,30 @@ func (s *Stream) tell(objects []Object) error {
 // drop tells of what is gone from a part that was read to its end.
 func (s *Stream) drop(in Scope) error {
 	var out bytes.Buffer
-	for scope, objects := range s.seen {
-		if !in.holds(scope) {
+	for key, e := range s.seen {
+		if e.round == s.round || !strings.HasPrefix(key, in.prefix()) {
 			continue
 		}
-		for name, e := range objects {
-			if e.round == s.round {
-				continue
-			}
-			delete(objects, name)
-			s.objects--
-			data, err := json.Marshal(name)
-			if err != nil {
-				return errs.Wrap(errs.Internal, err, "write the name of an object")
-			}
-			write(&out, deleted, data)
+		delete(s.seen, key)
+		s.Room.give(s.Identity, 1)
+		data, err := json.Marshal(nameOf(key))
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "write the name of an object")
 		}
-		if len(objects) == 0 {
-			delete(s.seen, scope)
-		}
+		write(&out, deleted, data)
 	}
 	return s.flush(&out)
 }
 
-func (s *Stream) tooMany() error {
-	why := fmt.Sprintf("the list has more than %d objects, which is the most that can be watched at once: choose a part "+
-		"of it", maxObjects)
-	data, err := json.Marshal(map[string]string{"detail": why})
+// fail tells why the stream ends for good.
+func (s *Stream) fail(why error) error {
+	data, err := json.Marshal(map[string]string{"detail": why.Error()})
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "write why a stream ends")
 	}
 	var out bytes.Buffer
 	write(&out, failed, data)
-	if err := s.send(out.Bytes()); err != nil {
-		return err
-	}
-	return errs.New(errs.Invalid, "%s", why)
+	return s.send(out.Bytes())
 }
 
 // mark tells how far everything is told.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,9 @@ func follows(
 	t.Helper()
 	d.Hold = func(context.Context, events.Position) error { return nil }
 	d.Heartbeat, d.Life = time.Minute, time.Minute
+	if d.Room == nil {
+		d.Room = NewRoom()
+	}
 	d.List.Kinds = []events.Kind{events.KindSubscription}
 	d.List.Allowed = func(context.Context, model.Caller) error { return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -166,4 +170,68 @@ func TestRightsThatEndInTheFirstReading(t *testing.T) {
 	}
 	wantSaid(t, said, `RESET {}`, `ADDED {"name":"hidden","content":"1"}`, `ADDED {"name":"seen","content":"1"}`,
 		`DELETED {"cluster":"east","namespace":"ports","name":"hidden"}`, `BOOKMARK {"position":"1-0"}`)
+}
+
+// TestRoom: a stream that grows beyond the share of its identity, or the room of all, is told so and ends; one that
+// finds no room at all is refused before it begins; a stream that ends gives its room back.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	watches := func(room *Room, identity string, pages ...[]Object) ([]string, error) {
+		r := &record{versions: []events.Position{{Epoch: 1, N: 1}}}
+		read := func(_ context.Context, _ model.Caller, _ Scope, cursor string) ([]Object, string, error) {
+			if n := len(cursor) + 1; n < len(pages) {
+				return pages[n-1], cursor + "+", nil
+			}
+			return pages[len(cursor)], "", nil
+		}
+		return follows(t, Deps{Log: r, List: List{Page: read}, Room: room, Identity: identity}, 0, false, 1)
+	}
+	room := newRoom(3, 2)
+	one, two, three := object("1", ""), object("2", ""), object("3", "")
+	for range 2 { // what the first one took is there again
+		said, err := watches(room, "ann", []Object{one, two}, []Object{three})
+		if full := (*FullError)(nil); !errors.As(err, &full) || len(said) != 3 ||
+			!strings.HasPrefix(said[2], "ERROR") || !strings.Contains(said[2], "more than 2 objects") {
+			t.Errorf("beyond the share: %v, %v", said, err)
+		}
+	}
+	if said, err := watches(room, "ann", []Object{one}, []Object{two}); err != nil || len(said) != 3 {
+		t.Errorf("as many as the share: %v, %v", said, err)
+	}
+	if err := room.take("bo", 2); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := watches(room, "ann", []Object{one, two}); err == nil || len(said) > 0 {
+		t.Errorf("beyond the room of all: %v, %v", said, err)
+	}
+	room.give("bo", 2)
+	if room.taken != 0 || len(room.of) != 0 {
+		t.Errorf("%d are taken in the end, by %v", room.taken, room.of)
+	}
+}
+
+// BenchmarkRemembered is what a stream remembers of an object: one in each namespace.
+func BenchmarkRemembered(b *testing.B) {
+	const objects = 100_000
+	d := Deps{Room: NewRoom(), Write: func([]byte) error { return nil }}
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		s := &Stream{Deps: d, seen: map[string]entry{}}
+		for i := range objects {
+			cluster, namespace := fmt.Sprintf("cluster-%04d", i/100), fmt.Sprintf("namespace-%06d", i)
+			if err := s.tell([]Object{{
+				In:   Scope{cluster, namespace},
+				Name: Name{Cluster: cluster, Namespace: namespace, Name: "operator"}, JSON: []byte("{}"),
+			}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/objects, "B/object")
+		s.Room.give("", len(s.seen))
+		runtime.KeepAlive(s)
+	}
 }
