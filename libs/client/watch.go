@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 )
@@ -19,6 +18,12 @@ const (
 	Bookmark = "BOOKMARK" // everything that happened up to Position was told
 	failed   = "ERROR"
 )
+
+// WatchEndedError says that the gateway ended a watch for good, as that of a list with too many objects; the list itself
+// can still be asked for.
+type WatchEndedError struct{ Detail string }
+
+func (e *WatchEndedError) Error() string { return "the gateway ended the watch: " + e.Detail }
 
 // Change is one message of a list that is watched.
 type Change struct {
@@ -52,7 +57,7 @@ func (c *Client) Watch(
 				return err
 			}
 		case m.Type == failed:
-			return &finalError{fmt.Errorf("the gateway ended the watch: %s", detailOf(m.Data))}
+			return &WatchEndedError{detailOf(m.Data)} // no attempt follows the error of a caller
 		}
 		if m.Type == "" { // nothing but that the stream is alive
 			return nil

@@ -3,18 +3,25 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/client"
 )
+
+// firstWait bounds the wait for all of a list: a proxy that keeps a stream to itself lets nothing through.
+const firstWait = 10 * time.Second
 
 // Watches keep lists up to date by watching them at the gateway.
 type Watches struct {
 	lost    func(error) // is told of every break
 	changed chan struct{}
+	// firstWait is how long a list is waited for.
+	firstWait time.Duration
 
 	mu    sync.Mutex
 	feeds map[string]*feed // by path and query
@@ -24,7 +31,7 @@ type Watches struct {
 // from memory. lost is told of every break. Lists that the gateway cannot watch are asked for as ever.
 func (c *Client) Watching(ctx context.Context, lost func(error)) (*Client, *Watches) {
 	w := &Watches{
-		changed: make(chan struct{}, 1), feeds: map[string]*feed{},
+		changed: make(chan struct{}, 1), feeds: map[string]*feed{}, firstWait: firstWait,
 		lost: func(err error) { lost(c.shown(err)) },
 	}
 	l := *c
@@ -64,8 +71,12 @@ func (w *Watches) items(ctx context.Context, c *Client, r client.Request) (
 		go w.follow(c, r, f)
 	}
 	w.mu.Unlock()
+	wait := time.NewTimer(w.firstWait)
+	defer wait.Stop()
 	select {
 	case <-f.began:
+	case <-wait.C:
+		f.unheard()
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
@@ -80,7 +91,13 @@ func (w *Watches) follow(c *Client, r client.Request, f *feed) {
 			w.tell()
 		}
 		return err
-	}, w.lost)
+	}, func(err error) {
+		if f.unheard() { // the list is asked for, and says for itself what is wrong
+			w.tell()
+			return
+		}
+		w.lost(err)
+	})
 	f.end(c.shown(err))
 	w.tell()
 }
@@ -109,10 +126,11 @@ type object struct {
 
 // feed is one list.
 type feed struct {
-	began chan struct{} // closed when everything was told once, or never will be
+	began chan struct{} // closed when everything was told once, or is not waited for any more
 
 	mu      sync.Mutex
 	ready   bool // began is closed
+	told    bool // everything, once; until then the list counts as one that is not watched
 	objects map[name]*object
 	count   int // of all that came
 	err     error
@@ -147,6 +165,7 @@ func (f *feed) take(change client.Change) (told bool, err error) {
 				delete(f.objects, n)
 			}
 		}
+		f.told = true
 		f.begin()
 		return true, nil
 	}
@@ -168,26 +187,40 @@ func (f *feed) end(err error) {
 	f.begin()
 }
 
-// refused says that the gateway does not watch the list.
+// unheard lets those go on who wait for a list of which nothing complete was heard; false where something was.
+func (f *feed) unheard() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	return !f.told
+}
+
+// refused says that the gateway does not watch the list, or not yet.
 func (f *feed) refused() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return isRefused(f.err)
+	return f.isRefused()
 }
 
-// isRefused are the answers of a gateway, or a proxy before it, that does not know the watch of a list.
-func isRefused(err error) bool {
-	return IsStatus(err, http.StatusBadRequest) || IsStatus(err, http.StatusNotAcceptable)
+// isRefused is refused; f.mu is held. It is so of the answers of a gateway, or a proxy before it, that does not know the
+// watch of a list, of a watch that ended for good, as one of too many objects, and of one that was not heard yet.
+func (f *feed) isRefused() bool {
+	if f.err == nil {
+		return f.ready && !f.told
+	}
+	var ended *client.WatchEndedError
+	return IsStatus(f.err, http.StatusBadRequest) || IsStatus(f.err, http.StatusNotAcceptable) ||
+		errors.As(f.err, &ended)
 }
 
 // state is what is in the list.
 func (f *feed) state() (items []json.RawMessage, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.isRefused() {
+		return nil, false, nil
+	}
 	if f.err != nil {
-		if isRefused(f.err) {
-			return nil, false, nil
-		}
 		return nil, false, f.err
 	}
 	all := make([]*object, 0, len(f.objects))
