@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -313,7 +314,14 @@ func TestEveryCollectionIsWatched(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
+	// As many terms as a field selector may have.
+	full := strings.TrimPrefix(strings.Repeat(",metadata.name!=spoke", 32), ",")
+	others := b.watch(token, "/api/v1/clusters?fieldSelector="+url.QueryEscape(full), "")
+	if got := others.told(); got != "" {
+		t.Errorf("other clusters: %s", got)
+	}
 	b.cluster("other")
+	others.want("ADDED", "other")
 	lists["clusters"].want("ADDED", "other")
 	b.fact(events.Installer, events.KindCluster, "other", "other", events.ClusterObserved{State: "Connected"})
 	if m := lists["clusters"].want("MODIFIED", "other"); m.of.State != "Connected" {

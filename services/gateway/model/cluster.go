@@ -91,6 +91,7 @@ type Removed struct {
 
 // ClusterFilter chooses clusters; empty fields choose all.
 type ClusterFilter struct {
+	Name  string
 	State string
 	Label string // key=value, or key
 	Choice

@@ -70,17 +70,12 @@ type listClustersInput struct {
 	LabelQuery
 	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by name without it"`
 	ChoiceQuery
+
+	name string // of the one that a watch reads again; a term of the field selector more could be one too many
 }
 
 func (in *listClustersInput) part(of watch.Scope) bool { //nolint:unparam // other lists have nothing of some parts
-	if of.Cluster == "" {
-		return true
-	}
-	only := "metadata.name=" + of.Cluster
-	if in.FieldSelector != "" {
-		only = in.FieldSelector + "," + only
-	}
-	in.FieldSelector = only
+	in.name = of.Cluster
 	return true
 }
 
@@ -92,7 +87,7 @@ func (h clusterHandlers) listClusters(
 		return nil, err
 	}
 	return listed(h.Reads.Clusters.List(ctx, who, model.ClusterFilter{
-		State: in.State, Label: in.Label, Choice: in.choice(in.Sort), Page: page,
+		Name: in.name, State: in.State, Label: in.Label, Choice: in.choice(in.Sort), Page: page,
 	}))
 }
 

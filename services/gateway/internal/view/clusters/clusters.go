@@ -128,6 +128,7 @@ func (r *Reader) List(
 ) (items []model.Cluster, next []string, err error) {
 	w := readmodel.Tenant("tenant", who.Tenant)
 	w.Within(who, access.List, access.Clusters, readmodel.Places{Cluster: "name"})
+	w.Equal("name", f.Name)
 	w.Equal("state", f.State)
 	if err := w.Label("labels", f.Label); err != nil {
 		return nil, nil, err

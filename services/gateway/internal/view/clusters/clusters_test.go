@@ -99,6 +99,7 @@ func TestReader(t *testing.T) {
 	}{
 		{"all", viewtest.Ann, model.ClusterFilter{}, []string{"harbour", "pier"}},
 		{"by state", viewtest.Ann, model.ClusterFilter{State: "Unreachable"}, []string{"harbour"}},
+		{"by name", viewtest.Ann, model.ClusterFilter{Name: "pier"}, []string{"pier"}},
 		{"by label", viewtest.Ann, model.ClusterFilter{Label: "site=pier"}, []string{"pier"}},
 		{
 			"behind one", viewtest.Ann,
