@@ -33,7 +33,7 @@ func TestListsWithoutAWatchAreAskedFor(t *testing.T) {
 		{"silence", func(w http.ResponseWriter) { // of a proxy that keeps the stream to itself
 			w.Header().Set("Content-Type", "text/event-stream")
 			_ = http.NewResponseController(w).Flush()
-			time.Sleep(time.Second) // many times what the list waits
+			<-time.After(time.Second) // many times what the list waits
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ type KeyUse struct {
 type HardQuota struct {
 	Subscriptions     *int64 `json:"subscriptions,omitempty" minimum:"0" maximum:"1000000" doc:"Subscriptions in all clusters"`
 	Catalogs          *int64 `json:"catalogs,omitempty" minimum:"0" maximum:"1000000" doc:"Catalogs, those that come with the installation included, which are never refused"`
-	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty" minimum:"1" maximum:"1000000" doc:"Requests a second of all its people and programs, over a time; four seconds' worth at once"`
+	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty" minimum:"1" maximum:"1000000" doc:"Reads a second of all its people and programs, over a time; half as many lists and as many writes again, each counted by itself, as those of one identity; four seconds' worth at once"`
 	Streams           *int64 `json:"streams,omitempty" minimum:"0" maximum:"1000000" doc:"Open event streams"`
 }
 

@@ -55,7 +55,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			tooMany(w, r, left)
 			return
 		}
-		if left, ok = a.ofTenant(who, left); !ok {
+		if left, ok = a.ofTenant(who, class, left); !ok {
 			tooMany(w, r, left)
 			return
 		}
@@ -76,7 +76,7 @@ func (a *API) before(b bearing, c limit.Class, token string) (left httpserver.Qu
 		return left, ok
 	}
 	tenant, _, _ := strings.Cut(b.who, "\x00")
-	left, empty := a.tenants.Empty(tenant)
+	left, empty := a.tenants.Empty(tenant, c)
 	return left, !empty
 }
 
@@ -517,14 +517,15 @@ func (l *limits) succeeded(b bearing, who model.Caller) {
 // failed counts a request that was let in for nobody. A provider or a database that is away is no fault of who asks.
 func (l *limits) failed(b bearing, who model.Caller, err error) {
 	unknown := errs.Is(err, errs.Unauthenticated)
+	inVain := unknown || errs.Is(err, errs.Forbidden) // for somebody else
 	switch portal := portalOf(who); {
-	case b.token != "" && portal != "" && (unknown || errs.Is(err, errs.Forbidden)):
+	case b.token != "" && portal != "" && inVain:
 		// The token of the portal is good, also where it was not known yet.
 		l.known.Add(b.token, portal)
 		b.refused, b.bucket, b.signed = l.forwarded, portal, true
 		l.refuse(b)
-	case unknown && b.token != "":
-		l.known.Remove(b.token) // it was revoked, and a stranger's is all that it is now
+	case b.token != "" && inVain:
+		l.known.Remove(b.token) // it was revoked, or never good: a stranger's is all that it is now
 		b.refused, b.bucket, b.signed = l.refused, b.from, false
 		l.refuse(b)
 	case unknown:

@@ -57,8 +57,8 @@ func (h quotaHandlers) set(ctx context.Context, who model.Caller, in *setQuotaIn
 
 // ofTenant counts a request for the tenant as well, and returns what is left of the tighter limit. The break-glass
 // token is not held to it: whoever uses up the requests of a tenant must not keep out who is to end that.
-func (a *API) ofTenant(who model.Caller, left httpserver.Quota) (httpserver.Quota, bool) {
-	all, bounded, ok := a.tenants.Take(who.Tenant)
+func (a *API) ofTenant(who model.Caller, c limit.Class, left httpserver.Quota) (httpserver.Quota, bool) {
+	all, bounded, ok := a.tenants.Take(who.Tenant, c)
 	if !bounded || who.BreakGlass {
 		return left, true
 	}

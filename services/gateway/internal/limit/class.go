@@ -59,12 +59,20 @@ type Rates struct{ classes map[Class]*Buckets }
 func NewRates(rate, seconds float64, now func() time.Time) *Rates {
 	r := &Rates{classes: map[Class]*Buckets{}}
 	for _, c := range Classes {
-		share := max(1, c.Share*rate)
-		b := NewBuckets(share, seconds*share, now)
+		b := NewBuckets(0, 0, now)
 		b.class = c.Name
 		r.classes[c.Name] = b
 	}
+	r.set(rate, seconds)
 	return r
+}
+
+// set changes the rate. What was asked for before still counts.
+func (r *Rates) set(rate, seconds float64) {
+	for _, c := range Classes {
+		share := max(1, c.Share*rate)
+		r.classes[c.Name].set(share, seconds*share)
+	}
 }
 
 // Take takes one request of a class, where there is one.

@@ -36,6 +36,18 @@ func NewBuckets(rate, burst float64, now func() time.Time) *Buckets {
 	return &Buckets{rate: rate, burst: burst, now: now, buckets: map[string]bucket{}}
 }
 
+// set changes rate and burst. What was asked for before still counts.
+func (l *Buckets) set(rate, burst float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.buckets {
+		b := l.fill(key) // by the rate that held until now
+		b.left = min(b.left, burst)
+		l.buckets[key] = b
+	}
+	l.rate, l.burst = rate, burst
+}
+
 // Take takes one request, where there is one.
 func (l *Buckets) Take(key string) (q httpserver.Quota, ok bool) {
 	l.mu.Lock()

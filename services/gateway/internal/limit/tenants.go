@@ -27,8 +27,7 @@ type count struct {
 	second    int64 // that is counted now, in Unix time
 	now, last int64 // requests in it, and in the one before
 	streams   int64
-	rate      int64    // of requests
-	requests  *Buckets // nil: not bounded
+	requests  *Rates // nil: not bounded
 }
 
 // NewTenants bounds nobody yet.
@@ -64,26 +63,30 @@ func (t *Tenants) of(tenant string) *count {
 	return c
 }
 
-// bound gives a count its bucket, where its rate is another one than before.
+// bound holds a count to what its tenant may ask for here: so many reads, and of the other classes their share. Each
+// class is counted by itself, so that lists do not use up what it takes to stop effects.
 func (t *Tenants) bound(tenant string, c *count) {
 	hard := t.bounds[tenant].Requests
 	if hard == nil {
-		c.rate, c.requests = 0, nil
+		c.requests = nil
 		return
 	}
-	rate := t.part(*hard)
-	if c.rate == rate {
+	rate := float64(t.part(*hard))
+	if c.requests != nil {
+		c.requests.set(rate, t.seconds)
 		return
 	}
-	c.rate, c.requests = rate, NewBuckets(float64(rate), t.seconds*float64(rate), t.now)
-	c.requests.class = PolicyTenant
+	c.requests = NewRates(rate, t.seconds, t.now)
+	for _, b := range c.requests.classes {
+		b.class = PolicyTenant
+	}
 }
 
 // part is what this gateway allows of a bound.
 func (t *Tenants) part(bound int64) int64 { return (bound + t.parts - 1) / t.parts }
 
-// Take takes one request of a tenant. bounded is false where its requests have no bound.
-func (t *Tenants) Take(tenant string) (left httpserver.Quota, bounded, ok bool) {
+// Take takes one request of a class of a tenant. bounded is false where its requests have no bound.
+func (t *Tenants) Take(tenant string, class Class) (left httpserver.Quota, bounded, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.of(tenant)
@@ -92,21 +95,21 @@ func (t *Tenants) Take(tenant string) (left httpserver.Quota, bounded, ok bool) 
 		c.now++
 		return left, false, true
 	}
-	if left, ok = c.requests.Take(""); ok {
+	if left, ok = c.requests.Take(class, ""); ok {
 		c.now++
 	}
 	return left, true, ok
 }
 
-// Empty reports whether a tenant may ask for nothing more now, and takes nothing.
-func (t *Tenants) Empty(tenant string) (left httpserver.Quota, is bool) {
+// Empty reports whether a tenant may ask for nothing more of a class now, and takes nothing.
+func (t *Tenants) Empty(tenant string, class Class) (left httpserver.Quota, is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.counts[tenant]
 	if c == nil || c.requests == nil {
 		return left, false
 	}
-	return c.requests.Empty("")
+	return c.requests.Empty(class, "")
 }
 
 // Enter takes the place of one stream, where there is one; allowed is how many there are here.
@@ -134,7 +137,10 @@ func (t *Tenants) Leave(tenant string) {
 func (t *Tenants) Used(tenant string) (requests, streams int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.of(tenant)
+	c := t.counts[tenant]
+	if c == nil { // it asked for nothing, and whoever asks about it is no reason to remember it
+		return 0, 0
+	}
 	c.tick(t.now().Unix())
 	return c.last, c.streams
 }
