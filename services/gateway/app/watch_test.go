@@ -327,6 +327,7 @@ func TestEveryCollectionIsWatched(t *testing.T) {
 	if m := lists["clusters"].want("MODIFIED", "other"); m.of.State != "Connected" {
 		t.Errorf("got %+v", m.of)
 	}
+	others.want("MODIFIED", "other")
 	b.loading("second")
 	lists["catalogs"].want("ADDED", "second")
 	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/more/operatorgroups",
