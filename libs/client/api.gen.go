@@ -2406,7 +2406,7 @@ type HardQuota struct {
 	// Catalogs Catalogs, those that come with the installation included, which are never refused
 	Catalogs *int64 `json:"catalogs,omitempty"`
 
-	// RequestsPerSecond Requests a second of all its people and programs, over a time; four seconds' worth at once
+	// RequestsPerSecond Reads a second of all its people and programs, over a time; half as many lists and as many writes again, each counted by itself, as those of one identity; four seconds' worth at once
 	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty"`
 
 	// Streams Open event streams

@@ -3301,7 +3301,7 @@ export interface components {
             catalogs?: number;
             /**
              * Format: int64
-             * @description Requests a second of all its people and programs, over a time; four seconds' worth at once
+             * @description Reads a second of all its people and programs, over a time; half as many lists and as many writes again, each counted by itself, as those of one identity; four seconds' worth at once
              */
             requestsPerSecond?: number;
             /**

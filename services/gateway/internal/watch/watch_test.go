@@ -67,7 +67,7 @@ func follows(
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	d.Write = func(text []byte) error {
-		for _, m := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		for m := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 			change, data := "", ""
 			for line := range strings.Lines(m) {
 				field, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
