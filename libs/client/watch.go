@@ -19,8 +19,8 @@ const (
 	failed   = "ERROR"
 )
 
-// WatchEndedError says that the gateway ended a watch for good, as that of a list with too many objects; the list itself
-// can still be asked for.
+// WatchEndedError says that the gateway ended a watch for good, as that of a list with too many objects; the list
+// itself can still be asked for.
 type WatchEndedError struct{ Detail string }
 
 func (e *WatchEndedError) Error() string { return "the gateway ended the watch: " + e.Detail }
@@ -35,7 +35,8 @@ type Change struct {
 // Watch calls each for what is in a list and then for what changes in it, and opens the stream again where it broke
 // off, until ctx ends (nil), each fails or the gateway refuses. The request is that of a list, such as
 // NewListOperatorsRequest makes, without limit, cursor and sort; one that cannot be watched is refused with the status
-// 400. after is the position of a Bookmark that the caller has objects of, or "". lost, when not nil, is told of every break.
+// 400. after is the position of a Bookmark that the caller has objects of, or "". lost, when not nil, is told of every
+// break.
 func (c *Client) Watch(
 	ctx context.Context, list Request, after string, each func(Change) error, lost func(error), opts ...Option,
 ) error {

@@ -50,7 +50,8 @@ func TestPacksAlike(t *testing.T) {
 			}
 		}
 		file := filepath.Join(t.TempDir(), "packed.tar.gz")
-		if out, err := exec.CommandContext(t.Context(), tool(t, "pack.sh"), dir, file, seconds).CombinedOutput(); err != nil {
+		out, err := exec.CommandContext(t.Context(), tool(t, "pack.sh"), dir, file, seconds).CombinedOutput()
+		if err != nil {
 			t.Fatalf("pack.sh: %v\n%s", err, out)
 		}
 		packed, err := os.ReadFile(file)
@@ -90,7 +91,8 @@ func TestPacksAlike(t *testing.T) {
 		if h.Typeflag == tar.TypeDir || strings.HasSuffix(h.Name, programs) {
 			want = 0o755
 		}
-		if h.Mode != want || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || h.ModTime.Unix() != 1700000000 {
+		if h.Mode != want || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" ||
+			h.ModTime.Unix() != 1700000000 {
 			t.Errorf("%s: mode %o, owner %d %q, group %d %q, time %d", h.Name, h.Mode, h.Uid, h.Uname, h.Gid, h.Gname,
 				h.ModTime.Unix())
 		}
@@ -117,7 +119,8 @@ func TestReleaseRefuses(t *testing.T) {
 		c.Dir = dir
 		c.Env = append(c.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 			"GIT_CEILING_DIRECTORIES="+filepath.Dir(dir),
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 			"HELM="+filepath.Join(dir, "no-helm"))
 		out, err := c.CombinedOutput()
 		return string(out), err
@@ -125,7 +128,8 @@ func TestReleaseRefuses(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, []byte(text), 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -202,8 +202,8 @@ func (f *feed) refused() bool {
 	return f.isRefused()
 }
 
-// isRefused is refused; f.mu is held. It is so of the answers of a gateway, or a proxy before it, that does not know the
-// watch of a list, of a watch that ended for good, as one of too many objects, and of one that was not heard yet.
+// isRefused is refused; f.mu is held. It is so of the answers of a gateway, or a proxy before it, that does not know
+// the watch of a list, of a watch that ended for good, as one of too many objects, and of one that was not heard yet.
 func (f *feed) isRefused() bool {
 	if f.err == nil {
 		return f.ready && !f.told

@@ -11,8 +11,8 @@ const (
 	// maxObjects bounds the objects that all streams of a process remember. At 133 bytes each
 	// (BenchmarkRemembered) they hold 53 MB, a tenth of the memory that a gateway has by default.
 	maxObjects = 400_000
-	// ownObjects bounds those of one identity, so that one does not take the room of all. A fleet of 1,000 clusters with
-	// 20 operators each has 20,000.
+	// ownObjects bounds those of one identity, so that one does not take the room of all. A fleet of 1,000 clusters
+	// with 20 operators each has 20,000.
 	ownObjects = maxObjects / 2
 )
 
