@@ -119,10 +119,6 @@ together+='Shared|Tenants|Mirror|Stopped)$'
 requests='^Test(Matrix|Contract)$'
 gateway=./services/gateway/app
 
-# The NATS server that tests run in their own process is compiled without the detector: it reads some of its options without
-# a lock while others are loaded (v2.15.2, getDirectRequest), which would fail a test of ours now and then.
-race=(-race '-gcflags=github.com/nats-io/nats-server/v2/server=-race=false')
-
 step "what the machine needs"
 if needed services e2e deploy tools; then tools/prepare.sh; else tools/prepare.sh compiler; fi
 make testrun
@@ -166,7 +162,7 @@ if wanted pure; then
   mapfile -t plain < <(comm -12 "$lists/plain" "$lists/pure")
   mapfile -t raced < <(comm -13 "$lists/plain" "$lists/pure")
   mapfile -t parts_plain < <(with_large "${raced[@]}")
-  arguments=("${race[@]}" "${common[@]}" -p "$at_once" -skip "$large" "${raced[@]}")
+  arguments=(-race "${common[@]}" -p "$at_once" -skip "$large" "${raced[@]}")
   [ -z "${plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 "${plain[@]}")
   [ -z "${parts_plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 -run "$large" "${parts_plain[@]}")
   run "${arguments[@]}"
@@ -183,16 +179,16 @@ mapfile -t plain < <(grep -xF -f "$lists/plain" <<<"$chosen")
 shuffled=(-vet=off -timeout "${TEST_TIMEOUT:-$long}" -shuffle=on)
 arguments=()
 if wanted executor && [ "${TEST_RACE:-}" = all ]; then
-  arguments+=(-- "${race[@]}" "${shuffled[@]}" ./test/executor)
+  arguments+=(-- -race "${shuffled[@]}" ./test/executor)
 elif wanted executor; then
-  arguments+=(-- "${race[@]}" "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor)
+  arguments+=(-- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor)
 fi
 skipped=()
 if wanted services && [ "${TEST_RACE:-}" != all ]; then
   skipped=(-skip "$requests")
   arguments+=(-- "${shuffled[@]}" -run "$requests" "$gateway")
 fi
-[ -z "${raced[0]:-}" ] || arguments+=(-- "${race[@]}" "${shuffled[@]}" "${skipped[@]}" -p "$at_once" "${raced[@]}")
+[ -z "${raced[0]:-}" ] || arguments+=(-- -race "${shuffled[@]}" "${skipped[@]}" -p "$at_once" "${raced[@]}")
 [ -z "${plain[0]:-}" ] || arguments+=(-- "${shuffled[@]}" -p "$at_once" "${plain[@]}")
 if [ ${#arguments[@]} -gt 0 ]; then
   step "tests with databases, buses, services and clusters"

@@ -22,6 +22,8 @@ func TestDamagedContentHeals(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	s := e.cluster("east")
+	// Before anything is read of streams: the NATS server (v2.15.2) reads its options for that without a lock.
+	e.nats.AddAgent(t, s.Tenant, s.ClusterID)
 	p := e.planned(s, e.propose(s, "etcd.v1.0.0", "Automatic"))
 	e.hasContent(p.Plans[0])
 	var d digest.Digest
@@ -33,7 +35,6 @@ func TestDamagedContentHeals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.nats.AddAgent(t, s.Tenant, s.ClusterID)
 	agent := e.nats.As(t, natsauth.AgentName(s.ClusterID)).JetStream()
 	subject := protocol.ContentSubject(s.Tenant, d, 0)
 	garbage := func(header nats.Header) {
