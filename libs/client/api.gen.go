@@ -6051,6 +6051,9 @@ type ListIdentitiesParams struct {
 
 	// Cursor next of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the list shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
 }
 
 // ListInstallplansParams are parameters of ListInstallplans.
@@ -6575,6 +6578,9 @@ type ListTokensParams struct {
 
 	// Cursor next of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the list shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
 }
 
 // ListWebhooksParams are parameters of ListWebhooks.
@@ -7914,6 +7920,7 @@ func NewListIdentitiesRequest(params *ListIdentitiesParams) Request {
 		r.Query = url.Values{}
 		addParam(r.Query, "limit", params.Limit)
 		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
 	}
 	return r
 }
@@ -8833,6 +8840,7 @@ func NewListTokensRequest(params *ListTokensParams) Request {
 		r.Query = url.Values{}
 		addParam(r.Query, "limit", params.Limit)
 		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
 	}
 	return r
 }

@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * List approval policies by name
-         * @description List approval policies by name.
+         * @description List approval policies by name. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-approval-policies"];
         put?: never;
@@ -517,7 +517,7 @@ export interface paths {
         };
         /**
          * List credentials of catalog sources, without their values
-         * @description List credentials of catalog sources, without their values.
+         * @description List credentials of catalog sources, without their values. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-catalog-secrets"];
         put?: never;
@@ -949,7 +949,7 @@ export interface paths {
         };
         /**
          * List who has signed in at an identity provider, by name
-         * @description List who has signed in at an identity provider, by name; for administrators.
+         * @description List who has signed in at an identity provider, by name; for administrators. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-identities"];
         put?: never;
@@ -1233,7 +1233,7 @@ export interface paths {
         };
         /**
          * List what uninstalled operators left in their clusters
-         * @description List what uninstalled operators left in their clusters.
+         * @description List what uninstalled operators left in their clusters. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-leftovers"];
         put?: never;
@@ -1601,7 +1601,7 @@ export interface paths {
         };
         /**
          * List role bindings by name
-         * @description List role bindings by name.
+         * @description List role bindings by name. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-role-bindings"];
         put?: never;
@@ -1649,7 +1649,7 @@ export interface paths {
         };
         /**
          * List roles by name, the built-in ones among them
-         * @description List roles by name, the built-in ones among them.
+         * @description List roles by name, the built-in ones among them. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-roles"];
         put?: never;
@@ -1797,7 +1797,7 @@ export interface paths {
         };
         /**
          * List tokens by name, without what they are made of, revoked ones included
-         * @description List tokens by name, without what they are made of, revoked ones included; for administrators.
+         * @description List tokens by name, without what they are made of, revoked ones included; for administrators. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-tokens"];
         put?: never;
@@ -1865,7 +1865,7 @@ export interface paths {
         };
         /**
          * List webhooks by name
-         * @description List webhooks by name.
+         * @description List webhooks by name. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
          */
         get: operations["list-webhooks"];
         put?: never;
@@ -6034,10 +6034,18 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -6046,7 +6054,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -6054,6 +6062,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListApprovalPolicy"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -7607,8 +7616,16 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -7617,7 +7634,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -7625,6 +7642,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListCatalogSecret"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -9304,8 +9322,18 @@ export interface operations {
                 limit?: number;
                 /** @description next of the page before */
                 cursor?: string;
+                /** @description Wait until the list shows this position */
+                minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -9314,7 +9342,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -9322,6 +9350,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListIdentity"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -10099,11 +10128,19 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
                 cluster?: string;
                 namespace?: string;
                 package?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -10112,7 +10149,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -10120,6 +10157,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListLeftovers"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -11058,8 +11096,16 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -11068,7 +11114,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -11076,6 +11122,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListRoleBinding"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -11244,8 +11291,16 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -11254,7 +11309,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -11262,6 +11317,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListAccessRole"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -11694,8 +11750,18 @@ export interface operations {
                 limit?: number;
                 /** @description next of the page before */
                 cursor?: string;
+                /** @description Wait until the list shows this position */
+                minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -11704,7 +11770,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -11712,6 +11778,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListToken"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */
@@ -11909,8 +11976,16 @@ export interface operations {
                 cursor?: string;
                 /** @description Wait until the list shows this position */
                 minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
             };
             header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
@@ -11919,7 +11994,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description OK; with watch=true a stream of what changes */
             200: {
                 headers: {
                     ETag?: string;
@@ -11927,6 +12002,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListWebhook"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */

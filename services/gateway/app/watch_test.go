@@ -6,10 +6,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -368,5 +373,115 @@ func (b *bench) watchedByTicket() {
 	}
 	if err := res.Body.Close(); err != nil {
 		b.t.Error(err)
+	}
+}
+
+// TestListsOfTheFleetAreWatched: what belongs to no cluster is told as it comes, changes and goes, and to those alone who
+// may list it (the issue's section 2: watch on every collection).
+func TestListsOfTheFleetAreWatched(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.watchedFleet("tidegauge")
+	watch := func(path string) *watched {
+		w := b.watch(token, "/api/v1/"+path, "")
+		w.told()
+		return w
+	}
+	policies, hooks, tokens := watch("approvalpolicies"), watch("webhooks"), watch("tokens")
+	roles, bindings := watch("roles"), watch("rolebindings")
+	secrets, leftovers := watch("catalogsecrets"), watch("leftovers?namespace=ops")
+
+	const policy = "/api/v1/approvalpolicies/production"
+	must[model.ApprovalPolicy](b, 200, b.write("PUT", policy, productionPolicy()))
+	policies.want("ADDED", "production")
+	changed := productionPolicy()
+	changed.Approvers = 3
+	must[model.ApprovalPolicy](b, 200, b.ask("PUT", policy, changed, "If-Match", "*"))
+	policies.want("MODIFIED", "production")
+	must[model.Removed](b, 200, b.do("DELETE", policy, nil))
+	policies.want("DELETED", "production")
+
+	must[model.Webhook](b, 200, b.write("PUT", "/api/v1/webhooks/portal",
+		model.WebhookSpec{URL: "https://portal.example.com/hook", Types: []string{"cluster.*"}}))
+	hooks.want("ADDED", "portal")
+	must[model.AccessRole](b, 200, b.do("PUT", "/api/v1/roles/looker", model.RoleSpec{Rules: []model.AccessRule{
+		{Verbs: []string{"list"}, Resources: []string{"clusters"}},
+	}}))
+	roles.want("ADDED", "looker")
+	ann := b.give(model.AddToken{Name: "Ann", Role: "none"})
+	if m := tokens.want("ADDED", "Ann"); m.of.ID != ann.ID {
+		t.Errorf("the token is told as %+v, want %s", m.of, ann.ID)
+	}
+	b.bind("ann", "looker", ann.Actor, model.AccessScope{})
+	bindings.want("ADDED", "ann")
+	for _, path := range []string{"approvalpolicies", "webhooks", "tokens", "identities", "roles", "catalogsecrets"} {
+		if _, status := b.tryWatch(ann.Secret, "/api/v1/"+path, ""); status != http.StatusForbidden {
+			t.Errorf("who may not list %s and watches them is answered %d", path, status)
+		}
+	}
+	must[model.Removed](b, 200, b.do("DELETE", bindingsPath+"ann", nil))
+	bindings.want("DELETED", "ann")
+
+	must[model.CatalogSecret](b, 200, b.do("PUT", "/api/v1/catalogsecrets/pull",
+		`{"kind": "token", "value": {"token": "t"}}`))
+	secrets.want("ADDED", "pull")
+	b.installed()
+	b.exec("installer",
+		`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', '11111111-1111-5111-8111-111111111111', '', '')`)
+	b.exec("installer",
+		`insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
+		values ('default', '11111111-1111-5111-8111-111111111111', 'ops', 'tidegauge.v0', 'tidegauge', 'r', '[]', 0, now())`)
+	b.fact(events.Installer, events.KindCSV, "spoke/ops/"+gauge, "spoke/ops/"+gauge,
+		events.CSVRemoved{Reason: "Uninstalled"})
+	leftovers.want("ADDED", "tidegauge.v0")
+}
+
+// TestEveryListIsWatchedOrSaysWhyNot: docs/api.md names each list that has no watch, and why.
+func TestEveryListIsWatchedOrSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reasons, ok := strings.Cut(string(raw), "Lists without a watch")
+	if !ok {
+		t.Fatal("docs/api.md has no table of lists without a watch")
+	}
+	excuses := map[string]bool{}
+	for _, row := range strings.Split(reasons, "\n")[4:] {
+		lists, _, more := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+		if !more {
+			break // the end of the table
+		}
+		for path := range strings.SplitSeq(lists, ", ") {
+			excuses[strings.Trim(path, "`")] = true
+		}
+	}
+	doc := api.New(api.Deps{}).Document()
+	for path, item := range doc.Paths {
+		op := item.Get
+		if op == nil || op.Responses["200"] == nil {
+			continue
+		}
+		answer := op.Responses["200"].Content["application/json"]
+		if answer == nil {
+			continue
+		}
+		s := answer.Schema
+		if s.Ref != "" {
+			s = doc.Components.Schemas.SchemaFromRef(s.Ref)
+		}
+		if s == nil || s.Properties["items"] == nil || s.Properties["next"] == nil {
+			continue
+		}
+		watchable := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == "watch" })
+		if watchable == excuses[path] {
+			t.Errorf("the list %s: a watch: %v, a reason in docs/api.md for having none: %v", path, watchable,
+				excuses[path])
+		}
+		delete(excuses, path)
+	}
+	if len(excuses) > 0 {
+		t.Errorf("docs/api.md excuses what is no list: %v", excuses)
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -157,8 +159,9 @@ type TokenPath struct {
 type tokenHandlers struct{ Deps }
 
 func (h tokenHandlers) register(a *API) {
-	register(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
-		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
+	registerList(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
+		"List tokens by name, without what they are made of, revoked ones included; for administrators"), watchedTokens,
+		h.listTokens)
 	register(a, fleetWide(access.Create, access.Tokens), classed(created("/tokens", "add-token", tagTokens,
 		"Make a token for a person or program; it is answered this once"), limit.SignIn), h.addToken)
 	register(a, fleetWide(access.Get, access.Tokens), operation(http.MethodGet, "/tokens/{id}", "get-token", tagTokens,
@@ -172,15 +175,18 @@ func (h tokenHandlers) register(a *API) {
 			"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
 }
 
-type listTokensInput struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
-	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
-}
+// watchedTokens, watchedIdentities: that they were used no event tells. Their names are for people.
+var (
+	watchedTokens = watchedInFleet(func(t model.Token) watch.Name { return watch.Name{ID: t.ID, Name: t.Name} },
+		events.KindAccess)
+	watchedIdentities = watchedInFleet(func(i model.Identity) watch.Name { return watch.Name{ID: i.ID} },
+		events.KindAccess)
+)
 
 func (h tokenHandlers) listTokens(
-	ctx context.Context, who model.Caller, in *listTokensInput,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.Token], error) {
-	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	page, err := in.page() // it is never behind a write
 	if err != nil {
 		return nil, err
 	}
@@ -226,17 +232,18 @@ type IdentityPath struct {
 type identityHandlers struct{ Deps }
 
 func (h identityHandlers) register(a *API) {
-	register(a, fleetWide(access.List, access.Identities), operation(http.MethodGet, "/identities", "list-identities",
-		tagTokens, "List who has signed in at an identity provider, by name; for administrators"), h.list)
+	registerList(a, fleetWide(access.List, access.Identities), operation(http.MethodGet, "/identities", "list-identities",
+		tagTokens, "List who has signed in at an identity provider, by name; for administrators"), watchedIdentities,
+		h.list)
 	register(a, fleetWide(access.Update, access.Identities),
 		operation(http.MethodPatch, "/identities/{id}", "configure-identity", tagTokens,
 			"Say whose an identity is, or that it lets nobody in; what is left out stays"), h.configure)
 }
 
 func (h identityHandlers) list(
-	ctx context.Context, who model.Caller, in *listTokensInput,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.Identity], error) {
-	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	page, err := in.page() // it is never behind a write
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghealth"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -28,9 +30,9 @@ func (h catalogAccessHandlers) register(a *API) {
 }
 
 func (h catalogAccessHandlers) catalogSecrets(a *API) {
-	register(a, fleetWide(access.List, access.CatalogSecrets),
+	registerList(a, fleetWide(access.List, access.CatalogSecrets),
 		operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs,
-			"List credentials of catalog sources, without their values"), h.listCatalogSecrets)
+			"List credentials of catalog sources, without their values"), watchedSecrets, h.listCatalogSecrets)
 	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
 		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
 	set.MaxBodyBytes = maxSecretBody
@@ -65,10 +67,14 @@ func (h catalogAccessHandlers) catalogPolicies(a *API) {
 			"Choose what an unhealthy catalog does to those who see it but do not need it"), h.setCatalogHealth)
 }
 
+// watchedSecrets: they say which catalogs name them.
+var watchedSecrets = watchedInFleet(func(s model.CatalogSecret) watch.Name { return watch.Name{Name: s.Name} },
+	events.KindCatalogSecret, events.KindCatalog)
+
 func (h catalogAccessHandlers) listCatalogSecrets(
-	ctx context.Context, who model.Caller, in *ListQuery,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.CatalogSecret], error) {
-	page, err := h.waitList(ctx, who, catalogs.Name, *in)
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/webhooks"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -155,8 +156,8 @@ type WebhookPath struct {
 type webhookHandlers struct{ Deps }
 
 func (h webhookHandlers) register(a *API) {
-	register(a, fleetWide(access.List, access.Webhooks), operation(http.MethodGet, pathWebhooks, "list-webhooks",
-		tagWebhooks, "List webhooks by name"), h.list)
+	registerList(a, fleetWide(access.List, access.Webhooks), operation(http.MethodGet, pathWebhooks, "list-webhooks",
+		tagWebhooks, "List webhooks by name"), watchedWebhooks, h.list)
 	register(a, fleetWide(access.Get, access.Webhooks), operation(http.MethodGet, pathWebhooks+"/{name}", "get-webhook",
 		tagWebhooks, "Get a webhook, without its address and secret"), h.get)
 	set := operation(http.MethodPut, pathWebhooks+"/{name}", "set-webhook", tagWebhooks,
@@ -179,8 +180,12 @@ func (h webhookHandlers) register(a *API) {
 		"Sign by another secret, which is answered this once; the one before signs beside it for a day"), h.rotate)
 }
 
+// watchedWebhooks: how many deliveries wait no event tells.
+var watchedWebhooks = watchedInFleet(func(w model.Webhook) watch.Name { return watch.Name{Name: w.Name} },
+	events.KindWebhook)
+
 func (h webhookHandlers) list(
-	ctx context.Context, who model.Caller, in *ListQuery,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.Webhook], error) {
 	page, err := in.page() // it is never behind a write
 	if err != nil {

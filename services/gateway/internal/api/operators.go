@@ -62,9 +62,9 @@ func (h operatorHandlers) uninstall(a *API) {
 }
 
 func (h operatorHandlers) leftovers(a *API) {
-	register(a, whatIsSeen(access.List, access.Operators),
+	registerList(a, whatIsSeen(access.List, access.Operators),
 		operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators,
-			"List what uninstalled operators left in their clusters"), h.listLeftovers)
+			"List what uninstalled operators left in their clusters"), watchedLeftovers, h.listLeftovers)
 }
 
 func objectLocation(plural, cluster, namespace, name string) string {
@@ -145,11 +145,21 @@ func (h operatorHandlers) uninstallOperator(
 		err)
 }
 
+var watchedLeftovers = watchedAs[model.Leftovers]{
+	kinds: []events.Kind{events.KindCSV},
+	name:  func(l model.Leftovers) (watch.Scope, watch.Name) { return inNamespace(l.Cluster, l.Namespace, l.Name) },
+}
+
 type listLeftoversInput struct {
 	ListQuery
+	WatchQuery
 	Cluster   string `query:"cluster" maxLength:"63"`
 	Namespace string `query:"namespace" maxLength:"63"`
 	Package   string `query:"package" maxLength:"63"`
+}
+
+func (in *listLeftoversInput) part(of watch.Scope) bool {
+	return narrow(&in.Cluster, &in.Namespace, of)
 }
 
 func (h operatorHandlers) listLeftovers(

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/approvalpolicies"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -20,9 +22,9 @@ type PolicyPath struct {
 type policyHandlers struct{ Deps }
 
 func (h policyHandlers) register(a *API) {
-	register(a, fleetWide(access.List, access.ApprovalPolicies),
+	registerList(a, fleetWide(access.List, access.ApprovalPolicies),
 		operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies,
-			"List approval policies by name"), h.listApprovalPolicies)
+			"List approval policies by name"), watchedPolicies, h.listApprovalPolicies)
 	register(a, fleetWide(access.Get, access.ApprovalPolicies),
 		operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies,
 			"Get an approval policy"), h.getApprovalPolicy)
@@ -35,8 +37,11 @@ func (h policyHandlers) register(a *API) {
 			"End an approval policy")), h.deleteApprovalPolicy)
 }
 
+var watchedPolicies = watchedInFleet(
+	func(p model.ApprovalPolicy) watch.Name { return watch.Name{Name: p.Name} }, events.KindPolicy)
+
 type listApprovalPoliciesInput struct {
-	ListQuery
+	FleetListQuery
 	LabelQuery
 }
 

@@ -5,9 +5,11 @@ import (
 	"net/http"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/roles"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -23,8 +25,8 @@ type RolePath struct {
 type roleHandlers struct{ Deps }
 
 func (h roleHandlers) register(a *API) {
-	register(a, fleetWide(access.List, access.Roles), operation(http.MethodGet, "/roles", "list-roles", tagRoles,
-		"List roles by name, the built-in ones among them"), h.listRoles)
+	registerList(a, fleetWide(access.List, access.Roles), operation(http.MethodGet, "/roles", "list-roles", tagRoles,
+		"List roles by name, the built-in ones among them"), watchedRoles, h.listRoles)
 	register(a, fleetWide(access.Get, access.Roles), operation(http.MethodGet, "/roles/{name}", "get-role", tagRoles,
 		"Get a role"), h.getRole)
 	register(a, fleetWide(access.Update, access.Roles), operation(http.MethodPut, "/roles/{name}", "set-role", tagRoles,
@@ -36,8 +38,8 @@ func (h roleHandlers) register(a *API) {
 }
 
 func (h roleHandlers) bindings(a *API) {
-	register(a, fleetWide(access.List, access.RoleBindings), operation(http.MethodGet, "/rolebindings",
-		"list-role-bindings", tagRoles, "List role bindings by name"), h.listBindings)
+	registerList(a, fleetWide(access.List, access.RoleBindings), operation(http.MethodGet, "/rolebindings",
+		"list-role-bindings", tagRoles, "List role bindings by name"), watchedBindings, h.listBindings)
 	register(a, fleetWide(access.Get, access.RoleBindings), operation(http.MethodGet, "/rolebindings/{name}",
 		"get-role-binding", tagRoles, "Get a role binding"), h.getBinding)
 	register(a, fleetWide(access.Update, access.RoleBindings), operation(http.MethodPut, "/rolebindings/{name}",
@@ -58,10 +60,17 @@ func (h roleHandlers) questions(a *API) {
 		tagRoles, "List who may do something, by role bindings and by tokens that give a role"), h.whoCan)
 }
 
+var (
+	watchedRoles = watchedInFleet(func(r model.AccessRole) watch.Name { return watch.Name{Name: r.Name} },
+		events.KindAccess)
+	watchedBindings = watchedInFleet(func(b model.RoleBinding) watch.Name { return watch.Name{Name: b.Name} },
+		events.KindAccess)
+)
+
 func (h roleHandlers) listRoles(
-	ctx context.Context, who model.Caller, in *ListQuery,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.AccessRole], error) {
-	page, err := h.waitList(ctx, who, roles.Name, *in)
+	page, err := h.waitList(ctx, who, roles.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +117,9 @@ func (h roleHandlers) deleteRole(
 }
 
 func (h roleHandlers) listBindings(
-	ctx context.Context, who model.Caller, in *ListQuery,
+	ctx context.Context, who model.Caller, in *FleetListQuery,
 ) (*listOutput[model.RoleBinding], error) {
-	page, err := h.waitList(ctx, who, roles.Name, *in)
+	page, err := h.waitList(ctx, who, roles.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}

@@ -271,6 +271,22 @@ func narrow(cluster, namespace *string, in watch.Scope) bool {
 
 func (p *NamespacePath) part(in watch.Scope) bool { return narrow(&p.Cluster, &p.Namespace, in) }
 
+// FleetListQuery are the parameters of a list of what is the fleet's.
+type FleetListQuery struct {
+	ListQuery
+	WatchQuery
+}
+
+func (*FleetListQuery) part(watch.Scope) bool { return true }
+
+// watchedInFleet is how a list of what is the fleet's is watched: as a whole.
+func watchedInFleet[T any](name func(T) watch.Name, kinds ...events.Kind) watchedAs[T] {
+	return watchedAs[T]{
+		kinds: kinds, undivided: true,
+		name: func(o T) (watch.Scope, watch.Name) { return watch.Scope{}, name(o) },
+	}
+}
+
 // watchedOutput is the answer of a list, or the stream of what changes in it.
 type watchedOutput struct {
 	Tagged
@@ -402,6 +418,7 @@ func (a *API) watch(
 			return a.reads.Positions.HoldAll(ctx, at)
 		},
 		Heartbeat: heartbeatInterval, Life: streamLife, Room: a.streams.room, Identity: identity(who),
+		Take: func() (time.Duration, bool) { return a.takeList(who) },
 	}, head, again)
 	if err != nil {
 		end()
@@ -422,6 +439,16 @@ func (a *API) watch(
 			httpserver.NoteError(r.Context(), err)
 		}
 	}}, nil
+}
+
+// takeList takes one request of the class of lists, for a page that a stream reads. Where there is none it returns how
+// long to wait.
+func (a *API) takeList(who model.Caller) (wait time.Duration, ok bool) {
+	left, ok := a.limits.identities.Take(limit.List, identity(who))
+	if ok {
+		left, ok = a.ofTenant(who, limit.List, left)
+	}
+	return left.Wait, ok
 }
 
 // again says whether a client goes on after an earlier stream. Its position has to be one, and says no more: all of the

@@ -25,7 +25,7 @@ type Name struct {
 	ID        string `json:"id,omitempty"`
 	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	Name      string `json:"name,omitempty"`
 }
 
 // nameParts are those of a subject cluster/namespace/name.

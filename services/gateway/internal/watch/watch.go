@@ -37,6 +37,9 @@ const (
 	// paceShare is after how many times what it takes everything may be compared again because of an event that
 	// concerns all of it: catalogs that change all the time take a tenth of a connection.
 	paceShare = 10
+	// partShare is after how many times what a part took the next one may be compared: a client has a part that
+	// changes all the time take a fifth of a connection. What comes meanwhile is compared together.
+	partShare = 4
 	// retryAfter is when something is tried again that is away.
 	retryAfter = time.Second
 )
@@ -100,6 +103,9 @@ type Deps struct {
 	// Room is shared by all streams of the process; Identity is whose share of it is taken.
 	Room     *Room
 	Identity string
+	// Take takes one of the lists that the identity may ask for, for a page; false with how long to wait where there is
+	// none. The first page is that of the request, which was counted. nil counts nothing.
+	Take func() (wait time.Duration, ok bool)
 }
 
 // nul is in no name: PostgreSQL holds no text with it.
@@ -151,8 +157,11 @@ type Stream struct {
 	// ended and took are of the last comparison of everything.
 	ended time.Time
 	took  time.Duration
-	wrote bool // since the last BOOKMARK
-	again bool // the client has something of an earlier stream
+	// idle is how long the comparison at hand waited for its turn; rested is when a part may be compared again.
+	idle   time.Duration
+	rested time.Time
+	wrote  bool // since the last BOOKMARK
+	again  bool // the client has something of an earlier stream
 	// first is a page that was read before the stream began, so that a list that refuses does it with a status.
 	first *page
 }
@@ -326,7 +335,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		}
 		s.rights = false
 	}
-	for len(s.due.parts) > 0 && !s.due.now {
+	for len(s.due.parts) > 0 && !s.due.now && !time.Now().Before(s.rested) {
 		if err := s.compare(ctx, s.due.parts[0]); err != nil {
 			return err
 		}
@@ -358,6 +367,8 @@ func (s *Stream) sleep(now time.Time, away bool) time.Duration {
 	switch {
 	case away:
 		return retryAfter
+	case len(s.due.parts) > 0: // all of it, if that comes first, is looked at then, too
+		return s.rested.Sub(now)
 	case s.due.whole:
 		return s.paced().Sub(now)
 	default:
@@ -386,6 +397,7 @@ func (s *Stream) see(ctx context.Context) error {
 // compare reads a part of the list and tells what is not as it was seen last.
 func (s *Stream) compare(ctx context.Context, in Scope) error {
 	began := time.Now()
+	s.idle = 0
 	s.round++
 	for cursor := ""; ; {
 		p, err := s.page(ctx, in, cursor)
@@ -406,16 +418,52 @@ func (s *Stream) compare(ctx context.Context, in Scope) error {
 	if err := s.drop(in); err != nil {
 		return err
 	}
+	now := time.Now()
 	if in == everything {
-		s.ended, s.took = time.Now(), time.Since(began)
+		s.ended, s.took = now, now.Sub(began)-s.idle
+	} else {
+		s.rested = now.Add(partShare * (now.Sub(began) - s.idle))
 	}
 	return nil
+}
+
+// turn waits until a page may be read. Other streams of the identity wait for the same, so that one of them may come
+// late: its connection is kept alive.
+func (s *Stream) turn(ctx context.Context) error {
+	if s.Take == nil {
+		return nil
+	}
+	began := time.Now()
+	for said := began; ; {
+		wait, ok := s.Take()
+		if ok {
+			s.idle += time.Since(began)
+			return nil
+		}
+		select {
+		case <-time.After(min(wait, retryAfter)):
+		case <-httpserver.Draining(ctx):
+			return errGone
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if time.Since(said) < s.Heartbeat {
+			continue
+		}
+		if err := s.send([]byte(": heartbeat\n\n")); err != nil {
+			return err
+		}
+		said = time.Now()
+	}
 }
 
 func (s *Stream) page(ctx context.Context, in Scope, cursor string) (page, error) {
 	if p := s.first; p != nil {
 		s.first = nil
 		return *p, nil
+	}
+	if err := s.turn(ctx); err != nil {
+		return page{}, err
 	}
 	objects, next, err := s.List.Page(ctx, s.who, in, cursor)
 	return page{objects, next}, err

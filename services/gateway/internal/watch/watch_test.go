@@ -7,7 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -234,4 +236,120 @@ func BenchmarkRemembered(b *testing.B) {
 		s.Room.give("", len(s.seen))
 		runtime.KeepAlive(s)
 	}
+}
+
+// paced runs a stream for a while of a clock of its own, with an event about one part every 10 ms, and returns how often
+// the list was read. Each reading takes some time.
+func paced(t *testing.T, life, took time.Duration, take func() (time.Duration, bool)) (read int, said string) {
+	t.Helper()
+	moved := make(chan struct{})
+	r := &recordThatMoves{record: record{versions: []events.Position{{Epoch: 1, N: 1}}}, moved: moved}
+	ctx, cancel := context.WithTimeout(t.Context(), life)
+	defer cancel()
+	go func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.happens()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var out strings.Builder
+	s, err := Open(ctx, Deps{
+		Log: r, Hold: func(context.Context, events.Position) error { return nil },
+		Write: func(text []byte) error {
+			out.Write(text)
+			return nil
+		},
+		Heartbeat: time.Second, Life: time.Hour, Room: NewRoom(), Take: take,
+		List: List{
+			Kinds:   []events.Kind{events.KindSubscription},
+			Allowed: func(context.Context, model.Caller) error { return nil },
+			Page: func(ctx context.Context, _ model.Caller, in Scope, _ string) ([]Object, string, error) {
+				read++
+				if in != everything {
+					<-time.After(took)
+				}
+				return []Object{object("gauge", fmt.Sprint(read))}, "", ctx.Err()
+			},
+		},
+	}, events.Position{Epoch: 1}, false)
+	if err == nil {
+		err = s.Run(ctx)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return read, out.String()
+}
+
+// recordThatMoves is a record that is written beside the stream.
+type recordThatMoves struct {
+	record
+
+	mu    sync.Mutex
+	moved chan struct{}
+}
+
+func (r *recordThatMoves) happens() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.happens()
+	close(r.moved)
+	r.moved = make(chan struct{})
+}
+
+func (r *recordThatMoves) Moved() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.moved
+}
+
+func (r *recordThatMoves) Next(
+	ctx context.Context, after events.Position, limit int,
+) ([]model.StreamedEvent, events.Position, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.record.Next(ctx, after, limit)
+}
+
+// TestPartsHaveAPace: a part that changes all the time takes a fifth of a connection, and no more (ADR 0062).
+func TestPartsHaveAPace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const took, life = 100 * time.Millisecond, 10 * time.Second
+		want := int(life / ((1 + partShare) * took))
+		if read, _ := paced(t, life, took, nil); read < want || read > want+3 {
+			t.Errorf("a part that takes %s was read %d times in %s, want %d", took, read, life, want)
+		}
+	})
+}
+
+// TestPagesTakeTheirTurn: each page but the first is counted as a list of the identity. A stream whose turn does not
+// come waits, and keeps its connection alive.
+func TestPagesTakeTheirTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rate, life = 2 * time.Second, 20 * time.Second
+		next := time.Now().Add(rate)
+		taken := 0
+		read, said := paced(t, life, time.Millisecond, func() (time.Duration, bool) {
+			if wait := time.Until(next); wait > 0 {
+				return wait, false
+			}
+			taken++
+			next = next.Add(rate)
+			return 0, true
+		})
+		if most := int(life / rate); taken < most-1 || read > taken+1 {
+			t.Errorf("with a list every %s there were %d pages in %s, %d of which were counted", rate, read, life, taken)
+		}
+		if !strings.Contains(said, ": heartbeat") {
+			t.Errorf("who waits for a turn hears nothing: %s", said)
+		}
+	})
 }
