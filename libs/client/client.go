@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -123,6 +124,7 @@ type Option func(*call)
 // call is a request on its way.
 type call struct {
 	header http.Header
+	query  url.Values // beside that of the request
 	answer *http.Header
 	once   bool
 }
@@ -137,6 +139,12 @@ func IfNoneMatch(tag string) Option { return Header("If-None-Match", tag) }
 // Key names the intent of a POST, which is carried out once however often it is sent within 24 hours. Without it each
 // call has a key of its own. "" sends none: for many objects, whose names make each of them once.
 func Key(key string) Option { return Header(headerKey, key) }
+
+// Fields has a read answer with these fields alone, by their names in JSON such as spec.channel: of each item of a list,
+// else of the answer. Fields of the result that were not asked for have their zero value.
+func Fields(names ...string) Option {
+	return func(c *call) { c.query = url.Values{"fields": {strings.Join(names, ",")}} }
+}
 
 // OnBehalfOf asks for a person, whose token of an identity provider it is.
 func OnBehalfOf(token string) Option { return Header("Chandler-On-Behalf-Of", "Bearer "+token) }
@@ -206,6 +214,13 @@ func (c *Client) exchange(ctx context.Context, r Request, opts []Option) (http.H
 	body, sent, err := prepare(r, opts)
 	if err != nil {
 		return nil, nil, err
+	}
+	if sent.query != nil {
+		r.Query = maps.Clone(r.Query)
+		if r.Query == nil {
+			r.Query = url.Values{}
+		}
+		maps.Copy(r.Query, sent.query)
 	}
 	for attempt := 1; ; attempt++ {
 		res, raw, err := c.once(ctx, r, body, sent.header) //nolint:bodyclose // once has read and closed it

@@ -71,11 +71,16 @@ func TestRequestsAreWhatTheDocumentSays(t *testing.T) {
 	if _, err := c.PatchCatalog(ctx, "harbour", nil, map[string]any{"priority": nil}, IfMatch(`"3"`)); err != nil {
 		t.Fatal(err)
 	}
+	some := &ListClustersParams{State: "Connected"}
+	if _, err := c.ListClusters(ctx, some, Fields("name", "labels.example.com/site")); err != nil {
+		t.Fatal(err)
+	}
 	want := []string{
 		"GET /api/v1/clusters/a%2Fb/namespaces/n/subscriptions/x%20y",
 		"GET /api/v1/packages?category=a%2Cb&category=c&limit=2",
 		"DELETE /api/v1/clusters/c/namespaces/n/operators/o?crds=a%2Cb&dryRun=true",
 		"PATCH /api/v1/catalogs/harbour",
+		"GET /api/v1/clusters?fields=name%2Clabels.example.com%2Fsite&state=Connected",
 	}
 	for i, r := range asked() {
 		if got := r.method + " " + r.uri; got != want[i] || r.header.Get("Authorization") != "Bearer t0ken" {

@@ -113,7 +113,7 @@ func prepare(op *openapi3.Operation) error {
 	watched := op.Parameters.GetByInAndName("query", "watch") != nil
 	for _, p := range op.Parameters {
 		switch {
-		case p.Value.In == "header", p.Value.Name == "dryRun" && preview:
+		case p.Value.In == "header", p.Value.Name == "fields", p.Value.Name == "dryRun" && preview:
 			continue // an Option, or a method of its own
 		case watched && slices.Contains([]string{"watch", "since", "ticket"}, p.Value.Name):
 			continue // what Watch adds to the request of a list

@@ -5859,6 +5859,8 @@ export interface operations {
     "list-access": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Only of this actor */
                 actor?: string;
                 /** @description Only with this token, by its id */
@@ -5918,6 +5920,8 @@ export interface operations {
     "can-i": {
         parameters: {
             query: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Such as get, create or approve */
                 verb: string;
                 /** @description Such as clusters or installplans */
@@ -5973,6 +5977,8 @@ export interface operations {
     "who-can": {
         parameters: {
             query: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Such as get, create or approve */
                 verb: string;
                 /** @description Such as clusters or installplans */
@@ -6028,6 +6034,8 @@ export interface operations {
     "list-approval-policies": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -6088,6 +6096,8 @@ export interface operations {
     "get-approval-policy": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -6309,7 +6319,10 @@ export interface operations {
     };
     "get-break-glass": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -6462,6 +6475,8 @@ export interface operations {
     "get-catalog-health": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Catalogs of this cluster, together with namespace; those of the hub without both; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -6555,6 +6570,8 @@ export interface operations {
     "list-catalogs": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -6674,6 +6691,8 @@ export interface operations {
     "get-catalog": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of a cluster's own catalog, together with namespace; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -6890,6 +6909,8 @@ export interface operations {
     "list-blobs": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -6954,6 +6975,8 @@ export interface operations {
     "list-bundles": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7014,6 +7037,8 @@ export interface operations {
     "list-findings": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of a cluster's own catalog, together with namespace; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7074,6 +7099,8 @@ export interface operations {
     "get-catalog-hook": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of a cluster's own catalog, together with namespace; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7208,6 +7235,8 @@ export interface operations {
     "list-packages": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7266,6 +7295,8 @@ export interface operations {
     "get-package": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7322,6 +7353,8 @@ export interface operations {
     "list-channels": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7443,6 +7476,8 @@ export interface operations {
     "list-upgrades": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7554,6 +7589,8 @@ export interface operations {
     "list-revisions": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of a cluster's own catalog, together with namespace; a DNS-1123 label */
                 cluster?: string;
                 /** @description A DNS-1123 label */
@@ -7610,6 +7647,8 @@ export interface operations {
     "list-catalog-secrets": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -7754,6 +7793,8 @@ export interface operations {
     "list-clusters": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -7865,6 +7906,8 @@ export interface operations {
     "get-cluster": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -8043,6 +8086,8 @@ export interface operations {
     "find-named": {
         parameters: {
             query: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
                 /** @description Kind of the object */
@@ -8097,6 +8142,8 @@ export interface operations {
     "list-operatorgroups": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -8223,6 +8270,8 @@ export interface operations {
     "get-operatorgroup": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -8377,6 +8426,8 @@ export interface operations {
     "get-operator": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -8490,6 +8541,8 @@ export interface operations {
     "why-operator": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -8542,6 +8595,8 @@ export interface operations {
     "list-subscriptions": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -8685,6 +8740,8 @@ export interface operations {
     "get-subscription": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -8957,6 +9014,8 @@ export interface operations {
     "explain-subscription": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -9063,6 +9122,8 @@ export interface operations {
     "get-effects": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of this cluster; of the fleet without it */
                 cluster?: string;
             };
@@ -9152,6 +9213,8 @@ export interface operations {
     "list-events": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Event types, or families such as subscription.* */
                 type?: string[] | null;
                 /** @description Exactly this subject, such as cluster/namespace/name */
@@ -9318,6 +9381,8 @@ export interface operations {
     "list-identities": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -9418,6 +9483,8 @@ export interface operations {
     "list-installplans": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -9489,6 +9556,8 @@ export interface operations {
     "get-installplan": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -9595,6 +9664,8 @@ export interface operations {
     "check-installplan": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -9647,6 +9718,8 @@ export interface operations {
     "list-installplan-comments": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -9813,6 +9886,8 @@ export interface operations {
     "explain-installplan": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -9916,6 +9991,8 @@ export interface operations {
     "list-installplan-objects": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -10028,6 +10105,8 @@ export interface operations {
     "get-installplan-rights": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description With a name: only a plan in this cluster */
                 cluster?: string;
                 /** @description With a name: only a plan in this namespace */
@@ -10079,7 +10158,10 @@ export interface operations {
     };
     "list-key-uses": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -10122,6 +10204,8 @@ export interface operations {
     "list-leftovers": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -10183,6 +10267,8 @@ export interface operations {
     "list-parked-events": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of this consumer; of all without it */
                 consumer?: string;
             };
@@ -10228,6 +10314,8 @@ export interface operations {
     "get-parked-event": {
         parameters: {
             query: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description As the list names it */
                 consumer: string;
                 /** @description As the list names it */
@@ -10354,6 +10442,8 @@ export interface operations {
     "list-skipped-events": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Of this consumer; of all without it */
                 consumer?: string;
             };
@@ -10399,6 +10489,8 @@ export interface operations {
     "list-all-operatorgroups": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -10460,7 +10552,10 @@ export interface operations {
     };
     "get-operator-hub": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -10545,6 +10640,8 @@ export interface operations {
     "list-operators": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -10621,6 +10718,8 @@ export interface operations {
     "search-packages": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -10739,6 +10838,8 @@ export interface operations {
     "get-preview": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Namespaces that are resolved for one page */
                 limit?: number;
                 /** @description next of the page before */
@@ -10831,6 +10932,8 @@ export interface operations {
     "list-questions": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -10877,7 +10980,10 @@ export interface operations {
     };
     "list-quotas": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -10919,7 +11025,10 @@ export interface operations {
     };
     "get-quota": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -11008,7 +11117,10 @@ export interface operations {
     };
     "list-replicas": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -11090,6 +11202,8 @@ export interface operations {
     "list-role-bindings": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -11148,6 +11262,8 @@ export interface operations {
     "get-role-binding": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -11285,6 +11401,8 @@ export interface operations {
     "list-roles": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -11343,6 +11461,8 @@ export interface operations {
     "get-role": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -11480,6 +11600,8 @@ export interface operations {
     "list-rules": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Only this rule, such as R-CAT-43 or one-of */
                 id?: string;
             };
@@ -11611,6 +11733,8 @@ export interface operations {
     "list-all-subscriptions": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -11688,6 +11812,8 @@ export interface operations {
     summarize: {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -11746,6 +11872,8 @@ export interface operations {
     "list-tokens": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -11845,7 +11973,10 @@ export interface operations {
     };
     "get-token": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -11970,6 +12101,8 @@ export interface operations {
     "list-webhooks": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -12028,6 +12161,8 @@ export interface operations {
     "get-webhook": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description Wait until the answer shows this position */
                 minPosition?: string;
             };
@@ -12172,6 +12307,8 @@ export interface operations {
     "list-webhook-deliveries": {
         parameters: {
             query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
                 /** @description At most so many items */
                 limit?: number;
                 /** @description next of the page before */
@@ -12354,7 +12491,10 @@ export interface operations {
     };
     "who-am-i": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
             header?: {
                 /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];

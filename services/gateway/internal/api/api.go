@@ -222,7 +222,7 @@ func config() huma.Config {
 		},
 		Formats:       map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
 		DefaultFormat: "application/json",
-		Transformers:  []huma.Transformer{problems},
+		Transformers:  []huma.Transformer{problems, someFields},
 	}
 	return c
 }
@@ -278,7 +278,11 @@ func register[I, O any](
 	n.classify(&op)
 	_, previewed := any(new(I)).(interface{ dry() bool })
 	_, tries := any(new(I)).(interface{ tries() })
-	op.Metadata = map[string]any{triedOperation: tries}
+	if op.Metadata == nil {
+		op.Metadata = map[string]any{}
+	}
+	op.Metadata[triedOperation] = tries
+	offerFields(&op, typeOf[O]())
 	keyed(&op, previewed || tries)
 	op.BodyReadTimeout = bodyTimeout
 	if op.MaxBodyBytes == 0 {

@@ -159,9 +159,9 @@ type TokenPath struct {
 type tokenHandlers struct{ Deps }
 
 func (h tokenHandlers) register(a *API) {
-	registerList(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
-		"List tokens by name, without what they are made of, revoked ones included; for administrators"), watchedTokens,
-		h.listTokens)
+	registerList(a, fleetWide(access.List, access.Tokens), operation(http.MethodGet, "/tokens", "list-tokens",
+		tagTokens, "List tokens by name, without what they are made of, revoked ones included; for administrators"),
+		watchedTokens, h.listTokens)
 	register(a, fleetWide(access.Create, access.Tokens), classed(created("/tokens", "add-token", tagTokens,
 		"Make a token for a person or program; it is answered this once"), limit.SignIn), h.addToken)
 	register(a, fleetWide(access.Get, access.Tokens), operation(http.MethodGet, "/tokens/{id}", "get-token", tagTokens,
@@ -232,9 +232,9 @@ type IdentityPath struct {
 type identityHandlers struct{ Deps }
 
 func (h identityHandlers) register(a *API) {
-	registerList(a, fleetWide(access.List, access.Identities), operation(http.MethodGet, "/identities", "list-identities",
-		tagTokens, "List who has signed in at an identity provider, by name; for administrators"), watchedIdentities,
-		h.list)
+	registerList(a, fleetWide(access.List, access.Identities), operation(http.MethodGet, "/identities",
+		"list-identities", tagTokens, "List who has signed in at an identity provider, by name; for administrators"),
+		watchedIdentities, h.list)
 	register(a, fleetWide(access.Update, access.Identities),
 		operation(http.MethodPatch, "/identities/{id}", "configure-identity", tagTokens,
 			"Say whose an identity is, or that it lets nobody in; what is left out stays"), h.configure)

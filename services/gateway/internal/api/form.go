@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,7 @@ type declared struct {
 	tries   bool     // a dry run carries it out and takes it back
 	answers []string // content types of an answer that is no problem
 	class   limit.Class
+	fields  reflect.Type // of what fields are chosen; nil where none are
 }
 
 type declaredKey struct{}
@@ -84,6 +86,7 @@ func declaredBy(op *huma.Operation) declared {
 	d := declared{query: map[string]*huma.Param{}, maxBody: op.MaxBodyBytes}
 	d.tries, _ = op.Metadata[triedOperation].(bool)
 	d.class, _ = op.Extensions[classExtension].(limit.Class)
+	d.fields, _ = op.Metadata[fieldedOperation].(reflect.Type)
 	for _, p := range op.Parameters {
 		switch p.In {
 		case "query":
@@ -140,6 +143,7 @@ func (a *API) form(next http.Handler) http.Handler {
 		pathValues(&v, route.URLParams, escaped)
 		values := d.queryValues(&v, r.URL.RawQuery)
 		d.checkWatch(&v, values)
+		chosen := d.chooses(&v, values)
 		d.checkHeaders(&v, r)
 		if err := v.Err(); err != nil {
 			answerProblem(w, problemOf(r.Context(), err))
@@ -156,7 +160,7 @@ func (a *API) form(next http.Handler) http.Handler {
 		// What was checked is what is read: the parts behind have readers of their own.
 		u := *r.URL
 		u.RawQuery = values.Encode()
-		r = r.WithContext(context.WithValue(r.Context(), declaredKey{}, d))
+		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), declaredKey{}, d), fieldsKey{}, chosen))
 		r.URL = &u
 		next.ServeHTTP(w, r)
 	})

@@ -4,13 +4,19 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/sparse"
 )
 
 // ListQuery are the parameters of every list.
@@ -31,6 +37,93 @@ type ReadQuery struct {
 type list[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+}
+
+// some keeps of each item the fields that are asked for.
+func (l list[T]) some(f sparse.Fields) any {
+	if f.All() {
+		return l
+	}
+	out := map[string]any{"items": f.Of(l.Items)}
+	if l.Next != "" {
+		out["next"] = l.Next
+	}
+	return out
+}
+
+// of is the type whose fields are asked for.
+func (list[T]) of() reflect.Type { return typeOf[T]() }
+
+// paramFields chooses fields of answers to reads.
+const paramFields = "fields"
+
+// fieldedOperation marks, among the metadata of an operation, of what type fields are chosen.
+const fieldedOperation = "fields"
+
+type fieldsKey struct{}
+
+// offerFields lets clients choose fields of an answer of JSON to a read: of each item of a list, else of what is
+// answered. A list that is watched has said for itself of what type.
+func offerFields(op *huma.Operation, out reflect.Type) {
+	if op.Method != http.MethodGet {
+		return
+	}
+	if op.Metadata[fieldedOperation] == nil {
+		body, ok := out.FieldByName("Body")
+		if !ok || body.Type.Kind() != reflect.Struct {
+			return // text, a picture or a stream
+		}
+		of := body.Type
+		if l, ok := reflect.TypeAssert[interface{ of() reflect.Type }](reflect.Zero(of)); ok {
+			of = l.of()
+		}
+		op.Metadata[fieldedOperation] = of
+	}
+	longest := maxFields
+	op.Parameters = append(op.Parameters, &huma.Param{
+		Name: paramFields, In: "query",
+		Description: "Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; " +
+			"a point leads into an object or each element of a list, and to one key of a map. What is left out is absent " +
+			"although the schema requires it",
+		Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
+	})
+}
+
+// maxFields bounds the parameter: the names of all fields of the largest answer have less.
+const maxFields = 4096
+
+// chooses reads the fields that a request asks for.
+func (d declared) chooses(v *rule.Violations, q url.Values) sparse.Fields {
+	given := q.Get(paramFields)
+	if d.fields == nil || given == "" {
+		return sparse.Fields{}
+	}
+	if len(given) > maxFields {
+		v.Addf("query."+paramFields, rule.MaxLength, "fields has %d characters, %d are allowed", len(given), maxFields)
+		return sparse.Fields{}
+	}
+	return sparse.Parse(v, d.fields, given)
+}
+
+// chosenFields are those that a request asks for.
+func chosenFields(ctx context.Context) sparse.Fields {
+	f, _ := ctx.Value(fieldsKey{}).(sparse.Fields)
+	return f
+}
+
+// someFields leaves of an answer what was asked for.
+func someFields(ctx huma.Context, status string, body any) (any, error) {
+	if !strings.HasPrefix(status, "2") {
+		return body, nil
+	}
+	f := chosenFields(ctx.Context())
+	if f.All() {
+		return body, nil
+	}
+	if l, ok := body.(interface{ some(f sparse.Fields) any }); ok {
+		return l.some(f), nil
+	}
+	return f.Of(body), nil
 }
 
 type listOutput[T any] struct {

@@ -26,6 +26,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/seconds"
+	"github.com/chandler-fleet/chandler/services/gateway/sparse"
 )
 
 const (
@@ -313,9 +314,12 @@ func registerList[T, I any, P watchable[I]](
 			mediaStream: {Schema: &huma.Schema{Type: huma.TypeString}},
 		},
 	}}
+	op.Metadata = map[string]any{fieldedOperation: typeOf[T]()}
 	register(a, n, op, func(ctx context.Context, who model.Caller, in *I) (*watchedOutput, error) {
+		fields := chosenFields(ctx)
 		if P(in).watching().Watch {
-			return a.watch(ctx, who, P(in).watching(), P(in).paged().MinPosition, listOf[T, I, P](a, n, *in, as, h))
+			return a.watch(ctx, who, P(in).watching(), P(in).paged().MinPosition,
+				listOf[T, I, P](a, n, *in, as, fields, h))
 		}
 		out, err := h(ctx, who, in)
 		if err != nil {
@@ -324,7 +328,8 @@ func registerList[T, I any, P watchable[I]](
 		return &watchedOutput{Tagged: out.Tagged, Body: func(hctx huma.Context) {
 			hctx.SetHeader("Content-Type", mediaJSON)
 			hctx.SetStatus(http.StatusOK)
-			if err := strictJSON.Marshal(hctx.BodyWriter(), out.Body); err != nil { // the client may have gone
+			// The client may have gone.
+			if err := strictJSON.Marshal(hctx.BodyWriter(), out.Body.some(fields)); err != nil {
 				r, _ := humachi.Unwrap(hctx)
 				httpserver.NoteError(r.Context(), err)
 			}
@@ -334,7 +339,7 @@ func registerList[T, I any, P watchable[I]](
 
 // listOf is a list as it is watched.
 func listOf[T, I any, P watchable[I]](
-	a *API, n need, asked I, as watchedAs[T],
+	a *API, n need, asked I, as watchedAs[T], fields sparse.Fields,
 	h func(ctx context.Context, who model.Caller, in *I) (*listOutput[T], error),
 ) watch.List {
 	return watch.List{
@@ -361,7 +366,7 @@ func listOf[T, I any, P watchable[I]](
 			}
 			page := make([]watch.Object, len(out.Body.Items))
 			for i, item := range out.Body.Items {
-				if page[i].JSON, err = json.Marshal(seconds.Of(item)); err != nil {
+				if page[i].JSON, err = json.Marshal(seconds.Of(fields.Of(item))); err != nil {
 					return nil, "", errs.Wrap(errs.Internal, err, "write an object of a list")
 				}
 				page[i].In, page[i].Name = as.name(item)

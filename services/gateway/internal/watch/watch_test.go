@@ -238,8 +238,8 @@ func BenchmarkRemembered(b *testing.B) {
 	}
 }
 
-// paced runs a stream for a while of a clock of its own, with an event about one part every 10 ms, and returns how often
-// the list was read. Each reading takes some time.
+// paced runs a stream for a while of a clock of its own, with an event about one part every 10 ms, and returns how
+// often the list was read. Each reading takes some time.
 func paced(t *testing.T, life, took time.Duration, take func() (time.Duration, bool)) (read int, said string) {
 	t.Helper()
 	moved := make(chan struct{})
