@@ -68,6 +68,10 @@ type Consumer struct {
 	Begin func(ctx context.Context, tx pgx.Tx) error
 	// Committed, where set, is called after each transaction that moved the checkpoint.
 	Committed func(at events.Position)
+	// Passing, where set, has events that the consumer does not take cost a look instead of a transaction: the stored
+	// checkpoint follows within saveEvery. It is called before a look, and what it returns where there was nothing to
+	// take up to a position. It is for those who ask Committed how far the consumer is, and not the stored checkpoint.
+	Passing func() (passed func(at events.Position))
 	// Failed, where set, is called after each poll that failed.
 	Failed func()
 	// Logger receives changes of state; slog.Default where nil.
@@ -75,6 +79,7 @@ type Consumer struct {
 
 	mu     sync.Mutex
 	status Status
+	passed passed
 	tries  map[events.Position]tried
 }
 
@@ -161,25 +166,72 @@ func (c *Consumer) Run(ctx context.Context) error {
 // poll handles a batch if there is news; an idle consumer costs one small read.
 func (c *Consumer) poll(ctx context.Context) (more bool, err error) {
 	if s := c.Status(); s.Parked == 0 && s.Stopped == "" && s.Position.N > 0 {
-		rest, err := c.atRest(ctx, s.Position)
-		if err != nil || rest {
+		passed := func(events.Position) {}
+		if c.Passing != nil {
+			passed = c.Passing()
+		}
+		head, stored, err := c.ends(ctx)
+		if err != nil || head == s.Position && stored == s.Position {
 			return false, err // report leaves out the error of a context that has ended
+		}
+		if c.Passing != nil && stored.N > 0 {
+			if done, more, err := c.pass(ctx, head, stored, passed); err != nil || done {
+				return more, err
+			}
 		}
 	}
 	return c.step(ctx)
 }
 
-// atRest reports whether both the log and the stored checkpoint end at pos. Memory alone does not show that: a
+// saveEvery is how long the stored checkpoint may stay behind while a consumer passes events that it does not take: who
+// begins anew looks at those of so long again.
+const saveEvery = time.Second
+
+// passed is how far a consumer has come in memory behind a stored checkpoint.
+type passed struct {
+	stored, at events.Position
+	since      time.Time
+}
+
+// pass goes on to the next event that the consumer takes, without a transaction. done is false where there is such a
+// one, and where the checkpoint is to be moved.
+func (c *Consumer) pass(
+	ctx context.Context, head, stored events.Position, passedTo func(events.Position),
+) (done, more bool, err error) {
+	p := c.passed
+	if p.stored != stored {
+		p = passed{stored: stored, at: stored, since: time.Now()}
+	}
+	if time.Since(p.since) >= saveEvery || head.Less(p.at) {
+		return false, false, nil
+	}
+	if p.at.Less(head) {
+		f := c.Filter()
+		f.Raw = true
+		recs, upTo, err := c.Log.ReadAfter(ctx, c.Pool, p.at, f, 1)
+		if err != nil || len(recs) > 0 || !p.at.Less(upTo) {
+			return false, false, err
+		}
+		p.at = upTo
+	}
+	c.passed = p
+	c.mu.Lock()
+	c.status.Position, c.status.Lag = p.at, max(0, head.N-p.at.N)
+	c.mu.Unlock()
+	passedTo(p.at)
+	return true, p.at.Less(head), nil
+}
+
+// ends reads where the log and the stored checkpoint end. Memory alone does not show that: a
 // log that lost commits takes the checkpoint back, and may have come to the same head again since.
-func (c *Consumer) atRest(ctx context.Context, pos events.Position) (bool, error) {
-	var head, stored events.Position
-	err := c.Pool.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
+func (c *Consumer) ends(ctx context.Context) (head, stored events.Position, err error) {
+	err = c.Pool.QueryRow(ctx, `select s.epoch, s.position, coalesce(c.epoch, 0), coalesce(c.position, 0)
 		from (select epoch, position from eventlog.sequencer order by revision desc limit 1) s
 		left join eventlog.checkpoint($1) c on true`, c.Name).Scan(&head.Epoch, &head.N, &stored.Epoch, &stored.N)
 	if err != nil {
-		return false, fmt.Errorf("compare the checkpoint of %s with the log: %w", c.Name, pg.Err(err))
+		return head, stored, fmt.Errorf("compare the checkpoint of %s with the log: %w", c.Name, pg.Err(err))
 	}
-	return head == pos && stored == pos, nil
+	return head, stored, nil
 }
 
 // waitPoll is how often Wait reads the checkpoint, which any replica may move.

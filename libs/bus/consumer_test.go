@@ -237,6 +237,51 @@ func TestConsumerBelievesTheStoredCheckpoint(t *testing.T) {
 	e.eventually("taken again from the stored checkpoint", func() bool { return len(e.effects("c")) == 14 })
 }
 
+// Events that a consumer does not take are passed without a transaction (issue 13, section 5); the stored checkpoint
+// follows, what the consumer takes is taken behind them, and a checkpoint that is taken back is believed.
+func TestConsumerPassesWhatItDoesNotTake(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.sequence("a", nil)
+	var passed, transactions atomic.Int64
+	c := e.consumer("c", nil)
+	c.Types = []events.Type{events.CatalogAdded{}.EventType()}
+	c.Passing = func() func(events.Position) {
+		return func(at events.Position) { passed.Store(at.N) }
+	}
+	c.Begin = func(context.Context, pgx.Tx) error { transactions.Add(1); return nil }
+	e.run(c.Run)
+	stored := func() (n int64) {
+		if err := e.pool.QueryRow(t.Context(), `select coalesce(max(position), 0) from eventlog.checkpoint('c')`).
+			Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	one := e.catalog("one")
+	one.append(1)
+	e.eventually("the first taken", func() bool { return stored() == 1 })
+	before := transactions.Load()
+	const others = 30
+	for n := range int64(others) {
+		one.append(1)
+		e.eventually("passed", func() bool { return passed.Load() == n+2 || stored() == n+2 })
+	}
+	if n := transactions.Load() - before; n >= others || passed.Load() == 0 {
+		t.Errorf("%d events that it does not take, passed up to %d, cost %d transactions", others,
+			passed.Load(), n)
+	}
+	e.eventually("the checkpoint follows", func() bool { return stored() == others+1 })
+	e.catalog("two").append(2)
+	e.eventually("the next taken", func() bool { return len(e.effects("c")) == 2 })
+	e.eventually("the last passed", func() bool { return c.Status().Position.N == others+3 })
+	if _, err := e.db.Pool(t, "admin").Exec(t.Context(),
+		`update eventlog.checkpoints set position = $1 where consumer = 'c'`, others+1); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("taken again from the stored checkpoint", func() bool { return len(e.effects("c")) == 3 })
+}
+
 // Stopping finishes the transaction that has begun.
 func TestConsumerDrains(t *testing.T) {
 	t.Parallel()

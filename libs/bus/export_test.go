@@ -65,6 +65,6 @@ func (c *Consumer) Move(ctx context.Context, to int64) error {
 
 // AtRest is the poll of a consumer that has nothing to do.
 func (c *Consumer) AtRest(ctx context.Context) error {
-	_, err := c.atRest(ctx, events.Position{Epoch: 1, N: 1})
+	_, _, err := c.ends(ctx)
 	return err
 }

@@ -67,6 +67,9 @@ func (p Projection) tables(schema string) Tables {
 	return t
 }
 
+// Consumer names the checkpoint, by which parked streams are known.
+func (p Projection) Consumer() string { return p.consumer() }
+
 // consumer names the checkpoint. Releases that kept one version at a time have a v before its number.
 func (p Projection) consumer() string { return fmt.Sprintf("%s%s/%d", prefix, p.Name, p.Version) }
 
@@ -137,6 +140,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 		Idle:      frozenFor,
 		Begin:     r.begin,
 		Committed: r.moved,
+		Passing:   r.passing,
 		Failed:    r.forget,
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 			err := p.Apply(ctx, tx, live, e)
@@ -333,7 +337,23 @@ func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 func (r *Runner) moved(at events.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.at, r.connected = at, r.begun
+	r.come(at, r.begun)
+}
+
+// passing has what the read model does not fold move its position without a transaction. What is looked at is read on
+// connections that were there before or are counted.
+func (r *Runner) passing() func(events.Position) {
+	connected := r.d.Pool.Connected()
+	return func(at events.Position) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.come(at, connected)
+	}
+}
+
+// come notes a position, which holds for so many connections.
+func (r *Runner) come(at events.Position, connected int64) {
+	r.at, r.connected = at, connected
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

@@ -172,7 +172,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	}
 	reads, err := view.New(view.Deps{
 		Pool: a.requests, Work: a.Pool, Log: a.Log, Waiters: waiters, Sessions: tokens,
-		DefaultCatalogs: p.defaultNames(), Bodies: opening,
+		DefaultCatalogs: p.defaultNames(), Bodies: opening, Slog: a.Telemetry.Log,
 	})
 	if err != nil {
 		return err

@@ -20,24 +20,46 @@ func Of(v any) any {
 	if v == nil {
 		return nil
 	}
-	return convert(reflect.ValueOf(v)).Interface()
+	given := reflect.ValueOf(v)
+	if !holds(given.Type()) {
+		return v
+	}
+	out := reflect.New(given.Type()).Elem()
+	out.Set(given)
+	convert(out)
+	return out.Interface()
 }
 
 var (
 	timeType = reflect.TypeFor[time.Time]()
-	// known is by type whether its values may hold times.
+	// known is by type whether its values may hold times, and of structs in which fields.
 	known sync.Map
 )
 
-// holds says whether a value of t may hold a time.
-func holds(t reflect.Type) bool {
-	if found, ok := known.Load(t); ok {
-		return found.(bool) //nolint:forcetypeassert // nothing else is stored
-	}
-	found := search(t, map[reflect.Type]bool{})
-	known.Store(t, found)
-	return found
+// found is what is known of a type.
+type found struct {
+	holds  bool
+	fields []int // of a struct: exported, and may hold times
 }
+
+func of(t reflect.Type) found {
+	if f, ok := known.Load(t); ok {
+		return f.(found) //nolint:forcetypeassert // nothing else is stored
+	}
+	f := found{holds: search(t, map[reflect.Type]bool{})}
+	if f.holds && t != timeType && t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if field := t.Field(i); field.IsExported() && holds(field.Type) {
+				f.fields = append(f.fields, i)
+			}
+		}
+	}
+	known.Store(t, f)
+	return f
+}
+
+// holds says whether a value of t may hold a time.
+func holds(t reflect.Type) bool { return of(t).holds }
 
 // search looks for times in t; seen are the types around it, which may refer to themselves.
 func search(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -65,68 +87,67 @@ func search(t reflect.Type, seen map[reflect.Type]bool) bool {
 	}
 }
 
-func convert(v reflect.Value) reflect.Value {
+// convert changes the times of v, which is a copy that nobody else sees and can be set. What v refers to is copied
+// before it is changed: lists at once, which takes no allocation for each of their items.
+func convert(v reflect.Value) {
 	t := v.Type()
 	if t == timeType {
-		return reflect.ValueOf(Time(v.Interface().(time.Time))) //nolint:forcetypeassert // by its type
+		at := v.Addr().Interface().(*time.Time) //nolint:forcetypeassert // by its type
+		*at = Time(*at)
+		return
 	}
-	if !holds(t) {
-		return v
+	f := of(t)
+	if !f.holds {
+		return
 	}
 	switch t.Kind() {
-	case reflect.Interface:
+	case reflect.Interface, reflect.Pointer:
 		if v.IsNil() {
-			return v
+			return
 		}
-		out := reflect.New(t).Elem()
-		out.Set(convert(v.Elem()))
-		return out
-	case reflect.Pointer:
-		if v.IsNil() {
-			return v
+		out := reflect.New(v.Elem().Type())
+		out.Elem().Set(v.Elem())
+		convert(out.Elem())
+		if t.Kind() == reflect.Interface {
+			out = out.Elem()
 		}
-		out := reflect.New(t.Elem())
-		out.Elem().Set(convert(v.Elem()))
-		return out
+		v.Set(out)
 	case reflect.Map:
-		return convertMap(v)
+		convertMap(v)
 	case reflect.Slice, reflect.Array:
-		return convertList(v)
+		convertList(v)
 	case reflect.Struct:
-		out := reflect.New(t).Elem()
-		out.Set(v)
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && holds(f.Type) {
-				out.Field(i).Set(convert(v.Field(i)))
-			}
+		for _, i := range f.fields {
+			convert(v.Field(i))
 		}
-		return out
 	default:
-		return v
 	}
 }
 
-func convertMap(v reflect.Value) reflect.Value {
+func convertMap(v reflect.Value) {
 	if v.IsNil() {
-		return v
+		return
 	}
 	out := reflect.MakeMapWithSize(v.Type(), v.Len())
 	for at := v.MapRange(); at.Next(); {
-		out.SetMapIndex(at.Key(), convert(at.Value()))
+		one := reflect.New(v.Type().Elem()).Elem()
+		one.Set(at.Value())
+		convert(one)
+		out.SetMapIndex(at.Key(), one)
 	}
-	return out
+	v.Set(out)
 }
 
-func convertList(v reflect.Value) reflect.Value {
-	out := reflect.New(v.Type()).Elem()
+func convertList(v reflect.Value) {
 	if v.Kind() == reflect.Slice {
 		if v.IsNil() {
-			return v
+			return
 		}
-		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(out, v)
+		v.Set(out)
 	}
 	for i := range v.Len() {
-		out.Index(i).Set(convert(v.Index(i)))
+		convert(v.Index(i))
 	}
-	return out
 }

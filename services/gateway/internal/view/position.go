@@ -99,6 +99,26 @@ func (r *Positions) HoldAll(ctx context.Context, at events.Position) error {
 	return nil
 }
 
+// Hold returns when some of the read models hold a position; errs.Unavailable where that takes longer.
+func (r *Positions) Hold(names ...string) func(ctx context.Context, at events.Position, within time.Duration) error {
+	return func(ctx context.Context, at events.Position, within time.Duration) error {
+		until := time.Now().Add(within)
+		for _, name := range names {
+			w, ok := r.Waiters[name]
+			if !ok {
+				return errs.New(errs.Internal, "view %s has no projection", name)
+			}
+			if err := w.Serves(); err != nil {
+				return err
+			}
+			if err := w.Wait(ctx, at, time.Until(until)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // Find is the position that a caller names, in either form in which answers to writes name one, waiting for the
 // sequencer where it has to; at is where it was given. A position beyond the record is errs.Conflict, an event that has
 // none in time a *TimeoutError.

@@ -4,6 +4,8 @@
 package view
 
 import (
+	"log/slog"
+
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
@@ -48,6 +50,7 @@ type Deps struct {
 	Work    *pg.Pool // for all tenants
 	Log     *eventlog.Log
 	Waiters map[string]Waiter // by name of the projection
+	Slog    *slog.Logger
 	// Sessions tells whose streams go on.
 	Sessions eventlist.Sessions
 	Bodies   *readmodel.Bodies
@@ -85,9 +88,10 @@ func New(d Deps) (*Reads, error) {
 	if w, ok := d.Waiters[roles.Name]; ok {
 		who.Model = w
 	}
+	positions := &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters}
 	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log, Work: d.Work}
 	return &Reads{
-		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
+		Positions:      positions,
 		Clusters:       &clusters.Reader{Pool: d.Pool},
 		Catalogs:       &catalogs.Reader{Pool: d.Pool, Log: d.Log, Bodies: d.Bodies, Defaults: d.DefaultCatalogs},
 		Content:        c,
@@ -96,7 +100,7 @@ func New(d Deps) (*Reads, error) {
 		Subscriptions:  &subscriptions.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies},
 		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c, Bodies: d.Bodies, Log: d.Log},
 		Operators:      &operators.Reader{Pool: d.Pool},
-		Summaries:      &summary.Reader{Pool: d.Pool},
+		Summaries:      &summary.Reader{Pool: d.Pool, Copies: copies(d, positions)},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Events:         list,
 		Tail:           eventlist.NewTail(list, d.Work, d.Sessions, who),
@@ -104,4 +108,18 @@ func New(d Deps) (*Reads, error) {
 		Roles:          who,
 		Webhooks:       &webhooks.Reader{Pool: d.Pool},
 	}, nil
+}
+
+// copies are what is counted in memory of three read models.
+func copies(d Deps, p *Positions) *summary.Copies {
+	c := &summary.Copies{
+		Pool: d.Pool, Work: d.Work, Log: d.Log, Slog: d.Slog,
+		Hold: p.Hold(operators.Name, subscriptions.Name, clusters.Name),
+	}
+	for _, m := range []projection.Projection{
+		operators.Projection(), subscriptions.Projection(), clusters.Projection(),
+	} {
+		c.Consumers = append(c.Consumers, m.Consumer())
+	}
+	return c
 }

@@ -28,6 +28,9 @@ const (
 	maxAnswerHeader = 16 << 10
 	// maxIdleConns bounds the connections that are kept for the next event, of all receivers.
 	maxIdleConns = 256
+	// maxIdleOfHost bounds those of one host: that of a chat takes the messages of many webhooks. With width alone
+	// nearly every message of twenty webhooks to one host made a connection of its own.
+	maxIdleOfHost = maxIdleConns / 2
 	// idleConn is how long one is kept.
 	idleConn = 90 * time.Second
 )
@@ -66,7 +69,7 @@ func NewSender(allowed []netip.Prefix) *Sender {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{ // without a proxy: it would connect where the guard does not see it
 			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxIdleConns: maxIdleConns, MaxIdleConnsPerHost: width, IdleConnTimeout: idleConn,
+			MaxIdleConns: maxIdleConns, MaxIdleConnsPerHost: maxIdleOfHost, IdleConnTimeout: idleConn,
 			TLSHandshakeTimeout: webhook.Timeout, MaxResponseHeaderBytes: maxAnswerHeader,
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 		},

@@ -112,7 +112,7 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 }
 
 const columns = `select o.cluster, o.namespace, o.name, o.package, o.csv_version, o.phase, o.reason, o.content, o.plan,
-	o.flapping, o.drifted, o.drift_policy, o.drift_since, o.removal, o.history, o.installed, o.updated, o.stream,
+	o.flapping, o.drifted, o.drift_policy, o.drift_since, o.removal, o.history::text as history, o.installed, o.updated, o.stream,
 	o.version from operators o`
 
 type row struct {
@@ -127,7 +127,7 @@ type row struct {
 	Plan       string
 	Flapping   bool
 	Removal    *model.Removal
-	History    []model.Phase
+	History    history
 	Installed  time.Time
 	Updated    time.Time
 	Stream     string

@@ -1,14 +1,17 @@
 package readmodel
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -29,13 +32,37 @@ func (w *Where) Clusters(column, selector string, who model.Caller) error {
 		return nil
 	}
 	rest := w.conds
-	w.conds = []string{"x.tenant = $1"} // as Tenant begins
-	w.Within(who, access.List, access.Clusters, Places{Cluster: "x.name"})
-	err := w.labels("x.labels", selector, "query.clusterSelector")
+	err := w.chosenClusters(selector, who)
 	chosen := strings.Join(w.conds, " and ")
 	w.conds = rest
 	w.Add(column + " in (select x.name from clusters x where " + chosen + ")")
 	return err
+}
+
+// chosenClusters wants the cluster x to be one that the caller may list and a selector chooses.
+func (w *Where) chosenClusters(selector string, who model.Caller) error {
+	w.conds = []string{"x.tenant = $1"} // as Tenant begins
+	w.Within(who, access.List, access.Clusters, Places{Cluster: "x.name"})
+	return w.labels("x.labels", selector, "query.clusterSelector")
+}
+
+// ClusterNames are the clusters that Clusters chooses.
+func ClusterNames(ctx context.Context, q pg.Querier, who model.Caller, selector string) (map[string]bool, error) {
+	w := Tenant("x.tenant", who.Tenant)
+	if err := w.chosenClusters(selector, who); err != nil {
+		return nil, err
+	}
+	rows, err := w.Query(ctx, q, "select x.name from clusters x", "")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	var name string
+	_, err = pgx.ForEachRow(rows, []any{&name}, func() error {
+		names[name] = true
+		return nil
+	})
+	return names, pg.Err(err)
 }
 
 // labels does the work; at is where the selector was given.

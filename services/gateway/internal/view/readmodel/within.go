@@ -90,3 +90,63 @@ func fits(column string, p access.Patterns, orNone bool) (string, []any) {
 	}
 	return "(" + strings.Join(conds, " or ") + ")", args
 }
+
+// Place is where one thing lies, with the meaning of Places.
+type Place struct {
+	Cluster, Namespace, Catalog string
+
+	HasCatalog bool // it has a catalog, or names one
+	OpenToAll  bool
+}
+
+// Sight is Within for things that are in memory. It remembers what was asked last, since whoever goes through a fleet
+// comes by its clusters in their order; it is for one goroutine.
+type Sight struct {
+	layers [][]access.Scope
+
+	asked   bool
+	cluster string
+	open    bool
+	fit     [][]access.Scope // of layers, as far as their clusters fit that cluster
+}
+
+// SightOf is what a caller may do something with.
+func SightOf(who model.Caller, v access.Verb, on access.Resource) Sight {
+	layers, _ := who.Rights.Scopes(v, on)
+	return Sight{layers: layers, fit: make([][]access.Scope, len(layers))}
+}
+
+// Sees says whether something lies in the scopes.
+func (s *Sight) Sees(p Place) bool {
+	if len(s.layers) == 0 {
+		return true
+	}
+	if !s.asked || s.cluster != p.Cluster || s.open != p.OpenToAll {
+		s.asked, s.cluster, s.open = true, p.Cluster, p.OpenToAll
+		for i, scopes := range s.layers {
+			s.fit[i] = s.fit[i][:0]
+			for _, scope := range scopes {
+				if !scope.LimitsClusters() || fit(p.Cluster, scope.Clusters, p.OpenToAll) {
+					s.fit[i] = append(s.fit[i], scope)
+				}
+			}
+		}
+	}
+	for _, scopes := range s.fit {
+		if !slices.ContainsFunc(scopes, p.inScope) {
+			return false
+		}
+	}
+	return true
+}
+
+// inScope is the function of that name, but for clusters.
+func (p Place) inScope(s access.Scope) bool {
+	return (!s.Namespaces.Limited() || fit(p.Namespace, s.Namespaces, p.OpenToAll)) &&
+		(!s.Catalogs.Limited() || !p.HasCatalog || s.Catalogs.Fit(p.Catalog))
+}
+
+// fit is fits.
+func fit(name string, p access.Patterns, orNone bool) bool {
+	return orNone && name == "" || p.Fit(name)
+}

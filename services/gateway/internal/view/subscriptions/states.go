@@ -11,6 +11,13 @@ const (
 		and s.plan_state -> 'Proposed' ->> 'approval' = 'Manual' and not coalesce((s.plan_state ->> 'Begun')::boolean, false)
 		and coalesce((s.plan_state #>> '{Approval,Expires}')::timestamptz, '-infinity') <= now())`
 
+	// WaitsSince is when RequiresApproval begins to be so, in microseconds since 1970: 0 where it is, null where it
+	// never will be by time alone.
+	WaitsSince = `(case when s.plan_phase = 'RequiresApproval' then 0
+		when s.plan_phase = 'Installing' and s.plan_state -> 'Proposed' ->> 'approval' = 'Manual'
+			and not coalesce((s.plan_state ->> 'Begun')::boolean, false)
+		then coalesce((extract(epoch from (s.plan_state #>> '{Approval,Expires}')::timestamptz) * 1000000)::bigint, 0) end)`
+
 	// DoesNotGoOn: it does not resolve, or its plan failed. A bundle that is being unpacked is no failure.
 	DoesNotGoOn = `(s.failed_reason not in ('', '` + conditionUnpacking + `') or s.plan_phase = 'Failed')`
 
