@@ -228,6 +228,62 @@ func TestConfine(t *testing.T) {
 	}
 }
 
+// TestTenantRead: issue 13, section 5: reads need no transaction of their own. They see one tenant, whoever had the
+// connection before, and who comes behind them without a tenant sees none.
+func TestTenantRead(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	p := d.Pool(t, "gateway-api", pg.WithMaxConns(1), pg.WithoutTenant())
+	const ask = "select current_setting('chandler.tenant')"
+	read := func(tenant string) (sees string, err error) {
+		err = p.TenantRead(t.Context(), tenant, func(q pg.Querier) error {
+			return q.QueryRow(t.Context(), ask).Scan(&sees)
+		})
+		return sees, err
+	}
+	write := func(tenant string) (sees string, err error) {
+		err = p.TenantTx(t.Context(), tenant, func(tx pgx.Tx) error { return tx.QueryRow(t.Context(), ask).Scan(&sees) })
+		return sees, err
+	}
+	none := func(string) (sees string, err error) {
+		err = p.QueryRow(t.Context(), ask).Scan(&sees)
+		return sees, err
+	}
+	for i, c := range []struct {
+		do           func(string) (string, error)
+		tenant, sees string
+	}{
+		{read, "blue", "blue"},
+		{read, "red", "red"},
+		{none, "", ""},
+		{read, "red", "red"},
+		{write, "blue", "blue"},
+		{none, "", ""},
+		{write, "red", "red"},
+		{read, "red", "red"},
+		{read, "*", ""},
+		{read, "", ""},
+	} {
+		if sees, err := c.do(c.tenant); err != nil || sees != c.sees {
+			t.Errorf("step %d, tenant %q: sees %q, want %q: %v", i, c.tenant, sees, c.sees, err)
+		}
+	}
+	failed := p.TenantRead(t.Context(), "blue", func(q pg.Querier) error {
+		_, err := q.Exec(t.Context(), "select 1 / 0")
+		return err
+	})
+	if sees, err := none(""); failed == nil || err != nil || sees != "" {
+		t.Errorf("behind a failure (%v): %q, %v", failed, sees, err)
+	}
+	missing := d.Pool(t, "gateway", pg.WithSearchPath("gateway_clusters_v999")).TenantRead(t.Context(), "default",
+		func(q pg.Querier) error {
+			return q.QueryRow(t.Context(), `select count(*) from nowhere`).Scan(new(int))
+		})
+	if !errs.Is(missing, errs.Unavailable) {
+		t.Errorf("of a read model that is being made: %v", missing)
+	}
+}
+
 // A table that is missing is a fault, but where requests read what a version of a read model has.
 func TestTableThatIsMissing(t *testing.T) {
 	t.Parallel()

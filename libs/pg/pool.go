@@ -28,6 +28,8 @@ type Pool struct {
 	log *slog.Logger
 	// versioned says that statements find tables by a search path: those of read models, whose versions come and go.
 	versioned bool
+	// narrow says that sessions begin with no tenant, and may keep one that they were given until another is asked for.
+	narrow bool
 	// connected counts connections.
 	connected atomic.Int64
 }
@@ -53,7 +55,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
 		return nil, errs.Wrap(errs.Invalid, err, "read the database URL, which %s gives", o.setting)
 	}
 	o.apply(cfg)
-	p := &Pool{log: o.log, versioned: len(o.path) > 0}
+	p := &Pool{log: o.log, versioned: len(o.path) > 0, narrow: o.tenant != nil}
 	cfg.AfterConnect = func(context.Context, *pgx.Conn) error {
 		p.connected.Add(1)
 		return nil
@@ -124,7 +126,26 @@ func (p *Pool) Tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 // tables of a read model that is being made are missing until it is.
 func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) error) error {
 	begin := "begin isolation level read committed; set local chandler.tenant = " + literal(tenant)
-	err := pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn)
+	if p.narrow {
+		ctx = Confine(ctx, tenant) // the next TenantRead finds it set
+	}
+	return p.versionErr(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn))
+}
+
+// TenantRead is TenantTx for what only reads, without a transaction: each statement of READ COMMITTED has a snapshot of
+// its own in either. So it takes no round trip to begin and none to commit, and one to set the tenant only where the
+// connection had another one before. Who uses the connection next has the tenant that it asks for, or none (Confine).
+func (p *Pool) TenantRead(ctx context.Context, tenant string, fn func(q Querier) error) error {
+	conn, err := p.Acquire(Confine(ctx, tenant))
+	if err != nil {
+		return Err(err)
+	}
+	defer conn.Release()
+	return p.versionErr(fn(conn))
+}
+
+// versionErr is Err for statements that may find the tables of a read model missing while they are made.
+func (p *Pool) versionErr(err error) error {
 	if p.versioned && Undefined(err) {
 		return errs.Wrap(errs.Unavailable, err, "a read model is being made")
 	}

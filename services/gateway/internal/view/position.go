@@ -123,6 +123,7 @@ func (r *Positions) Hold(names ...string) func(ctx context.Context, at events.Po
 // sequencer where it has to; at is where it was given. A position beyond the record is errs.Conflict, an event that has
 // none in time a *TimeoutError.
 func (r *Positions) Find(ctx context.Context, tenant, text, at string) (events.Position, error) {
+	ctx = pg.Confine(ctx, tenant) // as the read behind it, which then finds its tenant set
 	p, err := model.ParsePlace(text)
 	if err != nil {
 		return events.Position{}, errs.New(errs.Invalid, "%s", err).At(at, "position")

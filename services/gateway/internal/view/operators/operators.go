@@ -6,8 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -222,11 +220,11 @@ func (r *Reader) List(
 	if err := listing.Narrow(&w, who, f.Choice, f.After); err != nil {
 		return nil, nil, err
 	}
-	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		if err := AddVersions(ctx, tx, &w, "o.csv_version = any (?)", who.Tenant, f.Version); err != nil {
+	err = r.Pool.TenantRead(ctx, who.Tenant, func(q pg.Querier) error {
+		if err := AddVersions(ctx, q, &w, "o.csv_version = any (?)", who.Tenant, f.Version); err != nil {
 			return err
 		}
-		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, listing.OrderBy(f.Sort), f.Limit)
+		rows, more, err := readmodel.Page[row](ctx, q, columns, w, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return err
 		}
@@ -236,7 +234,7 @@ func (r *Reader) List(
 		if more {
 			next = listing.Next(f.Sort, rows[len(rows)-1])
 		}
-		return r.addReported(ctx, tx, who.Tenant, items, f.Details)
+		return r.addReported(ctx, q, who.Tenant, items, f.Details)
 	})
 	return items, next, err
 }
@@ -260,15 +258,15 @@ func (r *Reader) Get(
 ) (o model.Operator, err error) {
 	w := readmodel.Tenant("o.tenant", who.Tenant)
 	w.Add("o.cluster = ? and o.namespace = ? and o.name = ?", cluster, namespace, name)
-	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		x, err := readmodel.One[row](ctx, tx, columns, w,
+	err = r.Pool.TenantRead(ctx, who.Tenant, func(q pg.Querier) error {
+		x, err := readmodel.One[row](ctx, q, columns, w,
 			errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", name, namespace,
 				cluster))
 		if err != nil {
 			return err
 		}
 		items := []model.Operator{x.answer()}
-		err = r.addReported(ctx, tx, who.Tenant, items, true)
+		err = r.addReported(ctx, q, who.Tenant, items, true)
 		o = items[0]
 		return err
 	})
@@ -287,8 +285,8 @@ func (r *Reader) Leftovers(
 	if err := w.After(f.After, "l.cluster", "l.namespace", "l.csv"); err != nil {
 		return nil, nil, err
 	}
-	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, more, err := readmodel.Page[leftoverRow](ctx, tx, `select l.cluster, l.namespace, l.csv, l.package,
+	err = r.Pool.TenantRead(ctx, who.Tenant, func(q pg.Querier) error {
+		rows, more, err := readmodel.Page[leftoverRow](ctx, q, `select l.cluster, l.namespace, l.csv, l.package,
 			l.removal, l.removed, l.objects, l.more
 			from installer_api.leftovers l`, w, "l.cluster, l.namespace, l.csv", f.Limit)
 		for _, l := range rows {

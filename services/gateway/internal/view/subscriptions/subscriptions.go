@@ -53,11 +53,11 @@ func (r *Reader) List(
 		return nil, nil, err
 	}
 	byCondition := addState(&w, f.State)
-	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		if err := operators.AddVersions(ctx, tx, &w, installedVersion, who.Tenant, f.Version); err != nil {
+	err = r.Pool.TenantRead(ctx, who.Tenant, func(q pg.Querier) error {
+		if err := operators.AddVersions(ctx, q, &w, installedVersion, who.Tenant, f.Version); err != nil {
 			return err
 		}
-		items, next, err = page(ctx, tx, w, f, byCondition)
+		items, next, err = page(ctx, q, w, f, byCondition)
 		return err
 	})
 	return items, next, err
@@ -99,7 +99,7 @@ func addState(w *readmodel.Where, state string) (byCondition bool) {
 
 // page reads one page in the order of the key. Where a condition chooses, it reads on until the page is full.
 func page(
-	ctx context.Context, tx pgx.Tx, w readmodel.Where, f model.SubscriptionFilter, byCondition bool,
+	ctx context.Context, q pg.Querier, w readmodel.Where, f model.SubscriptionFilter, byCondition bool,
 ) (items []model.Subscription, next []string, err error) {
 	var last row
 	for after := f.After; ; {
@@ -107,7 +107,7 @@ func page(
 		if err := listing.After(&from, f.Sort, after); err != nil {
 			return nil, nil, err
 		}
-		rows, more, err := readmodel.Page[row](ctx, tx, columns, from, listing.OrderBy(f.Sort), f.Limit)
+		rows, more, err := readmodel.Page[row](ctx, q, columns, from, listing.OrderBy(f.Sort), f.Limit)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -138,18 +138,18 @@ func (r *Reader) Get(
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Add("s.cluster = ? and s.namespace = ? and s.name = ?", cluster, namespace, name)
 	w.Within(who, access.Get, access.Subscriptions, Places)
-	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		x, err := readmodel.One[row](ctx, tx, columns, w,
+	err = r.Pool.TenantRead(ctx, who.Tenant, func(q pg.Querier) error {
+		x, err := readmodel.One[row](ctx, q, columns, w,
 			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace,
 				cluster))
 		if err != nil {
 			return err
 		}
 		s = x.answer()
-		if err := r.addBodies(ctx, tx, who.Tenant, x, &s); err != nil {
+		if err := r.addBodies(ctx, q, who.Tenant, x, &s); err != nil {
 			return err
 		}
-		if s.Status.CatalogHealth, err = catalogHealth(ctx, tx, who.Tenant, cluster, namespace); err != nil {
+		if s.Status.CatalogHealth, err = catalogHealth(ctx, q, who.Tenant, cluster, namespace); err != nil {
 			return err
 		}
 		if !who.May(access.Update, access.Subscriptions, access.Target{
@@ -157,7 +157,7 @@ func (r *Reader) Get(
 		}) {
 			s.Spec.Config = subscription.HideValues(s.Spec.Config)
 		}
-		deprecations, err := r.deprecations(ctx, tx, who.Tenant, x)
+		deprecations, err := r.deprecations(ctx, q, who.Tenant, x)
 		s.Status.Conditions = append(s.Status.Conditions, deprecations...)
 		return err
 	})
@@ -165,8 +165,8 @@ func (r *Reader) Get(
 }
 
 // addBodies adds what stands outside the log: configuration, annotations, and the explanation of a failure.
-func (r *Reader) addBodies(ctx context.Context, tx pgx.Tx, tenant string, x row, s *model.Subscription) (err error) {
-	opened, err := r.Bodies.Read(ctx, tx, tenant, x.Config, x.Annotations)
+func (r *Reader) addBodies(ctx context.Context, q pg.Querier, tenant string, x row, s *model.Subscription) (err error) {
+	opened, err := r.Bodies.Read(ctx, q, tenant, x.Config, x.Annotations)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (r *Reader) addBodies(ctx context.Context, tx pgx.Tx, tenant string, x row,
 	if s.Status.Explanation == nil {
 		return nil
 	}
-	s.Status.Explanation.Document, err = readmodel.Document(ctx, tx,
+	s.Status.Explanation.Document, err = readmodel.Document(ctx, q,
 		`select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant,
 		x.FailedDocument)
 	if err == nil {
