@@ -261,7 +261,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{
 				"libs/pg/pgtest", "libs/bus/bustest", "libs/projection/projectiontest", "libs/telemetry/telemetrytest",
 				"libs/bodies/bodiestest",
-				"libs/tunneltest", "libs/internal/certtest",
+				"libs/tunneltest", "libs/certtest",
 			},
 			May: []string{anything}, Why: "used by tests only",
 		},
@@ -496,7 +496,7 @@ func Barriers() []Barrier {
 				"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal",
 				"libs/pg/pgtest", "libs/bodies/bodiestest",
 				"libs/bus/bustest", "libs/bus/natslocal", "libs/projection/projectiontest",
-				"libs/tunneltest", "libs/internal/certtest", "services/gateway/oidctest",
+				"libs/tunneltest", "libs/certtest", "services/gateway/oidctest",
 			},
 			Reason:  "what ships holds no servers and no tests",
 			Through: []string{misnamed},

@@ -16,8 +16,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
+	"github.com/chandler-fleet/chandler/libs/certtest"
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/internal/certtest"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/renewed"
 )

@@ -22,38 +22,18 @@ type OpsAccess struct {
 	config *tls.Config // nil without TLS
 }
 
-// NewOpsAccess takes the settings ops-certificate (with those of its authorities where clients need them) and ops-key,
-// both in PEM or neither, and ops-token: what /metrics and the reasons of /readyz ask for, "" for none. It refuses with
-// an errs.Invalid that names the setting. Certificate and key that come from files are read again for each connection;
-// trouble with newer ones is told to trouble, and those before stay.
-func NewOpsAccess(certificate, key renewed.Setting, token string, trouble func(error)) (OpsAccess, error) {
-	a := OpsAccess{token: token}
+// NewOpsAccess takes the settings ops-certificate and ops-key (see NewTLS), and ops-token: what /metrics and the
+// reasons of /readyz ask for, "" for none. It refuses with an errs.Invalid that names the setting.
+func NewOpsAccess(
+	certificate, key renewed.Setting, token string, trouble func(error),
+) (a OpsAccess, err error) {
+	a.token = token
 	if n := len(token); n > 0 && n < MinOpsTokenChars {
 		return a, errs.New(errs.Invalid, "setting ops-token: it has %d characters, at least %d are wanted", n,
 			MinOpsTokenChars)
 	}
-	switch {
-	case !certificate.Given() && !key.Given():
-		return a, nil
-	case !key.Given():
-		return a, errs.New(errs.Invalid, "setting ops-certificate is given without ops-key")
-	case !certificate.Given():
-		return a, errs.New(errs.Invalid, "setting ops-key is given without ops-certificate")
-	}
-	pair, err := renewed.New(keyPair, trouble, certificate, key)
-	if err != nil {
-		return a, err
-	}
-	a.config = &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get(), nil },
-	}
-	return a, nil
-}
-
-func keyPair(texts []string) (*tls.Certificate, error) {
-	pair, err := tls.X509KeyPair([]byte(texts[0]), []byte(texts[1]))
-	return &pair, errs.Wrap(errs.Invalid, err, "settings ops-certificate and ops-key")
+	a.config, err = NewTLS("ops", certificate, key, trouble)
+	return a, err
 }
 
 // Listener is ln with TLS, where there is a certificate.

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/certtest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
-	"github.com/chandler-fleet/chandler/libs/internal/certtest"
 	"github.com/chandler-fleet/chandler/libs/renewed"
 )
 

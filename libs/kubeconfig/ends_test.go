@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/internal/certtest"
+	"github.com/chandler-fleet/chandler/libs/certtest"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
-	"github.com/chandler-fleet/chandler/libs/internal/certtest"
+	"github.com/chandler-fleet/chandler/libs/certtest"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
 	"github.com/chandler-fleet/chandler/libs/renewed"

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
 	"net"
@@ -27,7 +28,9 @@ func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:  x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		Subject:   pkix.Name{CommonName: "authority of a test"},
 		NotBefore: time.Now().Add(-validity), NotAfter: time.Now().Add(validity),
 	}
 	a.certificate = sign(t, template, template, a.key, a.key)
@@ -40,20 +43,44 @@ func (a *Authority) PEM() string { return encode("CERTIFICATE", a.certificate.Ra
 // Issue makes a certificate, of a server at these addresses or of a client, and its key, in PEM.
 func (a *Authority) Issue(t testing.TB, addresses ...string) (certificate, key string) {
 	t.Helper()
+	return a.IssueAs(t, func(template *x509.Certificate) {
+		for _, address := range addresses {
+			template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
+		}
+	})
+}
+
+// IssueAs is Issue for a certificate that is changed before it is signed.
+func (a *Authority) IssueAs(t testing.TB, change func(*x509.Certificate)) (certificate, key string) {
+	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore:   time.Now().Add(-validity), NotAfter: time.Now().Add(validity),
 	}
-	for _, address := range addresses {
-		template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
-	}
+	change(template)
 	private := newKey(t)
 	raw, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return encode("CERTIFICATE", sign(t, template, a.certificate, private, a.key).Raw), encode("PRIVATE KEY", raw)
+}
+
+// Revoke makes a list of revoked certificates, in PEM, that is good until next.
+func (a *Authority) Revoke(t testing.TB, next time.Time, serials ...int64) string {
+	t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-validity), NextUpdate: next}
+	for _, n := range serials {
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: big.NewInt(n), RevocationTime: time.Now(),
+		})
+	}
+	raw, err := x509.CreateRevocationList(rand.Reader, list, a.certificate, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode("X509 CRL", raw)
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
