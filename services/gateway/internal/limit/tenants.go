@@ -145,6 +145,13 @@ func (t *Tenants) Used(tenant string) (requests, streams int64) {
 	return c.last, c.streams
 }
 
+// Len is how many tenants are remembered.
+func (t *Tenants) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.counts)
+}
+
 // tick goes on to a second.
 func (c *count) tick(second int64) {
 	switch second {

@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,5 +67,29 @@ func TestTenants(t *testing.T) {
 	tenants.Set(nil, 1)
 	if _, bounded, ok := tenants.Take("acme", limit.List); bounded || !ok {
 		t.Error("a quota that was lifted holds")
+	}
+}
+
+// TestUnknownTenantsAreNotRemembered: asking about tenants that asked for nothing, as everybody may who names one,
+// takes no memory.
+func TestUnknownTenantsAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	tenants := limit.NewTenants(4, time.Now)
+	ten := int64(10)
+	bounds := map[string]quota.Bounds{}
+	for i := range 100 {
+		bounds[fmt.Sprint(i)] = quota.Bounds{Requests: &ten, Streams: &ten}
+	}
+	tenants.Set(bounds, 1)
+	for i := range 200 { // half of them are bounded
+		tenants.Used(fmt.Sprint(i))
+		tenants.Empty(fmt.Sprint(i), limit.Read)
+	}
+	if n := tenants.Len(); n != 0 {
+		t.Errorf("%d tenants are remembered that asked for nothing", n)
+	}
+	tenants.Take("1", limit.Read)
+	if n := tenants.Len(); n != 1 {
+		t.Errorf("%d tenants are remembered, of which one asked", n)
 	}
 }
