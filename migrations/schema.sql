@@ -2910,6 +2910,8 @@ CREATE TABLE gateway.identities (
     disabled boolean DEFAULT false NOT NULL,
     created timestamp with time zone NOT NULL,
     seen timestamp with time zone NOT NULL,
+    kind text DEFAULT 'User'::text NOT NULL,
+    CONSTRAINT identities_kind_check CHECK ((kind = ANY (ARRAY['User'::text, 'ServiceAccount'::text]))),
     CONSTRAINT identities_subject_check CHECK ((length(subject) = 32))
 );
 
@@ -2917,7 +2919,7 @@ ALTER TABLE ONLY gateway.identities FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.identities OWNER TO chandler_owner;
 
-COMMENT ON TABLE gateway.identities IS 'who signs in at a provider, with the actor of each; what acts in events is the actor';
+COMMENT ON TABLE gateway.identities IS 'who signs in at a provider, and machines that show certificates, with the actor of each; what acts in events is the actor';
 
 CREATE TABLE gateway.installplans (
     tenant text NOT NULL,
@@ -4902,6 +4904,8 @@ CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (no
 CREATE INDEX idempotency_keys_expired ON gateway.idempotency_keys USING btree (expires);
 
 CREATE INDEX identities_actor ON gateway.identities USING btree (tenant, actor);
+
+CREATE INDEX identities_made ON gateway.identities USING btree (created, tenant, provider);
 
 CREATE INDEX installplans_name ON gateway.installplans USING btree (tenant, name);
 

@@ -232,6 +232,12 @@ const (
 	FindingSeverityWarning FindingSeverity = "warning"
 )
 
+// Defines values for IdentityKind.
+const (
+	IdentityKindServiceAccount IdentityKind = "ServiceAccount"
+	IdentityKindUser           IdentityKind = "User"
+)
+
 // Defines values for InstallPlanApproval.
 const (
 	InstallPlanApprovalAutomatic InstallPlanApproval = "Automatic"
@@ -1944,7 +1950,7 @@ type ConfigureClusterMirror string
 
 // ConfigureIdentity defines model for ConfigureIdentity.
 type ConfigureIdentity struct {
-	// Actor Actor of a token or identity that the same person has: approvals count them as one person, and bindings of that actor hold for both; a DNS-1123 label
+	// Actor Actor of a token or identity that the same person, or machine, has: approvals count them as one person, and bindings of that actor hold for both; a DNS-1123 label
 	Actor string `json:"actor,omitempty"`
 
 	// Disabled true lets nobody in by it from now on
@@ -2436,25 +2442,31 @@ type HubSource struct {
 
 // Identity defines model for Identity.
 type Identity struct {
-	// Actor Opaque id of the person, as events, approvals and bindings name them
+	// Actor Opaque id of the person or machine, as events, approvals and bindings name them
 	Actor string `json:"actor"`
 
 	// CreatedAt When Chandler first saw it
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Disabled It lets nobody in, whatever the provider says
+	// Disabled It lets nobody in, whatever the provider or the authority says
 	Disabled bool   `json:"disabled,omitempty"`
 	ID       string `json:"id"`
 
-	// Name For people, as the provider says it; no event contains it and no right hangs on it
+	// Kind Whose it is: a person's, or a machine's that shows a certificate
+	Kind IdentityKind `json:"kind"`
+
+	// Name For people, as the provider says it, or the common name; no event contains it and no right hangs on it
 	Name string `json:"name,omitempty"`
 
-	// Provider Name of the provider, as the settings have it
+	// Provider Name of the provider, or of the authority of certificates, as the settings have it
 	Provider string `json:"provider"`
 
 	// SeenAt When it was seen last, to the hour
 	SeenAt time.Time `json:"seenAt"`
 }
+
+// IdentityKind Whose it is: a person's, or a machine's that shows a certificate
+type IdentityKind string
 
 // ImageChange defines model for ImageChange.
 type ImageChange struct {

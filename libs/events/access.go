@@ -11,7 +11,7 @@ func accessEvents() []Definition {
 		define(KindAccess, Gateway, TokenRotated{}, "A token for the API got another secret; the one before ends."),
 		define(KindAccess, Gateway, TokenRevoked{}, "A token for the API is refused from now on."),
 		define(KindAccess, Gateway, BreakGlassUsed{}, "Somebody uses the token that works while nobody can sign in."),
-		define(KindAccess, Gateway, IdentityDefined{}, "Somebody at an identity provider became known, is another person, or is let in no more."),
+		define(KindAccess, Gateway, IdentityDefined{}, "Somebody at an identity provider, or a machine with a certificate, became known, has another actor, or is let in no more."),
 		define(KindAccess, Gateway, HookCreated{}, "A catalog got a hook, or its hook another secret."),
 		define(KindAccess, Gateway, HookRevoked{}, "The hook of a catalog is refused from now on."),
 		define(KindAccess, Gateway, BodyErased{}, "What an event has a commitment to was erased."),
@@ -86,13 +86,16 @@ type BreakGlassUsed struct {
 // EventType implements Payload.
 func (BreakGlassUsed) EventType() Type { return "access.break-glass-used.v1" }
 
-// IdentityDefined says whose an identity at a provider of OpenID Connect is, and whether it lets anybody in. Subject:
-// identity/<id>. Neither the provider's id of the person nor a name or an address is in it.
+// IdentityDefined says whose an identity is, at a provider of OpenID Connect or of an authority of client certificates,
+// and whether it lets anybody in. Subject: identity/<id>. Neither the provider's id of the person, nor the name of a
+// machine, nor an address is in it.
 type IdentityDefined struct {
 	Identity string `json:"identity"` // id
-	Provider string `json:"provider"` // name of it in the settings
+	Provider string `json:"provider"` // name of the provider or authority in the settings
 	Holder   string `json:"holder"`   // the actor who acts with it
 	Disabled bool   `json:"disabled,omitempty"`
+	// Kind is ServiceAccount where the actor is a machine that shows a certificate; absent for a person.
+	Kind string `json:"kind,omitempty"`
 }
 
 // EventType implements Payload.

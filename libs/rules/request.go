@@ -121,6 +121,11 @@ var requestRules = []Rule{
 		"See `chandler auth whoami`; who may update rolebindings gives roles."),
 	word(Request, "requester-not-approver", "The person who asked for a change does not approve its plan.",
 		"Have somebody else approve it, or give a role with approve-own."),
+	word(Request, "new-identities", "One identity provider, or authority of client certificates, makes so many people or "+
+		"machines known within an hour.",
+		"Look at chandler identity list for who became known; raise the setting where they are the right ones, or wait."),
+	word(Request, "people-approve", "Where several people must approve a plan, none of them is a service account.",
+		"Have people approve it; a service account may ask for them."),
 	word(Request, "no-more-than-own", "Nobody gives, defines or makes what allows more than they may themselves.",
 		"Have somebody do it who may, or who may bind or escalate roles."),
 	word(Request, "built-in", "Built-in roles are not changed.", "Define a role of another name."),

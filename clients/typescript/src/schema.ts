@@ -2917,7 +2917,7 @@ export interface components {
             optional?: string;
         };
         ConfigureIdentity: {
-            /** @description Actor of a token or identity that the same person has: approvals count them as one person, and bindings of that actor hold for both; a DNS-1123 label */
+            /** @description Actor of a token or identity that the same person, or machine, has: approvals count them as one person, and bindings of that actor hold for both; a DNS-1123 label */
             actor?: string;
             /** @description true lets nobody in by it from now on */
             disabled?: boolean;
@@ -3329,19 +3329,24 @@ export interface components {
             name: string;
         };
         Identity: {
-            /** @description Opaque id of the person, as events, approvals and bindings name them */
+            /** @description Opaque id of the person or machine, as events, approvals and bindings name them */
             actor: string;
             /**
              * Format: date-time
              * @description When Chandler first saw it
              */
             createdAt: string;
-            /** @description It lets nobody in, whatever the provider says */
+            /** @description It lets nobody in, whatever the provider or the authority says */
             disabled?: boolean;
             id: string;
-            /** @description For people, as the provider says it; no event contains it and no right hangs on it */
+            /**
+             * @description Whose it is: a person's, or a machine's that shows a certificate
+             * @enum {string}
+             */
+            kind: "User" | "ServiceAccount";
+            /** @description For people, as the provider says it, or the common name; no event contains it and no right hangs on it */
             name?: string;
-            /** @description Name of the provider, as the settings have it */
+            /** @description Name of the provider, or of the authority of certificates, as the settings have it */
             provider: string;
             /**
              * Format: date-time

@@ -8,6 +8,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,6 +28,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/clientcert"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
@@ -49,6 +51,7 @@ type App struct {
 	cfg         Config
 	requests    *pg.Pool // sees one tenant at a time
 	listener    net.Listener
+	secure      net.Listener // with TLS; nil without one
 	models      []projection.Projection
 	projections []*projection.Runner
 	unused      *projection.Sweeper
@@ -118,9 +121,30 @@ func (a *App) start(ctx context.Context, p parts) error {
 		a.Telemetry.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error",
 			err)
 	}
-	var err error
-	a.listener, err = httpserver.Listen(ctx, a.cfg.Listen)
-	return err
+	return a.listen(ctx, len(p.authorities) > 0)
+}
+
+// listen begins to listen. Certificates of clients are asked for where an authority is set, and checked with each
+// request: what is refused then has an answer, and is in the access log.
+func (a *App) listen(ctx context.Context, machines bool) (err error) {
+	if a.listener, err = httpserver.Listen(ctx, a.cfg.Listen); err != nil || a.cfg.TLS.Listen == "" {
+		return err
+	}
+	config, err := httpserver.NewTLS("tls", a.cfg.TLS.Certificate, a.cfg.TLS.Key, func(err error) {
+		a.Telemetry.Log.Error("a newer certificate of the REST interface cannot be used; the one before stays", "error", err)
+	})
+	if err != nil {
+		return err
+	}
+	if machines {
+		config.ClientAuth = tls.RequestClientCert
+	}
+	plain, err := httpserver.Listen(ctx, a.cfg.TLS.Listen)
+	if err != nil {
+		return err
+	}
+	a.secure = tls.NewListener(plain, config)
+	return nil
 }
 
 // ensureAdmin prints a token that was made to standard error: it is a secret, which the log must not hold.
@@ -159,7 +183,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		return err
 	}
 	if a.access, err = accesslog.New(a.Pool, a.requests, cmp.Or(a.cfg.Keep.AccessLog, accesslog.DefaultRetention),
-		a.cfg.LegalHold, a.Telemetry.Log); err != nil {
+		a.cfg.Keep.LegalHold, a.Telemetry.Log); err != nil {
 		return err
 	}
 	kept, err := a.keep(p)
@@ -180,10 +204,6 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.tail = reads.Tail
 	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
-	a.verifier, err = oidc.New(p.providers, time.Now, a.Telemetry.Log)
-	if err != nil {
-		return err
-	}
 	given := a.intentsOf(p, reads)
 	given.Units.Bodies, given.Tokens, given.Resolver, given.Installer = kept, tokens, resolver, installer
 	given.Webhooks = webhooks.NewSender(p.hooked)
@@ -197,9 +217,9 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.quotas = &quotas.Service{Units: given.Units, Tokens: tokens, Tenants: tenants, Slog: a.Telemetry.Log}
 	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log}
 	tickets := &store.Tickets{Pool: a.requests, Work: a.Pool, Tokens: tokens}
-	callers := &authn.Authenticator{Tickets: tickets, Tokens: tokens, Identities: a.intents.Identities}
-	if len(p.providers) > 0 {
-		callers.Verifier = a.verifier
+	callers, err := a.callersOf(p, tickets, tokens)
+	if err != nil {
+		return err
 	}
 	rest := api.New(api.Deps{
 		Keys: a.keys, Tickets: tickets,
@@ -210,6 +230,22 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	})
 	a.api, err = pages.New(rest, api.Prefix, a.cfg.Browsers.ConsoleURL)
 	return err
+}
+
+// callersOf is who says who asks.
+func (a *App) callersOf(p parts, tickets *store.Tickets, tokens *store.Tokens) (*authn.Authenticator, error) {
+	callers := &authn.Authenticator{Tickets: tickets, Tokens: tokens, Identities: a.intents.Identities}
+	var err error
+	if a.verifier, err = oidc.New(p.providers, time.Now, a.Telemetry.Log); err != nil {
+		return nil, err
+	}
+	if len(p.providers) > 0 {
+		callers.Verifier = a.verifier
+	}
+	if len(p.authorities) > 0 {
+		callers.Machines, err = clientcert.New(p.authorities, time.Now, a.Telemetry.Log)
+	}
+	return callers, err
 }
 
 // intentsOf is what intents need of the settings and of what is read.
@@ -223,8 +259,8 @@ func (a *App) intentsOf(p parts, reads *view.Reads) intent.Deps {
 		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions,
 		Subscribers: reads.Subscriptions,
 		HookKeys:    p.hookKeys, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals,
-		GlobalCatalogNamespaces: p.catalogGlobals, LegalHold: a.cfg.LegalHold,
-		MaxTokenLife: a.cfg.SignIn.MaxTokenLife,
+		GlobalCatalogNamespaces: p.catalogGlobals, LegalHold: a.cfg.Keep.LegalHold,
+		MaxTokenLife: a.cfg.SignIn.MaxTokenLife, NewIdentities: a.cfg.SignIn.NewIdentities,
 	}
 }
 
@@ -264,6 +300,14 @@ func logins(list []oidc.Provider) (out []model.LoginProvider) {
 // Addr is where the API is served.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
+// TLSAddr is where it is served with TLS; "" where it is not.
+func (a *App) TLSAddr() string {
+	if a.secure == nil {
+		return ""
+	}
+	return a.secure.Addr().String()
+}
+
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
 	defer a.Close()
@@ -284,15 +328,22 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("idempotency keys", a.keys.Collect)
 	g.Add("quotas", a.quotas.Follow)
 	g.Add("break-glass gauge", a.intents.Tokens.Tokens.ObserveBreakGlass)
+	g.Add("gauge of new identities", a.intents.Identities.Observe)
 	g.Add("event tail", a.tail.Run)
 	g.Add("webhooks", a.deliverer.Run)
 	g.Add("webhook deliveries", a.deliverer.Sweep)
 	g.Add("keys of identity providers", a.verifier.Run)
-	g.Add("api", func(ctx context.Context) error {
-		a.awaitModels(ctx)
-		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
-		return httpserver.Serve(ctx, a.listener, a.api, 0)
-	})
+	for name, listener := range map[string]net.Listener{"api": a.listener, "api with TLS": a.secure} {
+		if listener == nil {
+			continue
+		}
+		g.Add(name, func(ctx context.Context) error {
+			a.awaitModels(ctx)
+			a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", listener.Addr().String(), "tls",
+				listener == a.secure)
+			return httpserver.Serve(ctx, listener, a.api, 0)
+		})
+	}
 	return g.Run(ctx)
 }
 
@@ -333,9 +384,12 @@ func (a *App) checks() []httpserver.Check {
 
 // Close lets go of everything that New opened; Run does it at its end.
 func (a *App) Close() {
-	if a.listener != nil {
-		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			a.Telemetry.Log.Warn("close the listener of the REST interface", "error", err)
+	for _, l := range []net.Listener{a.listener, a.secure} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			a.Telemetry.Log.Warn("close a listener of the REST interface", "error", err)
 		}
 	}
 	if a.requests != nil {

@@ -175,6 +175,12 @@ func (b *bench) ask(method, path string, body any, header ...string) answer {
 // send sends a request to a gateway; header are names and values.
 func (b *bench) send(base, bearer, method, path string, body any, header ...string) answer {
 	b.t.Helper()
+	return b.sendBy(http.DefaultClient, base, bearer, method, path, body, header...)
+}
+
+// sendBy is send by a client of its own.
+func (b *bench) sendBy(by *http.Client, base, bearer, method, path string, body any, header ...string) answer {
+	b.t.Helper()
 	var in io.Reader
 	switch v := body.(type) {
 	case nil:
@@ -197,7 +203,7 @@ func (b *bench) send(base, bearer, method, path string, body any, header ...stri
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := by.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}

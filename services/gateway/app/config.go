@@ -7,9 +7,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/libs/renewed"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/accesslog"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/identities"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 )
 
@@ -34,14 +36,26 @@ type RequestsLogin struct {
 type SignIn struct {
 	// OIDCProviders is a YAML file with the providers of OpenID Connect that say who people are.
 	OIDCProviders string
+	// ClientAuthorities is a YAML file with the authorities whose certificates let machines in.
+	ClientAuthorities string
 	// MaxTokenLife is how long a token may be good; 0 is tokens.DefaultMaxLife.
 	MaxTokenLife time.Duration
+	// NewIdentities is how many one provider or authority makes known within an hour; 0 is identities.DefaultMostNew.
+	NewIdentities int
+}
+
+// TLS is a listener of the REST interface with TLS, beside the one without.
+type TLS struct {
+	Listen           string          // "" is none; port 0 takes a free one
+	Certificate, Key renewed.Setting // of the server, in PEM
 }
 
 // Keep is how long what is kept.
 type Keep struct {
 	AccessLog    time.Duration // 0 is accesslog.DefaultRetention
 	UnusedModels time.Duration // tables of read models that no gateway uses; 0 is projection.DefaultKeepUnused
+	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
+	LegalHold bool
 }
 
 // Browsers are what people read with.
@@ -69,6 +83,7 @@ type Config struct {
 	service.Config
 	Requests RequestsLogin
 	Listen   string // address of the API; port 0 takes a free one
+	TLS      TLS
 	// AdminToken becomes the admin token. Without one a new installation makes its own.
 	AdminToken string
 	// CredentialsRecipient is the public age key that kubeconfigs are encrypted to.
@@ -98,18 +113,25 @@ type Config struct {
 	Keep Keep
 	// Limits are those of the REST interface; 0 is the default.
 	Limits api.Limits
-	// LegalHold keeps the access log, whatever the retention says, and bodies, whoever wants to erase one.
-	LegalHold bool
 	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 
 	tests fortests // zero but in tests
 }
 
+// settings declares the settings of the listener with TLS.
+func (t *TLS) settings(s *service.Settings) {
+	s.String(&t.Listen, "tls-listen", "", "address of the REST interface with TLS, beside the one without; "+
+		"only there are client certificates asked for; none without it")
+	s.Renewed(&t.Certificate, "tls-certificate", "certificate of that address, in PEM")
+	s.Renewed(&t.Key, "tls-key", "its key, in PEM")
+}
+
 // Settings declares the settings of the service.
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	s.String(&c.Listen, "listen", DefaultListen, "address of the REST interface")
+	c.TLS.settings(s)
 	s.Secret(&c.Requests.URL, "requests-database-url",
 		"URL of the same database with the role "+migrate.GatewayRequests+", which sees one tenant at a time: "+
 			"requests are answered with it")
@@ -127,6 +149,8 @@ func (c *Config) Settings(s *service.Settings) {
 	c.Bodies.Of("gateway").Declare(s.Secret)
 	s.String(&c.SignIn.OIDCProviders, "oidc-providers", "",
 		"YAML file with the providers of OpenID Connect that say who people are: {providers: [{name, issuer, audiences, …}]}")
+	s.String(&c.SignIn.ClientAuthorities, "client-authorities", "",
+		"YAML file with the authorities whose client certificates let machines in: {authorities: [{name, caFile, …}]}")
 	s.String(&c.DefaultCatalogs, "default-catalogs", "",
 		"YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
 	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces,
@@ -159,6 +183,8 @@ func (c *Config) Settings(s *service.Settings) {
 	s.Int(&c.Limits.OwnStreams, "own-streams", api.DefaultOwnStreams, "open event streams of one person or program")
 	s.Duration(&c.SignIn.MaxTokenLife, "max-token-life", tokens.DefaultMaxLife,
 		"how long a token of the API may be good, 1h to ten years; one that says nothing ends in 90 days, or then")
-	s.Bool(&c.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is, and "+
+	s.Int(&c.SignIn.NewIdentities, "new-identities", identities.DefaultMostNew, "people or machines that one identity "+
+		"provider, or authority of client certificates, makes known within an hour; those who are known go on")
+	s.Bool(&c.Keep.LegalHold, "legal-hold", false, "remove nothing of the access log, whatever its retention is, and "+
 		"refuse to erase configurations, annotations, reasons and sources")
 }

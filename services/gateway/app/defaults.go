@@ -14,7 +14,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/clientcert"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/vouch"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/identities"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/pages"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
@@ -40,6 +43,7 @@ type parts struct {
 	hooked         []netip.Prefix // networks that webhooks may lead to although they are not public
 	origins        []string
 	providers      []oidc.Provider
+	authorities    []clientcert.Authority // of certificates of machines
 }
 
 func readParts(cfg Config) (p parts, err error) {
@@ -77,7 +81,7 @@ func readParts(cfg Config) (p parts, err error) {
 		return p, errs.New(errs.Invalid, "setting max-token-life is %s; give %s to %s", d, tokens.LeastMaxLife,
 			tokens.GreatestMaxLife).At("max-token-life", "")
 	}
-	if p.providers, err = oidc.ReadFile(cfg.SignIn.OIDCProviders); err != nil {
+	if p.providers, p.authorities, err = readSignIn(cfg); err != nil {
 		return p, err
 	}
 	if err := cfg.Limits.Check(); err != nil {
@@ -85,6 +89,33 @@ func readParts(cfg Config) (p parts, err error) {
 	}
 	p.defaults, err = readDefaults(cfg.DefaultCatalogs)
 	return p, err
+}
+
+// noRule is of what only settings say, which no caller is told about.
+const noRule = ""
+
+// readSignIn reads who vouches for people and machines.
+func readSignIn(cfg Config) (providers []oidc.Provider, authorities []clientcert.Authority, err error) {
+	if providers, err = oidc.ReadFile(cfg.SignIn.OIDCProviders); err != nil {
+		return nil, nil, err
+	}
+	if authorities, err = clientcert.ReadFile(cfg.SignIn.ClientAuthorities); err != nil {
+		return nil, nil, err
+	}
+	var v rule.Violations
+	vouch.Check(&v, append(oidc.Sources(cfg.SignIn.OIDCProviders, providers),
+		clientcert.Sources(cfg.SignIn.ClientAuthorities, authorities)...))
+	if n := cfg.SignIn.NewIdentities; n < 0 || n > identities.MaxMostNew {
+		v.Addf("new-identities", noRule, "setting new-identities is %d; give 1 to %d", n, identities.MaxMostNew)
+	}
+	switch t := cfg.TLS; {
+	case t.Listen != "" && (!t.Certificate.Given() || !t.Key.Given()):
+		v.Addf("tls-listen", rule.Together, "setting tls-listen wants tls-certificate and tls-key")
+	case t.Listen == "" && (t.Certificate.Given() || t.Key.Given() || len(authorities) > 0):
+		v.Addf("tls-listen", rule.Together, "setting tls-listen is missing: tls-certificate, tls-key and client-authorities "+
+			"are for that address alone")
+	}
+	return providers, authorities, v.Err()
 }
 
 // globalNamespaces reads a setting; "-" is none, and so is nothing at all.

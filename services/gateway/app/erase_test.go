@@ -70,7 +70,7 @@ func TestErase(t *testing.T) {
 		return strings.Contains(string(b.do("GET", "/api/v1/events?type=access.body-erased.v1", nil).body), config)
 	})
 	b.stop()
-	b.settings = func(c *app.Config) { c.LegalHold = true }
+	b.settings = func(c *app.Config) { c.Keep.LegalHold = true }
 	b.url, b.stop = b.gateway(token)
 	p := must[problem](b, http.StatusConflict, b.do("DELETE", "/api/v1/bodies/"+spec, nil))
 	if len(p.Errors) != 1 || p.Errors[0].Rule != "legal-hold" {

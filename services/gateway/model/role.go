@@ -21,6 +21,7 @@ type Caller struct {
 	Role         Role     // of the token itself; "" without a token
 	Token        string   // id of the token
 	IdentityID   string   // of whom a provider vouches for; "" of others
+	Machine      string   // id of the identity of a client certificate; "" without one
 	// BreakGlass: the token is the one that works while nobody can sign in. Outside of a session it has the role none.
 	BreakGlass bool
 	// Session is what lets the caller in.

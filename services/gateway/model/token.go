@@ -49,20 +49,21 @@ type TokenHash [sha256.Size]byte
 // HashToken hashes a bearer token. It has the entropy of a key, so that one round is enough.
 func HashToken(token string) TokenHash { return sha256.Sum256([]byte(token)) }
 
-// Identity is somebody at a provider of OpenID Connect, as Chandler knows them.
+// Identity is somebody at a provider of OpenID Connect, or a machine with a certificate, as Chandler knows them.
 type Identity struct {
 	ID        string    `json:"id"`
-	Provider  string    `json:"provider" doc:"Name of the provider, as the settings have it"`
-	Name      string    `json:"name,omitempty" doc:"For people, as the provider says it; no event contains it and no right hangs on it"`
-	Actor     string    `json:"actor" doc:"Opaque id of the person, as events, approvals and bindings name them"`
-	Disabled  bool      `json:"disabled,omitempty" doc:"It lets nobody in, whatever the provider says"`
+	Kind      string    `json:"kind" enum:"User,ServiceAccount" doc:"Whose it is: a person's, or a machine's that shows a certificate"`
+	Provider  string    `json:"provider" doc:"Name of the provider, or of the authority of certificates, as the settings have it"`
+	Name      string    `json:"name,omitempty" doc:"For people, as the provider says it, or the common name; no event contains it and no right hangs on it"`
+	Actor     string    `json:"actor" doc:"Opaque id of the person or machine, as events, approvals and bindings name them"`
+	Disabled  bool      `json:"disabled,omitempty" doc:"It lets nobody in, whatever the provider or the authority says"`
 	CreatedAt time.Time `json:"createdAt" doc:"When Chandler first saw it"`
 	SeenAt    time.Time `json:"seenAt" doc:"When it was seen last, to the hour"`
 }
 
 // ConfigureIdentity changes what is given.
 type ConfigureIdentity struct {
-	Actor    string `json:"actor,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Actor of a token or identity that the same person has: approvals count them as one person, and bindings of that actor hold for both"`
+	Actor    string `json:"actor,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Actor of a token or identity that the same person, or machine, has: approvals count them as one person, and bindings of that actor hold for both"`
 	Disabled *bool  `json:"disabled,omitempty" doc:"true lets nobody in by it from now on"`
 }
 
@@ -80,12 +81,14 @@ type Session struct {
 	Tenant   string    // of the identity
 	Identity string    // id of the identity; "" without one
 	Actor    string    // whose the identity was then
-	Until    time.Time // when what the provider said ends; zero: never
+	Machine  string    // id of the identity of a client certificate; "" without one. Tenant is that of this one, too
+	Until    time.Time // when what the provider or the certificate said ends; zero: never
 }
 
-// Person is whom an identity provider vouches for.
+// Person is whom an identity provider vouches for, or the machine for which an authority of certificates does.
 type Person struct {
 	Tenant string
+	Kind   string // access.KindUser or access.KindServiceAccount; "" is a user
 	// Issuer and Subject tell people apart, and nothing else does: names and addresses are given to others later.
 	Issuer, Subject string
 	Provider        string // name of it

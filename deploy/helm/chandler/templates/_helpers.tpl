@@ -121,6 +121,17 @@ CHANDLER_REQUEST_RATE: {{ $v.gateway.limits.requestRate | quote }}
 CHANDLER_REFUSED_RATE: {{ $v.gateway.limits.refusedRate | quote }}
 CHANDLER_STREAMS: {{ $v.gateway.limits.streams | quote }}
 CHANDLER_OWN_STREAMS: {{ $v.gateway.limits.ownStreams | quote }}
+CHANDLER_NEW_IDENTITIES: {{ $v.gateway.limits.newIdentities | quote }}
+{{- if $v.gateway.tls.secret }}
+CHANDLER_TLS_LISTEN: ":8443"
+CHANDLER_TLS_CERTIFICATE_FILE: /etc/chandler/tls/tls.crt
+CHANDLER_TLS_KEY_FILE: /etc/chandler/tls/tls.key
+{{- if $v.gateway.tls.authorities }}
+CHANDLER_CLIENT_AUTHORITIES: /etc/chandler/default-catalogs/client-authorities.yaml
+{{- end }}
+{{- else if $v.gateway.tls.authorities }}
+{{- fail "gateway.tls.secret: authorities of client certificates want the certificate of the gateway" }}
+{{- end }}
 CHANDLER_LEGAL_HOLD: {{ $v.retention.legalHold | quote }}
 {{- end }}
 {{- if ne .component "gateway" }}
@@ -210,6 +221,40 @@ catalogs:
 {{- define "chandler.oidcProviders" -}}
 providers:
 {{- toYaml .Values.gateway.oidcProviders | nindent 2 }}
+{{- end }}
+
+{{/* The file with the authorities of client certificates. */}}
+{{- define "chandler.clientAuthorities" -}}
+authorities:
+{{- range .Values.gateway.tls.authorities }}
+- name: {{ .name }}
+  caFile: /etc/chandler/tls/{{ .name }}/ca.pem
+  {{- with omit . "name" "ca" "revocation" }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- if .revocation }}
+  revocationFile: /etc/chandler/tls/{{ .name }}/revoked.pem
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What is beside the certificate of the gateway: certificates of authorities, and those that they revoked. */}}
+{{- define "chandler.tlsFiles" -}}
+{{- with .Values.gateway.tls }}
+- secret:
+    name: {{ .secret }}
+    items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
+{{- range .authorities }}
+- configMap:
+    name: {{ .ca.configMap }}
+    items: [{key: {{ .ca.key }}, path: {{ .name }}/ca.pem}]
+{{- if .revocation }}
+- configMap:
+    name: {{ .revocation.configMap }}
+    items: [{key: {{ .revocation.key }}, path: {{ .name }}/revoked.pem}]
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Keys of the Secret that a service gets as files, each only what it needs. */}}

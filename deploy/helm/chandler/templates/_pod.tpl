@@ -18,6 +18,9 @@ containers:
     ports:
       {{- if eq .component "gateway" }}
       - {name: http, containerPort: 8080}
+      {{- if $v.gateway.tls.secret }}
+      - {name: https, containerPort: 8443}
+      {{- end }}
       {{- end }}
       - {name: ops, containerPort: 9090}
     envFrom:
@@ -127,6 +130,9 @@ topologySpreadConstraints:
 {{- end }}
 {{- if eq .component "gateway" }}
 - {name: default-catalogs, mountPath: /etc/chandler/default-catalogs, readOnly: true}
+{{- if .root.Values.gateway.tls.secret }}
+- {name: tls, mountPath: /etc/chandler/tls, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if eq .component "catalog-indexer" }}
 - {name: cache, mountPath: /var/cache/chandler}
@@ -175,6 +181,13 @@ topologySpreadConstraints:
 - name: default-catalogs
   configMap:
     name: {{ include "chandler.fullname" .root }}-default-catalogs
+{{- if .root.Values.gateway.tls.secret }}
+- name: tls
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- include "chandler.tlsFiles" .root | trim | nindent 6 }}
+{{- end }}
 {{- end }}
 {{- if eq .component "catalog-indexer" }}
 - name: cache

@@ -3,9 +3,9 @@
 // into RFC 9457 problems. Each resource has a struct of handlers, whose methods bear the names of their operations. It
 // holds no rules of the field.
 //
-// Every route but authConfig, the OpenAPI document included, wants a bearer token, and every operation names what a
-// caller must be allowed to and where (need.go); what is not named is denied (DESIGN D10). The one exception are push
-// notifications
+// Every route but authConfig, the OpenAPI document included, wants a bearer token or a certificate, and every operation
+// names what a caller must be allowed to and where (need.go); what is not named is denied (DESIGN D10). The one
+// exception are push notifications
 // (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a poll of its source.
 package api
 
@@ -214,11 +214,20 @@ func config() huma.Config {
 					"onBehalfOf": {
 						Type: "apiKey", In: "header", Name: authn.HeaderOnBehalfOf,
 						Description: "Bearer and a token of an identity provider: the person for whom the service account " +
-							"of the bearer token asks",
+							"of the bearer token, or of the certificate, asks",
+					},
+					"certificate": {
+						Type: "mutualTLS", Description: "A client certificate of a machine, at the address with TLS, " +
+							"where no bearer token is sent",
 					},
 				},
 			},
-			Security: []map[string][]string{{"bearer": {}}, {"bearer": {}, "onBehalfOf": {}}},
+			Security: []map[string][]string{
+				{"bearer": {}},
+				{"bearer": {}, "onBehalfOf": {}},
+				{"certificate": {}},
+				{"certificate": {}, "onBehalfOf": {}},
+			},
 		},
 		Formats:       map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
 		DefaultFormat: "application/json",
@@ -229,8 +238,9 @@ func config() huma.Config {
 
 const description = `Chandler supplies fleets of Kubernetes clusters with operators.
 
-Every request carries a bearer token. A write answers with the position of its event, in the header
-Chandler-Position and the field position; a read with minPosition waits until it shows that position.
+Every request carries a bearer token, or comes with the certificate of a machine. A write answers with the position
+of its event, in the header Chandler-Position and the field position; a read with minPosition waits until it shows
+that position.
 Lists are paged: next is the cursor of the page after. Errors are RFC 9457 problems; errors[] names
 each place in the input and the rule that it breaks. Nothing of a request is dropped: parameters that are
 unknown, empty, given twice or cannot be decoded, unknown fields, fields that stand twice, and headers for

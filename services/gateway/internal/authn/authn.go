@@ -1,12 +1,16 @@
-// Package authn says who asks: by a token of Chandler, or by one of a provider of OpenID Connect.
+// Package authn says who asks: by a token of Chandler, by one of a provider of OpenID Connect, or by the certificate of
+// a machine. Who shows a token is whose the token is, whatever certificate the connection has beside it.
 package authn
 
 import (
 	"context"
+	"crypto/x509"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/clientcert"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/oidc"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -22,7 +26,7 @@ type Tokens interface {
 	Caller(ctx context.Context, token string) (model.Caller, events.Position, error)
 }
 
-// Identities finds whom a provider vouches for.
+// Identities finds whom a provider, or an authority of certificates, vouches for.
 type Identities interface {
 	SignedIn(ctx context.Context, p model.Person) (model.Identity, events.Position, error)
 }
@@ -32,9 +36,17 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (model.Person, error)
 }
 
+// Machines checks client certificates; nil where no authority is set.
+type Machines interface {
+	Verify(shown []*x509.Certificate) (model.Person, error)
+}
+
 // Request is what a caller shows.
 type Request struct {
 	Bearer string
+	// Certificates are what the connection shows where there is no bearer token: that of a machine, with those that
+	// lead to its authority.
+	Certificates []*x509.Certificate
 	// OnBehalfOf is what a provider says of the person for whom a service account asks; "" where it asks for itself.
 	OnBehalfOf string
 	// Ticket takes the place of a bearer token, for the address of one stream.
@@ -52,11 +64,15 @@ type Authenticator struct {
 	Tokens     Tokens
 	Identities Identities
 	Verifier   Verifier
+	Machines   Machines
 }
 
-// Claims says of whom a token says it is, where it is one that a provider signs. Nobody has checked that; it is empty
-// where it cannot be read.
+// Claims says of whom a token or a certificate says it is, where it is one that a provider or an authority signs.
+// Nobody has checked that; it is empty where it cannot be read.
 func (a *Authenticator) Claims(r Request) (subject string, signed bool) {
+	if r.Bearer == "" && len(r.Certificates) > 0 {
+		return clientcert.Claims(r.Certificates), true
+	}
 	if a.Verifier == nil || !oidc.Looks(r.Bearer) {
 		return "", false
 	}
@@ -67,6 +83,9 @@ func (a *Authenticator) Claims(r Request) (subject string, signed bool) {
 func (a *Authenticator) Caller(ctx context.Context, r Request) (model.Caller, events.Position, error) {
 	if r.Ticket != "" {
 		return a.Tickets.Caller(ctx, r.Ticket, r.Address)
+	}
+	if r.Bearer == "" && len(r.Certificates) > 0 {
+		return a.machine(ctx, r)
 	}
 	if a.Verifier != nil && oidc.Looks(r.Bearer) {
 		if r.OnBehalfOf != "" {
@@ -108,32 +127,66 @@ func (a *Authenticator) actFor(
 		return who, version, errs.New(errs.Unauthenticated, "%s names somebody of another tenant", HeaderOnBehalfOf)
 	}
 	who.OnBehalfOf, who.PersonGroups, who.IdentityID = person.Actor, person.Groups, person.IdentityID
-	hash := who.Session.Token
+	own := who.Session
 	who.Session = person.Session
-	who.Session.Token = hash
+	who.Session.Token, who.Session.Machine = own.Token, who.Machine
+	who.Session.Until = earlier(own.Until, person.Session.Until)
 	return who, version, nil
 }
 
+// earlier is the first of two moments; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// machine is who shows a certificate that an authority vouches for, and may ask for people as other service accounts
+// may.
+func (a *Authenticator) machine(ctx context.Context, r Request) (model.Caller, events.Position, error) {
+	if a.Machines == nil {
+		return model.Caller{}, events.Position{}, errs.New(errs.Unauthenticated, "no authority of client certificates is set: "+
+			"send a bearer token")
+	}
+	p, err := a.Machines.Verify(r.Certificates)
+	if err != nil {
+		return model.Caller{}, events.Position{}, err
+	}
+	who, version, err := a.known(ctx, p)
+	who.Machine = who.IdentityID
+	if err != nil || r.OnBehalfOf == "" {
+		return who, version, err
+	}
+	return a.actFor(ctx, who, r.OnBehalfOf)
+}
+
 func errPersonActs() error {
-	return errs.New(errs.Forbidden, "a person asks for nobody else: %s is for tokens of service accounts "+
-		"(chandler token add --service-account)", HeaderOnBehalfOf).At("header."+HeaderOnBehalfOf, access.RuleAllowed)
+	return errs.New(errs.Forbidden, "a person asks for nobody else: %s is for service accounts: their tokens (chandler token "+
+		"add --service-account) and certificates", HeaderOnBehalfOf).At("header."+HeaderOnBehalfOf, access.RuleAllowed)
 }
 
 // HeaderOnBehalfOf is where a service account says for whom it asks, as Authorization does: Bearer and a token.
 const HeaderOnBehalfOf = "Chandler-On-Behalf-Of"
 
-// person is whom a provider vouches for. What they may do is for bindings to say: of their actor, and of their groups.
-func (a *Authenticator) person(ctx context.Context, token string) (who model.Caller, _ events.Position, err error) {
+// person is whom a provider vouches for.
+func (a *Authenticator) person(ctx context.Context, token string) (model.Caller, events.Position, error) {
 	p, err := a.Verifier.Verify(ctx, token)
 	if err != nil {
-		return who, events.Position{}, err
+		return model.Caller{}, events.Position{}, err
 	}
+	return a.known(ctx, p)
+}
+
+// known is whom somebody vouches for, as Chandler knows them. What they may do is for bindings to say: of their actor,
+// and of their groups.
+func (a *Authenticator) known(ctx context.Context, p model.Person) (who model.Caller, _ events.Position, err error) {
 	i, version, err := a.Identities.SignedIn(ctx, p)
 	if err != nil {
 		return who, version, err
 	}
 	return model.Caller{
-		Tenant: p.Tenant, Actor: i.Actor, Kind: access.KindUser, Groups: p.Groups, IdentityID: i.ID,
+		Tenant: p.Tenant, Actor: i.Actor, Kind: i.Kind, Groups: p.Groups, IdentityID: i.ID,
 		Session: model.Session{Tenant: p.Tenant, Identity: i.ID, Actor: i.Actor, Until: p.Until},
 	}, version, nil
 }

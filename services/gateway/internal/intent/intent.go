@@ -55,6 +55,7 @@ type Deps struct {
 	GlobalNamespaces        []string
 	GlobalCatalogNamespaces []string
 	MaxTokenLife            time.Duration
+	NewIdentities           int
 	LegalHold               bool // nothing is erased
 }
 
@@ -102,7 +103,7 @@ func New(d Deps) *Services {
 			BreakGlass: &tokens.BreakGlass{Units: u, Slog: log},
 		},
 		Identities: &identities.Service{
-			Units: u, Identities: d.Identities, Tokens: d.Tokens, Policies: d.Access,
+			Units: u, Identities: d.Identities, Tokens: d.Tokens, Policies: d.Access, MostNew: d.NewIdentities,
 		},
 		Roles:    &roles.Service{Units: u, Tokens: d.Tokens},
 		Audit:    &audit.Service{Units: u},

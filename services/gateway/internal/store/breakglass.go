@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -88,36 +86,13 @@ func (t *Tokens) breakGlass(
 	return c, version, nil
 }
 
-const (
-	// breakGlassSeen is how long a use is shown by the gauge after its end: several scrapes, and one that failed.
-	breakGlassSeen = 15 * time.Minute
-	// breakGlassTimeout bounds what a scrape waits for the database; scrapers give up after ten seconds.
-	breakGlassTimeout = time.Second
-)
+// breakGlassSeen is how long a use is shown by the gauge after its end: several scrapes, and one that failed.
+const breakGlassSeen = 15 * time.Minute
 
-// ObserveBreakGlass shows as a gauge how many break-glass tokens are in use, or were a while ago, until ctx ends. It is
-// read from the database, so that every replica tells the same and none forgets it.
+// ObserveBreakGlass shows as a gauge how many break-glass tokens are in use, or were a while ago, until ctx ends.
 func (t *Tokens) ObserveBreakGlass(ctx context.Context) error {
-	m := otel.Meter("github.com/chandler-fleet/chandler/services/gateway")
-	gauge, err := m.Int64ObservableGauge("chandler.breakglass.used",
-		metric.WithDescription("break-glass tokens that are in use, or were in the last 15 minutes"))
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "make metrics")
-	}
-	reg, err := m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		ctx, cancel := context.WithTimeout(ctx, breakGlassTimeout)
-		defer cancel()
-		// A gauge that stands still says that all is well: where the table cannot be read there is none.
-		if n, err := t.breakGlassUsed(ctx); err == nil {
-			o.ObserveInt64(gauge, n)
-		}
-		return nil
-	}, gauge)
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "make metrics")
-	}
-	<-ctx.Done()
-	return errs.Wrap(errs.Internal, reg.Unregister(), "end metrics")
+	return observe(ctx, "chandler.breakglass.used", "break-glass tokens that are in use, or were in the last 15 minutes",
+		t.breakGlassUsed)
 }
 
 func (t *Tokens) breakGlassUsed(ctx context.Context) (n int64, err error) {

@@ -5,7 +5,9 @@ package document
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -191,6 +193,7 @@ func Downgrade(doc *huma.OpenAPI) ([]byte, error) {
 		info.License = &huma.License{Name: info.License.Name, URL: licenseURL}
 	}
 	older.Info = &info
+	withoutCertificates(&older)
 	raw, err := older.Downgrade()
 	if err != nil {
 		return nil, fmt.Errorf("write the document in OpenAPI 3.0: %w", err)
@@ -204,6 +207,30 @@ func Downgrade(doc *huma.OpenAPI) ([]byte, error) {
 		return nil, fmt.Errorf("write the document in OpenAPI 3.0: %w", err)
 	}
 	return raw, nil
+}
+
+// mutualTLS is the type of security schemes that came with 3.1.
+const mutualTLS = "mutualTLS"
+
+// withoutCertificates takes client certificates out of a copy of a document, of which it changes no part in place.
+func withoutCertificates(doc *huma.OpenAPI) {
+	if doc.Components == nil {
+		return
+	}
+	components := *doc.Components
+	components.SecuritySchemes = maps.Clone(components.SecuritySchemes)
+	maps.DeleteFunc(components.SecuritySchemes, func(_ string, s *huma.SecurityScheme) bool {
+		return s.Type == mutualTLS
+	})
+	doc.Components = &components
+	doc.Security = slices.DeleteFunc(slices.Clone(doc.Security), func(one map[string][]string) bool {
+		for name := range one {
+			if components.SecuritySchemes[name] == nil {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // adapt does what huma leaves out. A reference that has company goes into an allOf, since in 3.0 all that stands beside

@@ -5,23 +5,20 @@ package oidc
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/reach"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/vouch"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
 const (
-	// maxFileBytes bounds the file of providers: people write it by hand.
-	maxFileBytes = 256 << 10
 	// maxProviders bounds the providers of an installation: each is asked for its keys every few minutes.
 	maxProviders = 20
 	// defaultSkew is how far the clocks of a provider and of a gateway may be apart.
@@ -79,23 +76,11 @@ func ReadFile(path string) ([]Provider, error) {
 	if path == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("setting oidc-providers: %w", err)
-	}
-	if info.Size() > maxFileBytes {
-		return nil, errs.New(errs.TooLarge, "setting oidc-providers: %s has %d bytes, %d are allowed", path, info.Size(),
-			maxFileBytes)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("setting oidc-providers: %w", err)
-	}
 	var file struct {
 		Providers []Provider `json:"providers"`
 	}
-	if err := yaml.UnmarshalStrict(raw, &file); err != nil {
-		return nil, errs.Wrap(errs.Invalid, err, "setting oidc-providers: %s", path)
+	if err := vouch.ReadFile("oidc-providers", path, &file); err != nil {
+		return nil, err
 	}
 	if len(file.Providers) > maxProviders {
 		return nil, errs.New(errs.Invalid, "setting oidc-providers: %s has %d providers, %d are allowed", path,
@@ -129,22 +114,26 @@ func (p *Provider) complete() {
 func check(path string, list []Provider) error {
 	var v rule.Violations
 	for i, p := range list {
-		at := fmt.Sprintf("%s: providers[%d]", path, i)
+		at := place(path, i)
 		v.DNSLabelName(at+".name", p.Name)
 		v.DNSLabelName(at+".tenant", p.Tenant)
 		p.check(&v, at)
-		for _, other := range list[:i] {
-			if other.Name == p.Name || other.Issuer == p.Issuer {
-				v.Addf(at, rule.Unique, "%s: provider %q has the name or the issuer of another one", at, p.Name)
-			}
-			a, b := *p.GroupsPrefix, *other.GroupsPrefix
-			if p.Tenant == other.Tenant && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-				v.Addf(at+".groupsPrefix", rule.Unique, "%s: the groups of %q and %q could be taken for each other: give "+
-					"each a prefix with which that of no other begins", at, p.Name, other.Name)
-			}
+		if slices.ContainsFunc(list[:i], func(o Provider) bool { return o.Issuer == p.Issuer }) {
+			v.Addf(at+".issuer", rule.Unique, "%s: provider %q has the issuer of another one", at, p.Name)
 		}
 	}
+	vouch.Check(&v, Sources(path, list))
 	return v.Err()
+}
+
+func place(path string, i int) string { return fmt.Sprintf("%s: providers[%d]", path, i) }
+
+// Sources are providers of a file as those who vouch for somebody.
+func Sources(path string, list []Provider) (out []vouch.Source) {
+	for i, p := range list {
+		out = append(out, vouch.Source{At: place(path, i), Name: p.Name, Tenant: p.Tenant, Prefix: *p.GroupsPrefix})
+	}
+	return out
 }
 
 func (p *Provider) check(v *rule.Violations, at string) {

@@ -9,25 +9,17 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/vouch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-const (
-	// MaxTokenChars bounds a JWT: one with hundreds of groups has less, and servers in front take no longer headers.
-	MaxTokenChars = 16 << 10
-	// maxSubject bounds the id of a person at the provider, as OpenID Connect does.
-	maxSubject = 255
-	// maxName bounds what a person is shown as.
-	maxName = 100
-	// maxGroups and maxGroupChars bound the groups of a person: rights are looked up by each.
-	maxGroups, maxGroupChars = 500, 253
-)
+// MaxTokenChars bounds a JWT: one with hundreds of groups has less, and servers in front take no longer headers.
+const MaxTokenChars = 16 << 10
 
 // Verifier checks the tokens of all providers. Nil knows none.
 type Verifier struct {
@@ -208,8 +200,8 @@ func (p *provider) person(t *oidc.IDToken, now time.Time) (model.Person, error) 
 	if !slices.ContainsFunc(t.Audience, func(a string) bool { return slices.Contains(p.Audiences, a) }) {
 		return model.Person{}, refused("it is for %q, and not for Chandler (aud)", t.Audience)
 	}
-	if t.Subject == "" || len(t.Subject) > maxSubject {
-		return model.Person{}, refused("it names nobody (sub), or with more than %d characters", maxSubject)
+	if t.Subject == "" || len(t.Subject) > vouch.MaxSubject {
+		return model.Person{}, refused("it names nobody (sub), or with more than %d characters", vouch.MaxSubject)
 	}
 	for claim, want := range p.RequiredClaims {
 		if !holds(claims[claim], want) {
@@ -220,7 +212,7 @@ func (p *provider) person(t *oidc.IDToken, now time.Time) (model.Person, error) 
 		Tenant: p.Tenant, Issuer: p.Issuer, Subject: t.Subject, Provider: p.Name, Until: t.Expiry.Add(p.skew),
 	}
 	if name, ok := claims[p.NameClaim].(string); ok {
-		out.Name = shown(name)
+		out.Name = vouch.Shown(name)
 	}
 	var err error
 	out.Groups, err = p.groups(claims[p.GroupsClaim])
@@ -251,35 +243,16 @@ func (p *provider) groups(claim any) (list []string, err error) {
 	default:
 		return nil, refused("its claim %s is no list of groups", p.GroupsClaim)
 	}
-	if len(all) > maxGroups {
+	if len(all) > vouch.MaxGroups {
 		return nil, refused("it has %d groups, %d are allowed: have the provider tell those that concern Chandler",
-			len(all), maxGroups)
+			len(all), vouch.MaxGroups)
 	}
 	for _, one := range all {
-		g, ok := one.(string)
-		if !ok || g == "" || len(*p.GroupsPrefix)+len(g) > maxGroupChars || printable(g) != g {
-			continue // no binding could name it
+		if g, ok := one.(string); ok { // no binding could name another one
+			list = append(list, g)
 		}
-		list = append(list, *p.GroupsPrefix+g)
 	}
-	slices.Sort(list)
-	return slices.Compact(list), nil
-}
-
-// printable is a text without what could not be shown.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// shown is a name as people see it.
-func shown(name string) string {
-	runes := []rune(printable(name))
-	return string(runes[:min(len(runes), maxName)])
+	return vouch.Groups(*p.GroupsPrefix, list), nil
 }
 
 func refused(format string, args ...any) error {

@@ -317,7 +317,7 @@ func TestBadProviders(t *testing.T) {
 		"clocks":            {strings.Replace(good, "}", ", clockSkew: 1h}", 1), "clockSkew"},
 		"an unknown field":  {strings.Replace(good, "}", ", insecure: true}", 1), "insecure"},
 		"a login for none":  {strings.Replace(good, "}", ", login: {scopes: [openid]}}", 1), "clientID"},
-		"the same issuer":   {good + "- {name: b, issuer: 'https://a.example.org', audiences: [x]}\n", "name or the issuer"},
+		"the same issuer":   {good + "- {name: b, issuer: 'https://a.example.org', audiences: [x]}\n", "the issuer of another"},
 		"groups of another": {good + "- {name: b, issuer: 'https://b.example.org', audiences: [x], groupsPrefix: ''}\n", "taken for"},
 	} {
 		if _, err := oidc.ReadFile(file(t, c.text)); err == nil || !strings.Contains(err.Error(), c.want) {

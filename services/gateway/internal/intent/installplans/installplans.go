@@ -43,6 +43,10 @@ func (s *Service) Approve(
 		if err := mayApproveOwn(ctx, u, now.Plan); err != nil {
 			return nil, err
 		}
+		if n := now.Plan.Approvers(); n > 1 && who.Kind == access.KindServiceAccount && who.OnBehalfOf == "" {
+			return nil, errs.New(errs.Forbidden, "%d people must approve install plan %s, and a service account is none of them",
+				n, now.Plan.Proposed.Name).At("", RulePersons)
+		}
 		if whole := (access.Target{Cluster: now.Plan.Proposed.Cluster}); len(in.Choices) > 0 &&
 			now.Plan.Proposed.Plan != "" && !who.May(access.Override, access.InstallPlans, whole) {
 			return nil, access.Denied(access.Override, access.InstallPlans, whole)
@@ -143,6 +147,9 @@ func mayApproveOwn(ctx context.Context, u *unit.Work, p installplan.State) error
 
 // RuleRequester is the rule that who asks for something does not approve it.
 const RuleRequester = "requester-not-approver"
+
+// RulePersons is the rule that where several must approve they are people: one program more is no second opinion.
+const RulePersons = "people-approve"
 
 // commitChoices are what an approver decides about obstacles; the reasons are stored where they can be erased (DESIGN
 // D2). Who says the same again changes nothing.

@@ -91,7 +91,7 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) 
 		Secret: newSecret(),
 	}
 	if in.Actor == "" {
-		made.Actor = unit.Opaque(marks[made.Kind])
+		made.Actor = unit.NewActor(made.Kind)
 	}
 	var err error
 	if made.EndsAt, err = s.end(made.CreatedAt, in.EndsAt); err != nil {
@@ -119,9 +119,6 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) 
 	}
 	return made, nil
 }
-
-// marks begin the actors that are made, by kind.
-var marks = map[string]string{access.KindUser: "person", access.KindServiceAccount: "service"}
 
 func newSecret() string { return tokenMark + rand.Text() + rand.Text() }
 

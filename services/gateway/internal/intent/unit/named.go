@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -13,6 +14,12 @@ const opaqueChars = 12
 
 // Opaque is a new id that says nothing of what it stands for but its kind.
 func Opaque(kind string) string { return kind + "-" + strings.ToLower(rand.Text()[:opaqueChars]) }
+
+// marks begin the actors that are made, by kind.
+var marks = map[string]string{access.KindUser: "person", access.KindServiceAccount: "service"}
+
+// NewActor is the opaque id of somebody new, a person or a program.
+func NewActor(kind string) string { return Opaque(marks[kind]) }
 
 // NameAndID is where a page of a list by name begins: behind that name and id, or at the start with neither.
 func NameAndID(page model.Page) (name, id string, err error) {
