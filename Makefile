@@ -18,6 +18,11 @@ VULN := $(TOOLS)/vuln-$(VULN_VERSION)
 HELM := $(TOOLS)/helm-$(HELM_VERSION)
 TESTRUN := $(TOOLS)/testrun
 export HELM TESTRUN
+
+# What was compiled is taken by every step and in every checkout: without cgo, which the race detector alone needs
+# (tools/testrun), and without the folder of the checkout. Else each package is compiled again for either.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath
 # The demo itself needs the standard library only, and no module of the workspace: it runs at once on a fresh machine.
 DEMO := tools/demo.sh
 
@@ -45,7 +50,10 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: check
-check: fmt-check lint archtest-pure chart compose openapi vuln ## format, vet, lint, import rules, pure tests, chart and compose file, OpenAPI document, known vulnerabilities; under a minute when warm
+check: static archtest-pure ## format, vet, lint, import rules, pure tests, chart and compose file, OpenAPI document, known vulnerabilities; under a minute when warm
+
+.PHONY: static
+static: fmt-check lint chart compose openapi vuln # what is checked without the tests that make test runs, too
 
 .PHONY: verify
 verify: $(HELM) prepare ## generate everything again and fail on a difference
@@ -91,6 +99,7 @@ fuzz: ## run every fuzz target for a minute; FUZZTIME=10s and PATTERN='catalog' 
 	@tools/fuzz.sh $(PATTERN)
 
 .PHONY: demo
+demo recording: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) # as the Kubernetes programs, for one standard library
 demo: ## bring operators from a catalog to two real API servers; CATALOG=<dir> takes another catalog
 	@tools/prepare.sh postgres
 	@$(DEMO) up $(if $(CATALOG),--catalog '$(CATALOG)')
@@ -108,7 +117,7 @@ recording: ## run the demo and draw docs/demo.svg from what it says
 .PHONY: build
 build: ## build the CLI and the four services into bin/
 	@mkdir -p bin
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/chandler-fleet/chandler/libs/service.version=$(VERSION)' -o bin/ \
+	@go build -ldflags '-s -w -X github.com/chandler-fleet/chandler/libs/service.version=$(VERSION)' -o bin/ \
 		$(PROGRAMS)
 	@ls -l bin
 
@@ -117,7 +126,7 @@ release: $(HELM) ## what users download, into dist/: programs, chart, clients, O
 	@tools/release.sh '$(VERSION)'
 
 .PHONY: tools
-tools: $(LINT) $(HELM) testrun clusters ## build golangci-lint, helm and the programs of test clusters into .cache/
+tools: $(LINT) $(HELM) testrun clusters ## build golangci-lint, helm and the programs of test clusters
 
 .PHONY: generate
 generate: $(HELM) prepare ## write generated documents, schema and golden files again
@@ -128,7 +137,7 @@ fmt: $(LINT) ## format all Go code
 	@$(LINT) fmt $(PATTERNS)
 
 .PHONY: clean
-clean: ## remove binaries, cached tools and test caches
+clean: ## remove what this checkout has built, and results of tests; what checkouts share stays in ~/.cache/chandler and the build cache of Go
 	@rm -rf bin dist '$(TOOLS)' '$(CACHE)/demo' '$(CACHE)/stack'
 	@go clean -testcache
 
@@ -148,7 +157,7 @@ lint: $(LINT)
 
 .PHONY: archtest-pure
 archtest-pure:
-	@CGO_ENABLED=0 go test -short $(PURE) # as make test compiles them
+	@go test -short $(PURE)
 
 .PHONY: chart
 chart: $(HELM)
@@ -176,22 +185,26 @@ testrun: $(TESTRUN)
 stack:
 	@go run ./test/stack/cmd
 
+.PHONY: client
+client:
+	@tools/clients.sh typescript >/dev/null
+
 .PHONY: clusters
 clusters:
 	@go run ./test/testcluster/cmd build
 
 $(TESTRUN): $(wildcard tools/testrun/*.go) tools/testrun/go.mod
-	@cd tools/testrun && GOWORK=off go test ./... && GOWORK=off go build -o '$@' .
+	@cd tools/testrun && GOWORK=off go test ./...
+	@tools/tool.sh tools/testrun . '$@'
 
 $(LINT): tools/lint/go.mod
-	@echo "building golangci-lint $(LINT_VERSION) once; this takes two to five minutes"
-	@cd tools/lint && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@touch '$@'
+	@echo "golangci-lint $(LINT_VERSION): building it takes two to five minutes once"
+	@tools/tool.sh tools/lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint '$@'
 
 $(VULN): $(wildcard tools/vuln/*.go tools/vuln/testdata/*/*/*) tools/vuln/go.mod
-	@cd tools/vuln && GOWORK=off go test ./... && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' .
+	@cd tools/vuln && GOWORK=off go test ./...
+	@tools/tool.sh tools/vuln . '$@'
 
 $(HELM): tools/helm/go.mod
-	@echo "building helm $(HELM_VERSION) once; this takes two to three minutes"
-	@cd tools/helm && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' helm.sh/helm/v3/cmd/helm
-	@touch '$@'
+	@echo "helm $(HELM_VERSION): building it takes two to three minutes once"
+	@tools/tool.sh tools/helm helm.sh/helm/v3/cmd/helm '$@'

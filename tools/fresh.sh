@@ -17,7 +17,7 @@ esac
 
 work=$(mktemp -d)
 chmod 755 "$work" # PostgreSQL runs as another user where we are root
-export GOMODCACHE=$work/mod GOCACHE=$work/build
+export GOMODCACHE=$work/mod GOCACHE=$work/build XDG_CACHE_HOME=$work/cache npm_config_cache=$work/npm
 unset CHANDLER_CACHE GOFLAGS HELM TESTRUN MAKEFLAGS MAKELEVEL
 clone=$work/chandler
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the packages of a package-lock.json once below .cache, by npm ci, and prints the folder that holds their
-# node_modules. A new lock file is a new folder, so that nothing stale is run.
+# Installs the packages of a package-lock.json once, by npm ci, and prints the folder that holds their node_modules. A
+# new lock file is a new folder, so that nothing stale is run. All checkouts of a user share it: it lies in
+# ~/.cache/chandler, or where XDG_CACHE_HOME or CHANDLER_CACHE says.
 #
 #   tools/npm.sh DIR    DIR holds package.json and package-lock.json
 set -euo pipefail
@@ -8,11 +9,17 @@ cd "$(dirname "$0")/.."
 
 from=$1
 tools/prepare.sh node >&2
-installed="$PWD/.cache/npm/$(cat "$from/package.json" "$from/package-lock.json" | sha256sum | cut -c1-16)"
+caches=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+cache=${CHANDLER_CACHE:-${caches:+$caches/chandler}}
+cache=${cache:-.cache} # who has no home
+[[ $cache == /* ]] || cache=$PWD/$cache
+# What a package holds for one platform does not run on another.
+key=$({ cat "$from/package.json" "$from/package-lock.json"; uname -sm; } | sha256sum | cut -c1-16)
+installed=$cache/npm/$key
 if [ ! -d "$installed" ]; then
   echo "installing the packages of $from with npm once; this takes a minute or two" >&2
-  mkdir -p .cache/npm
-  part=$(mktemp -d .cache/npm/part.XXXXXX)
+  mkdir -p "$cache/npm"
+  part=$(mktemp -d "$cache/npm/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT
   cp "$from/package.json" "$from/package-lock.json" "$part/"
   # No package that is used here needs a script of its own to be installed.

@@ -30,7 +30,7 @@ func fakeRepository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Chdir(inside)
-	t.Setenv("CHANDLER_CACHE", "")
+	t.Setenv("CHANDLER_CACHE", filepath.Join(root, "cache"))
 	return root
 }
 
@@ -60,6 +60,33 @@ func TestKeyNamesEverything(t *testing.T) {
 	}
 }
 
+// What one checkout has built, the next one takes; a folder of its own is only for who has none.
+func TestCheckoutsShareSets(t *testing.T) {
+	user := t.TempDir()
+	set := func(home string) {
+		t.Setenv("CHANDLER_CACHE", "")
+		t.Setenv("XDG_CACHE_HOME", home)
+		t.Setenv("HOME", home) // it decides on some systems
+	}
+	fakeRepository(t)
+	set(user)
+	first, err := findSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := fakeRepository(t)
+	set(user)
+	src, err := findSource()
+	if err != nil || src.set() != first.set() {
+		t.Errorf("sets are in %s and %s, %v", first.set().Dir(), src.set().Dir(), err)
+	}
+	set("")
+	src, err = findSource()
+	if err != nil || !strings.HasPrefix(src.set().Dir(), filepath.Join(second, ".cache")+"/") {
+		t.Errorf("without a folder for caches the set is in %s, %v", src.set().Dir(), err)
+	}
+}
+
 func TestEnsureTakesWhatIsThere(t *testing.T) {
 	fakeRepository(t)
 	cache := t.TempDir()
@@ -79,12 +106,16 @@ func TestEnsureTakesWhatIsThere(t *testing.T) {
 }
 
 func TestFailedBuildLeavesNoSet(t *testing.T) {
-	root := fakeRepository(t)
+	fakeRepository(t)
 	_, err := Ensure(t.Context(), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "build Kubernetes v1.2.3") {
 		t.Errorf("ensure says %v", err)
 	}
-	left, err := filepath.Glob(filepath.Join(root, ".cache", "k8s", "*", "bin*"))
+	src, err := findSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(src.set().dir + "*")
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}

@@ -36,14 +36,25 @@ func findSource() (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	s := source{root: root, cache: filepath.Join(root, ".cache")}
-	if override := os.Getenv("CHANDLER_CACHE"); override != "" {
-		if s.cache, err = filepath.Abs(override); err != nil {
-			return source{}, err
-		}
+	s := source{root: root}
+	if s.cache, err = cache(root); err != nil {
+		return source{}, err
 	}
 	err = s.readPins()
 	return s, err
+}
+
+// cache is where CHANDLER_CACHE says, or one that all checkouts of a user share, since the key of a set names all that
+// it is made of. Who has no folder for caches gets one in the checkout.
+func cache(root string) (string, error) {
+	if override := os.Getenv("CHANDLER_CACHE"); override != "" {
+		return filepath.Abs(override)
+	}
+	shared, err := os.UserCacheDir()
+	if err != nil {
+		return filepath.Join(root, ".cache"), nil //nolint:nilerr // neither HOME nor XDG_CACHE_HOME is set
+	}
+	return filepath.Join(shared, "chandler"), nil
 }
 
 // findRoot walks up from the working directory: tests run in the directory of their package.
