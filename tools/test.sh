@@ -121,25 +121,18 @@ gateway=./services/gateway/app
 
 step "what the machine needs"
 if needed services e2e deploy tools; then tools/prepare.sh; else tools/prepare.sh compiler; fi
-make testrun
-if wanted deploy; then
-  step "helm, which the tests of the chart run"
-  make helm
-fi
 if needed executor e2e bundles deploy tools; then
   step "programs of test clusters"
   make clusters
 fi
-if wanted services && { command -v node >/dev/null || [ "${CI:-}" = true ]; }; then
-  step "the client in TypeScript"
-  tools/clients.sh typescript >/dev/null
-fi
-if needed e2e tools; then
-  step "services, which the tests of the whole start"
-  make stack
-fi
+programs=(testrun)
+if wanted deploy; then programs+=(helm); fi # the tests of the chart run it
+if needed e2e tools; then programs+=(stack); fi # the tests of the whole start it
+if wanted services && { command -v node >/dev/null || [ "${CI:-}" = true ]; }; then programs+=(client); fi
+step "programs that the tests run: ${programs[*]}"
+make --jobs=2 --output-sync=target "${programs[@]}" # npm, tsc and the linker use one processor each
 
-at_once=${TEST_PACKAGES:-2}
+width=${TEST_PACKAGES:-2}
 long=4h # of a package, where nobody says otherwise: a machine may be slow
 common=(-vet=off -timeout "$long") # make check vets; the same time always, which is part of what go knows a result by
 export GORACE="${GORACE:-atexit_sleep_ms=100}" # a second at the end of each package else, which nobody waits for
@@ -149,49 +142,60 @@ without_detector | sort >"$lists/plain"
 without_processes | sort >"$lists/pure"
 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' work | grep -vxF -f "$lists/pure" >"$lists/others"
 
-# run takes lists of arguments for go test, and runs all of them at once.
-run() {
-  local budget
-  budget=$(remaining)
-  "$TESTRUN" $budget -- "$@" || failed=1
-}
-failed=0
-
-if wanted pure; then
-  step "tests that need nothing but Go"
-  mapfile -t plain < <(comm -12 "$lists/plain" "$lists/pure")
-  mapfile -t raced < <(comm -13 "$lists/plain" "$lists/pure")
-  mapfile -t parts_plain < <(with_large "${raced[@]}")
-  arguments=(-race "${common[@]}" -p "$at_once" -skip "$large" "${raced[@]}")
-  [ -z "${plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 "${plain[@]}")
-  [ -z "${parts_plain[0]:-}" ] || arguments+=(-- "${common[@]}" -p 1 -run "$large" "${parts_plain[@]}")
-  run "${arguments[@]}"
-fi
-
-# What waits for processes and clusters begins first, then the many small packages, which fill the rest.
-chosen=$(
+# What takes longest begins first, then what waits for processes and clusters; the many small packages fill the rest.
+longest='/(services/(gateway|resolver)/app|cmd/chandler/cli)$'
+{
   if wanted services; then part services <"$lists/others"; fi
   for p in e2e bundles deploy tools; do if wanted $p; then part $p <"$lists/others"; fi; done
   if wanted services; then part libraries <"$lists/others"; fi
-)
-mapfile -t raced < <(grep -vxF -f "$lists/plain" <<<"$chosen")
-mapfile -t plain < <(grep -xF -f "$lists/plain" <<<"$chosen")
-shuffled=(-vet=off -timeout "${TEST_TIMEOUT:-$long}" -shuffle=on)
-arguments=()
-if wanted executor && [ "${TEST_RACE:-}" = all ]; then
-  arguments+=(-- -race "${shuffled[@]}" ./test/executor)
-elif wanted executor; then
-  arguments+=(-- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor)
+} >"$lists/wanted"
+chosen=$(grep -E "$longest" "$lists/wanted" || true; grep -vE "$longest" "$lists/wanted" || true)
+mapfile -t raced < <(grep . <<<"$chosen" | grep -vxF -f "$lists/plain")
+mapfile -t plain < <(grep . <<<"$chosen" | grep -xF -f "$lists/plain")
+pure_raced=() pure_plain=() pure_large=()
+if wanted pure; then
+  mapfile -t pure_raced < <(comm -13 "$lists/plain" "$lists/pure")
+  mapfile -t pure_plain < <(comm -12 "$lists/plain" "$lists/pure")
+  mapfile -t pure_large < <(with_large "${pure_raced[@]}")
 fi
+shuffled=(-vet=off -timeout "${TEST_TIMEOUT:-$long}" -shuffle=on)
+
+# Runs of go test that testrun starts at once, each with what begins when it has ended. Tests with processes also wait, and
+# so take longest: they are in front, and what only computes comes after those that end early.
+runs=()
+at_once() { next=--; } # what is added next begins at once
+add() {                # else when what was added before it has ended
+  runs+=("$next" "$@")
+  next=--then
+}
+if wanted executor && [ "${TEST_RACE:-}" = all ]; then
+  at_once && add -race "${shuffled[@]}" ./test/executor
+elif wanted executor; then
+  at_once && add -race "${shuffled[@]}" -run "$together" ./test/executor
+  at_once && add "${shuffled[@]}" -skip "$together" ./test/executor
+fi
+at_once
 skipped=()
 if wanted services && [ "${TEST_RACE:-}" != all ]; then
   skipped=(-skip "$requests")
-  arguments+=(-- "${shuffled[@]}" -run "$requests" "$gateway")
+  add "${shuffled[@]}" -run "$requests" "$gateway"
 fi
-[ -z "${raced[0]:-}" ] || arguments+=(-- -race "${shuffled[@]}" "${skipped[@]}" -p "$at_once" "${raced[@]}")
-[ -z "${plain[0]:-}" ] || arguments+=(-- "${shuffled[@]}" -p "$at_once" "${plain[@]}")
-if [ ${#arguments[@]} -gt 0 ]; then
-  step "tests with databases, buses, services and clusters"
-  run "${arguments[@]:1}"
+[ -z "${pure_large[0]:-}" ] || add "${common[@]}" -p 1 -run "$large" "${pure_large[@]}"
+at_once
+[ -z "${raced[0]:-}" ] || add -race "${shuffled[@]}" "${skipped[@]}" -p "$width" "${raced[@]}"
+[ -z "${pure_raced[0]:-}" ] || add -race "${common[@]}" -p "$width" -skip "$large" "${pure_raced[@]}"
+at_once
+[ -z "${plain[0]:-}" ] || add "${shuffled[@]}" -p "$width" "${plain[@]}"
+[ -z "${pure_plain[0]:-}" ] || add "${common[@]}" -p 1 "${pure_plain[@]}"
+
+# Several runs would compile what they share at the same time, each for itself.
+detected=("${raced[@]}" "${pure_raced[@]}")
+if wanted executor; then detected+=(./test/executor); fi
+if [ -n "${detected[0]:-}" ]; then
+  step "packages with the race detector"
+  CGO_ENABLED=1 go list -race -test -deps -export -f '' "${detected[@]}" >/dev/null
 fi
-exit "$failed"
+
+step "tests"
+budget=$(remaining)
+"$TESTRUN" $budget "${runs[@]}"

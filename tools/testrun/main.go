@@ -2,8 +2,9 @@
 //
 //	testrun [-budget 38m] [-slowest 10] -- <arguments of go test> [-- <arguments of go test> ...]
 //
-// Each list of arguments is a run of go test of its own; all of them run at once and are told as one. A run with -race
-// has cgo, which the detector needs; the others are compiled without, as the programs that ship.
+// Each list of arguments is a run of go test of its own; all of them run at once and are told as one. A list after
+// --then instead of -- begins when the one before it has ended, however it has. A run with -race has cgo, which the
+// detector needs; the others are compiled without, as the programs that ship.
 //
 // It prints one line per package as it ends, the whole output of what failed, the names of tests
 // that were skipped with their reasons, the slowest packages and tests, and closes with
@@ -64,25 +65,42 @@ func run(ctx context.Context, out io.Writer, budget time.Duration, slowest int, 
 	}
 }
 
+// chain is what runs one after the other: lists of arguments of go test.
+type chain [][]string
+
 // split takes the lists of arguments apart.
-func split(args []string) [][]string {
-	var lists [][]string
-	for {
-		i := slices.Index(args, "--")
-		if i < 0 {
-			return append(lists, args)
+func split(args []string) []chain {
+	chains := []chain{{}}
+	for from := 0; ; {
+		end := from
+		for end < len(args) && args[end] != "--" && args[end] != "--then" {
+			end++
 		}
-		lists, args = append(lists, args[:i]), args[i+1:]
+		last := len(chains) - 1
+		chains[last] = append(chains[last], args[from:end])
+		if end == len(args) {
+			return chains
+		}
+		if args[end] == "--" {
+			chains = append(chains, chain{})
+		}
+		from = end + 1
 	}
 }
 
-// runAll runs go test with each list at once, and adds to the report what each of them had to tell.
-func runAll(ctx context.Context, all *report, lists [][]string) error {
-	reports, errs := make([]*report, len(lists)), make([]error, len(lists))
+// runAll runs all chains at once, and adds to the report what each of them had to tell.
+func runAll(ctx context.Context, all *report, chains []chain) error {
+	reports, errs := make([]*report, len(chains)), make([]error, len(chains))
 	var wg sync.WaitGroup
-	for i, args := range lists {
+	for i, lists := range chains {
 		reports[i] = newReport(all.out)
-		wg.Go(func() { errs[i] = goTest(ctx, reports[i], args) })
+		wg.Go(func() {
+			for _, args := range lists {
+				if ctx.Err() == nil {
+					errs[i] = errors.Join(errs[i], goTest(ctx, reports[i], args))
+				}
+			}
+		})
 	}
 	wg.Wait()
 	for _, r := range reports {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"os"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -71,11 +71,23 @@ func TestInside(t *testing.T) {
 	t.Run("bad", func(t *testing.T) { t.Error("the reason") })
 }
 
+// TestNextRunBegins: what comes after a run that failed runs all the same, and the failure stays.
+func TestNextRunBegins(t *testing.T) {
+	t.Setenv("TESTRUN_INSIDE", "1")
+	var out strings.Builder
+	status := run(t.Context(), &out, time.Minute, 1, []string{
+		"-run=^TestInside$", ".", "--then", "-run=^TestInside$/^good$", ".",
+	})
+	if status == 0 || !strings.Contains(out.String(), "\n3 passed, 2 failed, 0 skipped in ") {
+		t.Errorf("status %d:\n%s", status, out.String())
+	}
+}
+
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	got := split([]string{"-race", "./a", "--", "./b", "--", "-run=X", "./c"})
-	if len(got) != 3 || !slices.Equal(got[0], []string{"-race", "./a"}) || !slices.Equal(got[1], []string{"./b"}) ||
-		!slices.Equal(got[2], []string{"-run=X", "./c"}) {
+	got := split([]string{"-race", "./a", "--", "./b", "--then", "-run=X", "./c", "--", "./d"})
+	want := []chain{{{"-race", "./a"}}, {{"./b"}, {"-run=X", "./c"}}, {{"./d"}}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
 }
