@@ -33,8 +33,10 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
   fi
 fi
 
-for m in $(sed -n 's/^[[:space:]]\+\(\.\/[^ ]*\)$/\1/p' go.work); do
-  echo "verify: $m stands without the workspace"
-  (cd "$m" && GOWORK=off GOFLAGS=-mod=readonly go list -deps -test ./... >/dev/null)
-done
+stands() {
+  echo "verify: $1 stands without the workspace"
+  cd "$1" && GOWORK=off GOFLAGS=-mod=readonly go list -deps -test ./... >/dev/null
+}
+export -f stands
+sed -n 's/^[[:space:]]\+\(\.\/[^ ]*\)$/\1/p' go.work | xargs -P 2 -I {} bash -euo pipefail -c 'stands {}'
 echo "verify: everything is current"
