@@ -242,7 +242,9 @@ func TestTenantRead(t *testing.T) {
 		return sees, err
 	}
 	write := func(tenant string) (sees string, err error) {
-		err = p.TenantTx(t.Context(), tenant, func(tx pgx.Tx) error { return tx.QueryRow(t.Context(), ask).Scan(&sees) })
+		err = p.TenantTx(t.Context(), tenant, func(tx pgx.Tx) error {
+			return tx.QueryRow(t.Context(), ask).Scan(&sees)
+		})
 		return sees, err
 	}
 	none := func(string) (sees string, err error) {

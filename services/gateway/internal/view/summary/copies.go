@@ -26,6 +26,8 @@ const (
 	holdWithin = 250 * time.Millisecond
 	// maxEvents bounds the events by which a copy is brought up to date; behind more it is made anew.
 	maxEvents = 2000
+	// maxParts bounds the namespaces that are read again one by one: beyond, all rows cost less.
+	maxParts = 200
 )
 
 // Copies are what is counted, in memory, for each tenant that somebody asks about. A copy shows everything up to where
@@ -172,6 +174,9 @@ func (c *Copies) changed(ctx context.Context, f *follower, head events.Position)
 	p := &parts{namespaces: map[[2]string]bool{}, clusters: map[string]bool{}}
 	for _, e := range list {
 		p.touch(e)
+	}
+	if len(p.namespaces) > maxParts {
+		p.whole = true
 	}
 	return p, nil
 }

@@ -64,32 +64,39 @@ const subjectParts = 3
 
 // replace takes over what was read of parts. The fleet before is left as it is, for those who still count in it.
 func (f *follower) replace(changed *parts, rows []*namespace) {
+	byName := func(a, b *namespace) int {
+		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.name, b.name))
+	}
+	slices.SortFunc(rows, byName)
 	next := make([]*namespace, 0, len(f.fleet.namespaces)+len(rows))
 	for _, n := range f.fleet.namespaces {
-		if !changed.holds(n) {
-			next = append(next, n)
+		if changed.holds(n) {
+			continue
 		}
+		for len(rows) > 0 && byName(rows[0], n) < 0 {
+			next, rows = append(next, rows[0]), rows[1:]
+		}
+		next = append(next, n)
 	}
 	next = append(next, rows...)
-	slices.SortFunc(next, func(a, b *namespace) int {
-		return cmp.Or(strings.Compare(a.cluster, b.cluster), strings.Compare(a.name, b.name))
-	})
 	f.fleet = &fleet{next}
 }
 
-// where chooses the rows of parts; columns are those of cluster and namespace.
+// where chooses the rows of parts, and others of the same clusters: a condition for each column is what the key of the
+// table answers.
 func (p *parts) where(tenant, alias string) readmodel.Where {
 	w := readmodel.Tenant(alias+".tenant", tenant)
 	if p.whole {
 		return w
 	}
-	inClusters, inNamespaces := make([]string, 0, len(p.namespaces)), make([]string, 0, len(p.namespaces))
+	inClusters, inNamespaces := maps.Clone(p.clusters), map[string]bool{}
 	for n := range p.namespaces {
-		inClusters, inNamespaces = append(inClusters, n[0]), append(inNamespaces, n[1])
+		inClusters[n[0]], inNamespaces[n[1]] = true, true
 	}
-	w.Add("("+alias+".cluster = any (?) or ("+alias+".cluster, "+alias+
-		".namespace) in (select x.cluster, x.name from unnest(?::text[], ?::text[]) x (cluster, name)))",
-		slices.Collect(maps.Keys(p.clusters)), inClusters, inNamespaces)
+	w.Add(alias+".cluster = any (?)", slices.Collect(maps.Keys(inClusters)))
+	if len(p.clusters) == 0 {
+		w.Add(alias+".namespace = any (?)", slices.Collect(maps.Keys(inNamespaces)))
+	}
 	return w
 }
 
@@ -124,7 +131,13 @@ func readNamespaces(ctx context.Context, tx pgx.Tx, tenant string, p *parts) ([]
 	if err == nil {
 		err = r.readOperators(ctx, tx, p.where(tenant, "o"), having)
 	}
-	return slices.Collect(maps.Values(r.all)), err
+	list := make([]*namespace, 0, len(r.all))
+	for _, n := range r.all {
+		if p.holds(n) {
+			list = append(list, n)
+		}
+	}
+	return list, err
 }
 
 // readSubscriptions returns, by cluster, namespace and operator, which subscription is the first that has it installed.
