@@ -232,6 +232,12 @@ const (
 	FindingSeverityWarning FindingSeverity = "warning"
 )
 
+// Defines values for HolderBreakGlass.
+const (
+	HolderBreakGlassOpen   HolderBreakGlass = "open"
+	HolderBreakGlassSealed HolderBreakGlass = "sealed"
+)
+
 // Defines values for IdentityKind.
 const (
 	IdentityKindServiceAccount IdentityKind = "ServiceAccount"
@@ -2425,14 +2431,20 @@ type HardQuota struct {
 // Holder defines model for Holder.
 type Holder struct {
 	// Binding Absent where a token gives the role
-	Binding string        `json:"binding,omitempty"`
-	Role    string        `json:"role"`
-	Scope   *AccessScope  `json:"scope,omitempty"`
-	Subject AccessSubject `json:"subject"`
+	Binding string `json:"binding,omitempty"`
+
+	// BreakGlass The token is the break-glass token of the tenant: it gives the role in a session alone, which is open, or whose holder can open one
+	BreakGlass HolderBreakGlass `json:"breakGlass,omitempty"`
+	Role       string           `json:"role"`
+	Scope      *AccessScope     `json:"scope,omitempty"`
+	Subject    AccessSubject    `json:"subject"`
 
 	// Token Id of the token that gives the role
 	Token string `json:"token,omitempty"`
 }
+
+// HolderBreakGlass The token is the break-glass token of the tenant: it gives the role in a session alone, which is open, or whose holder can open one
+type HolderBreakGlass string
 
 // HubSource defines model for HubSource.
 type HubSource struct {
@@ -6707,7 +6719,7 @@ func NewWhoCanRequest(params *WhoCanParams) Request {
 	return r
 }
 
-// WhoCan: List who may do something, by role bindings and by tokens that give a role.
+// WhoCan: List who may do something, by role bindings, by tokens that give a role, and by the break-glass token.
 func (c *Client) WhoCan(ctx context.Context, params *WhoCanParams, opts ...Option) (*ListHolder, error) {
 	r := NewWhoCanRequest(params)
 	return answer[ListHolder](ctx, c, r, opts)

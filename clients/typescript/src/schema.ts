@@ -52,8 +52,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List who may do something, by role bindings and by tokens that give a role
-         * @description List who may do something, by role bindings and by tokens that give a role.
+         * List who may do something, by role bindings, by tokens that give a role, and by the break-glass token
+         * @description List who may do something, by role bindings, by tokens that give a role, and by the break-glass token.
          */
         get: operations["who-can"];
         put?: never;
@@ -3318,6 +3318,11 @@ export interface components {
         Holder: {
             /** @description Absent where a token gives the role */
             binding?: string;
+            /**
+             * @description The token is the break-glass token of the tenant: it gives the role in a session alone, which is open, or whose holder can open one
+             * @enum {string}
+             */
+            breakGlass?: "sealed" | "open";
             role: string;
             scope?: components["schemas"]["AccessScope"];
             subject: components["schemas"]["AccessSubject"];

@@ -26,6 +26,19 @@ func TestBreakGlass(t *testing.T) {
 	if u := told(token); u != nil || used() != 0 {
 		t.Errorf("before its use: %+v, %d events", u, used())
 	}
+	held := func() (state string) {
+		list := must[struct{ Items []model.Holder }](h.bench, 200,
+			h.do("GET", "/api/v1/access/who-can?verb=stop&resource=effects", nil)).Items
+		for _, x := range list {
+			if x.Token == made.ID && x.Role == "admin" {
+				state += x.BreakGlass
+			}
+		}
+		return state
+	}
+	if got := held(); got != "sealed" {
+		t.Errorf("before its use who-can names it as %q", got)
+	}
 	h.away.Store(true)
 	for _, path := range []string{"/api/v1/whoami", "/api/v1/clusters", "/api/v1/openapi.json", breakGlassPath} {
 		p := must[problem](h.bench, 403, h.as(made.Secret, "GET", path, nil))
@@ -43,6 +56,9 @@ func TestBreakGlass(t *testing.T) {
 		h.as(made.Secret, "POST", breakGlassOpen, model.OpenBreakGlass{Reason: reason}))
 	if !open.Open || open.Until.Sub(open.Since) != time.Hour {
 		t.Errorf("opened %+v", open)
+	}
+	if got := held(); got != "open" {
+		t.Errorf("in a session who-can names it as %q", got)
 	}
 	h.until(func() bool { return used() == 1 })
 	if n := h.eventsWith(`INC-4711`); n != 0 {

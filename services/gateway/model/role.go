@@ -183,7 +183,10 @@ type Holder struct {
 	Role    string        `json:"role"`
 	Binding string        `json:"binding,omitempty" doc:"Absent where a token gives the role"`
 	Token   string        `json:"token,omitempty" doc:"Id of the token that gives the role"`
-	Scope   AccessScope   `json:"scope,omitzero"`
+	// BreakGlass is of the token that works while nobody can sign in.
+	BreakGlass string `json:"breakGlass,omitempty" enum:"sealed,open" doc:"The token is the break-glass token of the tenant: it gives the role in a session alone, which is open, or whose holder can open one"`
+
+	Scope AccessScope `json:"scope,omitzero"`
 }
 
 // PermissionsOf are the grants of a caller as answers.

@@ -140,6 +140,9 @@ Members of groups are known to who authenticates people, and not listed.`,
 				if h.Binding == "" {
 					by = "token/" + h.Token
 				}
+				if h.BreakGlass != "" {
+					by = "break-glass (" + h.BreakGlass + ")"
+				}
 				return printer.Item{Name: by, Value: h, Cells: []any{
 					h.Subject.Kind, h.Subject.Name, h.Role, by, kinds.ScopeText(h.Scope),
 				}}

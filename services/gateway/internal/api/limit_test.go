@@ -284,6 +284,52 @@ func TestPeopleBehindAPortalAreCountedApart(t *testing.T) {
 	want("another token at its address", ask("wrong", ""), http.StatusTooManyRequests)
 }
 
+// TestRefusalsOfRequestsForPeople: what is refused for a person is counted with the portal while the portal's own token
+// is good, and with the address once it is not, whose token is forgotten then: nobody takes it for a portal's, which
+// counts more. A provider that is away is nobody's fault.
+func TestRefusalsOfRequestsForPeople(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	const portal, address = "default\x00portal\x00", "10.0.0.1"
+	unknown := errs.New(errs.Unauthenticated, "no such token")
+	for name, c := range map[string]struct {
+		who   model.Caller
+		err   error
+		at    string // what is counted
+		known bool   // the token of the portal is remembered
+	}{
+		"of a portal": {model.Caller{Tenant: "default", Actor: "portal", Token: "t"}, unknown, "portal", true},
+		"of a portal that may not ask": {
+			model.Caller{Tenant: "default", Actor: "portal", Token: "t"}, errs.New(errs.Forbidden, "no"), "portal", true,
+		},
+		"of a machine": {
+			model.Caller{Tenant: "default", Actor: "portal", Machine: "m"}, unknown, "portal", true,
+		},
+		"without a portal":        {model.Caller{}, unknown, "address", false},
+		"without one that may":    {model.Caller{}, errs.New(errs.Forbidden, "no"), "address", false},
+		"while something is away": {model.Caller{}, errs.New(errs.Unavailable, "away"), "", true},
+	} {
+		a := &API{callers: &callers{}, limits: newLimits(Limits{}, func() time.Time { return now })}
+		a.limits.known.Add("token", portal)
+		b := a.bearing(authn.Request{Bearer: "token", OnBehalfOf: "ey.ann.x"}, address)
+		a.limits.failed(b, c.who, c.err)
+		for at, bucket := range map[string]struct {
+			of  *limit.Buckets
+			key string
+		}{"portal": {a.limits.forwarded, portal}, "address": {a.limits.refused, address}} {
+			if counted := bucket.of.Len() > 0; counted != (at == c.at) {
+				t.Errorf("%s: counted with the %s: %v", name, at, counted)
+			}
+		}
+		if n := a.limits.forged.Len(); n != 0 {
+			t.Errorf("%s: counted with what claims to be of a provider", name)
+		}
+		if _, known := a.limits.known.Of("token"); known != c.known {
+			t.Errorf("%s: the portal is remembered: %v", name, known)
+		}
+	}
+}
+
 // One identity does not take the streams of all.
 func TestPlacesOfStreams(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (h roleHandlers) questions(a *API) {
 	register(a, everybody, classed(operation(http.MethodGet, "/access/can-i", "can-i", tagRoles,
 		"Say whether the caller may do something"), limit.Read), h.canI)
 	register(a, fleetWide(access.List, access.RoleBindings), operation(http.MethodGet, "/access/who-can", "who-can",
-		tagRoles, "List who may do something, by role bindings and by tokens that give a role"), h.whoCan)
+		tagRoles, "List who may do something, by role bindings, by tokens that give a role, and by the break-glass token"), h.whoCan)
 }
 
 var (
@@ -242,12 +242,26 @@ func (h roleHandlers) whoCan(
 		}
 	}
 	tokens, err := h.Intents.Tokens.Giving(ctx, who)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range tokens {
 		if policy.RoleAllows(string(t.Role), v, on) {
 			list = append(list, model.Holder{
 				Subject: model.AccessSubject{Kind: access.KindUser, Name: t.Actor}, Role: string(t.Role), Token: t.ID,
 			})
 		}
+	}
+	broken, err := h.Intents.Tokens.BreakGlass.Held(ctx, who)
+	if broken.ID != "" && policy.RoleAllows(access.RoleAdmin, v, on) {
+		state := "sealed"
+		if broken.Use != nil && broken.Use.Open {
+			state = "open"
+		}
+		list = append(list, model.Holder{
+			Subject: model.AccessSubject{Kind: access.KindUser, Name: broken.ID}, Role: access.RoleAdmin, Token: broken.ID,
+			BreakGlass: state,
+		})
 	}
 	return listed(list, nil, err)
 }
