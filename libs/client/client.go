@@ -140,8 +140,8 @@ func IfNoneMatch(tag string) Option { return Header("If-None-Match", tag) }
 // call has a key of its own. "" sends none: for many objects, whose names make each of them once.
 func Key(key string) Option { return Header(headerKey, key) }
 
-// Fields has a read answer with these fields alone, by their names in JSON such as spec.channel: of each item of a list,
-// else of the answer. Fields of the result that were not asked for have their zero value.
+// Fields has a read answer with these fields alone, by their names in JSON such as spec.channel: of each item of a
+// list, else of the answer. Fields of the result that were not asked for have their zero value.
 func Fields(names ...string) Option {
 	return func(c *call) { c.query = url.Values{"fields": {strings.Join(names, ",")}} }
 }

@@ -152,7 +152,9 @@ func (c contract) parameter(p *huma.Param) string {
 	case p.Name == "minPosition", p.Name == "after":
 		return c.pick([]string{"1-1", "1-2", "2-1", "x@1", "", c.pick(broken)})
 	case p.Name == "fields":
-		return c.pick([]string{"name", "cluster,name", "items.name", "labels.site", "spec", "name.none", c.pick(broken)})
+		return c.pick([]string{
+			"name", "cluster,name", "items.name", "labels.site", "spec", "name.none", c.pick(broken),
+		})
 	case s.Type == huma.TypeBoolean:
 		return c.pick([]string{"true", "false", "yes"})
 	case s.Type == huma.TypeInteger:

@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestFieldsOfAnswers: lists, objects and watches answer with the fields that are asked for, also page by page, with HEAD
-// and with entity tags; a field that is not there is refused with those that are near (the section 3).
+// TestFieldsOfAnswers: lists, objects and watches answer with the fields that are asked for, also page by page, with
+// HEAD and with entity tags; a field that is not there is refused with those that are near (the section 3).
 func TestFieldsOfAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -59,7 +59,8 @@ func TestFieldsOfAnswers(t *testing.T) {
 		one.header.Get("ETag")))
 
 	p := must[problem](b, 400, b.do("GET", "/api/v1/subscriptions?fields=name,spec.chanel", nil))
-	if len(p.Errors) != 1 || p.Errors[0].Location != "query.fields" || !strings.Contains(p.Detail, "did you mean channel") {
+	if len(p.Errors) != 1 || p.Errors[0].Location != "query.fields" ||
+		!strings.Contains(p.Detail, "did you mean channel") {
 		t.Errorf("an unknown field: %+v", p)
 	}
 	must[problem](b, 400, b.do("GET", "/api/v1/subscriptions?fields=", nil))

@@ -376,8 +376,8 @@ func (b *bench) watchedByTicket() {
 	}
 }
 
-// TestListsOfTheFleetAreWatched: what belongs to no cluster is told as it comes, changes and goes, and to those alone who
-// may list it (the section 2: watch on every collection).
+// TestListsOfTheFleetAreWatched: what belongs to no cluster is told as it comes, changes and goes, and to those alone
+// who may list it (the section 2: watch on every collection).
 func TestListsOfTheFleetAreWatched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
