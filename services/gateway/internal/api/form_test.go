@@ -35,7 +35,11 @@ func (administrator) Policy(context.Context, string, events.Position) (*access.P
 
 // formServer has nothing behind its form: a request that is carried out ends in a panic, and so in 500.
 func formServer() http.Handler {
-	return api.New(api.Deps{Callers: administrator{}, Policies: administrator{}, Log: slog.New(slog.DiscardHandler)})
+	return api.New(api.Deps{
+		Callers: administrator{}, Policies: administrator{}, Log: slog.New(slog.DiscardHandler),
+		// Each parameter of each operation is tried, by one caller: more than the burst of a class.
+		Limits: api.Limits{RequestRate: 100_000},
+	})
 }
 
 type route struct {

@@ -259,8 +259,8 @@ func (h roleHandlers) whoCan(
 			state = "open"
 		}
 		list = append(list, model.Holder{
-			Subject: model.AccessSubject{Kind: access.KindUser, Name: broken.ID}, Role: access.RoleAdmin, Token: broken.ID,
-			BreakGlass: state,
+			Subject: model.AccessSubject{Kind: access.KindUser, Name: broken.ID}, Role: access.RoleAdmin,
+			Token: broken.ID, BreakGlass: state,
 		})
 	}
 	return listed(list, nil, err)
