@@ -2,6 +2,7 @@ package summary
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -64,6 +65,8 @@ type follower struct {
 	asOf  time.Time // by the clock of this process: what had happened before is in it
 	now   time.Time // by the clock of the database, at asOf
 	rows  int
+	// refused is until when there is no room for the tenant.
+	refused time.Time
 }
 
 // of is the copy of a tenant as of now, and the time of the database; nil where PostgreSQL is to count.
@@ -78,15 +81,22 @@ func (c *Copies) of(ctx context.Context, tenant string) (*fleet, time.Time) {
 	if f.fleet != nil && f.asOf.After(asked) { // brought up to date while this request waited
 		return f.fleet, f.now
 	}
+	if time.Now().Before(f.refused) {
+		return nil, time.Time{}
+	}
 	err := c.follow(ctx, f)
 	switch {
 	case err == nil:
 		return f.fleet, f.now
+	case errors.Is(err, errTooMany):
+		c.drop(f)
+		f.refused = time.Now().Add(oldest)
+	case errors.Is(err, errParked):
+		c.drop(f)
 	case ctx.Err() == nil && !errs.Is(err, errs.Unavailable):
 		c.Slog.WarnContext(ctx, "the fleet is counted by PostgreSQL", "tenant", tenant, "error", err)
 	}
-	c.drop(f)
-	return nil, time.Time{}
+	return nil, time.Time{} // a copy that could not be brought up to date goes on from where it is
 }
 
 // follower is the one of a tenant, which goes when nobody has asked for long.
@@ -123,12 +133,16 @@ func (c *Copies) room(f *follower, rows int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rows-f.rows+rows > maxRows {
-		return errs.New(errs.Unavailable, "%d operators and subscriptions are too many for a copy", rows)
+		return errTooMany
 	}
 	c.rows += rows - f.rows
 	f.rows = rows
 	return nil
 }
+
+// errTooMany says that the fleet is larger than what is left of maxRows. It is not tried again for as long as a copy
+// follows.
+var errTooMany = errs.New(errs.Unavailable, "the operators and subscriptions are too many for a copy")
 
 // errParked says that the read models lack an event, and may get it without another one that tells.
 var errParked = errs.New(errs.Unavailable, "an event of the read models is parked")

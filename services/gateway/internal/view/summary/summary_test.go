@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,6 +151,47 @@ func randomFilter(r *rand.Rand) model.SummaryFilter {
 
 // held says that the read models are where the log is: these tests have no log.
 func held(context.Context, events.Position, time.Duration) error { return nil }
+
+// TestCopiesAreShared: questions that come together share a copy, whose parts nobody changes while others count; what
+// somebody asks in vain costs it nothing, and no two tenants share one.
+func TestCopiesAreShared(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection(), subscriptions.Projection(), clusters.Projection())
+	fold := func(name string) {
+		e.Fold(events.KindCSV, "harbour/ops/"+name, events.CSVPhaseChanged{
+			Cluster: "harbour", Namespace: "ops", Name: name, Package: "tide", Phase: "Succeeded", Version: "1.0.0",
+		})
+	}
+	fold("tide.v1")
+	r := &summary.Reader{Pool: e.Pool, Copies: &summary.Copies{
+		Pool: e.Pool, Work: e.Pool, Log: eventlog.New(e.Pool), Hold: held, Slog: slog.New(slog.DiscardHandler),
+	}}
+	f := model.SummaryFilter{By: model.ByCluster, Page: model.Page{Limit: 9}}
+	var all sync.WaitGroup
+	for i := range 40 {
+		who, want := viewtest.Ann, 1
+		if i%2 == 1 {
+			who, want = viewtest.Eve, 0
+		}
+		all.Go(func() {
+			total, _, _, err := r.List(t.Context(), who, f)
+			if err != nil || total.Operators != want {
+				t.Errorf("%s sees %d operators, want %d: %v", who.Tenant, total.Operators, want, err)
+			}
+		})
+	}
+	all.Wait()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, _, err := r.List(gone, viewtest.Ann, f); err == nil {
+		t.Error("a question that was taken back has an answer")
+	}
+	fold("tide.v2") // without an event in the log: the copy does not know it
+	total, _, _, err := r.List(t.Context(), viewtest.Ann, f)
+	if err != nil || total.Operators != 1 {
+		t.Errorf("%d operators behind a question that was taken back: the copy was made anew (%v)", total.Operators, err)
+	}
+}
 
 // TestACopyCountsAsPostgreSQLDoes: issue 13, section 5, the roll-up of a fleet: whatever is there, whoever asks and
 // whatever is asked for, page by page, a copy says what the read models say, and nothing of another tenant.
