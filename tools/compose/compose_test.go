@@ -18,6 +18,7 @@ import (
 const (
 	root    = "../.."
 	file    = root + "/docker-compose.yaml"
+	overTLS = root + "/deploy/compose/tls.yaml" // on top of it, for who wants a port with TLS
 	example = root + "/deploy/compose/.env.example"
 )
 
@@ -25,9 +26,9 @@ const (
 var ours = []string{"catalog-indexer", "gateway", "installer", "migrate", "resolver"}
 
 // load reads the file as docker compose does, with these variables and no others.
-func load(t *testing.T, env map[string]string) (*types.Project, error) {
+func load(t *testing.T, env map[string]string, over ...string) (*types.Project, error) {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{file}, cli.WithResolvedPaths(true), cli.WithConsistency(true))
+	options, err := cli.NewProjectOptions(append([]string{file}, over...), cli.WithResolvedPaths(true), cli.WithConsistency(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +128,35 @@ func TestEveryVariableIsDocumented(t *testing.T) {
 		}
 		used[m[1]] = strings.HasPrefix(m[2], ":-")
 	}
+	raw, err = os.ReadFile(overTLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range reference.FindAllStringSubmatch(string(raw), -1) {
+		used[m[1]] = true // nobody has to set what only a file on top needs
+	}
 	if known := documented(t); !maps.Equal(used, known) {
 		t.Errorf("variables used (true: with a default): %v\nin .env.example: %v", used, known)
+	}
+}
+
+// The gateway's port with TLS is a file on top of the other, which asks for the folder that it mounts.
+func TestPortWithTLS(t *testing.T) {
+	t.Parallel()
+	env := filled(t)
+	if _, err := load(t, env, overTLS); err == nil || !strings.Contains(err.Error(), "CHANDLER_TLS") {
+		t.Errorf("without a folder: want an error that names CHANDLER_TLS, got %v", err)
+	}
+	env["CHANDLER_TLS"] = "/etc/chandler-tls"
+	p, err := load(t, env, overTLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := p.Services["gateway"].Ports
+	if !slices.ContainsFunc(ports, func(c types.ServicePortConfig) bool {
+		return c.Target == 8443 && c.Published == "8443" && c.HostIP == "127.0.0.1"
+	}) {
+		t.Errorf("the gateway has ports %+v, want 8443 on loopback among them", ports)
 	}
 }
 
