@@ -2944,6 +2944,37 @@ type ListWebhookDelivery struct {
 	Next string `json:"next,omitempty"`
 }
 
+// LogChoice defines model for LogChoice.
+type LogChoice struct {
+	// Container That was taken
+	Container string `json:"container"`
+
+	// Containers All of the pod
+	Containers []string `json:"containers"`
+	Pod        string   `json:"pod"`
+}
+
+// LogLine defines model for LogLine.
+type LogLine struct {
+	Container string `json:"container"`
+	Pod       string `json:"pod"`
+	Text      string `json:"text"`
+
+	// Time As the node wrote it: RFC 3339 with the digits that it has
+	//
+	// Example: 2031-02-03T04:05:06.123456789Z
+	Time string `json:"time"`
+}
+
+// LogProblem defines model for LogProblem.
+type LogProblem struct {
+	Container string `json:"container"`
+
+	// Message Of the API server or the node, such as that the container has not started
+	Message string `json:"message"`
+	Pod     string `json:"pod"`
+}
+
 // LoginProvider defines model for LoginProvider.
 type LoginProvider struct {
 	ClientID string `json:"clientID"`
@@ -3370,6 +3401,27 @@ type OperatorHub struct {
 
 	// Status What that means for each default catalog, and for each name that none bears
 	Status []SourceStatus `json:"status"`
+}
+
+// OperatorLogs defines model for OperatorLogs.
+type OperatorLogs struct {
+	// After Give it as the parameter after, to ask for what follows
+	After string `json:"after"`
+
+	// Choices Pods of several containers, of which the question chose none
+	Choices []LogChoice `json:"choices,omitempty"`
+
+	// LeftOut Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod
+	LeftOut int64 `json:"leftOut,omitempty"`
+
+	// Lines By time; of each container in the order in which it wrote them
+	Lines []LogLine `json:"lines"`
+
+	// More There is more already: the answer is full
+	More bool `json:"more,omitempty"`
+
+	// Problems Containers of which nothing, or not all, can be told
+	Problems []LogProblem `json:"problems"`
 }
 
 // OperatorReasoning defines model for OperatorReasoning.
@@ -5890,6 +5942,42 @@ type GetOperatorParams struct {
 	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
 }
 
+// GetOperatorLogsParams are parameters of GetOperatorLogs.
+type GetOperatorLogsParams struct {
+	// Deployment Only pods of this Deployment of the operator
+	Deployment string `form:"deployment,omitempty" json:"deployment,omitempty"`
+
+	// Pod Only this pod
+	Pod string `form:"pod,omitempty" json:"pod,omitempty"`
+
+	// Container This container of each pod; without it the one that kubectl would take
+	Container string `form:"container,omitempty" json:"container,omitempty"`
+
+	// AllContainers All containers of each pod
+	AllContainers bool `form:"allContainers,omitempty" json:"allContainers,omitempty"`
+
+	// Previous What the container before the last restart wrote
+	Previous bool `form:"previous,omitempty" json:"previous,omitempty"`
+
+	// Tail Only so many last lines of each container; 0 for all
+	Tail int64 `form:"tail,omitempty" json:"tail,omitempty"`
+
+	// FromNow No line that is there already: the answer says where what comes begins
+	FromNow bool `form:"fromNow,omitempty" json:"fromNow,omitempty"`
+
+	// SinceSeconds Only lines of the last so many seconds; 0 for all
+	SinceSeconds int64 `form:"sinceSeconds,omitempty" json:"sinceSeconds,omitempty"`
+
+	// After Only what follows an earlier answer to the same question, by its after; tail, fromNow and sinceSeconds do not count then
+	After string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Timestamps In text: the time before each line
+	Timestamps bool `form:"timestamps,omitempty" json:"timestamps,omitempty"`
+
+	// Prefix In text: pod and container before each line
+	Prefix bool `form:"prefix,omitempty" json:"prefix,omitempty"`
+}
+
 // WhyOperatorParams are parameters of WhyOperator.
 type WhyOperatorParams struct {
 	// MinPosition Wait until the answer shows this position
@@ -7642,6 +7730,38 @@ func NewGetOperatorRequest(cluster string, namespace string, name string, params
 func (c *Client) GetOperator(ctx context.Context, cluster string, namespace string, name string, params *GetOperatorParams, opts ...Option) (*Operator, error) {
 	r := NewGetOperatorRequest(cluster, namespace, name, params)
 	return answer[Operator](ctx, c, r, opts)
+}
+
+// NewGetOperatorLogsRequest asks GET /clusters/{cluster}/namespaces/{namespace}/operators/{name}/logs.
+func NewGetOperatorLogsRequest(cluster string, namespace string, name string, params *GetOperatorLogsParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/clusters/{cluster}/namespaces/{namespace}/operators/{name}/logs", cluster, namespace, name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "deployment", params.Deployment)
+		addParam(r.Query, "pod", params.Pod)
+		addParam(r.Query, "container", params.Container)
+		addParam(r.Query, "allContainers", params.AllContainers)
+		addParam(r.Query, "previous", params.Previous)
+		addParam(r.Query, "tail", params.Tail)
+		addParam(r.Query, "fromNow", params.FromNow)
+		addParam(r.Query, "sinceSeconds", params.SinceSeconds)
+		addParam(r.Query, "after", params.After)
+		addParam(r.Query, "timestamps", params.Timestamps)
+		addParam(r.Query, "prefix", params.Prefix)
+	}
+	return r
+}
+
+// GetOperatorLogs: Get lines that pods of an operator have written, as its cluster has them.
+func (c *Client) GetOperatorLogs(ctx context.Context, cluster string, namespace string, name string, params *GetOperatorLogsParams, opts ...Option) (*OperatorLogs, error) {
+	r := NewGetOperatorLogsRequest(cluster, namespace, name, params)
+	return answer[OperatorLogs](ctx, c, r, opts)
+}
+
+// GetOperatorLogsText: Get lines that pods of an operator have written, as its cluster has them, as text.
+func (c *Client) GetOperatorLogsText(ctx context.Context, cluster string, namespace string, name string, params *GetOperatorLogsParams, opts ...Option) (string, error) {
+	r := NewGetOperatorLogsRequest(cluster, namespace, name, params)
+	return c.text(ctx, r, opts)
 }
 
 // NewWhyOperatorRequest asks GET /clusters/{cluster}/namespaces/{namespace}/operators/{name}/why.

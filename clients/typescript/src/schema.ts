@@ -720,6 +720,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get lines that pods of an operator have written, as its cluster has them
+         * @description Get lines that pods of an operator have written, as its cluster has them; as text with Accept: text/plain. The lines come from the Deployments that Chandler installed of the operator, and are kept nowhere. An answer has at most 512 KiB of them; after asks for what follows it, so that asking again and again follows a log. What a container wrote last before it was restarted is among that. Logs may hold secrets: who may read them is a right of its own, get on logs.
+         */
+        get: operations["get-operator-logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why": {
         parameters: {
             query?: never;
@@ -3703,6 +3723,29 @@ export interface components {
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
+        LogChoice: {
+            /** @description That was taken */
+            container: string;
+            /** @description All of the pod */
+            containers: string[];
+            pod: string;
+        };
+        LogLine: {
+            container: string;
+            pod: string;
+            text: string;
+            /**
+             * @description As the node wrote it: RFC 3339 with the digits that it has
+             * @example 2031-02-03T04:05:06.123456789Z
+             */
+            time: string;
+        };
+        LogProblem: {
+            container: string;
+            /** @description Of the API server or the node, such as that the container has not started */
+            message: string;
+            pod: string;
+        };
         LoginProvider: {
             clientID: string;
             /** @description For providers that want one of programs that cannot keep any; it is no secret */
@@ -4048,6 +4091,23 @@ export interface components {
             sources: components["schemas"]["HubSource"][];
             /** @description What that means for each default catalog, and for each name that none bears */
             status: components["schemas"]["SourceStatus"][];
+        };
+        OperatorLogs: {
+            /** @description Give it as the parameter after, to ask for what follows */
+            after: string;
+            /** @description Pods of several containers, of which the question chose none */
+            choices?: components["schemas"]["LogChoice"][];
+            /**
+             * Format: int64
+             * @description Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod
+             */
+            leftOut?: number;
+            /** @description By time; of each container in the order in which it wrote them */
+            lines: components["schemas"]["LogLine"][];
+            /** @description There is more already: the answer is full */
+            more?: boolean;
+            /** @description Containers of which nothing, or not all, can be told */
+            problems: components["schemas"]["LogProblem"][];
         };
         OperatorReasoning: {
             /** @description Its subscription, and the chain of requirements from another one */
@@ -8542,6 +8602,81 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-operator-logs": {
+        parameters: {
+            query?: {
+                /** @description Only pods of this Deployment of the operator */
+                deployment?: string;
+                /** @description Only this pod */
+                pod?: string;
+                /** @description This container of each pod; without it the one that kubectl would take */
+                container?: string;
+                /** @description All containers of each pod */
+                allContainers?: boolean;
+                /** @description What the container before the last restart wrote */
+                previous?: boolean;
+                /** @description Only so many last lines of each container; 0 for all */
+                tail?: number;
+                /** @description No line that is there already: the answer says where what comes begins */
+                fromNow?: boolean;
+                /** @description Only lines of the last so many seconds; 0 for all */
+                sinceSeconds?: number;
+                /** @description Only what follows an earlier answer to the same question, by its after; tail, fromNow and sinceSeconds do not count then */
+                after?: string;
+                /** @description In text: the time before each line */
+                timestamps?: boolean;
+                /** @description In text: pod and container before each line */
+                prefix?: boolean;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+                /** @description A DNS-1123 label */
+                namespace: string;
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Logs-After"?: string;
+                    "Content-Type"?: string;
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorLogs"];
+                    "text/plain": string;
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

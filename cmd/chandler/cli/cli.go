@@ -129,7 +129,8 @@ chandler help exit-codes lists the exit statuses.`,
 	add(groupUse, objects.StatusCommand(a), objects.GetCommand(a), objects.DescribeCommand(a), objects.ApplyCommand(a),
 		objects.DiffCommand(a), objects.DeleteCommand(a), objects.EditCommand(a), objects.LabelCommand(a),
 		objects.AnnotateCommand(a),
-		operators.UninstallCommand(a), plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
+		operators.UninstallCommand(a), operators.LogsCommand(a),
+		plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
 		objects.WaitCommand(a), objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a),
 		plans.PlanCommand(a), plans.ShadowCommand(a), explain.RulesCommand(a), admin.ConfigCommand(a))
 	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))

@@ -42,3 +42,8 @@ func (c *Client) Leftovers(ctx context.Context, s Selection) ([]model.Leftovers,
 	})
 	return all[model.Leftovers](ctx, c, req)
 }
+
+// Logs are lines that pods of an operator have written: a part of them, which says where the next one begins.
+func (c *Client) Logs(ctx context.Context, r Ref, which client.GetOperatorLogsParams) (client.OperatorLogs, error) {
+	return get[client.OperatorLogs](ctx, c, client.NewGetOperatorLogsRequest(r.Cluster, r.Namespace, r.Name, &which))
+}

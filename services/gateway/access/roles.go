@@ -60,7 +60,7 @@ func requesting() []events.AccessRule {
 
 func operating() []events.AccessRule {
 	return slices.Concat(requesting(), []events.AccessRule{
-		allow(on(OperatorGroups), Create, Update, Delete), allow(on(Operators), Delete),
+		allow(on(OperatorGroups), Create, Update, Delete), allow(on(Operators), Delete), allow(on(Logs), Get),
 		allow(on(InstallPlans), Update, Approve, Reject),
 	})
 }
@@ -99,7 +99,7 @@ func BuiltIn() []Role {
 				allow(on(CatalogHealth, OperatorHub), Update), allow(on(Previews), Create)),
 		},
 		{
-			Name: RoleAuditor, Doc: "reads everything, who may use the system and who did included",
+			Name: RoleAuditor, Doc: "reads everything but logs, who may use the system and who did included",
 			Rules: append(reading(), allow(on(Roles, RoleBindings, Parked, Webhooks), Get, List),
 				allow(on(Tokens), Get),
 				allow(on(Tokens, Identities, Keys, Replicas, AccessLog, Questions), List)),

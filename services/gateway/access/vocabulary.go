@@ -50,17 +50,19 @@ type Resource string
 
 // The resources.
 const (
-	Clusters         Resource = "clusters"
-	Catalogs         Resource = "catalogs"
-	Packages         Resource = "packages"
-	Hooks            Resource = "hooks"
-	CatalogHealth    Resource = "cataloghealth"
-	CatalogSecrets   Resource = "catalogsecrets"
-	OperatorHub      Resource = "operatorhub"
-	Subscriptions    Resource = "subscriptions"
-	OperatorGroups   Resource = "operatorgroups"
-	InstallPlans     Resource = "installplans"
-	Operators        Resource = "operators"
+	Clusters       Resource = "clusters"
+	Catalogs       Resource = "catalogs"
+	Packages       Resource = "packages"
+	Hooks          Resource = "hooks"
+	CatalogHealth  Resource = "cataloghealth"
+	CatalogSecrets Resource = "catalogsecrets"
+	OperatorHub    Resource = "operatorhub"
+	Subscriptions  Resource = "subscriptions"
+	OperatorGroups Resource = "operatorgroups"
+	InstallPlans   Resource = "installplans"
+	Operators      Resource = "operators"
+	// Logs are what pods of operators write, which may hold secrets: who sees operators does not see them by that.
+	Logs             Resource = "logs"
 	ApprovalPolicies Resource = "approvalpolicies"
 	Effects          Resource = "effects"
 	Previews         Resource = "previews"
@@ -94,6 +96,7 @@ var vocabulary = map[Resource][]Verb{
 	OperatorGroups:   {Get, List, Create, Update, Delete},
 	InstallPlans:     {Get, List, Update, Approve, ApproveOwn, Override, Reject, Comment},
 	Operators:        {Get, List, Delete},
+	Logs:             {Get},
 	ApprovalPolicies: {Get, List, Update, Delete},
 	Effects:          {Get, Stop, Resume},
 	Previews:         {Get, Create},

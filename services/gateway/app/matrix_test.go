@@ -186,6 +186,7 @@ func probes() map[string]probe {
 		},
 		"uninstall-operator":     {verb: "delete", resource: "operators", about: ofNamespace, gone: true},
 		"get-operator":           {verb: "get", resource: "operators", about: ofNamespace},
+		"get-operator-logs":      {verb: "get", resource: "logs", about: ofNamespace},
 		"why-operator":           {verb: "get", resource: "operators", about: ofNamespace},
 		"list-subscriptions":     {verb: "list", resource: "subscriptions", about: ofNamespace},
 		"create-subscription":    {verb: "create", resource: "subscriptions", about: ofNamespace, body: created},
@@ -458,6 +459,9 @@ func (m *matrix) want(who identity, p probe, w where) string {
 		return outcomeDone
 	}
 	sees := has("get") && who.kind.holds(w)
+	if p.resource == "logs" { // who sees the operator is told what is lacking
+		sees = slices.Contains(m.roles[who.role]["operators"], "get") && who.kind.holds(w)
+	}
 	aboutOne := slices.Contains([]string{"get", "update", "delete", "rollback", "refresh"}, p.verb)
 	known := len(m.roles["admin"][p.resource]) > 0 && slices.Contains(m.roles["admin"][p.resource], "get")
 	if p.about != ofFleet && aboutOne && known && !sees {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -164,4 +166,90 @@ type FleetSummary struct {
 	Next  string        `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 	// BreakGlass is told to everybody.
 	BreakGlass *BreakGlassUse `json:"breakGlass,omitempty" doc:"The break-glass token of the tenant is in use, or was in the last 24 hours"`
+}
+
+// OperatorLogs are lines that pods of an operator have written.
+type OperatorLogs struct {
+	Lines    []LogLine    `json:"lines" nullable:"false" doc:"By time; of each container in the order in which it wrote them"`
+	Problems []LogProblem `json:"problems" nullable:"false" doc:"Containers of which nothing, or not all, can be told"`
+	Choices  []LogChoice  `json:"choices,omitempty" nullable:"false" doc:"Pods of several containers, of which the question chose none"`
+	After    string       `json:"after" doc:"Give it as the parameter after, to ask for what follows"`
+	More     bool         `json:"more,omitempty" doc:"There is more already: the answer is full"`
+	LeftOut  int          `json:"leftOut,omitempty" doc:"Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod"`
+}
+
+// LogLine is one line that a container wrote.
+type LogLine struct {
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	// Time is not rounded to seconds as other times are: lines of a second are told apart by it.
+	Time string `json:"time" doc:"As the node wrote it: RFC 3339 with the digits that it has" example:"2031-02-03T04:05:06.123456789Z"`
+	Text string `json:"text"`
+}
+
+// LogChoice says which container of a pod was taken, and out of which.
+type LogChoice struct {
+	Pod        string   `json:"pod"`
+	Container  string   `json:"container" doc:"That was taken"`
+	Containers []string `json:"containers" nullable:"false" doc:"All of the pod"`
+}
+
+// LogProblem is why a container's lines cannot be told.
+type LogProblem struct {
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	Message   string `json:"message" doc:"Of the API server or the node, such as that the container has not started"`
+}
+
+// LogsOf takes lines of an answer apart and sorts them.
+func LogsOf(a protocol.LogAnswer) OperatorLogs {
+	out := OperatorLogs{
+		Lines: []LogLine{}, Problems: []LogProblem{}, After: a.After, More: a.More, LeftOut: a.LeftOut,
+	}
+	type timed struct {
+		LogLine
+
+		at time.Time
+	}
+	var all []timed
+	for _, c := range a.Containers {
+		if c.Problem != "" {
+			out.Problems = append(out.Problems, LogProblem{c.Pod, c.Container, valid(c.Problem)})
+		}
+		if len(c.Choices) > 0 {
+			out.Choices = append(out.Choices, LogChoice{c.Pod, c.Container, c.Choices})
+		}
+		for line := range strings.Lines(string(c.Lines)) {
+			at, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			when, err := time.Parse(time.RFC3339Nano, at)
+			if err != nil { // executors send none such
+				continue
+			}
+			all = append(all, timed{LogLine{c.Pod, c.Container, at, valid(text)}, when})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return a.at.Compare(b.at) })
+	for _, l := range all {
+		out.Lines = append(out.Lines, l.LogLine)
+	}
+	return out
+}
+
+// valid is a text as JSON can have it.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// Text are the lines as a terminal shows them, with their times, and with pod and container before them, if that is
+// wanted.
+func (l OperatorLogs) Text(times, sources bool) []byte {
+	var b strings.Builder
+	for _, x := range l.Lines {
+		if sources {
+			b.WriteString("[pod/" + x.Pod + "/" + x.Container + "] ")
+		}
+		if times {
+			b.WriteString(x.Time + " ")
+		}
+		b.WriteString(x.Text + "\n")
+	}
+	return []byte(b.String())
 }

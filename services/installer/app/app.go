@@ -179,6 +179,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)
+	g.Add("questions about logs", asked.ServeLogs)
 	return g.Run(ctx)
 }
 

@@ -10,12 +10,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/rpc"
 	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/podlogs"
 )
 
 // answer answers questions of the hub (protocol.RPCPrefix) while the cluster is held, signed by the session that holds
 // it.
 func (s *session) answer(ctx context.Context) {
-	answers := map[string]rpc.Handler{protocol.RPCCheckPlan: s.answerCheck, protocol.RPCRemoval: s.uninstall.Answer}
+	answers := map[string]rpc.Handler{
+		protocol.RPCCheckPlan: s.answerCheck, protocol.RPCRemoval: s.uninstall.Answer,
+		protocol.RPCLogs: podlogs.Reader{Client: s.client, Cluster: s.cfg.Cluster}.Answer,
+	}
 	choose := func(subject string) (rpc.Handler, bool) {
 		fn, ok := answers[subject[strings.LastIndex(subject, ".")+1:]]
 		return fn, ok

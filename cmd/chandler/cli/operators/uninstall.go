@@ -1,4 +1,4 @@
-// Package operators holds chandler uninstall.
+// Package operators holds the commands about installed operators: chandler uninstall and chandler logs.
 package operators
 
 import (

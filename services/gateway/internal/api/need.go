@@ -143,8 +143,11 @@ var ofSomethingThere = []access.Verb{access.Get, access.Update, access.Delete, a
 // denied is the refusal of what a caller may not do: that nothing is there, where they may not see it either. It is
 // decided before anything is looked for, so that the answer is the same whether it exists or not.
 func denied(who model.Caller, v access.Verb, on access.Resource, at access.Target) error {
-	placed := at.Cluster != "" || at.Catalog != ""
-	if placed && slices.Contains(ofSomethingThere, v) && access.Known(access.Get, on) && !who.May(access.Get, on, at) {
+	placed, of := at.Cluster != "" || at.Catalog != "", on
+	if on == access.Logs { // of an operator, which one may see without them
+		of = access.Operators
+	}
+	if placed && slices.Contains(ofSomethingThere, v) && access.Known(access.Get, of) && !who.May(access.Get, of, at) {
 		return errs.New(errs.NotFound, "there is no such thing among the %s of %s that you may see", on, at)
 	}
 	return access.Denied(v, on, at)

@@ -2,13 +2,17 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
@@ -32,6 +36,7 @@ func (h operatorHandlers) register(a *API) {
 		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
 			"get-operator", tagOperators,
 			"Get an installed operator with its history"), h.getOperator)
+	h.logs(a)
 }
 
 // UninstallQuery says how an operator is uninstalled.
@@ -148,6 +153,89 @@ func (h operatorHandlers) uninstallOperator(
 var watchedLeftovers = watchedAs[model.Leftovers]{
 	kinds: []events.Kind{events.KindCSV},
 	name:  func(l model.Leftovers) (watch.Scope, watch.Name) { return inNamespace(l.Cluster, l.Namespace, l.Name) },
+}
+
+func (h operatorHandlers) logs(a *API) {
+	op := classed(operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/logs",
+		"get-operator-logs", tagOperators,
+		"Get lines that pods of an operator have written, as its cluster has them; as text with Accept: text/plain"),
+		limit.List)
+	op.Description = "The lines come from the Deployments that Chandler installed of the operator, and are kept nowhere. An " +
+		"answer has at most 512 KiB of them; after asks for what follows it, so that asking again and again follows a log. " +
+		"What a container wrote last before it was restarted is among that. Logs may hold secrets: who may read them is a " +
+		"right of its own, get on logs."
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+		typeJSON: {
+			Schema: a.huma.OpenAPI().Components.Schemas.Schema(typeOf[model.OperatorLogs](), true, "OperatorLogs"),
+		},
+		typeText: {Schema: &huma.Schema{Type: huma.TypeString, Description: "Lines as the containers wrote them"}},
+	}}}
+	register(a, whereAsked(access.Get, access.Logs), op, h.getOperatorLogs)
+}
+
+type getOperatorLogsInput struct {
+	ObjectPath
+	Deployment    string `query:"deployment" maxLength:"253" doc:"Only pods of this Deployment of the operator"`
+	Pod           string `query:"pod" maxLength:"253" doc:"Only this pod"`
+	Container     string `query:"container" maxLength:"63" doc:"This container of each pod; without it the one that kubectl would take"`
+	AllContainers bool   `query:"allContainers" doc:"All containers of each pod"`
+	Previous      bool   `query:"previous" doc:"What the container before the last restart wrote"`
+	Tail          int64  `query:"tail" minimum:"0" maximum:"1000000" doc:"Only so many last lines of each container; 0 for all"`
+	FromNow       bool   `query:"fromNow" doc:"No line that is there already: the answer says where what comes begins"`
+	SinceSeconds  int64  `query:"sinceSeconds" minimum:"0" maximum:"31536000" doc:"Only lines of the last so many seconds; 0 for all"`
+	After         string `query:"after" maxLength:"2048" doc:"Only what follows an earlier answer to the same question, by its after; tail, fromNow and sinceSeconds do not count then"`
+	Timestamps    bool   `query:"timestamps" doc:"In text: the time before each line"`
+	Prefix        bool   `query:"prefix" doc:"In text: pod and container before each line"`
+
+	text bool
+}
+
+// Resolve chooses text where the client asks for it and not for JSON.
+func (in *getOperatorLogsInput) Resolve(ctx huma.Context) []error {
+	in.text = wantsText(ctx)
+	return nil
+}
+
+// logsOutput is JSON or text. Text has no place for where it ended but a header.
+type logsOutput struct {
+	ContentType string `header:"Content-Type"`
+	Vary        string `header:"Vary"`
+	After       string `header:"Chandler-Logs-After"`
+	Body        []byte
+}
+
+func (h operatorHandlers) getOperatorLogs(
+	ctx context.Context, who model.Caller, in *getOperatorLogsInput,
+) (*logsOutput, error) {
+	if in.AllContainers && in.Container != "" {
+		return nil, errs.New(errs.Invalid, "all containers and container %q are asked for: give one of them", in.Container).
+			At("query.container", "one-choice")
+	}
+	// What is not installed is refused before the cluster is asked.
+	if _, err := h.Reads.Operators.Get(ctx, who, in.Cluster, in.Namespace, in.Name); err != nil {
+		return nil, err
+	}
+	q := protocol.LogQuestion{
+		Namespace: in.Namespace, CSV: in.Name, Deployment: in.Deployment, Pod: in.Pod, Container: in.Container,
+		AllContainers: in.AllContainers, Previous: in.Previous, SinceSeconds: in.SinceSeconds, After: in.After,
+	}
+	if in.FromNow {
+		in.Tail = 0
+	}
+	if in.Tail > 0 || in.FromNow {
+		q.Tail = &in.Tail
+	}
+	logs, err := h.Installer.Logs(ctx, who, in.Cluster, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &logsOutput{ContentType: typeJSON, Vary: "Accept", After: logs.After}
+	if in.text {
+		out.ContentType, out.Body = typeText+"; charset=utf-8", logs.Text(in.Timestamps, in.Prefix)
+		return out, nil
+	}
+	out.Body, err = json.Marshal(logs)
+	return out, errs.Wrap(errs.Internal, err, "write the lines")
 }
 
 type listLeftoversInput struct {

@@ -264,9 +264,14 @@ type getInstallplanDiffInput struct {
 
 // Resolve chooses the unified diff where the client asks for text and not for JSON.
 func (in *getInstallplanDiffInput) Resolve(ctx huma.Context) []error {
-	accept := ctx.Header("Accept")
-	in.text = accept != "" && admits(accept, typeText) && !admits(accept, typeJSON)
+	in.text = wantsText(ctx)
 	return nil
+}
+
+// wantsText says whether a client asks for text and not for JSON.
+func wantsText(ctx huma.Context) bool {
+	accept := ctx.Header("Accept")
+	return accept != "" && admits(accept, typeText) && !admits(accept, typeJSON)
 }
 
 // diffOutput is JSON, or a unified diff.

@@ -54,3 +54,17 @@ func (c Client) RemovalPlan(
 	}
 	return p, err
 }
+
+// Logs returns what pods of an operator have written.
+func (c Client) Logs(
+	ctx context.Context, who model.Caller, cluster string, q protocol.LogQuestion,
+) (model.OperatorLogs, error) {
+	var out protocol.LogAnswer
+	err := c.Bus.Call(ctx, protocol.RPCInstallerLogs,
+		protocol.OperatorLogQuestion{Tenant: who.Tenant, Cluster: cluster, LogQuestion: q}, &out)
+	if errs.Is(err, errs.Unavailable) {
+		return model.OperatorLogs{}, errs.New(errs.Unavailable, "cluster %q cannot be asked for logs at the moment: %v",
+			cluster, err)
+	}
+	return model.LogsOf(out), err
+}

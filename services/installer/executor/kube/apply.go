@@ -2,12 +2,18 @@ package kube
 
 import (
 	"context"
+	"io"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // Apply writes an object by server-side apply under a field manager and returns what the cluster
@@ -157,6 +163,29 @@ func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, nam
 		return nil, err
 	}
 	return l.Items, nil
+}
+
+// ListAs returns objects of a kind in their own type.
+func ListAs[T any](ctx context.Context, e *Epoch, gvk schema.GroupVersionKind, namespace string,
+	o metav1.ListOptions,
+) ([]T, error) {
+	found, err := e.Dynamic.Resource(Resource(gvk)).Namespace(namespace).List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(found.Items))
+	for i := range found.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &out[i]); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "decode %s %s", gvk.Kind, found.Items[i].GetName())
+		}
+	}
+	return out, nil
+}
+
+// PodLog opens the log of a container. What comes is bounded in time by the context alone.
+func PodLog(ctx context.Context, e *Epoch, namespace, pod string, o corev1.PodLogOptions) (io.ReadCloser, error) {
+	return e.discovery.RESTClient().Get().AbsPath("/api/v1").Namespace(namespace).Resource("pods").Name(pod).
+		SubResource("log").SpecificallyVersionedParams(&o, scheme.ParameterCodec, corev1.SchemeGroupVersion).Stream(ctx)
 }
 
 // Delete removes exactly the object that was looked at: a namesake made since stays.

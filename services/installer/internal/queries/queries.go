@@ -63,6 +63,21 @@ func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
 	return out, err
 }
 
+// ServeLogs answers questions about what pods of operators have written. Nothing of an answer is kept or logged.
+func (q Server) ServeLogs(ctx context.Context) error {
+	return q.Bus.ServeWith(ctx, protocol.RPCInstallerLogs, limits, q.logs)
+}
+
+func (q Server) logs(ctx context.Context, raw json.RawMessage) (any, error) {
+	var in protocol.OperatorLogQuestion
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question about logs")
+	}
+	var out protocol.LogAnswer
+	err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.RPCLogs, in.LogQuestion, &out)
+	return out, err
+}
+
 // askExecutor sends a question to the executor of a cluster. Only what the session signed that holds the cluster is
 // believed: what an approver is shown comes from the cluster. An executor that took over while it was asked is
 // errs.Unavailable.

@@ -12,10 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
@@ -105,29 +103,24 @@ func (c *Cache) due(d *appsv1.Deployment) (note, bool) {
 	return n, !now.Before(n.next)
 }
 
-// Kinds that show why a Deployment is not ready.
-var (
-	gvkReplicaSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
-	gvkPod        = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	gvkEvent      = schema.GroupVersionKind{Version: "v1", Kind: "Event"}
-)
+var gvkEvent = schema.GroupVersionKind{Version: "v1", Kind: "Event"}
 
 // read reads what shows why a Deployment is not ready: Events only of Pods that do not say.
 func (c *Cache) read(ctx context.Context, d *appsv1.Deployment) (readiness.Observed, error) {
 	seen := readiness.Observed{Deployment: *d}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	var err error
-	if seen.ReplicaSets, err = list[appsv1.ReplicaSet](ctx, c.client, gvkReplicaSet, d.Namespace,
+	if seen.ReplicaSets, err = kube.ListAs[appsv1.ReplicaSet](ctx, c.client, kube.GVKReplicaSet, d.Namespace,
 		metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets}); err != nil {
 		return seen, err
 	}
-	if seen.Pods, err = list[corev1.Pod](ctx, c.client, gvkPod, d.Namespace,
+	if seen.Pods, err = kube.ListAs[corev1.Pod](ctx, c.client, kube.GVKPod, d.Namespace,
 		metav1.ListOptions{LabelSelector: selector, Limit: maxPods}); err != nil {
 		return seen, err
 	}
 	unsaid := readiness.Unexplained(seen)
 	for _, uid := range unsaid[:min(len(unsaid), maxAsked)] {
-		events, err := list[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
+		events, err := kube.ListAs[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
 			FieldSelector: fields.Set{"involvedObject.uid": uid, "type": corev1.EventTypeWarning}.String(),
 			Limit:         maxEvents,
 		})
@@ -137,20 +130,4 @@ func (c *Cache) read(ctx context.Context, d *appsv1.Deployment) (readiness.Obser
 		seen.Events = slices.Concat(seen.Events, events)
 	}
 	return seen, nil
-}
-
-func list[T any](ctx context.Context, client *kube.Epoch, gvk schema.GroupVersionKind, namespace string,
-	o metav1.ListOptions,
-) ([]T, error) {
-	found, err := client.Dynamic.Resource(kube.Resource(gvk)).Namespace(namespace).List(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, len(found.Items))
-	for i := range found.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &out[i]); err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "decode %s %s", gvk.Kind, found.Items[i].GetName())
-		}
-	}
-	return out, nil
 }
