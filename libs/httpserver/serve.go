@@ -18,9 +18,16 @@ const (
 	maxHeaderBytes = 64 << 10
 	// idleTimeout bounds how long a connection is kept for a next request.
 	idleTimeout = 2 * time.Minute
+	// writeTimeout bounds how long after its headers a request may still be answered: a client that does not read what
+	// it asked for would hold its answer in memory for ever. 10 MB in this time are a line of 300 kbit/s. A stream gives
+	// each of its writes a time of its own.
+	writeTimeout = 5 * time.Minute
 	// DefaultDrain bounds how long running requests may finish after the stop.
 	DefaultDrain = 10 * time.Second
 )
+
+// timeouts are how long a client may take.
+type timeouts struct{ header, write, idle time.Duration }
 
 type drainKey struct{}
 
@@ -44,13 +51,17 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 // Serve serves h on ln until ctx ends, then lets running requests finish within drain (DefaultDrain
 // when zero) and closes what is left. It returns nil after an ordered stop.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, drain time.Duration) error {
+	return serve(ctx, ln, h, drain, timeouts{header: headerTimeout, write: writeTimeout, idle: idleTimeout})
+}
+
+func serve(ctx context.Context, ln net.Listener, h http.Handler, drain time.Duration, within timeouts) error {
 	if drain <= 0 {
 		drain = DefaultDrain
 	}
 	draining := make(chan struct{})
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, draining)
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: h, ReadHeaderTimeout: within.header, WriteTimeout: within.write, IdleTimeout: within.idle,
 		MaxHeaderBytes: maxHeaderBytes,
 		BaseContext:    func(net.Listener) context.Context { return base },
 	}
