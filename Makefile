@@ -74,7 +74,7 @@ test-pure test-services test-executor test-e2e test-deploy test-tools:
 	@tools/test.sh $(@:test-%=%)
 
 .PHONY: test-clients
-test-clients: prepare ## the clients for portals, with those whose packages are large: some 300 MB from npm once
+test-clients: prepare ## the clients for portals, with those whose packages are large: some 900 MB from npm once
 	@CHANDLER_TEST_CLIENTS=all CI=true go test -count=1 -timeout 20m -run 'TestScripts/(typescript|portals|backstage)$$' ./cmd/chandler/cli
 
 .PHONY: fresh

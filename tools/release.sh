@@ -105,7 +105,7 @@ mkdir "$work/chart"
 tar -xzmf "$work/chart/chandler-$semver.tgz" -C "$work/chart" # helm writes the time of packing, rounded up to the future
 pack "$work/chart/chandler" "$out/chandler-$semver.tgz"
 
-for client in typescript backstage; do
+for client in typescript backstage backstage-card; do
   step "client for npm: clients/$client"
   built=$(tools/clients.sh "$client")
   dir=$work/npm/$client

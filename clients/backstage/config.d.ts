@@ -2,6 +2,8 @@ export interface Config {
   chandler?: {
     /** Address of Chandler, such as https://chandler.example.com. */
     baseUrl: string;
+    /** Address of Chandler as browsers reach it, for links to its pages; by default baseUrl. */
+    publicUrl?: string;
     /**
      * Token of the portal: it reads, and subscribes for those who bring no token of their own.
      * @visibility secret

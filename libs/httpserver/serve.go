@@ -18,9 +18,9 @@ const (
 	maxHeaderBytes = 64 << 10
 	// idleTimeout bounds how long a connection is kept for a next request.
 	idleTimeout = 2 * time.Minute
-	// writeTimeout bounds how long after its headers a request may still be answered: a client that does not read what
-	// it asked for would hold its answer in memory for ever. 10 MB in this time are a line of 300 kbit/s. A stream gives
-	// each of its writes a time of its own.
+	// writeTimeout bounds how long after its headers a request may still be answered: a client that does not read
+	// what it asked for would hold its answer in memory for ever. 10 MB in this time are a line of 300 kbit/s. A
+	// stream gives each of its writes a time of its own.
 	writeTimeout = 5 * time.Minute
 	// DefaultDrain bounds how long running requests may finish after the stop.
 	DefaultDrain = 10 * time.Second

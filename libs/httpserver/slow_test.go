@@ -27,7 +27,9 @@ func slowServer(t *testing.T, h http.HandlerFunc) (address string) {
 	go func() { done <- serve(ctx, ln, h, time.Second, timeouts{header: short, write: short, idle: short}) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done // an answer that nobody reads may be cut off
+		if err := <-done; err != nil {
+			t.Log(err) // an answer that nobody reads is cut off
+		}
 	})
 	return ln.Addr().String()
 }
@@ -62,7 +64,8 @@ func answered(t *testing.T, c net.Conn) string {
 
 const hello = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-// TestSlowClientsAreBounded: slow and hostile clients hold nothing for long, and nobody else waits for them (issue 13 §5).
+// TestSlowClientsAreBounded: slow and hostile clients hold nothing for long, and nobody else waits for them (issue 13,
+// §5).
 func TestSlowClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	address := slowServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })

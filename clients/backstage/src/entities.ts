@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 
 import type { Entity, EntityLink } from "@backstage/catalog-model";
 
+import { annotations } from "./card.js";
 import type { components } from "./client/index.js";
 
 type Cluster = components["schemas"]["Cluster"];
@@ -11,17 +12,6 @@ type Subscription = components["schemas"]["Subscription"];
 
 /** Entities of Chandler have a namespace of their own, so that no name is another's. */
 export const namespace = "chandler";
-
-/** Annotations by which other plugins find what an entity stands for. */
-export const annotations = {
-  cluster: "chandler-fleet.io/cluster",
-  catalog: "chandler-fleet.io/catalog",
-  /** cluster/namespace/name */
-  subscription: "chandler-fleet.io/subscription",
-  package: "chandler-fleet.io/package",
-  state: "chandler-fleet.io/state",
-  csv: "chandler-fleet.io/csv",
-} as const;
 
 /** Annotation of a subscription that names its owner as an entity reference; goes before the label. */
 const ownerAnnotation = "backstage.io/owner";

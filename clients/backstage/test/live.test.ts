@@ -2,35 +2,32 @@
 // script backstage of cmd/chandler/cli starts them.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import type { Entity } from "@backstage/catalog-model";
+import { mockCredentials, mockServices } from "@backstage/backend-test-utils";
 import { entityEnvelopeSchemaValidator, resourceEntityV1alpha1Validator } from "@backstage/catalog-model";
-import { coreServices, createServiceFactory } from "@backstage/backend-plugin-api";
-import { mockServices, startTestBackend } from "@backstage/backend-test-utils";
-import type { TestBackend } from "@backstage/backend-test-utils";
-import { catalogProcessingExtensionPoint } from "@backstage/plugin-catalog-node";
-import type { EntityProvider, EntityProviderMutation } from "@backstage/plugin-catalog-node";
-import { scaffolderActionsExtensionPoint } from "@backstage/plugin-scaffolder-node";
-import type { TemplateAction } from "@backstage/plugin-scaffolder-node";
+import type { Entity } from "@backstage/catalog-model";
 
-import catalogModule from "../src/catalog.js";
+import { blind, entitiesOf, startBackend } from "../harness/backend.js";
+import type { Harness } from "../harness/backend.js";
+import type { ClusterCard, SubscriptionCard } from "../src/card.js";
 import { createClient, unwrap } from "../src/client/index.js";
 import { entityName } from "../src/entities.js";
-import scaffolderModule from "../src/scaffolder.js";
 import { tokenSecret } from "../src/subscribe.js";
 
 const baseUrl = setting("CHANDLER_URL");
 const token = setting("CHANDLER_TOKEN");
 const cluster = setting("CHANDLER_TEST_CLUSTER");
 const catalog = setting("CHANDLER_TEST_CATALOG");
+/** What an identity provider gave a person who has no role. */
+const person = readFileSync(setting("CHANDLER_TEST_PERSON_FILE"), "utf8").trim();
+/** Where browsers find Chandler. */
+const publicUrl = "https://chandler.example.com";
 /** Sets apart what this run makes from what others made. */
 const namespace = `backstage-${randomBytes(4).toString("hex")}`;
 const chandler = createClient({ baseUrl, token });
-let backend: TestBackend;
-const scheduler = mockServices.scheduler();
-const providers: EntityProvider[] = [];
-const actions: TemplateAction<any, any, any>[] = [];
+let backend: Harness;
 
 function setting(name: string): string {
   const value = process.env[name];
@@ -38,31 +35,42 @@ function setting(name: string): string {
   return value;
 }
 
+/** Gives a role to whoever acts, in what the scope says; without one everywhere. */
+async function bind(kind: "User" | "ServiceAccount", actor: string, role: string, scope?: object): Promise<string> {
+  const name = `${role}-${namespace}`;
+  await unwrap(chandler.PUT("/rolebindings/{name}", {
+    params: { path: { name } }, body: { role, subjects: [{ kind, name: actor }], ...(scope ? { scope } : {}) },
+  }));
+  return name;
+}
+
+/** Token of a service account that does what a portal does, and may ask for people. */
+async function portalToken(): Promise<string> {
+  const body = { name: `portal-${namespace}`, role: "none", kind: "ServiceAccount" } as const;
+  const { token: secret, actor } = await unwrap(chandler.POST("/tokens", { body }));
+  const asks = `asks-for-people-${namespace}`;
+  const rules = [{ verbs: ["impersonate"], resources: ["people"] }];
+  await unwrap(chandler.PUT("/roles/{name}", { params: { path: { name: asks } }, body: { rules } }));
+  for (const role of [asks, "viewer", "requester"]) {
+    await bind("ServiceAccount", actor, role);
+  }
+  return secret;
+}
+
 before(async () => {
-  backend = await startTestBackend({
-    extensionPoints: [
-      [catalogProcessingExtensionPoint, { addEntityProvider: (...p: any[]) => providers.push(...p.flat()) } as any],
-      [scaffolderActionsExtensionPoint, { addActions: (...a: TemplateAction<any, any, any>[]) => actions.push(...a) }],
-    ],
-    features: [
-      catalogModule,
-      scaffolderModule,
-      createServiceFactory({ service: coreServices.scheduler, deps: {}, factory: () => scheduler }),
-      mockServices.rootConfig.factory({ data: { chandler: { baseUrl, token } } }),
-    ],
-  });
+  backend = await startBackend({ baseUrl, token: await portalToken(), publicUrl });
   const body = { name: "all", targetNamespaces: [namespace] };
   await unwrap(chandler.POST("/clusters/{cluster}/namespaces/{namespace}/operatorgroups", {
     params: { path: { cluster, namespace } }, body,
   }));
 });
 
-after(() => backend.stop());
+after(() => backend?.stop());
 
 /** What an action was asked and what it put out. */
 async function act(input: Record<string, unknown>, more: object = {}): Promise<Record<string, unknown>> {
   const output: Record<string, unknown> = {};
-  await actions[0]!.handler({
+  await backend.actions[0]!.handler({
     input: { cluster, namespace, package: "tidegauge", catalog, ...input },
     logger: mockServices.rootLogger(),
     output: (name: string, value: unknown) => (output[name] = value),
@@ -73,7 +81,7 @@ async function act(input: Record<string, unknown>, more: object = {}): Promise<R
 }
 
 test("the scaffolder's action subscribes, once for a task, and waits for the plan", async () => {
-  assert.equal(actions[0]?.id, "chandler:subscribe");
+  assert.equal(backend.actions[0]?.id, "chandler:subscribe");
   const input = {
     channel: "steady", approval: "Manual", labels: { team: "tides" }, annotations: { "tides.example.com/why": "springs" },
   };
@@ -92,15 +100,9 @@ test("what cannot be resolved fails with its reason, and a person's token is the
 });
 
 test("the catalog's provider gives clusters, catalogs and operators, as Backstage wants them", async () => {
-  assert.equal(providers.length, 1);
-  const mutations: EntityProviderMutation[] = [];
-  const applyMutation = async (m: EntityProviderMutation): Promise<void> => void mutations.push(m);
-  await providers[0]!.connect({ applyMutation, refresh: async () => undefined });
-  await scheduler.triggerTask("chandler:refresh");
-  await scheduler.triggerTask("chandler:refresh");
-  const mutation = mutations[1];
-  assert.equal(mutation?.type, "full");
-  const entities = (mutation as { entities: { entity: Entity }[] }).entities.map((e) => e.entity);
+  await backend.refresh();
+  const mutations = await backend.refresh();
+  const entities = entitiesOf(mutations[1]);
   const envelope = entityEnvelopeSchemaValidator();
   for (const entity of entities) {
     envelope(entity);
@@ -115,6 +117,105 @@ test("the catalog's provider gives clusters, catalogs and operators, as Backstag
   assert.deepEqual(operator?.spec?.["dependsOn"], [`resource:chandler/${entityName("cluster", cluster)}`]);
   assert.deepEqual(operator?.metadata.labels, { team: "tides" });
   assert.equal(operator?.metadata.annotations?.["tides.example.com/why"], "springs");
+});
+
+/** Entity of Chandler's by its name, as the route names it. */
+function own(...parts: string[]): string {
+  return `resource/chandler/${entityName(...parts)}`;
+}
+
+/** Asks for the card of an entity. */
+function ask(entity: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${backend.url}/api/chandler/entities/${entity}`, { headers });
+}
+
+test("the card of an operator has its state, its plan that waits, and links for people", async () => {
+  const answer = await ask(own("operator", cluster, namespace, "tidegauge"));
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get("Cache-Control"), "private, no-store");
+  const card = await answer.json() as SubscriptionCard;
+  assert.deepEqual([card.kind, card.cluster, card.namespace, card.name, card.package],
+    ["subscription", cluster, namespace, "tidegauge", "tidegauge"]);
+  const of = { params: { path: { cluster, namespace, name: "tidegauge" } } };
+  const { status } = await unwrap(chandler.GET("/clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}", of));
+  assert.ok(status.installPlan);
+  assert.equal(card.state, status.state);
+  assert.deepEqual(card.plan, {
+    name: status.installPlan.name, phase: "RequiresApproval", waits: true,
+    link: `${publicUrl}/go/installplan/${status.installPlan.id}`,
+  });
+  assert.equal(card.link, `${publicUrl}/go/subscription/${cluster}/${namespace}/tidegauge`);
+  assert.deepEqual(card.conditions.map((c) => c.type), (status.conditions ?? []).map((c) => c.type));
+});
+
+test("the card of a cluster has its roll-up", async () => {
+  const card = await (await ask(own("cluster", cluster))).json() as ClusterCard;
+  assert.deepEqual([card.kind, card.name, card.link], ["cluster", cluster, `${publicUrl}/go/cluster/${cluster}`]);
+  const { total } = await unwrap(chandler.GET("/summary", { params: { query: { cluster } } }));
+  assert.ok(total.requiresApproval > 0);
+  assert.deepEqual({ ...card.counts, phases: card.phases }, total);
+});
+
+test("who may not see an entity in Backstage's catalog has no card of it", async () => {
+  const operator = own("operator", cluster, namespace, "tidegauge");
+  assert.equal((await ask(operator, { Authorization: mockCredentials.user.header(blind) })).status, 404);
+  assert.equal((await ask(operator, { Authorization: mockCredentials.none.header() })).status, 401);
+  assert.equal((await ask(operator, { Authorization: mockCredentials.service.header() })).status, 403);
+  assert.equal((await ask(own("operator", cluster, namespace, "none"))).status, 404);
+});
+
+test("an annotation shows its own card, and only of what the catalog has from Chandler", async () => {
+  const metadata = (name: string, subscription: string): Entity["metadata"] => ({
+    name, annotations: { "chandler-fleet.io/subscription": subscription },
+  });
+  const component = { apiVersion: "backstage.io/v1alpha1", kind: "Component", spec: { type: "service" } };
+  backend.others.push(
+    { ...component, metadata: metadata("gauge", `${cluster}/${namespace}/tidegauge`) },
+    { ...component, metadata: metadata("strange", `${cluster}/${namespace}/not-in-the-catalog`) },
+    { ...component, metadata: metadata("broken", `${cluster}/${namespace}`) },
+  );
+  // It is there, but the catalog has not been told of it.
+  await unwrap(chandler.POST("/clusters/{cluster}/namespaces/{namespace}/subscriptions", {
+    params: { path: { cluster, namespace } },
+    body: { name: "not-in-the-catalog", package: "tidegauge", catalog, approval: "Manual" },
+  }));
+  assert.equal((await ask("component/default/gauge")).status, 200);
+  assert.equal((await ask("component/default/strange")).status, 404);
+  assert.equal((await ask("component/default/broken")).status, 404);
+});
+
+test("with a token of the person the card has what they may see in Chandler", async () => {
+  const operator = own("operator", cluster, namespace, "tidegauge");
+  const header = { "Chandler-On-Behalf-Of": `Bearer ${person}` };
+  assert.equal((await ask(operator, { "Chandler-On-Behalf-Of": "Bearer guessed" })).status, 403);
+  // What a person may not see is not there.
+  assert.equal((await ask(operator, header)).status, 404);
+  const { actor } = await unwrap(createClient({ baseUrl, token: person }).GET("/whoami"));
+  const name = await bind("User", actor, "viewer", { clusters: [cluster], namespaces: [namespace] });
+  try {
+    assert.equal((await ask(operator, header)).status, 200);
+    assert.equal((await ask(own("operator", cluster, namespace, "other"), header)).status, 404);
+  } finally {
+    await unwrap(chandler.DELETE("/rolebindings/{name}", { params: { path: { name } } }));
+  }
+});
+
+test("what is wrong with the portal's token is not told to browsers", async () => {
+  const refused = await startBackend({ baseUrl, token: "cht_revoked" });
+  try {
+    refused.others.push({
+      apiVersion: "backstage.io/v1alpha1", kind: "Resource", spec: { type: "kubernetes-cluster" },
+      metadata: {
+        name: entityName("cluster", cluster), namespace: "chandler",
+        annotations: { "chandler-fleet.io/cluster": cluster },
+      },
+    });
+    const answer = await fetch(`${refused.url}/api/chandler/entities/${own("cluster", cluster)}`);
+    assert.equal(answer.status, 503);
+    assert.doesNotMatch(await answer.text(), /token|cht_/);
+  } finally {
+    await refused.stop();
+  }
 });
 
 test("a name that is too long for Backstage is cut, and stays its own", () => {

@@ -22,16 +22,23 @@ func portalClient(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	root, err := filepath.Abs("../../..")
 	ts.Check(err)
-	// The cache of npm is the user's, and the home of a script is its own.
-	build := exec.Command(filepath.Join(root, "tools", "clients.sh"), args[0])
-	built, err := build.Output()
-	if err != nil {
-		exit, _ := errors.AsType[*exec.ExitError](err)
-		ts.Fatalf("compile clients/%s: %v\n%s", args[0], err, exit.Stderr)
+	ts.Setenv("BUILT", builtClient(ts, root, args[0]))
+	if args[0] == "backstage-card" {
+		ts.Setenv("CHANDLER_TEST_BACKSTAGE", builtClient(ts, root, "backstage"))
 	}
-	ts.Setenv("BUILT", strings.TrimSpace(string(built)))
 	ts.Check(ts.Exec("sh", "-c", "exec node --test $BUILT/dist/test/"))
 	if out := ts.ReadFile("stdout"); !strings.Contains(out, "# fail 0") || strings.Contains(out, "# pass 0") {
 		ts.Fatalf("node ran no test:\n%s", out)
 	}
+}
+
+// builtClient is the folder in which a client lies compiled.
+func builtClient(ts *testscript.TestScript, root, name string) string {
+	// The cache of npm is the user's, and the home of a script is its own.
+	out, err := exec.Command(filepath.Join(root, "tools", "clients.sh"), name).Output()
+	if err != nil {
+		exit, _ := errors.AsType[*exec.ExitError](err)
+		ts.Fatalf("compile clients/%s: %v\n%s", name, err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out))
 }
