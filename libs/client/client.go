@@ -42,6 +42,9 @@ type Config struct {
 	// TokenSource gives the token of each request instead, so that tokens that end can be renewed. Its error is
 	// returned as it is, and nothing is sent.
 	TokenSource func(context.Context) (string, error)
+	// Certificates are for gateways with TLS: who may vouch for them, and what a machine shows. With HTTP they are not
+	// looked at.
+	Certificates Certificates
 	// HTTP sends requests; nil is a client of its own.
 	HTTP *http.Client
 	// Retry says when a request is sent again. The zero value is DefaultRetry.
@@ -70,8 +73,12 @@ func New(conf Config) (*Client, error) {
 		c.token = func(context.Context) (string, error) { return conf.Token, nil }
 	}
 	if c.http == nil {
+		transport, err := conf.Certificates.transport()
+		if err != nil {
+			return nil, err
+		}
 		// A redirect is an answer: followed, it would take the tokens of the caller and of a person to another host.
-		c.http = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}}
 	}

@@ -103,15 +103,21 @@ func (l *deferredWaits) add(lists, position string) {
 }
 
 // New returns a client of the gateway at base, such as https://chandler.example, with a bearer token.
-func New(base, token string) (*Client, error) {
+func New(base, token string) (*Client, error) { return NewWith(base, token, Certificates{}) }
+
+// Certificates are files of certificates.
+type Certificates = client.Certificates
+
+// NewWith is New for a gateway that is trusted by, or let in with, certificates of one's own.
+func NewWith(base, token string, certificates Certificates) (*Client, error) {
 	api, err := client.New(client.Config{
-		URL: base, Token: token,
+		URL: base, Token: token, Certificates: certificates,
 		Retry: client.Retry{Attempts: attempts, MaxWait: longestWait, RefusedStands: true},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{api: api, hasToken: token != ""}, nil
+	return &Client{api: api, hasToken: token != "" || certificates.Client != ""}, nil
 }
 
 // Problem is an answer of the gateway that is not a success (RFC 9457).

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -127,6 +128,8 @@ type contextFlags struct {
 	args    []string
 	env     []string
 	current bool
+
+	authority, certificate, key string // files
 }
 
 func setContext(a *command.Env) *cobra.Command {
@@ -137,11 +140,15 @@ func setContext(a *command.Env) *cobra.Command {
 		Long: `Makes a context, or changes what is given of one: --url, --token, --cluster, -n, --exec-command. The first context
 becomes the current one. An empty value removes a part.
 
+With --client-certificate and --client-key, a machine is let in by its certificate; --certificate-authority is who
+signed that of Chandler, where the system does not know. Files are kept by their paths.
+
 With --exec-command, a program gives the token, as in a kubeconfig: it writes an ExecCredential of
 client.authentication.k8s.io/v1, for instance from the keyring of the system. Without a program and a token,
 chandler login signs you in.`,
 		Example: `  chandler config set-context north --url https://chandler.example.com
   chandler config set-context --current --cluster east-1 -n ports
+  chandler config set-context machine --client-certificate tls.crt --client-key tls.key
   chandler config set-context ci --url https://chandler.example.com --exec-command get-token --exec-arg chandler`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,6 +159,9 @@ chandler login signs you in.`,
 		},
 	}
 	o.Flags(c)
+	c.Flags().StringVar(&o.authority, "certificate-authority", "", "file with the authority of Chandler's certificate")
+	c.Flags().StringVar(&o.certificate, "client-certificate", "", "file with the certificate of a machine, in the place of a token")
+	c.Flags().StringVar(&o.key, "client-key", "", "file with its key")
 	c.Flags().BoolVar(&o.current, "current", false, "change the current context")
 	c.Flags().StringVar(&o.program, "exec-command", "", "program that gives the token")
 	c.Flags().StringArrayVar(&o.args, "exec-arg", nil, "argument of the program; can be repeated")
@@ -189,7 +199,8 @@ func (o *contextFlags) set(a *command.Env, cmd *cobra.Command, name string) erro
 
 func (o *contextFlags) change(a *command.Env, cmd *cobra.Command, of *command.Context) error {
 	if cmd.Flags().Changed("url") && of.URL != "" && a.URL != of.URL {
-		of.Token, of.Exec = "", nil // they were given for the address before
+		// They were given for the address before.
+		of.Token, of.Exec, of.ClientCertificate, of.ClientKey = "", nil, "", ""
 	}
 	for flag, part := range map[string]struct {
 		value string
@@ -201,6 +212,9 @@ func (o *contextFlags) change(a *command.Env, cmd *cobra.Command, of *command.Co
 		if cmd.Flags().Changed(flag) {
 			*part.into = part.value
 		}
+	}
+	if err := o.changeFiles(cmd, of); err != nil {
+		return err
 	}
 	switch program := cmd.Flags().Changed("exec-command"); {
 	case !program && (o.args != nil || o.env != nil):
@@ -217,8 +231,33 @@ func (o *contextFlags) change(a *command.Env, cmd *cobra.Command, of *command.Co
 			of.Exec.Env = append(of.Exec.Env, clientcmd.ExecEnvVar{Name: name, Value: value})
 		}
 	}
-	if of.Token != "" && of.Exec != nil {
-		return command.Usagef("a context has a token or a program that gives one, not both")
+	return of.CheckCredentials()
+}
+
+// changeFiles changes the files of certificates that are given.
+func (o *contextFlags) changeFiles(cmd *cobra.Command, of *command.Context) error {
+	for flag, part := range map[string]struct {
+		value string
+		into  *string
+	}{
+		"certificate-authority": {o.authority, &of.CertificateAuthority},
+		"client-certificate":    {o.certificate, &of.ClientCertificate}, "client-key": {o.key, &of.ClientKey},
+	} {
+		if !cmd.Flags().Changed(flag) {
+			continue
+		}
+		*part.into = part.value
+		if part.value == "" {
+			continue
+		}
+		path, err := filepath.Abs(part.value) // commands run in any folder
+		if err != nil {
+			return err
+		}
+		*part.into = path
+	}
+	if (of.ClientCertificate == "") != (of.ClientKey == "") {
+		return command.Usagef("--client-certificate and --client-key go together")
 	}
 	return nil
 }

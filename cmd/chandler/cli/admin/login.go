@@ -41,7 +41,7 @@ or its client has changed, you are asked whether that is right. Where nobody can
 			if err := reach.SafeURL(s.URL); err != nil {
 				return command.Usagef("whoever sits between could take your token: the address of Chandler %w", err)
 			}
-			asker, err := client.New(s.URL, "")
+			asker, err := client.NewWith(s.URL, "", s.Certificates)
 			if err != nil {
 				return command.Usagef("%w", err)
 			}
@@ -67,7 +67,7 @@ or its client has changed, you are asked whether that is right. Where nobody can
 			if err != nil {
 				return err
 			}
-			return keep(cmd.Context(), a, s.URL, credential)
+			return keep(cmd.Context(), a, s, credential)
 		},
 	}
 	c.Flags().StringVar(&provider, "provider", "", "name of the identity provider, where there are several")
@@ -108,8 +108,9 @@ func agree(a *command.Env, url string, with model.LoginProvider, issuer string) 
 }
 
 // keep keeps a credential that Chandler takes.
-func keep(ctx context.Context, a *command.Env, url string, credential signin.Credential) error {
-	c, err := client.New(url, credential.Token)
+func keep(ctx context.Context, a *command.Env, s command.Settings, credential signin.Credential) error {
+	url := s.URL
+	c, err := client.NewWith(url, credential.Token, s.Certificates)
 	if err != nil {
 		return command.Usagef("%w", err)
 	}

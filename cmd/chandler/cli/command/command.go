@@ -52,11 +52,11 @@ func (a *Env) Client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(s.URL, s.Token)
+	c, err := client.NewWith(s.URL, s.Token, s.Certificates)
 	if err != nil {
 		return nil, Usagef("%w", err)
 	}
-	if s.Token != "" {
+	if s.Token != "" || s.Certificates.Client != "" {
 		return c, nil
 	}
 	token, err := a.signedIn(s)
@@ -66,7 +66,7 @@ func (a *Env) Client() (*client.Client, error) {
 	if err != nil {
 		return nil, Refused(err)
 	}
-	if c, err = client.New(s.URL, token); err != nil {
+	if c, err = client.NewWith(s.URL, token, s.Certificates); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	return c, nil

@@ -29,6 +29,21 @@ type Context struct {
 	Namespace string                `json:"namespace,omitempty"`
 	Token     string                `json:"token,omitempty"`
 	Exec      *clientcmd.ExecConfig `json:"exec,omitempty"`
+	// Files in PEM, by absolute paths.
+	CertificateAuthority string `json:"certificate-authority,omitempty"`
+	ClientCertificate    string `json:"client-certificate,omitempty"`
+	ClientKey            string `json:"client-key,omitempty"`
+}
+
+// CheckCredentials refuses a context by which one is known in several ways.
+func (of *Context) CheckCredentials() error {
+	if of.Token != "" && of.Exec != nil {
+		return Usagef("a context has a token or a program that gives one, not both")
+	}
+	if of.ClientCertificate != "" && (of.Token != "" || of.Exec != nil) {
+		return Usagef("a context has a client certificate, or a token or a program that gives one, not both")
+	}
+	return nil
 }
 
 // Find returns the context of a name.

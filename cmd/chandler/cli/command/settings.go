@@ -6,6 +6,7 @@ import (
 
 	clientcmd "k8s.io/client-go/tools/clientcmd/api/v1"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/signin"
 )
 
@@ -20,6 +21,8 @@ type Settings struct {
 	Exec      *clientcmd.ExecConfig // of the context
 	Cluster   string                // where names are looked for without --cluster
 	Namespace string                // where names are looked for without --namespace
+	// Certificates are those of the context, for its address alone.
+	Certificates client.Certificates
 }
 
 // Settings takes each value from its flag, else from the context that --context names, else the environment, else the
@@ -47,12 +50,18 @@ func (a *Env) Settings() (Settings, error) {
 		Cluster:   pick(a, chosen.Cluster, "CHANDLER_CLUSTER", of.Cluster),
 		Namespace: pick(a, chosen.Namespace, "CHANDLER_NAMESPACE", of.Namespace),
 	}
-	owned := s.URL == cmp.Or(of.URL, DefaultURL) && (chosen.Token != "" || chosen.Exec != nil)
+	owned := s.URL == cmp.Or(of.URL, DefaultURL) &&
+		(chosen.Token != "" || chosen.Exec != nil || chosen.ClientCertificate != "")
 	if s.Token == "" && !owned {
 		s.Token, _ = a.Env("CHANDLER_TOKEN")
 	}
 	if s.Token == "" && s.URL == cmp.Or(of.URL, DefaultURL) { // what is for one address is never sent to another
 		s.Token, s.Exec = of.Token, of.Exec
+	}
+	if s.URL == cmp.Or(of.URL, DefaultURL) {
+		s.Certificates = client.Certificates{
+			Authority: of.CertificateAuthority, Client: of.ClientCertificate, Key: of.ClientKey,
+		}
 	}
 	return s, nil
 }
