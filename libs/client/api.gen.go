@@ -324,6 +324,15 @@ const (
 	ObjectChangeChangeRemoved ObjectChangeChange = "Removed"
 )
 
+// Defines values for OperationState.
+const (
+	OperationStateFailed             OperationState = "Failed"
+	OperationStateRunning            OperationState = "Running"
+	OperationStateSucceeded          OperationState = "Succeeded"
+	OperationStateSuperseded         OperationState = "Superseded"
+	OperationStateWaitingForApproval OperationState = "WaitingForApproval"
+)
+
 // Defines values for OperatorGroupSpecColocation.
 const (
 	OperatorGroupSpecColocationShared OperatorGroupSpecColocation = "shared"
@@ -3216,6 +3225,42 @@ type OpenBreakGlass struct {
 	// Reason Why it has to be, such as the number of an incident. The event has a commitment to it, and it can be erased; one line without control characters
 	Reason string `json:"reason"`
 }
+
+// Operation defines model for Operation.
+type Operation struct {
+	// Actor Who asked
+	Actor string `json:"actor,omitempty"`
+
+	// ID Position of the intent, as the answer to the write has it
+	ID string `json:"id"`
+
+	// Object Path of what it is about
+	Object string `json:"object"`
+
+	// Over Nothing more comes of it by itself. What Failed may go on when what it failed for changes
+	Over bool `json:"over"`
+
+	// Reason Code for programs
+	Reason      string    `json:"reason,omitempty"`
+	RequestedAt time.Time `json:"requestedAt"`
+
+	// Result Path of what came of it: the install plan
+	Result string `json:"result,omitempty"`
+
+	// Since When it came to be so, as far as it is known
+	Since time.Time `json:"since"`
+
+	// State WaitingForApproval: a plan waits for people; Superseded: another intent has taken its place
+	State OperationState `json:"state"`
+
+	// Type Of the event of the intent
+	//
+	// Example: subscription.created.v1
+	Type string `json:"type"`
+}
+
+// OperationState WaitingForApproval: a plan waits for people; Superseded: another intent has taken its place
+type OperationState string
 
 // Operator defines model for Operator.
 type Operator struct {
@@ -8465,6 +8510,18 @@ func NewListSkippedEventsRequest(params *ListSkippedEventsParams) Request {
 func (c *Client) ListSkippedEvents(ctx context.Context, params *ListSkippedEventsParams, opts ...Option) (*ListSkippedEvent, error) {
 	r := NewListSkippedEventsRequest(params)
 	return answer[ListSkippedEvent](ctx, c, r, opts)
+}
+
+// NewGetOperationRequest asks GET /operations/{id}.
+func NewGetOperationRequest(id string) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/operations/{id}", id)}
+	return r
+}
+
+// GetOperation: Get what became of a write that takes long.
+func (c *Client) GetOperation(ctx context.Context, id string, opts ...Option) (*Operation, error) {
+	r := NewGetOperationRequest(id)
+	return answer[Operation](ctx, c, r, opts)
 }
 
 // NewListAllOperatorgroupsRequest asks GET /operatorgroups.

@@ -154,10 +154,11 @@ func prepare(op *openapi3.Operation) error {
 // callsOf reads from the answers of success which methods an operation has.
 func callsOf(op *openapi3.Operation) ([]call, error) {
 	var calls []call
+	waits := op.Parameters.GetByInAndName("header", "Prefer") != nil
 	for _, status := range []string{"200", "201", "202", "204"} {
 		answer := op.Responses.Value(status)
-		if answer == nil {
-			continue
+		if answer == nil || status == "202" && waits {
+			continue // the operation, for who sends Prefer; WaitOperation reads it by its id
 		}
 		if len(answer.Value.Content) == 0 {
 			calls = append(calls, call{Accept: "application/json"})

@@ -1364,6 +1364,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/operations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what became of a write that takes long
+         * @description Get what became of a write that takes long. Its id is the position of the write. Who may read what it is about may read it. With Prefer: wait=10 the answer comes when its state is another one, or after so many seconds, at most 25.
+         */
+        get: operations["get-operation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/operatorgroups": {
         parameters: {
             query?: never;
@@ -3936,6 +3956,37 @@ export interface components {
         OpenBreakGlass: {
             /** @description Why it has to be, such as the number of an incident. The event has a commitment to it, and it can be erased; one line without control characters */
             reason: string;
+        };
+        Operation: {
+            /** @description Who asked */
+            actor?: string;
+            /** @description Position of the intent, as the answer to the write has it */
+            id: string;
+            /** @description Path of what it is about */
+            object: string;
+            /** @description Nothing more comes of it by itself. What Failed may go on when what it failed for changes */
+            over: boolean;
+            /** @description Code for programs */
+            reason?: string;
+            /** Format: date-time */
+            requestedAt: string;
+            /** @description Path of what came of it: the install plan */
+            result?: string;
+            /**
+             * Format: date-time
+             * @description When it came to be so, as far as it is known
+             */
+            since: string;
+            /**
+             * @description WaitingForApproval: a plan waits for people; Superseded: another intent has taken its place
+             * @enum {string}
+             */
+            state: "Running" | "WaitingForApproval" | "Succeeded" | "Failed" | "Superseded";
+            /**
+             * @description Of the event of the intent
+             * @example subscription.created.v1
+             */
+            type: string;
         };
         Operator: {
             cluster: string;
@@ -6718,6 +6769,8 @@ export interface operations {
                 dryRun?: boolean;
             };
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
                 "Idempotency-Key"?: string;
             };
@@ -6741,6 +6794,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Catalog"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7618,6 +7686,8 @@ export interface operations {
                 namespace?: string;
             };
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
                 "Idempotency-Key"?: string;
             };
@@ -7639,6 +7709,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Removed"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -7933,6 +8018,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
                 "Idempotency-Key"?: string;
             };
@@ -7956,6 +8043,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Cluster"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -8828,6 +8930,8 @@ export interface operations {
                 dryRun?: boolean;
             };
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
                 "Idempotency-Key"?: string;
             };
@@ -8865,6 +8969,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9217,6 +9336,8 @@ export interface operations {
                 dryRun?: boolean;
             };
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
                 "Idempotency-Key"?: string;
             };
@@ -9247,6 +9368,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9763,6 +9899,8 @@ export interface operations {
                 dryRun?: boolean;
             };
             header?: {
+                /** @description RFC 7240. wait=10: answer when what was written has come to its end, or after so many seconds, at most 25; respond-async: do not wait. The answer is 202 with the operation where that has not succeeded by then */
+                Prefer?: string;
                 /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
                 "Idempotency-Key"?: string;
             };
@@ -9789,6 +9927,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InstallPlan"];
+                };
+            };
+            /** @description With Prefer: it was written, and has not succeeded yet */
+            202: {
+                headers: {
+                    /** @description Of the operation */
+                    Location?: string;
+                    /** @description What of Prefer was done */
+                    "Preference-Applied"?: string;
+                    /** @description After how many seconds to ask again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -10609,6 +10762,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListSkippedEvent"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-operation": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
+            header?: {
+                /** @description wait=10: wait until the state is another one, so many seconds at most */
+                Prefer?: string;
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Position of the write: epoch-number, or stream@version */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    "Preference-Applied"?: string;
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
                 };
             };
             /** @description Not Modified: If-None-Match has the ETag of the answer */

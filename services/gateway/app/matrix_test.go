@@ -308,6 +308,7 @@ func probes() map[string]probe {
 		},
 		"rotate-webhook":      {verb: "update", resource: "webhooks", about: ofFleet},
 		"delete-role-binding": {verb: "delete", resource: "rolebindings", about: ofFleet},
+		"get-operation":       {about: ofEverybody},
 		"who-am-i":            {about: ofEverybody},
 		"can-i":               {about: ofEverybody, query: "verb=get&resource=clusters"},
 		"who-can": {
@@ -521,7 +522,7 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		c.Name = w.cluster
 		body = c
 	}
-	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent",
+	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent", "/operations/{id}", "/operations/1-1",
 		"{tenant}", "default",
 		"{cluster}", w.cluster, "{namespace}", w.namespace, "{name}", name, "{catalog}", catalog, "{package}", object,
 		"{id}", id).Replace("/api/v1" + path), body

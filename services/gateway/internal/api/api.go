@@ -109,6 +109,7 @@ type API struct {
 	keys     *store.Keys
 	turns    *limit.Turns // of requests with an Idempotency-Key
 	streams  *places
+	waits    *places // of requests that wait for operations
 	// proxies are those whose word about a client's address is believed.
 	proxies []netip.Prefix
 	// declared is what each operation takes, by method and pattern of its route.
@@ -127,13 +128,14 @@ func New(d Deps) *API {
 	a := &API{
 		router: router, callers: d.Callers, policies: d.Policies, reads: d.Reads, limits: newLimits(d.Limits, time.Now),
 		proxies: d.TrustedProxies, keys: d.Keys, log: d.Log, tenants: tenants, streams: newPlaces(d.Limits, tenants),
+		waits: newPlaces(Limits{Streams: maxWaits, OwnStreams: ownWaits}, NewTenants(time.Now)),
 		turns: limit.NewTurns(store.KeyedRequests, ownKeyed, lineKeyed, keyedWait),
 	}
 	hooks := newHookHandlers(d)
 	router.With(a.form).Post(prefix+pathHook, hooks.push)
 	router.With(a.form).Get(prefix+pathAuthConfig, a.authConfig(d.Logins))
 	router.Route(prefix, func(r chi.Router) {
-		r.Use(a.authenticate, a.form, a.once, a.try)
+		r.Use(a.authenticate, a.form, a.prefer, a.once, a.try)
 		a.huma = humachi.New(r, config())
 		a.huma.UseMiddleware(a.answer)
 		clusterHandlers{d}.register(a)
@@ -162,6 +164,7 @@ func New(d Deps) *API {
 		identityHandlers{d}.register(a)
 		roleHandlers{d}.register(a)
 		accessHandlers{d}.register(a)
+		operationHandlers{a}.register(a)
 		parkedHandlers{d}.register(a)
 		keyHandlers{d}.register(a)
 		replicaHandlers{d}.register(a)

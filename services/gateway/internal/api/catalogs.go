@@ -60,7 +60,7 @@ type SecretsQuery struct {
 
 func (h catalogHandlers) catalogWrites(a *API) {
 	register(a, whereAsked(access.Create, access.Catalogs),
-		intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")), h.addCatalog)
+		lasting(a, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog"))), h.addCatalog)
 	register(a, whereAsked(access.Update, access.Catalogs),
 		intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
 			"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
@@ -72,8 +72,8 @@ func (h catalogHandlers) catalogWrites(a *API) {
 
 func (h catalogHandlers) catalogEnds(a *API) {
 	register(a, whereAsked(access.Refresh, access.Catalogs),
-		operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
-			"Poll the source now"), h.refreshCatalog)
+		lasting(a, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
+			"Poll the source now")), h.refreshCatalog)
 	register(a, whereAsked(access.Delete, access.Catalogs), triable[model.Removed](a,
 		operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
 			"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)

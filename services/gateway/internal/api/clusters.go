@@ -19,7 +19,7 @@ type clusterHandlers struct{ Deps }
 func (h clusterHandlers) register(a *API) {
 	post := created("/clusters", "register-cluster", tagClusters, "Give a cluster to Chandler")
 	post.MaxBodyBytes = maxKubeconfigBody
-	register(a, whereAsked(access.Create, access.Clusters), post, h.registerCluster)
+	register(a, whereAsked(access.Create, access.Clusters), lasting(a, post), h.registerCluster)
 
 	registerList(a, whatIsSeen(access.List, access.Clusters),
 		operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
@@ -139,4 +139,140 @@ func (h clusterHandlers) replaceCredentials(
 ) (*written[model.Removed], error) {
 	r, err := h.Intents.Clusters.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
 	return wrote(r, r.Position, "", err)
+}
+
+const tagEffects = "Effects"
+
+// effectsHandlers are the operations on the stop switch.
+type effectsHandlers struct{ Deps }
+
+func (h effectsHandlers) register(a *API) {
+	register(a, whereAsked(access.Get, access.Effects), operation(http.MethodGet, "/effects", "get-effects", tagEffects,
+		"Whether plans may take steps"), h.getEffects)
+	register(a, whereAsked(access.Stop, access.Effects),
+		operation(http.MethodPost, "/effects", "set-effects", tagEffects,
+			"Stop plans from taking steps, or let them go on"), h.setEffects)
+}
+
+type getEffectsInput struct {
+	Cluster string `query:"cluster" maxLength:"63" doc:"Of this cluster; of the fleet without it"`
+}
+
+func (h effectsHandlers) getEffects(
+	ctx context.Context, who model.Caller, in *getEffectsInput,
+) (*output[model.Effects], error) {
+	return read(h.Intents.Effects.Get(ctx, who, in.Cluster))
+}
+
+type setEffectsInput struct{ Body model.EffectsRequest }
+
+func (h effectsHandlers) setEffects(
+	ctx context.Context, who model.Caller, in *setEffectsInput,
+) (*written[model.Effects], error) {
+	e, err := h.Intents.Effects.Set(ctx, who, in.Body)
+	return wrote(e, e.Position, "", err)
+}
+
+const tagReplicas = "Replicas"
+
+// replicaHandlers are the operations on the replicas of the installer. They are the installation's, as its keys are:
+// administrators see and drain them.
+type replicaHandlers struct{ Deps }
+
+func (h replicaHandlers) register(a *API) {
+	register(a, fleetWide(access.List, access.Replicas),
+		operation(http.MethodGet, "/replicas", "list-replicas", tagReplicas,
+			"List the replicas of the installer and what they run; for administrators"), h.list)
+	register(a, fleetWide(access.Update, access.Replicas),
+		operation(http.MethodPost, "/replicas/drain", "drain-replica", tagReplicas,
+			"Have a replica give its clusters to others, or take clusters again"), h.drain)
+}
+
+func (h replicaHandlers) list(
+	ctx context.Context, who model.Caller, _ *struct{},
+) (*listOutput[model.Replica], error) {
+	items, err := h.Intents.Replicas.List(ctx, who)
+	return listed(items, nil, err)
+}
+
+type drainReplicaInput struct{ Body model.DrainReplica }
+
+func (h replicaHandlers) drain(ctx context.Context, who model.Caller, in *drainReplicaInput) (*struct{}, error) {
+	if err := h.Intents.Replicas.Drain(ctx, who, in.Body); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
+}
+
+const tagLog = "Event log"
+
+// parkedHandlers are the operations on parked events; all of them are for administrators, since the bytes of an event
+// are shown, and a skipped one changes what is shown for good.
+type parkedHandlers struct{ Deps }
+
+func (h parkedHandlers) register(a *API) {
+	register(a, fleetWide(access.List, access.Parked),
+		operation(http.MethodGet, "/log/parked", "list-parked-events", tagLog,
+			"List events that a consumer of the log could not take, and those that wait behind them; for administrators"),
+		h.list)
+	register(a, fleetWide(access.Get, access.Parked),
+		operation(http.MethodGet, "/log/parked/event", "get-parked-event", tagLog,
+			"Get a parked event with its bytes; for administrators"), h.get)
+	register(a, fleetWide(access.Update, access.Parked),
+		operation(http.MethodPost, "/log/parked/retry", "retry-parked-events", tagLog,
+			"Have parked events tried again at once"), h.retry)
+	register(a, fleetWide(access.Update, access.Parked),
+		operation(http.MethodPost, "/log/parked/skip", "skip-parked-event", tagLog,
+			"Have a consumer go on without an event, for good"), h.skip)
+	register(a, fleetWide(access.List, access.Parked),
+		operation(http.MethodGet, "/log/skipped", "list-skipped-events", tagLog,
+			"List events that consumers went on without, who decided that and why; for administrators"), h.skipped)
+}
+
+type consumerQuery struct {
+	Consumer string `query:"consumer" maxLength:"200" doc:"Of this consumer; of all without it"`
+}
+
+func (h parkedHandlers) list(
+	ctx context.Context, who model.Caller, in *consumerQuery,
+) (*listOutput[model.ParkedEvent], error) {
+	items, err := h.Intents.Parked.List(ctx, who, in.Consumer)
+	return listed(items, nil, err)
+}
+
+func (h parkedHandlers) skipped(
+	ctx context.Context, who model.Caller, in *consumerQuery,
+) (*listOutput[model.SkippedEvent], error) {
+	items, err := h.Intents.Parked.Skipped(ctx, who, in.Consumer)
+	return listed(items, nil, err)
+}
+
+type parkedQuery struct {
+	Consumer string `query:"consumer" required:"true" minLength:"1" maxLength:"200" doc:"As the list names it"`
+	Stream   string `query:"stream" required:"true" minLength:"1" maxLength:"200" doc:"As the list names it"`
+	Version  int64  `query:"version" required:"true" minimum:"1"`
+}
+
+func (h parkedHandlers) get(
+	ctx context.Context, who model.Caller, in *parkedQuery,
+) (*output[model.ParkedEvent], error) {
+	return read(h.Intents.Parked.Get(ctx, who, model.ParkedRef(*in)))
+}
+
+type retryParkedInput struct{ Body model.RetryParked }
+
+func (h parkedHandlers) retry(ctx context.Context, who model.Caller, in *retryParkedInput) (*struct{}, error) {
+	if err := h.Intents.Parked.Retry(ctx, who, in.Body); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
+}
+
+type skipParkedInput struct{ Body model.SkipParked }
+
+func (h parkedHandlers) skip(ctx context.Context, who model.Caller, in *skipParkedInput) (*struct{}, error) {
+	if err := h.Intents.Parked.Skip(ctx, who, in.Body); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
 }

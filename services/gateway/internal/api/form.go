@@ -59,6 +59,7 @@ type declared struct {
 	tries   bool     // a dry run carries it out and takes it back
 	answers []string // content types of an answer that is no problem
 	class   limit.Class
+	lasts   bool         // a write that can be waited for
 	fields  reflect.Type // of what fields are chosen; nil where none are
 }
 
@@ -86,6 +87,7 @@ func declaredBy(op *huma.Operation) declared {
 	d := declared{query: map[string]*huma.Param{}, maxBody: op.MaxBodyBytes}
 	d.tries, _ = op.Metadata[triedOperation].(bool)
 	d.class, _ = op.Extensions[classExtension].(limit.Class)
+	d.lasts, _ = op.Metadata[lastingOperation].(bool)
 	d.fields, _ = op.Metadata[fieldedOperation].(reflect.Type)
 	for _, p := range op.Parameters {
 		switch p.In {
@@ -94,7 +96,9 @@ func declaredBy(op *huma.Operation) declared {
 			d.query[p.Name] = p
 			d.names = append(d.names, p.Name)
 		case "header":
-			d.headers = append(d.headers, http.CanonicalHeaderKey(p.Name))
+			if p.Name != headerPrefer { // it may be given several times, and what is not known is passed over
+				d.headers = append(d.headers, http.CanonicalHeaderKey(p.Name))
+			}
 		}
 	}
 	slices.Sort(d.names)

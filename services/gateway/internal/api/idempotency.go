@@ -190,7 +190,7 @@ func heldAnswer(
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	kept := &keptAnswer{under: w, header: http.Header{}}
 	next.ServeHTTP(kept, r)
-	return store.Answer{Status: kept.status, Header: kept.header, Body: kept.body.Bytes()}
+	return kept.answer()
 }
 
 // dryRun says whether a request writes nothing, as its operation will read it.
@@ -239,6 +239,11 @@ type keptAnswer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+}
+
+// answer is what is held back.
+func (k *keptAnswer) answer() store.Answer {
+	return store.Answer{Status: k.status, Header: k.header, Body: k.body.Bytes()}
 }
 
 // Header implements http.ResponseWriter.

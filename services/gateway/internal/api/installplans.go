@@ -37,8 +37,8 @@ func (h planHandlers) register(a *API) {
 		operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans,
 			"Get an install plan with its steps and reasons"), h.getInstallplan)
 	register(a, ofObject(access.Approve, access.InstallPlans),
-		operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans,
-			"Approve exactly this digest of a plan"), h.approveInstallplan)
+		lasting(a, operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans,
+			"Approve exactly this digest of a plan")), h.approveInstallplan)
 	register(a, ofObject(access.Update, access.InstallPlans),
 		operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
 			"Replace the labels and annotations of a plan; nothing else comes of them"), h.noteInstallplan)

@@ -68,9 +68,9 @@ func (h subscriptionHandlers) register(a *API) {
 }
 
 func (h subscriptionHandlers) subscriptionWrites(a *API) {
-	register(a, whereAsked(access.Create, access.Subscriptions), triable[model.Subscription](a,
+	register(a, whereAsked(access.Create, access.Subscriptions), lasting(a, triable[model.Subscription](a,
 		intended(created(pathSubscriptions, "create-subscription", tagSubscriptions,
-			"Subscribe to a channel of a package"))), h.createSubscription)
+			"Subscribe to a channel of a package")))), h.createSubscription)
 	register(a, whereAsked(access.Update, access.Subscriptions), triable[model.Subscription](a,
 		intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
 			"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
@@ -79,9 +79,9 @@ func (h subscriptionHandlers) subscriptionWrites(a *API) {
 			"Change parts of the intent of a subscription, as a JSON merge patch (RFC 7396) of what PUT takes")),
 		h.patchSubscription)
 	register(a, whereAsked(access.Rollback, access.Subscriptions),
-		operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
+		lasting(a, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
 			tagSubscriptions,
-			"Go back to a version that was installed before; the plan for it waits for approval"), h.rollbackSubscription)
+			"Go back to a version that was installed before; the plan for it waits for approval")), h.rollbackSubscription)
 	register(a, whereAsked(access.Delete, access.Subscriptions), triable[model.Removed](a,
 		operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
 			"End a subscription; the installed operator stays")), h.deleteSubscription)
