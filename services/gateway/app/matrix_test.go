@@ -522,7 +522,7 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		c.Name = w.cluster
 		body = c
 	}
-	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent", "/operations/{id}", "/operations/1-1",
+	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent",
 		"{tenant}", "default",
 		"{cluster}", w.cluster, "{namespace}", w.namespace, "{name}", name, "{catalog}", catalog, "{package}", object,
 		"{id}", id).Replace("/api/v1" + path), body

@@ -99,8 +99,8 @@ func (b *bench) operationsAreSeen(subscription, approval string) {
 	}
 }
 
-// TestPreferWait: a write is answered when it has come to its end, or as an operation when the time is over; with a key it
-// is written once, and its repetition waits for the same. A dry run waits for nothing.
+// TestPreferWait: a write is answered when it has come to its end, or as an operation when the time is over; with a key
+// it is written once, and its repetition waits for the same. A dry run waits for nothing.
 func TestPreferWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -134,7 +134,8 @@ func TestPreferWait(t *testing.T) {
 	}
 	b.operation(a.header.Get("Chandler-Operation"), model.OperationSucceeded, "Connected")
 	replayed := ask("east", "wait=20", "Idempotency-Key", key)
-	if must[model.Cluster](b, 201, replayed); replayed.header.Get("Idempotent-Replayed") != "true" ||
+	must[model.Cluster](b, 201, replayed)
+	if replayed.header.Get("Idempotent-Replayed") != "true" ||
 		replayed.header.Get("Chandler-Operation") != a.header.Get("Chandler-Operation") {
 		t.Errorf("the repetition has %v", replayed.header)
 	}
@@ -161,7 +162,8 @@ func TestPreferWait(t *testing.T) {
 	}
 
 	plain := b.ask("POST", "/api/v1/clusters", model.RegisterCluster{Name: "south", Kubeconfig: kubeconfig})
-	if plain.status != 201 || plain.header.Get("Preference-Applied") != "" || plain.header.Get("Chandler-Operation") == "" {
+	if plain.status != 201 || plain.header.Get("Preference-Applied") != "" ||
+		plain.header.Get("Chandler-Operation") == "" {
 		t.Errorf("without Prefer: %d %v", plain.status, plain.header)
 	}
 	unread := ask("", "wait=20")

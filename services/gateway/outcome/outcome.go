@@ -1,5 +1,5 @@
 // Package outcome says what became of an intent that takes long: a pure function of its event, of the events behind
-// it in its stream, and of the object as it is read. Nothing of it is stored (ADR 0069), so that it survives
+// it in its stream, and of the object as it is read. Nothing of it is stored (ADR 0070), so that it survives
 // every restart, and cannot say anything else than the object.
 //
 //	intent                  is over when
@@ -45,9 +45,14 @@ func (f Fact) is(p events.Payload) bool { return f.Type == p.EventType() }
 // Known says whether what becomes of events of a type can be told.
 func Known(t events.Type) bool {
 	for _, p := range []events.Payload{
-		events.SubscriptionCreated{}, events.SubscriptionRollbackRequested{}, events.InstallPlanApproved{},
-		events.InstallPlanApprovalGiven{}, events.CSVRemovalRequested{}, events.ClusterRegistered{},
-		events.CatalogAdded{}, events.CatalogRefreshRequested{},
+		events.SubscriptionCreated{},
+		events.SubscriptionRollbackRequested{},
+		events.InstallPlanApproved{},
+		events.InstallPlanApprovalGiven{},
+		events.CSVRemovalRequested{},
+		events.ClusterRegistered{},
+		events.CatalogAdded{},
+		events.CatalogRefreshRequested{},
 	} {
 		if p.EventType() == t {
 			return true
@@ -196,8 +201,8 @@ func OfCluster(c model.Cluster) State {
 	}
 }
 
-// OfCatalog is what became of a catalog that was added or asked to look at its source: it counts what was read since, of
-// every variant.
+// OfCatalog is what became of a catalog that was added or asked to look at its source: it counts what was read
+// since, of every variant.
 func OfCatalog(intent Fact, c model.Catalog) State {
 	if intent.is(events.CatalogAdded{}) && c.State == "Ready" {
 		return State{State: model.OperationSucceeded, Reason: c.State, Since: c.UpdatedAt}

@@ -28,8 +28,8 @@ func check(t *testing.T, what string, got outcome.State, state, reason string) {
 	}
 }
 
-// TestOfSubscription: from the intent to an operator that runs, each step as the log and the object have it (the issue's
-// section 3: operations as resources).
+// TestOfSubscription: from the intent to an operator that runs, each step as the log and the object have it (the
+// issue's section 3: operations as resources).
 func TestOfSubscription(t *testing.T) {
 	t.Parallel()
 	planned := fact(t, events.ResolutionSucceeded{Outcome: "Planned", CSV: "gauge.v2", Plan: "p1"})
@@ -49,32 +49,79 @@ func TestOfSubscription(t *testing.T) {
 		state, reason string
 	}{
 		{"nothing yet", nil, status("", "", "", ""), model.OperationRunning, "Resolving"},
-		{"labels do not matter", []outcome.Fact{fact(t, events.SubscriptionMetadataChanged{})}, status("", "", "", ""),
-			model.OperationRunning, "Resolving"},
-		{"impossible", []outcome.Fact{impossible}, status("", "", "", ""), model.OperationFailed,
-			"ConstraintsNotSatisfiable"},
-		{"possible again", []outcome.Fact{impossible, planned}, status("p1", "Installing", "", ""),
-			model.OperationRunning, "Installing"},
-		{"another plan is shown still", []outcome.Fact{planned}, status("p0", "Complete", "gauge.v2", "Succeeded"),
-			model.OperationRunning, "Planned"},
-		{"people are asked", []outcome.Fact{planned}, status("p1", "RequiresApproval", "", ""), model.OperationWaiting,
-			"RequiresApproval"},
+		{
+			"labels do not matter",
+			[]outcome.Fact{fact(t, events.SubscriptionMetadataChanged{})},
+			status("", "", "", ""),
+			model.OperationRunning, "Resolving",
+		},
+		{
+			"impossible",
+			[]outcome.Fact{impossible},
+			status("", "", "", ""), model.OperationFailed,
+			"ConstraintsNotSatisfiable",
+		},
+		{
+			"possible again",
+			[]outcome.Fact{impossible, planned},
+			status("p1", "Installing", "", ""),
+			model.OperationRunning, "Installing",
+		},
+		{
+			"another plan is shown still",
+			[]outcome.Fact{planned},
+			status("p0", "Complete", "gauge.v2", "Succeeded"),
+			model.OperationRunning, "Planned",
+		},
+		{
+			"people are asked",
+			[]outcome.Fact{planned},
+			status("p1", "RequiresApproval", "", ""), model.OperationWaiting,
+			"RequiresApproval",
+		},
 		{"rejected", []outcome.Fact{planned}, status("p1", "Rejected", "", ""), model.OperationFailed, "PlanRejected"},
-		{"the plan fails", []outcome.Fact{planned}, status("p1", "Failed", "", ""), model.OperationFailed, "PlanFailed"},
-		{"steps are done", []outcome.Fact{planned}, status("p1", "Complete", "gauge.v2", "Installing"),
-			model.OperationRunning, "Installing"},
-		{"an older one is shown", []outcome.Fact{planned}, status("p1", "Complete", "gauge.v1", "Succeeded"),
-			model.OperationRunning, "Installing"},
-		{"it runs", []outcome.Fact{planned}, status("p1", "Complete", "gauge.v2", "Succeeded"),
-			model.OperationSucceeded, "Succeeded"},
-		{"it does not run", []outcome.Fact{planned}, status("p1", "Complete", "gauge.v2", "Failed"),
-			model.OperationFailed, "OperatorFailed"},
-		{"it was there", []outcome.Fact{latest}, status("", "", "gauge.v2", "Succeeded"), model.OperationSucceeded,
-			"Succeeded"},
-		{"changed meanwhile", []outcome.Fact{planned, fact(t, events.SubscriptionChanged{}), planned},
-			status("p1", "Complete", "gauge.v2", "Succeeded"), model.OperationSuperseded, "subscription.changed.v1"},
+		{
+			"the plan fails", []outcome.Fact{planned}, status("p1", "Failed", "", ""), model.OperationFailed,
+			"PlanFailed",
+		},
+		{
+			"steps are done",
+			[]outcome.Fact{planned},
+			status("p1", "Complete", "gauge.v2", "Installing"),
+			model.OperationRunning, "Installing",
+		},
+		{
+			"an older one is shown",
+			[]outcome.Fact{planned},
+			status("p1", "Complete", "gauge.v1", "Succeeded"),
+			model.OperationRunning, "Installing",
+		},
+		{
+			"it runs",
+			[]outcome.Fact{planned},
+			status("p1", "Complete", "gauge.v2", "Succeeded"),
+			model.OperationSucceeded, "Succeeded",
+		},
+		{
+			"it does not run",
+			[]outcome.Fact{planned},
+			status("p1", "Complete", "gauge.v2", "Failed"),
+			model.OperationFailed, "OperatorFailed",
+		},
+		{
+			"it was there",
+			[]outcome.Fact{latest},
+			status("", "", "gauge.v2", "Succeeded"), model.OperationSucceeded,
+			"Succeeded",
+		},
+		{
+			"changed meanwhile",
+			[]outcome.Fact{planned, fact(t, events.SubscriptionChanged{}), planned},
+			status("p1", "Complete", "gauge.v2", "Succeeded"), model.OperationSuperseded, "subscription.changed.v1",
+		},
 	} {
-		check(t, c.what, outcome.OfSubscription(fact(t, events.SubscriptionCreated{}), c.after, c.now), c.state, c.reason)
+		got := outcome.OfSubscription(fact(t, events.SubscriptionCreated{}), c.after, c.now)
+		check(t, c.what, got, c.state, c.reason)
 	}
 }
 
@@ -82,7 +129,8 @@ func TestOfSubscription(t *testing.T) {
 func TestOfRemoval(t *testing.T) {
 	t.Parallel()
 	asked := fact(t, events.CSVRemovalRequested{})
-	started, blocked := fact(t, events.CSVRemovalStarted{}), fact(t, events.CSVRemovalBlocked{Reason: "FinalizersPending"})
+	started := fact(t, events.CSVRemovalStarted{})
+	blocked := fact(t, events.CSVRemovalBlocked{Reason: "FinalizersPending"})
 	for _, c := range []struct {
 		what          string
 		after         []outcome.Fact
@@ -91,10 +139,18 @@ func TestOfRemoval(t *testing.T) {
 		{"asked", nil, model.OperationRunning, "Requested"},
 		{"started", []outcome.Fact{started}, model.OperationRunning, "Started"},
 		{"blocked", []outcome.Fact{started, blocked}, model.OperationRunning, "FinalizersPending"},
-		{"refused", []outcome.Fact{fact(t, events.CSVRemovalRefused{Reason: "PlanChanged"})}, model.OperationFailed,
-			"PlanChanged"},
-		{"asked again", []outcome.Fact{asked, fact(t, events.CSVRemoved{})}, model.OperationSuperseded,
-			"csv.removal-requested.v1"},
+		{
+			"refused",
+			[]outcome.Fact{fact(t, events.CSVRemovalRefused{Reason: "PlanChanged"})},
+			model.OperationFailed,
+			"PlanChanged",
+		},
+		{
+			"asked again",
+			[]outcome.Fact{asked, fact(t, events.CSVRemoved{})},
+			model.OperationSuperseded,
+			"csv.removal-requested.v1",
+		},
 		{"gone", []outcome.Fact{started, blocked, fact(t, events.CSVRemoved{})}, model.OperationSucceeded, "Removed"},
 	} {
 		got, err := outcome.OfRemoval(asked, c.after)

@@ -52,7 +52,7 @@ const (
 // lastingOperation marks, among the metadata of a write, that it takes Prefer.
 const lastingOperation = "lasts"
 
-// lasting is a write whose end takes long: with Prefer it is waited for, and is an operation (ADR 0069).
+// lasting is a write whose end takes long: with Prefer it is waited for, and is an operation (ADR 0070).
 func lasting(a *API, op huma.Operation) huma.Operation {
 	if op.Metadata == nil {
 		op.Metadata = map[string]any{}
@@ -206,7 +206,7 @@ func (k *keptAnswer) accepted(ctx context.Context, path string, op model.Operati
 		httpserver.NoteError(ctx, err) // it is made of texts and times
 	}
 	k.status = http.StatusAccepted
-	k.header.Del("Etag")
+	k.header.Del("ETag")
 	k.header.Set("Content-Type", mediaJSON)
 	k.header.Set("Location", path)
 	if !op.Over {
@@ -228,7 +228,7 @@ func (a *API) await(
 	}
 	leave, err := a.waits.enter(who)
 	if err != nil {
-		return op, false, nil //nolint:nilerr // who asks again waits in its place
+		return op, false, nil // who asks again waits in its place
 	}
 	defer leave()
 	follower := a.reads.Tail.JoinUnseen(who)
@@ -316,7 +316,7 @@ func (a *API) operation(
 	if !outcome.Known(intent.Type) {
 		return op, "", none
 	}
-	// What the events say is read before what the read models show, which know the intent, and are no older if they can.
+	// What the events say is read before what the read models show, which know the intent and are no older.
 	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, shownBy[life[0].StreamID.Kind], id); err != nil {
 		return op, "", err
 	}
@@ -337,8 +337,8 @@ func (a *API) operation(
 		return op, "", err
 	}
 	op = model.Operation{
-		ID: id, Type: string(intent.Type), Object: object, State: s.State, Over: model.IsOver(s.State), Reason: s.Reason,
-		Since: s.Since, Actor: intent.Actor, RequestedAt: intent.Time,
+		ID: id, Type: string(intent.Type), Object: object, State: s.State, Over: model.IsOver(s.State),
+		Reason: s.Reason, Since: s.Since, Actor: intent.Actor, RequestedAt: intent.Time,
 	}
 	if s.Plan != "" {
 		op.Result = prefix + "/installplans/" + s.Plan
@@ -367,7 +367,8 @@ func (a *API) became(
 		if err != nil {
 			return s, "", err
 		}
-		return outcome.OfSubscription(intent, after, sub), objectLocation("subscriptions", cluster, namespace, name), nil
+		s = outcome.OfSubscription(intent, after, sub)
+		return s, objectLocation("subscriptions", cluster, namespace, name), nil
 	case events.KindInstallPlan:
 		plan, err := a.reads.InstallPlans.ID(ctx, who, name, cluster, namespace)
 		if err != nil {
@@ -403,7 +404,8 @@ func (a *API) catalogBecame(
 	object = prefix + "/catalogs/" + intent.Subject
 	if cluster, namespace, name := partsOf(intent.Subject); name != "" {
 		of = catalog.Name{Cluster: cluster, Namespace: namespace, Name: name}
-		object = prefix + "/catalogs/" + name + "?" + url.Values{"cluster": {cluster}, "namespace": {namespace}}.Encode()
+		object = prefix + "/catalogs/" + name + "?" +
+			url.Values{"cluster": {cluster}, "namespace": {namespace}}.Encode()
 	}
 	seen, err := a.reads.Catalogs.Offered(ctx, who, access.Get, access.Catalogs, of)
 	if err == nil && !seen {

@@ -11,13 +11,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Life returns the event of a tenant at a place, and those that follow in its stream. It is errs.NotFound where there is
-// none. What the caller may see of it is for who asks.
+// Life returns the event of a tenant at a place, and those that follow in its stream. It is errs.NotFound where there
+// is none. What the caller may see of it is for who asks.
 func (r *Reader) Life(ctx context.Context, tenant string, at model.Place) (life []eventlog.Recorded, err error) {
 	err = r.Pool.TenantTx(ctx, tenant, func(tx pgx.Tx) error {
 		if at.Version == 0 {
 			f := eventlog.Filter{Tenant: tenant, Raw: true}
-			found, _, err := r.Log.ReadAfter(ctx, tx, events.Position{Epoch: at.Position.Epoch, N: at.Position.N - 1}, f, 1)
+			before := events.Position{Epoch: at.Position.Epoch, N: at.Position.N - 1}
+			found, _, err := r.Log.ReadAfter(ctx, tx, before, f, 1)
 			if err != nil || len(found) == 0 || found[0].Position != at.Position {
 				return err
 			}
