@@ -443,6 +443,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "adapters do not know each other",
 		},
 		{
+			Packages: []string{"services/gateway/sparse"}, May: with(vocabulary, ownPure, "libs/spelling"), Pure: true,
+			Why: "which fields of an answer are kept, with those that are near a wrong name",
+		},
+		{
 			Packages: []string{"services/gateway/webhook"}, May: with(vocabulary, ownPure, "libs/reach"), Pure: true,
 			Why: "which addresses can be sent to",
 		},
