@@ -133,6 +133,15 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...),
 			"libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
+		{
+			Packages: []string{"libs/fleet/placement"},
+			May: []string{pureStd, "libs/events", "k8s.io/apimachinery/pkg/labels"}, Pure: true,
+			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
+		},
+		{
+			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
+			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
+		},
 		{Packages: []string{"libs/operatorgroup"}, May: []string{
 			pureStd, "libs/errs", "libs/events", "libs/bundle",
 			"libs/render",
