@@ -135,7 +135,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			"libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
 		{
 			Packages: []string{"libs/fleet/placement"},
-			May: []string{pureStd, "libs/events", "k8s.io/apimachinery/pkg/labels"}, Pure: true,
+			May:      []string{pureStd, "libs/events", "k8s.io/apimachinery/pkg/labels"}, Pure: true,
 			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
 		},
 		{

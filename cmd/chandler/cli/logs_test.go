@@ -77,11 +77,14 @@ func TestLogs(t *testing.T) {
 		asked  string
 	}{
 		"all of several parts": {
-			"operator/tidegauge", []any{logPart("a", true, line("a", "one")), logPart("b", false, line("a", "two"))}, 0,
+			"operator/tidegauge",
+			[]any{logPart("a", true, line("a", "one")), logPart("b", false, line("a", "two"))},
+			0,
 			"one\ntwo\n", "", at + " " + at + "?after=a",
 		},
 		"chosen": {
-			"tidegauge -c manager --deployment d --pod a --tail 5 --since 1500ms --timestamps", []any{logPart("a", false, line("a", "one"))},
+			"tidegauge -c manager --deployment d --pod a --tail 5 --since 1500ms --timestamps",
+			[]any{logPart("a", false, line("a", "one"))},
 			0, "2031-02-03T04:05:06.5Z one\n", "",
 			at + "?container=manager&deployment=d&pod=a&sinceSeconds=2&tail=5",
 		},
@@ -89,19 +92,27 @@ func TestLogs(t *testing.T) {
 			"tidegauge", []any{several}, 0, "one\n", "container manager was taken out of manager, proxy: choose with", at,
 		},
 		"of two pods": {
-			"tidegauge --all-containers", []any{logPart("a", false, line("a", "one"), line("b", "two"))}, 0,
+			"tidegauge --all-containers",
+			[]any{logPart("a", false, line("a", "one"), line("b", "two"))},
+			0,
 			"[pod/a/manager] one\n[pod/b/manager] two\n", "", at + "?allContainers=true",
 		},
 		"of two pods, plain": {
-			"tidegauge --prefix=false --previous", []any{logPart("a", false, line("a", "one"), line("b", "two"))}, 0,
+			"tidegauge --prefix=false --previous",
+			[]any{logPart("a", false, line("a", "one"), line("b", "two"))},
+			0,
 			"one\ntwo\n", "", at + "?previous=true",
 		},
 		"for programs": {
-			"tidegauge -o json", []any{logPart("a", false, line("a", "one"))}, 0,
+			"tidegauge -o json",
+			[]any{logPart("a", false, line("a", "one"))},
+			0,
 			`{"container":"manager","pod":"a","text":"one","time":"2031-02-03T04:05:06.5Z"}` + "\n", "", at,
 		},
 		"with what is the matter": {
-			"tidegauge", []any{broken}, 0, "two\n",
+			"tidegauge",
+			[]any{broken},
+			0, "two\n",
 			"warning: pod b, container proxy: is waiting to start\nwarning: 2 more containers of the operator", at,
 		},
 		"followed, beyond a cluster that is away": {
@@ -111,11 +122,15 @@ func TestLogs(t *testing.T) {
 			at + "?fromNow=true " + strings.Repeat(at+"?after=a&fromNow=true ", 4) + at + "?after=b&fromNow=true",
 		},
 		"a server that goes round": {
-			"tidegauge", []any{logPart("a", true), logPart("a", true)}, 1, "", "do not go on",
+			"tidegauge",
+			[]any{logPart("a", true), logPart("a", true)},
+			1, "", "do not go on",
 			at + " " + at + "?after=a",
 		},
 		"refused": {
-			"tidegauge", []any{problem(http.StatusForbidden, "you may not get logs")}, 4, "",
+			"tidegauge",
+			[]any{problem(http.StatusForbidden, "you may not get logs")},
+			4, "",
 			"you may not get logs", at,
 		},
 		"both ways":      {"tidegauge -f -p", nil, 2, "", "not both", ""},

@@ -81,7 +81,9 @@ func TestOfSubscription(t *testing.T) {
 		},
 		{"rejected", []outcome.Fact{planned}, status("p1", "Rejected", "", ""), model.OperationFailed, "PlanRejected"},
 		{
-			"the plan fails", []outcome.Fact{planned}, status("p1", "Failed", "", ""), model.OperationFailed,
+			"the plan fails",
+			[]outcome.Fact{planned},
+			status("p1", "Failed", "", ""), model.OperationFailed,
 			"PlanFailed",
 		},
 		{

@@ -300,7 +300,8 @@ func TestRefusalsOfRequestsForPeople(t *testing.T) {
 	}{
 		"of a portal": {model.Caller{Tenant: "default", Actor: "portal", Token: "t"}, unknown, "portal", true},
 		"of a portal that may not ask": {
-			model.Caller{Tenant: "default", Actor: "portal", Token: "t"}, errs.New(errs.Forbidden, "no"), "portal",
+			model.Caller{Tenant: "default", Actor: "portal", Token: "t"},
+			errs.New(errs.Forbidden, "no"), "portal",
 			true,
 		},
 		"of a machine": {

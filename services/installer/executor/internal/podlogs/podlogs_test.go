@@ -48,15 +48,20 @@ func TestReadLines(t *testing.T) {
 	}{
 		{"from the beginning", log, position{}, 1000, false, "a b c d", false, position{start.Add(2), 1, 0}},
 		{
-			"from within a time", log, position{start.Add(1), 2, 3}, 1000, false,
-			"c d", false, position{start.Add(2), 1, 3},
+			"from within a time", log,
+			position{start.Add(1), 2, 3},
+			1000, false,
+			"c d", false,
+			position{start.Add(2), 1, 3},
 		},
 		{"from its end", log, end, 1000, false, "", false, end},
 		{"as much as there is room for", log, position{}, 80, false, "a b", true, position{start.Add(1), 2, 0}},
 		{"nothing written", "", position{restarts: 2}, 1000, false, "", false, position{restarts: 2}},
 		{"being written", log + strings.TrimSuffix(stamped(3, "e"), "\n"), end, 1000, false, "", false, end},
 		{
-			"ended without an end of line", strings.TrimSuffix(log, "\n"), position{start.Add(1), 3, 0}, 1000, true,
+			"ended without an end of line", strings.TrimSuffix(log, "\n"),
+			position{start.Add(1), 3, 0},
+			1000, true,
 			"d", false, end,
 		},
 		{"an empty line", stamped(1, ""), position{}, 1000, false, "", false, position{start.Add(1), 1, 0}},
