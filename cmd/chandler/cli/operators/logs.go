@@ -151,13 +151,22 @@ func logs(ctx context.Context, a *command.Env, o logOptions, arg string) error {
 	return w.followLogs(ctx, c, ref)
 }
 
+// logWriter writes lines, and says once what is the matter with which container.
+type logWriter struct {
+	*command.Env
+
+	options logOptions
+	sources map[string]bool // containers of which lines were seen
+	told    map[string]bool
+}
+
 // followLogs goes on until Ctrl-C, which is how it ends. A cluster that cannot be asked for a while does not end it.
 func (w *logWriter) followLogs(ctx context.Context, c *chandler.Client, ref chandler.Ref) error {
 	for quiet := 0; ; quiet++ {
 		lines, err := w.writeAll(ctx, c, ref)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it is how following ends
 		case err != nil && w.options.After != "" && chandler.IsStatus(err, http.StatusServiceUnavailable):
 			w.warn(err.Error())
 		case err != nil:
@@ -207,15 +216,6 @@ func pause(ctx context.Context, quiet int) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// logWriter writes lines, and says once what is the matter with which container.
-type logWriter struct {
-	*command.Env
-
-	options logOptions
-	sources map[string]bool // containers of which lines were seen
-	told    map[string]bool
 }
 
 func (w *logWriter) write(part client.OperatorLogs) error {
