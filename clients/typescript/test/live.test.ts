@@ -40,6 +40,7 @@ after(() => proxy.close());
 async function addCatalog(name: string, through = chandler, labels: Record<string, string> = {}): Promise<string> {
   const source = { type: "directory", path: `/nowhere/${name}` } as const;
   const made = await unwrap(through.POST("/catalogs", { body: { name, source, labels } }));
+  assert.ok("name" in made); // and no operation, which Prefer asks for
   assert.equal(made.name, name);
   return made.position!;
 }
