@@ -29,6 +29,9 @@ const (
 	// Webhook is the address of a webhook with the secrets that sign. It is kept as a Question is, bound to the
 	// webhook's name.
 	Webhook Kind = "webhook"
+	// Answer is one that is kept for a request with an Idempotency-Key of a machine, which shows no token to seal it by.
+	// It is kept as a Question is, bound to the machine and the request.
+	Answer Kind = "kept-answer"
 )
 
 // Kinds are those that have keys of their own.
@@ -49,7 +52,7 @@ var purposes = map[Kind]string{ //nolint:gochecknoglobals // a table
 
 // holds says whose keys a kind is sealed by.
 func (k Kind) holds() Kind {
-	if k == Question || k == Webhook {
+	if k == Question || k == Webhook || k == Answer {
 		return Reason
 	}
 	return k

@@ -215,7 +215,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	}
 	tenants := api.NewTenants(time.Now)
 	a.quotas = &quotas.Service{Units: given.Units, Tokens: tokens, Tenants: tenants, Slog: a.Telemetry.Log}
-	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log}
+	a.keys = &store.Keys{Pool: a.requests, Work: a.Pool, Slog: a.Telemetry.Log, Bodies: p.bodies}
 	tickets := &store.Tickets{Pool: a.requests, Work: a.Pool, Tokens: tokens}
 	callers, err := a.callersOf(p, tickets, tokens)
 	if err != nil {

@@ -326,3 +326,43 @@ func TestBadSettingsOfMachines(t *testing.T) {
 		}
 	}
 }
+
+// TestMachinesSendKeys: a POST of a machine with an Idempotency-Key is carried out once, also with a renewed certificate,
+// and who reads the database does not read the token that it was answered. Another machine that asks for the same
+// person does not get that answer (R-API-5).
+func TestMachinesSendKeys(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	ci := w.machine(w.authority, "ci", nil)
+	admin := func(m machine) {
+		actor := m.whoAmI().Actor
+		must[model.RoleBinding](w.bench, 200, w.do("PUT", bindingsPath+actor,
+			model.RoleBindingSpec{Role: "admin", Subjects: []model.AccessSubject{{Kind: "ServiceAccount", Name: actor}}}))
+	}
+	admin(ci)
+	add := model.AddToken{Name: "robot", Role: model.RoleNone}
+	made := must[model.NewToken](w.bench, 201, ci.ask("POST", "/api/v1/tokens", add, "Idempotency-Key", "one"))
+	renewed := w.machine(w.authority, "ci", nil)
+	again := renewed.ask("POST", "/api/v1/tokens", add, "Idempotency-Key", "one")
+	if n := must[model.NewToken](w.bench, 201, again); n.Secret != made.Secret ||
+		again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again: %+v, %v", n, again.header)
+	}
+	add.Name = "other"
+	must[problem](w.bench, 422, ci.ask("POST", "/api/v1/tokens", add, "Idempotency-Key", "one"))
+	var clear bool
+	if err := w.pool("gateway").QueryRow(t.Context(), `select coalesce(bool_or(position($1::bytea in answer) > 0), true)
+		from gateway.idempotency_keys`, []byte("robot")).Scan(&clear); err != nil || clear {
+		t.Errorf("the answer is kept in the clear, or not at all: %v", err)
+	}
+
+	ann := w.jwt("ann", time.Minute)
+	must[model.RoleBinding](w.bench, 200, w.do("PUT", bindingsPath+"ann", model.RoleBindingSpec{
+		Role: "admin", Subjects: []model.AccessSubject{{Kind: "User", Name: w.whoAmI(ann).Actor}},
+	}))
+	second := w.machine(w.authority, "second", nil)
+	admin(second)
+	forAnn := []string{"Idempotency-Key", "two", "Chandler-On-Behalf-Of", "Bearer " + ann}
+	must[model.NewToken](w.bench, 201, ci.ask("POST", "/api/v1/tokens", add, forAnn...))
+	must[problem](w.bench, 409, second.ask("POST", "/api/v1/tokens", add, forAnn...))
+}

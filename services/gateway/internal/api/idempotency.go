@@ -113,7 +113,7 @@ func (a *API) once(next http.Handler) http.Handler {
 func keyedRequest(
 	w http.ResponseWriter, r *http.Request, who model.Caller, maxBody int64,
 ) (in store.KeyedRequest, body []byte, err error) {
-	token, err := bearer(r)
+	shown, err := credentials(r)
 	if err != nil {
 		return in, nil, err
 	}
@@ -127,7 +127,8 @@ func keyedRequest(
 		return in, nil, errs.New(errs.Invalid, "the body did not arrive as a whole")
 	}
 	return store.KeyedRequest{
-		Tenant: who.Tenant, Actor: who.Person(), Bearer: token, Digest: digestOf(r, who, body),
+		Tenant: who.Tenant, Actor: who.Person(), Bearer: shown.Bearer, Machine: who.Machine,
+		Digest: digestOf(r, who, body),
 	}, body, nil
 }
 

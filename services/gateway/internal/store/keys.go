@@ -1,20 +1,24 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
@@ -45,7 +49,7 @@ var (
 	ErrKeyInFlight = errors.New("a request with this Idempotency-Key is being carried out")
 	ErrKeyReused   = errors.New("this Idempotency-Key was used for another request")
 	ErrKeyUnread   = errors.New("what was asked with this Idempotency-Key was carried out for another bearer token, " +
-		"which alone can read the answer")
+		"or for another machine, which alone can read the answer")
 	ErrKeysFull = fmt.Errorf("%d answers are kept for this person or program, which is the limit: each is for %d hours; "+
 		"send the request without an Idempotency-Key, or later", MaxKeysOfOne, int(KeyLife.Hours()))
 )
@@ -58,13 +62,16 @@ type Keys struct {
 	Pool *pg.Pool // sees one tenant at a time
 	Work *pg.Pool // for all tenants
 	Slog *slog.Logger
+	// Bodies seal the answers to machines that show a certificate.
+	Bodies bodies.Keys
 }
 
 // KeyedRequest is a request with a key.
 type KeyedRequest struct {
 	Tenant, Actor, Key string
-	Bearer             string
-	Digest             [sha256.Size]byte // of method, address, content type and body
+	// Bearer is the token that was shown; where it is "", Machine is whose certificate was, by its identity.
+	Bearer, Machine string
+	Digest          [sha256.Size]byte // of method, address, content type and body
 }
 
 // Answer is what was answered.
@@ -132,13 +139,9 @@ func (k *Keys) known(ctx context.Context, tx pgx.Tx, r KeyedRequest) (a Answer, 
 	case [sha256.Size]byte(request) != r.Digest:
 		return a, false, ErrKeyReused
 	}
-	aead, err := sealer(r)
+	raw, err := k.open(r, sealed)
 	if err != nil {
 		return a, false, err
-	}
-	raw, err := aead.Open(nil, nil, sealed, request)
-	if err != nil {
-		return a, false, ErrKeyUnread
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return a, false, errs.Wrap(errs.Internal, err, "read a kept answer")
@@ -168,11 +171,10 @@ func (k *Keys) keep(ctx context.Context, tx pgx.Tx, r KeyedRequest, a Answer) er
 	if len(raw) > maxKept {
 		return errs.New(errs.Internal, "an answer of %d bytes is to be kept, %d is the limit", len(raw), maxKept)
 	}
-	aead, err := sealer(r)
+	sealed, err := k.seal(r, raw)
 	if err != nil {
 		return err
 	}
-	sealed := aead.Seal(nil, nil, raw, r.Digest[:]) //nolint:gosec // it draws a nonce and puts it in front
 	_, err = tx.Exec(ctx, `
 		insert into gateway.idempotency_keys (tenant, actor, key, request, answer, expires)
 		values ($1, $2, $3, $4, $5, now() + $6)
@@ -180,6 +182,51 @@ func (k *Keys) keep(ctx context.Context, tx pgx.Tx, r KeyedRequest, a Answer) er
 		set request = excluded.request, answer = excluded.answer, expires = excluded.expires`,
 		r.Tenant, r.Actor, r.Key, r.Digest[:], sealed, KeyLife)
 	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "keep an answer")
+}
+
+// seal seals an answer by what was shown. A certificate is no secret, so that the answer to a machine is sealed as
+// bodies are that the gateway alone reads.
+func (k *Keys) seal(r KeyedRequest, raw []byte) ([]byte, error) {
+	if r.Bearer == "" {
+		row, err := k.Bodies.Seal(r.Tenant, bodies.Row{Kind: bodies.Answer, Commitment: r.boundTo(), Body: raw})
+		return slices.Concat([]byte(row.KeyID+keyIDEnd), row.Body), err
+	}
+	aead, err := sealer(r)
+	if err != nil {
+		return nil, err
+	}
+	return aead.Seal(nil, nil, raw, r.Digest[:]), nil //nolint:gosec // it draws a nonce and puts it in front
+}
+
+// open is the way back. It is ErrKeyUnread for whom the answer is not.
+func (k *Keys) open(r KeyedRequest, sealed []byte) ([]byte, error) {
+	if r.Bearer == "" {
+		id, body, _ := bytes.Cut(sealed, []byte(keyIDEnd))
+		raw, err := k.Bodies.Open(r.Tenant, bodies.Row{
+			Kind: bodies.Answer, Commitment: r.boundTo(), KeyID: string(id), Body: body,
+		})
+		if err != nil || len(id) == 0 {
+			return nil, ErrKeyUnread
+		}
+		return raw, nil
+	}
+	aead, err := sealer(r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := aead.Open(nil, nil, sealed, r.Digest[:])
+	if err != nil {
+		return nil, ErrKeyUnread
+	}
+	return raw, nil
+}
+
+// keyIDEnd ends the id of the key before an answer to a machine; no id has it.
+const keyIDEnd = "\n"
+
+// boundTo is what the answer to a machine is sealed for.
+func (r KeyedRequest) boundTo() string {
+	return strings.Join([]string{r.Machine, r.Actor, r.Key, hex.EncodeToString(r.Digest[:])}, "\n")
 }
 
 // sealer seals by a key that is derived of the bearer token. The database has only its hash: who reads the table reads
