@@ -70,7 +70,15 @@ func (a *Authority) IssueAs(t testing.TB, change func(*x509.Certificate)) (certi
 // Revoke makes a list of revoked certificates, in PEM, that is good until next.
 func (a *Authority) Revoke(t testing.TB, next time.Time, serials ...int64) string {
 	t.Helper()
-	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-validity), NextUpdate: next}
+	return a.RevokeAs(t, next, nil, serials...)
+}
+
+// RevokeAs is Revoke for a list with further extensions.
+func (a *Authority) RevokeAs(t testing.TB, next time.Time, more []pkix.Extension, serials ...int64) string {
+	t.Helper()
+	list := &x509.RevocationList{
+		Number: big.NewInt(1), ThisUpdate: time.Now().Add(-validity), NextUpdate: next, ExtraExtensions: more,
+	}
 	for _, n := range serials {
 		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{
 			SerialNumber: big.NewInt(n), RevocationTime: time.Now(),

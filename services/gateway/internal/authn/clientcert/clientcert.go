@@ -15,6 +15,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// maxShown bounds the certificates that a machine shows: its own, and those that lead to its authority. A stranger could
+// show so many that each request costs a hundred signatures for each authority.
+const maxShown = 8
+
 // issuer begins what stands for an authority where a provider has its address. No address begins so: a machine is never
 // taken for a person of a provider, whatever the two are called.
 const issuer = "certificate:"
@@ -93,6 +97,9 @@ func parse(texts []string) (t trust, err error) {
 		if err != nil {
 			return t, errs.Wrap(errs.Invalid, err, "revocationFile")
 		}
+		if err := whole(l); err != nil {
+			return t, err
+		}
 		t.lists = append(t.lists, l)
 	}
 	return t, nil
@@ -101,6 +108,9 @@ func parse(texts []string) (t trust, err error) {
 // Verify says which machine shows a certificate, with those that lead to an authority behind it. That it has the key,
 // TLS has seen to. An error of kind errs.Unauthenticated says why it lets nobody in.
 func (v *Verifier) Verify(shown []*x509.Certificate) (model.Person, error) {
+	if len(shown) > maxShown {
+		return model.Person{}, refused("%d certificates are shown, %d are allowed", len(shown), maxShown)
+	}
 	leaf, between := shown[0], x509.NewCertPool()
 	for _, c := range shown[1:] {
 		between.AddCert(c)
@@ -158,6 +168,18 @@ func (t trust) revoked(chain []*x509.Certificate, now time.Time) error {
 		}
 		if !known {
 			return refused("there is no list of revoked certificates of %q that is good now", by.Subject)
+		}
+	}
+	return nil
+}
+
+// whole refuses a list that names some of the revoked certificates alone: what changed since another one, or those of one
+// kind. It says so by a critical extension (RFC 5280, 5.2), and what it does not name could be revoked all the same.
+func whole(l *x509.RevocationList) error {
+	for _, e := range l.Extensions {
+		if e.Critical {
+			return errs.New(errs.Invalid, "revocationFile: the list of %q is for some certificates alone (critical extension %s): "+
+				"give one of all", l.Issuer, e.Id)
 		}
 	}
 	return nil

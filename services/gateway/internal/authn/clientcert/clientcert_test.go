@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -137,6 +139,28 @@ func TestCertificatesThatLetNobodyIn(t *testing.T) {
 	}
 }
 
+// TestManyCertificatesAreRefused: a stranger who shows dozens of authorities of one name does not have each of their
+// signatures checked.
+func TestManyCertificatesAreRefused(t *testing.T) {
+	t.Parallel()
+	h := setup(t, "")
+	many := shown(t, certtest.NewAuthority(t), nil)
+	for range 8 {
+		between, _ := pem.Decode([]byte(certtest.NewAuthority(t).PEM()))
+		c, err := x509.ParseCertificate(between.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		many = append(many, c)
+	}
+	if _, err := h.v.Verify(many[:8]); !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "no authority") {
+		t.Errorf("with seven: %v", err)
+	}
+	if _, err := h.v.Verify(many); !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "9 certificates") {
+		t.Errorf("with eight: %v", err)
+	}
+}
+
 // TestAuthoritiesAreReplaced: another certificate of an authority counts from the next request on, and the one before
 // no more; while the file cannot be used what was read before counts, which is told once.
 func TestAuthoritiesAreReplaced(t *testing.T) {
@@ -195,6 +219,17 @@ func TestRevokedCertificates(t *testing.T) {
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
+	}
+	// What has changed since another list is no list: whoever was revoked before is not in it.
+	write(h.machines.Revoke(t, h.now.Add(time.Hour), 7))
+	if _, err := h.v.Verify(seven); err == nil {
+		t.Error("a certificate that was revoked is let in")
+	}
+	write(h.machines.RevokeAs(t, h.now.Add(time.Hour), []pkix.Extension{
+		{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}},
+	}))
+	if _, err := h.v.Verify(seven); err == nil || !strings.Contains(h.said.String(), "for some certificates alone") {
+		t.Errorf("by a list of what has changed: %v; told %s", err, h.said.String())
 	}
 	if _, err := h.v.Verify(shown(t, h.others, nil)); err != nil {
 		t.Errorf("of an authority that keeps no lists: %v", err)
