@@ -126,7 +126,41 @@ func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s eve
 func (l *Log) ReadStreamRaw(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) (
 	[]Recorded, error,
 ) {
-	rows, err := q.Query(ctx, readStreamSQL, tenant, s.Key, s.Incarnation, afterVersion)
+	return readStream(ctx, q, s, readStreamSQL, tenant, s.Key, s.Incarnation, afterVersion)
+}
+
+// readEndsSQL takes of each type two events, so that what is answered does not grow with the stream.
+const readEndsSQL = `
+select at, in_epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash
+from (select x.*, row_number() over (partition by type order by version) as first,
+    row_number() over (partition by type order by version desc) as last
+  from eventlog.read_stream($1, $2, $3, $4) x where type = any ($5)) ends
+where first = 1 or last = 1
+order by version`
+
+// ReadEnds returns of the events of a stream behind a version the first and the last one of each of some types, in
+// order, without decoding.
+func (l *Log) ReadEnds(
+	ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64, types []events.Type,
+) ([]Recorded, error) {
+	return readStream(ctx, q, s, readEndsSQL, tenant, s.Key, s.Incarnation, afterVersion, types)
+}
+
+// EndOf returns the position of the last event of a stream; zero while it has none.
+func (l *Log) EndOf(ctx context.Context, q pg.Querier, tenant string, s events.StreamID) (
+	p events.Position, err error,
+) {
+	var version int64
+	if err := q.QueryRow(ctx, `select coalesce(max(version), 0) from eventlog.streams
+		where tenant = $1 and key = $2 and incarnation = $3`, tenant, s.Key, s.Incarnation).Scan(&version); err != nil {
+		return p, fmt.Errorf("read the head of %s: %w", s, pg.Err(err))
+	}
+	p, _, err = l.PositionOf(ctx, q, tenant, s, version)
+	return p, err
+}
+
+func readStream(ctx context.Context, q pg.Querier, s events.StreamID, sql string, args ...any) ([]Recorded, error) {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
 	}

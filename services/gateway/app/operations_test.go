@@ -91,6 +91,19 @@ func (b *bench) operationsAreSeen(subscription, approval string) {
 	for _, path := range []string{subscription, approval} {
 		must[model.Operation](b, 200, b.as(ann.Secret, "GET", path, nil))
 	}
+	// Whether there is something that she may not see she cannot find out: the ids of streams follow from names.
+	unseen := map[string]bool{}
+	for _, name := range []string{"spoke/ops/gauge", "spoke/elsewhere/gauge"} {
+		id := events.StreamID{
+			Kind: events.KindSubscription, Key: events.Key("default", events.KindSubscription, name), Incarnation: 1,
+		}.String() + "@1"
+		p := must[problem](b, 404, b.as(b.give(model.AddToken{Name: "Eve", Role: "none"}).Secret, "GET",
+			"/api/v1/operations/"+id, nil))
+		unseen[strings.ReplaceAll(p.Detail, id, "ID")] = true
+	}
+	if len(unseen) != 1 {
+		b.t.Errorf("what is hidden and what is not there are told apart: %v", unseen)
+	}
 	labels := b.write("PATCH", "/api/v1/clusters/spoke", map[string]any{"labels": map[string]string{"a": "b"}})
 	for path, status := range map[string]int{
 		labels.header.Get("Chandler-Position"): 404, "9-9": 404, "1-999999": 404, "yesterday": 400,

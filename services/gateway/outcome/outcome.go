@@ -42,23 +42,30 @@ type State struct {
 // is says whether a fact has the type of a payload.
 func (f Fact) is(p events.Payload) bool { return f.Type == p.EventType() }
 
-// Known says whether what becomes of events of a type can be told.
-func Known(t events.Type) bool {
-	for _, p := range []events.Payload{
-		events.SubscriptionCreated{},
-		events.SubscriptionRollbackRequested{},
-		events.InstallPlanApproved{},
-		events.InstallPlanApprovalGiven{},
-		events.CSVRemovalRequested{},
-		events.ClusterRegistered{},
-		events.CatalogAdded{},
-		events.CatalogRefreshRequested{},
-	} {
-		if p.EventType() == t {
-			return true
-		}
+// Behind are the types of the events behind an intent that say what became of it; of others the object says it. known
+// is false for events of which nothing can be told.
+func Behind(t events.Type) (types []events.Type, known bool) {
+	switch t {
+	case events.SubscriptionCreated{}.EventType(), events.SubscriptionRollbackRequested{}.EventType():
+		return typesOf(events.SubscriptionChanged{}, events.SubscriptionRollbackRequested{}, events.SubscriptionDeleted{},
+			events.ResolutionFailed{}, events.ResolutionSucceeded{}), true
+	case events.CSVRemovalRequested{}.EventType():
+		return typesOf(events.CSVRemoved{}, events.CSVRemovalRequested{}, events.CSVRemovalRefused{},
+			events.CSVRemovalStarted{}, events.CSVRemovalBlocked{}), true
+	case events.InstallPlanApproved{}.EventType(), events.InstallPlanApprovalGiven{}.EventType(),
+		events.ClusterRegistered{}.EventType(), events.CatalogAdded{}.EventType(),
+		events.CatalogRefreshRequested{}.EventType():
+		return nil, true
 	}
-	return false
+	return nil, false
+}
+
+func typesOf(list ...events.Payload) []events.Type {
+	types := make([]events.Type, len(list))
+	for i, p := range list {
+		types[i] = p.EventType()
+	}
+	return types
 }
 
 func running(reason string, since time.Time) State {

@@ -307,29 +307,35 @@ func (a *API) operation(
 	if err != nil {
 		return op, "", errs.New(errs.Invalid, "%s", err).At("path.id", "position")
 	}
-	life, err := a.reads.Events.Life(ctx, who.Tenant, at)
+	// Streams have ids that can be computed of names: what is hidden is told as what is not there.
+	none := errs.New(errs.NotFound, "there is no operation %q that you may see", id).At("path.id", "")
+	event, err := a.reads.Events.At(ctx, who.Tenant, at)
+	types, known := outcome.Behind(event.Type)
+	switch {
+	case errs.Is(err, errs.NotFound), err == nil && !known:
+		return op, "", none
+	case err != nil:
+		return op, "", err
+	}
+	intent := factOf(event)
+	behind, end, err := a.reads.Events.Behind(ctx, who.Tenant, event, types)
 	if err != nil {
 		return op, "", err
 	}
-	intent := factOf(life[0])
-	none := errs.New(errs.NotFound, "there is no operation %q that you may see", id).At("path.id", "")
-	if !outcome.Known(intent.Type) {
-		return op, "", none
-	}
 	// What the events say is read before what the read models show, which know the intent and are no older.
-	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, shownBy[life[0].StreamID.Kind], id); err != nil {
+	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, shownBy[event.StreamID.Kind], id); err != nil {
 		return op, "", err
 	}
-	if at := life[len(life)-1].Position; !at.IsZero() {
-		if err := a.reads.Positions.HoldAll(ctx, at); err != nil && !isUnavailable(err) {
+	if !end.IsZero() {
+		if err := a.reads.Positions.HoldAll(ctx, end); err != nil && !isUnavailable(err) {
 			return op, "", err
 		}
 	}
 	var after []outcome.Fact
-	for _, e := range life[1:] {
+	for _, e := range behind {
 		after = append(after, factOf(e))
 	}
-	s, object, err := a.became(ctx, who, life[0].StreamID.Kind, intent, after)
+	s, object, err := a.became(ctx, who, event.StreamID.Kind, intent, after)
 	if errs.Is(err, errs.NotFound) || errs.Is(err, errs.Forbidden) {
 		return op, "", none
 	}
