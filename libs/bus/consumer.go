@@ -80,6 +80,7 @@ type Consumer struct {
 	mu     sync.Mutex
 	status Status
 	passed passed
+	looks  chan struct{} // see Look
 	tries  map[events.Position]tried
 }
 
@@ -157,7 +158,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		} else {
 			failures = 0
 		}
-		c.wait(ctx, wait, changed, hints)
+		c.wait(ctx, wait, changed, hints, err == nil)
 		hints, stop = c.rehint(hints, stop)
 	}
 	return nil
@@ -274,7 +275,7 @@ func (c *Consumer) CatchUp(ctx context.Context) error {
 			return nil
 		}
 		if !more { // another replica holds the checkpoint
-			c.wait(ctx, errorFirst, c.Log.Changed(), nil)
+			c.wait(ctx, errorFirst, c.Log.Changed(), nil, false)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -282,10 +283,32 @@ func (c *Consumer) CatchUp(ctx context.Context) error {
 	}
 }
 
-func (c *Consumer) wait(ctx context.Context, d time.Duration, changed, hints <-chan struct{}) {
+// Look has a consumer that is idle look at the log and its stored checkpoint now: somebody waits for it.
+func (c *Consumer) Look() {
+	select {
+	case c.looking() <- struct{}{}:
+	default: // it is going to look
+	}
+}
+
+func (c *Consumer) looking() chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.looks == nil {
+		c.looks = make(chan struct{}, 1)
+	}
+	return c.looks
+}
+
+func (c *Consumer) wait(ctx context.Context, d time.Duration, changed, hints <-chan struct{}, looks bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
+	var looking <-chan struct{}
+	if looks {
+		looking = c.looking()
+	}
 	select {
+	case <-looking:
 	case <-ctx.Done():
 	case <-t.C:
 	case <-changed:

@@ -108,6 +108,7 @@ type Runner struct {
 	at        events.Position
 	connected int64
 	begun     int64         // connections when the transaction began whose commit moves the checkpoint
+	looked    time.Time     // when the consumer was last asked to look
 	changed   chan struct{} // closed and replaced when at moves
 	// serves says that the tables are there and have come to where the log ended when this process began; opened is
 	// closed then. rebuilt is how far the making of them has come before.
@@ -394,6 +395,9 @@ func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time
 			}
 		}
 		failed = r.read(ctx) != nil // the wait is bounded; whoever reads next reports that the database is away
+		if !failed {
+			r.look(atLeast)
+		}
 	}
 }
 
@@ -419,6 +423,23 @@ func (r *Runner) read(ctx context.Context) error {
 		r.at, r.connected = at, connected
 	}
 	return nil
+}
+
+// lookEvery is how often those who wait together have the consumer look.
+const lookEvery = 50 * time.Millisecond
+
+// look has the consumer look where the stored checkpoint is not far enough. It stays behind while the consumer, here or
+// in another replica, passes events that it does not fold, and one that is idle would tell within a second.
+func (r *Runner) look(atLeast events.Position) {
+	r.mu.Lock()
+	due := r.at.Less(atLeast) && time.Since(r.looked) >= lookEvery
+	if due {
+		r.looked = time.Now()
+	}
+	r.mu.Unlock()
+	if s := r.consumer.Status(); due && s.Parked == 0 && s.Stopped == "" {
+		r.consumer.Look()
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {
