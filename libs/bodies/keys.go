@@ -29,8 +29,8 @@ const (
 	// Webhook is the address of a webhook with the secrets that sign. It is kept as a Question is, bound to the
 	// webhook's name.
 	Webhook Kind = "webhook"
-	// Answer is one that is kept for a request with an Idempotency-Key of a machine, which shows no token to seal it by.
-	// It is kept as a Question is, bound to the machine and the request.
+	// Answer is one that is kept for a request with an Idempotency-Key of a machine, which shows no token to seal it
+	// by. It is kept as a Question is, bound to the machine and the request.
 	Answer Kind = "kept-answer"
 )
 

@@ -327,9 +327,9 @@ func TestBadSettingsOfMachines(t *testing.T) {
 	}
 }
 
-// TestMachinesSendKeys: a POST of a machine with an Idempotency-Key is carried out once, also with a renewed certificate,
-// and who reads the database does not read the token that it was answered. Another machine that asks for the same
-// person does not get that answer (R-API-5).
+// TestMachinesSendKeys: a POST of a machine with an Idempotency-Key is carried out once, also with a renewed
+// certificate, and who reads the database does not read the token that it was answered. Another machine that asks
+// for the same person does not get that answer (R-API-5).
 func TestMachinesSendKeys(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)

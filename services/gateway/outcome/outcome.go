@@ -47,8 +47,10 @@ func (f Fact) is(p events.Payload) bool { return f.Type == p.EventType() }
 func Behind(t events.Type) (types []events.Type, known bool) {
 	switch t {
 	case events.SubscriptionCreated{}.EventType(), events.SubscriptionRollbackRequested{}.EventType():
-		return typesOf(events.SubscriptionChanged{}, events.SubscriptionRollbackRequested{}, events.SubscriptionDeleted{},
-			events.ResolutionFailed{}, events.ResolutionSucceeded{}), true
+		return typesOf(
+			events.SubscriptionChanged{}, events.SubscriptionRollbackRequested{}, events.SubscriptionDeleted{},
+			events.ResolutionFailed{}, events.ResolutionSucceeded{},
+		), true
 	case events.CSVRemovalRequested{}.EventType():
 		return typesOf(events.CSVRemoved{}, events.CSVRemovalRequested{}, events.CSVRemovalRefused{},
 			events.CSVRemovalStarted{}, events.CSVRemovalBlocked{}), true

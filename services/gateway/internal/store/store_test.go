@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -327,7 +328,9 @@ func TestSessionsEndWithALink(t *testing.T) {
 	pool := gateway(t)
 	identities, tokens := store.NewIdentities(pool), store.NewTokens(pool)
 	now := time.Now()
-	i := model.Identity{ID: "identity-1", Provider: "house", Actor: "person-1", CreatedAt: now, SeenAt: now}
+	i := model.Identity{
+		ID: "identity-1", Kind: access.KindUser, Provider: "house", Actor: "person-1", CreatedAt: now, SeenAt: now,
+	}
 	in(t, pool, tenant, func(tx pgx.Tx) error {
 		_, err := identities.Add(t.Context(), tx, tenant, model.SubjectOf("https://login.example.org", "ann"), i)
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// maxShown bounds the certificates that a machine shows: its own, and those that lead to its authority. A stranger could
-// show so many that each request costs a hundred signatures for each authority.
+// maxShown bounds the certificates that a machine shows: its own, and those that lead to its authority. A stranger
+// could show so many that each request costs a hundred signatures for each authority.
 const maxShown = 8
 
 // issuer begins what stands for an authority where a provider has its address. No address begins so: a machine is never
@@ -173,8 +173,9 @@ func (t trust) revoked(chain []*x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// whole refuses a list that names some of the revoked certificates alone: what changed since another one, or those of one
-// kind. It says so by a critical extension (RFC 5280, 5.2), and what it does not name could be revoked all the same.
+// whole refuses a list that names some of the revoked certificates alone: what changed since another one, or those
+// of one kind. It says so by a critical extension (RFC 5280, 5.2), and what it does not name could be revoked all
+// the same.
 func whole(l *x509.RevocationList) error {
 	for _, e := range l.Extensions {
 		if e.Critical {

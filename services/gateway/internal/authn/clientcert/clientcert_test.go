@@ -153,10 +153,12 @@ func TestManyCertificatesAreRefused(t *testing.T) {
 		}
 		many = append(many, c)
 	}
-	if _, err := h.v.Verify(many[:8]); !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "no authority") {
+	_, err := h.v.Verify(many[:8])
+	if !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "no authority") {
 		t.Errorf("with seven: %v", err)
 	}
-	if _, err := h.v.Verify(many); !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "9 certificates") {
+	_, err = h.v.Verify(many)
+	if !errs.Is(err, errs.Unauthenticated) || !strings.Contains(err.Error(), "9 certificates") {
 		t.Errorf("with eight: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// At returns the event of a tenant at a place. It is errs.NotFound where there is none. What the caller may see of it is
-// for who asks.
+// At returns the event of a tenant at a place. It is errs.NotFound where there is none. What the caller may see of
+// it is for who asks.
 func (r *Reader) At(ctx context.Context, tenant string, at model.Place) (e eventlog.Recorded, err error) {
 	found := false
 	err = r.Pool.TenantTx(ctx, tenant, func(tx pgx.Tx) error {
