@@ -80,6 +80,9 @@ type ClusterSettings struct {
 	// Events is whether Kubernetes Events are written about mirrored objects: on, off; "" is on if anything is
 	// mirrored. Without mirrors it has no effect.
 	Events string `json:"events,omitempty"`
+	// CopiedCSVs is whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: on, off,
+	// olmconfig; "" is olmconfig, what the OLMConfig of the cluster says (R-CFG-1). Without mirrors it has no effect.
+	CopiedCSVs string `json:"copiedCSVs,omitempty"`
 }
 
 // Values of ClusterSettings.
@@ -91,6 +94,10 @@ const (
 	DriftReport  = "report"
 	EventsOn     = "on"
 	EventsOff    = "off"
+
+	CopiedCSVsOn        = "on"
+	CopiedCSVsOff       = "off"
+	CopiedCSVsOLMConfig = "olmconfig"
 )
 
 // WithDefaults returns the settings with each default in the place of "".
@@ -98,6 +105,7 @@ func (s ClusterSettings) WithDefaults() ClusterSettings {
 	out := ClusterSettings{
 		Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect),
 		Optional: cmp.Or(s.Optional, OptionalMonitoring), Events: cmp.Or(s.Events, EventsOn),
+		CopiedCSVs: cmp.Or(s.CopiedCSVs, CopiedCSVsOLMConfig),
 	}
 	if out.Mirror == MirrorNone {
 		out.Events = EventsOff

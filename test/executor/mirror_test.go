@@ -564,7 +564,8 @@ func (m mirrored) testMetadata(t *testing.T, s protocol.ScopePlans) {
 	})
 }
 
-// testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig asks for it, and only there (R-OG-25 …
+// testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig or its setting in the hub asks for it, and
+// only there (R-OG-25 …
 // R-OG-28, R-CFG-1, R-CFG-2).
 func (m mirrored) testCopies(t *testing.T) {
 	name, configs := m.operator.csv(), m.dynamic.Resource(olmConfigs)
@@ -595,6 +596,18 @@ func (m mirrored) testCopies(t *testing.T) {
 	vanishes(t, in("default"), name)
 	vanishes(t, in("later"), name)
 	shows(t, in("ops"), name, inPhase("Succeeded"))
+	// The cluster's setting in the hub goes before its OLMConfig, in both directions, and gives the word back to it.
+	m.set(func(s *protocol.ScopePlans) { s.Settings.CopiedCSVs = events.CopiedCSVsOn })
+	shows(t, in("default"), name, copied)
+	shows(t, configs, "cluster", func(o *unstructured.Unstructured) bool { return disabledCopies(o) == "False" })
+	switchCopies(false)
+	m.set(func(s *protocol.ScopePlans) { s.Settings.CopiedCSVs = events.CopiedCSVsOff })
+	vanishes(t, in("default"), name)
+	shows(t, configs, "cluster", func(o *unstructured.Unstructured) bool { return disabledCopies(o) == "True" })
+	m.set(func(s *protocol.ScopePlans) { s.Settings.CopiedCSVs = events.CopiedCSVsOLMConfig })
+	shows(t, in("default"), name, copied)
+	switchCopies(true)
+	vanishes(t, in("default"), name)
 	m.namespace(t, "openshift") // where users look up what serves all namespaces (R-CFG-3)
 	shows(t, in("openshift"), name, copied)
 }

@@ -92,8 +92,8 @@ func sentence(p events.Payload) string {
 		return clusterObserved(v)
 	case events.ClusterConfigured:
 		s := v.Settings.WithDefaults()
-		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s", s.Mirror, s.Drift,
-			s.Optional, s.Events)
+		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s, copied CSVs %s", s.Mirror,
+			s.Drift, s.Optional, s.Events, s.CopiedCSVs)
 	case events.ClusterCredentialRotated:
 		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
 	case events.ClusterLabelsChanged:

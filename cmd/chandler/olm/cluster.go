@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -105,8 +106,8 @@ func (d *Document) readCondition(raw json.RawMessage) error {
 // olmConfigName is the name of the one OLMConfig of a cluster.
 const olmConfigName = "cluster"
 
-// readOLMConfig says what becomes of the settings of OLM in a cluster: one that Chandler has anyhow, or heeds in the
-// cluster.
+// readOLMConfig reads the one setting of OLM in a cluster that Chandler has, too: whether ClusterServiceVersions are
+// copied. A document that says nothing of it leaves the setting as it is.
 func (d *Document) readOLMConfig(raw json.RawMessage) error {
 	var s struct {
 		Features struct {
@@ -120,13 +121,19 @@ func (d *Document) readOLMConfig(raw json.RawMessage) error {
 	if d.Name != olmConfigName {
 		return errors.New("an OLMConfig is named " + olmConfigName)
 	}
+	if d.Namespace != "" {
+		return fmt.Errorf("metadata.namespace is %s: an OLMConfig is in none", d.Namespace)
+	}
+	if s.Features.PackageServerSyncInterval != nil {
+		d.Notes = append(d.Notes, "packageServerSyncInterval: has no effect, packages are always up to date: nothing is lost")
+	}
 	switch off := s.Features.DisableCopiedCSVs; {
-	case off != nil && !*off:
-		d.Skipped = "disableCopiedCSVs: false is heeded in the cluster and not set from here: apply it there with kubectl " +
-			"(mirrors: chandler cluster set --mirror)"
+	case off == nil:
+		d.Skipped = "it says nothing of copied ClusterServiceVersions: nothing is lost"
+	case *off:
+		d.CopiedCSVs = events.CopiedCSVsOff
 	default:
-		d.Skipped = "Chandler copies no ClusterServiceVersions unless the OLMConfig of the cluster says " +
-			"disableCopiedCSVs: false, and has no package server: nothing is lost"
+		d.CopiedCSVs = events.CopiedCSVsOn
 	}
 	return nil
 }

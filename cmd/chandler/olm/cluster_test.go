@@ -46,6 +46,43 @@ func TestNamespacesJoin(t *testing.T) {
 	}
 }
 
+// TestOLMConfig: §4: of an OLMConfig the one setting that Chandler has, too, becomes the cluster's; what it says nothing
+// of stays (R-CFG-1, R-CFG-4).
+func TestOLMConfig(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ metadata, spec, want, note, skipped, wrong string }{
+		"copies":    {"{name: cluster}", "{features: {disableCopiedCSVs: false}}", "on", "", "", ""},
+		"no copies": {"{name: cluster}", "{features: {disableCopiedCSVs: true}}", "off", "", "", ""},
+		"an interval": {
+			"{name: cluster}", "{features: {packageServerSyncInterval: 5m}}", "", "has no effect",
+			"nothing is lost", "",
+		},
+		"nothing":           {"{name: cluster}", "{}", "", "", "nothing is lost", ""},
+		"another name":      {"{name: other}", "{}", "", "", "", "an OLMConfig is named cluster"},
+		"a namespace":       {"{name: cluster, namespace: ports}", "{}", "", "", "", "an OLMConfig is in none"},
+		"an unknown field":  {"{name: cluster}", "{features: {disableCopies: true}}", "", "", "", `"disableCopies"`},
+		"a text for a bool": {"{name: cluster}", `{features: {disableCopiedCSVs: "true"}}`, "", "", "", "cannot unmarshal"},
+	} {
+		all, err := olm.Read(strings.NewReader("{apiVersion: operators.coreos.com/v1, kind: OLMConfig, metadata: "+
+			c.metadata+", spec: "+c.spec+"}"), "f")
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %s", name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		d := all[0]
+		if notes := strings.Join(d.Notes, "\n"); d.CopiedCSVs != c.want || !strings.Contains(d.Skipped, c.skipped) ||
+			(d.Skipped == "") != (c.skipped == "") || !strings.Contains(notes, c.note) || (notes == "") != (c.note == "") {
+			t.Errorf("%s: copied CSVs %q, skipped %q, notes %q", name, d.CopiedCSVs, d.Skipped, notes)
+		}
+	}
+}
+
 // TestSecretsOfSources: Kubernetes' types of secrets that a catalog's source can use become its kinds, complete or not
 // at all.
 func TestSecretsOfSources(t *testing.T) {

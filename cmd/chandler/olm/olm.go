@@ -99,6 +99,9 @@ type Document struct {
 	Plan          *Plan
 	Secret        *model.SetCatalogSecret // of the whole fleet
 
+	// CopiedCSVs is the setting of the cluster that an OLMConfig says; "" of other kinds.
+	CopiedCSVs string
+
 	// NamespaceLabels are those of a Namespace; of no other kind, not nil.
 	NamespaceLabels map[string]string
 	// Joined says that an operator group of the same documents has the labels of the Namespace.

@@ -30,7 +30,8 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 			out = append(out, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{
 				Name: d.Name, Metadata: d.Metadata, Spec: d.Policy,
 			}})
-		} else if d.Subscription == nil && d.OperatorGroup == nil && d.NamespaceLabels == nil && d.Skipped == "" {
+		} else if d.Subscription == nil && d.OperatorGroup == nil && d.NamespaceLabels == nil && d.CopiedCSVs == "" &&
+			d.Skipped == "" {
 			return nil, fmt.Errorf("%s: what the kind %s leads to is known once it was read; it cannot be previewed", d.Where,
 				d.Kind)
 		}

@@ -53,11 +53,20 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
 	if want := (model.ClusterSettings{
 		Mirror: "csv", Drift: "report", Optional: "monitoring.coreos.com",
-		Events: "on",
+		Events: "on", CopiedCSVs: "olmconfig",
 	}); got.Settings != want || set.Settings != want {
 		t.Errorf("settings %+v, answered %+v, want %+v", got.Settings, set.Settings, want)
 	}
 	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"mirror": "some"}))
+	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"copiedCSVs": "true"}))
+	for _, copied := range []string{"on", "olmconfig"} {
+		set = must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke",
+			model.ConfigureCluster{CopiedCSVs: copied}))
+		got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
+		if got.Settings.CopiedCSVs != copied || got.Settings.Drift != "report" {
+			t.Errorf("settings %+v, want copied CSVs %s beside what was set before", got.Settings, copied)
+		}
+	}
 	must[problem](b, 404, b.do("PATCH", "/api/v1/clusters/reef", model.ConfigureCluster{Drift: "report"}))
 
 	// Labels: some are set, null takes one away, others stay; lists by label follow.
@@ -97,7 +106,7 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+again.Position, nil))
 	if want := (model.ClusterSettings{
 		Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com",
-		Events: "on",
+		Events: "on", CopiedCSVs: "olmconfig",
 	}); got.Settings != want {
 		t.Errorf("the second life has the settings %+v", got.Settings)
 	}

@@ -112,6 +112,8 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	v.OneOf("/mirror", c.Settings.Mirror, "", events.MirrorNone, events.MirrorCSV, events.MirrorAll)
 	v.OneOf("/drift", c.Settings.Drift, "", events.DriftCorrect, events.DriftReport)
 	v.OneOf("/events", c.Settings.Events, "", events.EventsOn, events.EventsOff)
+	v.OneOf("/copiedCSVs", c.Settings.CopiedCSVs, "", events.CopiedCSVsOn, events.CopiedCSVsOff,
+		events.CopiedCSVsOLMConfig)
 	if why := events.CheckOptional(c.Settings.Optional); why != "" {
 		v.Addf("/optional", "optional-kinds", "optional %s", why)
 	}
@@ -120,8 +122,9 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	}
 	next := events.ClusterSettings{
 		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
-		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional),
-		Events:   cmp.Or(c.Settings.Events, s.Settings.Events),
+		Optional:   cmp.Or(c.Settings.Optional, s.Settings.Optional),
+		Events:     cmp.Or(c.Settings.Events, s.Settings.Events),
+		CopiedCSVs: cmp.Or(c.Settings.CopiedCSVs, s.Settings.CopiedCSVs),
 	}
 	labels, err := relabel(s.Labels, c.Labels)
 	if err != nil {

@@ -91,6 +91,7 @@ func TestDecide(t *testing.T) {
 			cluster.Configure{Settings: settings{Mirror: "all"}},
 			history{events.ClusterConfigured{Settings: settings{
 				Mirror: "all", Drift: "correct", Optional: "monitoring.coreos.com",
+				CopiedCSVs: "olmconfig",
 			}}},
 			"",
 		},
@@ -100,6 +101,7 @@ func TestDecide(t *testing.T) {
 			cluster.Configure{Settings: settings{Drift: "report"}},
 			history{events.ClusterConfigured{Settings: settings{
 				Mirror: "none", Drift: "report", Optional: "monitoring.coreos.com",
+				CopiedCSVs: "olmconfig",
 			}}},
 			"",
 		},
@@ -117,7 +119,9 @@ func TestDecide(t *testing.T) {
 			"configure optional kinds",
 			history{registered},
 			cluster.Configure{Settings: settings{Optional: "none"}},
-			history{events.ClusterConfigured{Settings: settings{Mirror: "csv", Drift: "correct", Optional: "none"}}},
+			history{events.ClusterConfigured{Settings: settings{
+				Mirror: "csv", Drift: "correct", Optional: "none", CopiedCSVs: "olmconfig",
+			}}},
 			"",
 		},
 		{
@@ -132,6 +136,7 @@ func TestDecide(t *testing.T) {
 			cluster.Configure{Settings: settings{Events: "off", Mirror: "all"}},
 			history{events.ClusterConfigured{Settings: settings{
 				Mirror: "all", Drift: "correct", Optional: "monitoring.coreos.com", Events: "off",
+				CopiedCSVs: "olmconfig",
 			}}},
 			"",
 		},
@@ -139,6 +144,39 @@ func TestDecide(t *testing.T) {
 			"configure events that are neither on nor off",
 			history{registered},
 			cluster.Configure{Settings: settings{Events: "true"}},
+			nil, errs.Invalid,
+		},
+		{
+			"configure copied CSVs (R-CFG-1)",
+			history{registered},
+			cluster.Configure{Settings: settings{CopiedCSVs: "off"}},
+			history{events.ClusterConfigured{Settings: settings{
+				Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com", CopiedCSVs: "off",
+			}}},
+			"",
+		},
+		{
+			"configure something else, and copied CSVs stay",
+			history{registered, events.ClusterConfigured{Settings: settings{CopiedCSVs: "on"}}},
+			cluster.Configure{Settings: settings{Mirror: "all"}},
+			history{events.ClusterConfigured{Settings: settings{
+				Mirror: "all", Drift: "correct", Optional: "monitoring.coreos.com", CopiedCSVs: "on",
+			}}},
+			"",
+		},
+		{
+			"configure that the OLMConfig says it again",
+			history{registered, events.ClusterConfigured{Settings: settings{CopiedCSVs: "on"}}},
+			cluster.Configure{Settings: settings{CopiedCSVs: "olmconfig"}},
+			history{events.ClusterConfigured{Settings: settings{
+				Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com", CopiedCSVs: "olmconfig",
+			}}},
+			"",
+		},
+		{
+			"configure copied CSVs that are neither on nor off",
+			history{registered},
+			cluster.Configure{Settings: settings{CopiedCSVs: "true"}},
 			nil, errs.Invalid,
 		},
 		{
@@ -180,6 +218,7 @@ func TestDecide(t *testing.T) {
 			cluster.Configure{Settings: settings{Mirror: "none"}, Labels: labels("zone", "us")},
 			history{events.ClusterConfigured{Settings: settings{
 				Mirror: "none", Drift: "correct", Optional: "monitoring.coreos.com",
+				CopiedCSVs: "olmconfig",
 			}}, relabelled("zone", "us")},
 			"",
 		},

@@ -50,15 +50,18 @@ type ClusterSettings struct {
 	// Optional is as events.ClusterSettings has it.
 	Optional string `json:"optional" example:"monitoring.coreos.com,console.openshift.io/ConsolePlugin" doc:"API groups, or kinds as GROUP/KIND, with commas between, that operators do not wait for where the cluster does not serve them: their objects are written when it does; none for no kind"`
 	Events   string `json:"events" enum:"on,off" doc:"Whether Kubernetes Events are written for what happens to the mirrored objects, as OLM writes them; off where nothing is mirrored"`
+	// CopiedCSVs is as events.ClusterSettings has it.
+	CopiedCSVs string `json:"copiedCSVs" enum:"on,off,olmconfig" doc:"Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored"`
 }
 
 // ConfigureCluster changes settings and labels; those that are left out stay as they are.
 type ConfigureCluster struct {
-	Mirror   string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
-	Drift    string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
-	Optional string             `json:"optional,omitempty" maxLength:"4096" doc:"As in the cluster's settings"`
-	Events   string             `json:"events,omitempty" enum:"on,off" doc:"As in the cluster's settings"`
-	Labels   map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
+	Mirror     string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
+	Drift      string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
+	Optional   string             `json:"optional,omitempty" maxLength:"4096" doc:"As in the cluster's settings"`
+	Events     string             `json:"events,omitempty" enum:"on,off" doc:"As in the cluster's settings"`
+	CopiedCSVs string             `json:"copiedCSVs,omitempty" enum:"on,off,olmconfig" doc:"As in the cluster's settings"`
+	Labels     map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
 }
 
 // ConfiguredCluster is the answer to a change of settings.

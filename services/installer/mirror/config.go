@@ -1,11 +1,15 @@
 package mirror
 
-import "time"
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
 
 // ConfigName is the name of the one OLMConfig of a cluster.
 const ConfigName = "cluster"
 
-// Copies is what a cluster's OLMConfig says of copies of ClusterServiceVersions.
+// Copies is what a cluster's OLMConfig, or its setting in the hub, says of copies of ClusterServiceVersions.
 type Copies string
 
 // Whether copies are made. Here they are off unless somebody asks for them: which operators serve a namespace is
@@ -33,6 +37,18 @@ func CopiesIn(config map[string]any) Copies {
 		return CopiesDisabled
 	default:
 		return CopiesEnabled
+	}
+}
+
+// CopiesOf is what holds in a cluster: its setting in the hub goes before what its OLMConfig says.
+func CopiesOf(setting string, said Copies) Copies {
+	switch setting {
+	case events.CopiedCSVsOn:
+		return CopiesEnabled
+	case events.CopiedCSVsOff:
+		return CopiesDisabled
+	default:
+		return said
 	}
 }
 

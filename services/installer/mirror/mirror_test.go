@@ -544,6 +544,16 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
+	for _, said := range []mirror.Copies{mirror.CopiesUnsaid, mirror.CopiesDisabled, mirror.CopiesEnabled} {
+		for setting, want := range map[string]mirror.Copies{
+			"": said, events.CopiedCSVsOLMConfig: said, events.CopiedCSVsOn: mirror.CopiesEnabled,
+			events.CopiedCSVsOff: mirror.CopiesDisabled,
+		} {
+			if got := mirror.CopiesOf(setting, said); got != want {
+				t.Errorf("setting %q beside OLMConfig %q: got %q, want %q", setting, said, got, want)
+			}
+		}
+	}
 	status, ok := mirror.ConfigStatus(with(object{}), mirror.CopiesEnabled, now)
 	if !ok || status["conditions"].([]any)[0].(object)["reason"] != "CopiedCSVsEnabled" {
 		t.Errorf("got %v", status)

@@ -107,7 +107,7 @@ func clusterSetCommand(a *command.Env) *cobra.Command {
 	var changes []string
 	c := &cobra.Command{
 		Use: "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] " +
-			"[--label KEY=VALUE | --label KEY-]...",
+			"[--events on|off] [--copied-csvs on|off|olmconfig] [--label KEY=VALUE | --label KEY-]...",
 		Short: "Change the settings or labels of a cluster",
 		Long: `Changes the settings of a cluster; settings that are not given stay as they are.
 
@@ -124,6 +124,10 @@ operators wait for every kind.
 --events sets whether Kubernetes Events are written about mirrored objects, as OLM does: on (the default if anything
 is mirrored) or off.
 
+--copied-csvs sets whether mirrored ClusterServiceVersions are copied to the namespaces that their operators serve, as
+OLM does: on, off, or what the OLMConfig of the cluster says (olmconfig, the default; no copies if it says nothing).
+chandler apply of an OLMConfig sets it to on or off.
+
 --label KEY=VALUE sets a label and --label KEY- removes it; other labels stay. Approval policies that select
 clusters by labels are applied at once.`,
 		Example: `  chandler cluster set east-1 --mirror all --drift report
@@ -133,8 +137,10 @@ clusters by labels are applied at once.`,
 			if in.Labels, err = command.Changes(changes); err != nil {
 				return err
 			}
-			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && len(in.Labels) == 0 {
-				return command.Usagef("nothing to change: give --mirror, --drift, --optional, --events or --label")
+			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && in.CopiedCSVs == "" &&
+				len(in.Labels) == 0 {
+				return command.Usagef("nothing to change: give --mirror, --drift, --optional, --events, " +
+					"--copied-csvs or --label")
 			}
 			c, err := a.Client()
 			if err != nil {
@@ -144,9 +150,9 @@ clusters by labels are applied at once.`,
 			if err != nil {
 				return command.OrNoCluster(cmd.Context(), c, args[0], err)
 			}
-			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0],
+			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, copied CSVs %s, labels %s", args[0],
 				out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events,
-				printer.Labels(out.Labels))
+				out.Settings.CopiedCSVs, printer.Labels(out.Labels))
 		},
 	}
 	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are mirrored in the cluster: none, csv, all")
@@ -155,6 +161,8 @@ clusters by labels are applied at once.`,
 		"API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
 	c.Flags().StringVar(&in.Events, "events", "",
 		"whether Kubernetes Events are written about mirrored objects: on, off")
+	c.Flags().StringVar(&in.CopiedCSVs, "copied-csvs", "",
+		"whether ClusterServiceVersions are copied to the namespaces that they serve: on, off, olmconfig")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- removes it; can be repeated")
 	return c
 }

@@ -95,7 +95,7 @@ func fromContext(a *command.Env, d *olm.Document, o Options) error {
 // place gives a document that names no namespace the one of the command line.
 func place(d *olm.Document, namespace string) error {
 	switch {
-	case d.NamespaceLabels != nil: // a Namespace is in none
+	case d.NamespaceLabels != nil, d.CopiedCSVs != "": // a Namespace and an OLMConfig are in none
 		return nil
 	case d.Namespace == "":
 		d.Namespace = namespace

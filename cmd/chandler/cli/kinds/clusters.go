@@ -31,6 +31,7 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	p.Line("Drift", c.Settings.Drift)
 	p.Line("Optional kinds", c.Settings.Optional)
 	p.Line("Kubernetes Events", c.Settings.Events)
+	p.Line("Copied CSVs", c.Settings.CopiedCSVs)
 	p.When("Registered", c.RegisteredAt)
 	if u := c.PlatformUpgrade; u != nil {
 		p.Section("Upgrade of the platform")

@@ -39,7 +39,8 @@ where, a Webhook where events are sent; the secret of a new one is shown once. N
 
 An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. The labels of a
 Namespace are kept by the operator group in it, and written before its plans start. A secret that a CatalogSource of
-the same call names is stored as a catalog secret. Other Secrets, OperatorConditions and an OLMConfig are skipped with
+the same call names is stored as a catalog secret. An OLMConfig sets whether the cluster has copies of
+ClusterServiceVersions, like chandler cluster set --copied-csvs. Other Secrets and OperatorConditions are skipped with
 a warning that says what is lost. The output of chandler get -o yaml or -o json can be applied again, and names its
 own cluster.
 

@@ -161,6 +161,20 @@ func compareNamespace(
 		})
 }
 
+// compareOLMConfig compares what an OLMConfig says of copied ClusterServiceVersions with the setting of a cluster.
+func compareOLMConfig(ctx context.Context, c *client.Client, cluster, want string) (comparison, error) {
+	have, err := c.Cluster(ctx, cluster)
+	if err != nil {
+		return comparison{}, err
+	}
+	form := func(setting string) form { return form{Spec: map[string]string{"copiedCSVs": setting}} }
+	return compared(form(have.Settings.CopiedCSVs), form(want), nil, nil,
+		func(ctx context.Context, c *client.Client) (written, error) {
+			_, err := c.ConfigureCluster(ctx, cluster, model.ConfigureCluster{CopiedCSVs: want})
+			return written{}, err
+		})
+}
+
 // groupForm takes target namespaces, APIs and the values of selectors as the sets that they are.
 func groupForm(s model.OperatorGroupSpec) model.OperatorGroupSpec {
 	s.TargetNamespaces, s.ProvidedAPIs = sorted(s.TargetNamespaces), sorted(s.ProvidedAPIs)

@@ -167,7 +167,7 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 				d.Where)
 		case d.Plan != nil:
 			return nil, command.Usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
-		case d.Secret != nil, d.NamespaceLabels != nil, d.Skipped != "":
+		case d.Secret != nil, d.NamespaceLabels != nil, d.CopiedCSVs != "", d.Skipped != "":
 			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: it cannot be deleted by a file\n", d.Kind,
 				d.Name); err != nil {
 				return nil, err

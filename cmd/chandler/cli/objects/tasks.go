@@ -31,7 +31,7 @@ type stage int
 
 const (
 	stageSecret stage = iota // and roles: bindings name them
-	stageFleet               // catalogs, and what holds for the whole fleet
+	stageFleet               // catalogs, and what holds for the whole fleet or a whole cluster
 	stageGroup
 	stageNamespace // its labels are part of the group in it
 	stageSubscription
@@ -135,6 +135,12 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 		t.stage, t.name = stageNamespace, "namespace/"+ref.Cluster+"/"+ref.Name
 		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
 			return compareNamespace(ctx, c, ref, d.NamespaceLabels)
+		}
+		return t
+	case d.CopiedCSVs != "":
+		t.stage, t.name = stageFleet, "olmconfig/"+ref.Cluster
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareOLMConfig(ctx, c, ref.Cluster, d.CopiedCSVs)
 		}
 		return t
 	case d.Plan != nil:

@@ -48,7 +48,7 @@ func (w worker) keepMirrors(ctx context.Context, setting string) (more bool, err
 	if setting == events.MirrorNone {
 		return w.Keeper.Keep(ctx, w.Namespace, nil)
 	}
-	showing, err := w.showing(ctx, setting)
+	showing, err := w.showing(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -94,8 +94,8 @@ func (w worker) removedEvents() []Wanted {
 }
 
 // showing is how the operators of the namespace are shown.
-func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
-	copies, err := w.Keeper.Copies(ctx, setting == events.MirrorAll, w.Env.Now())
+func (w worker) showing(ctx context.Context) (Showing, error) {
+	copies, err := w.Keeper.Copies(ctx, w.Snapshot.Wanted.Settings, w.Env.Now())
 	if err != nil {
 		return Showing{}, err
 	}

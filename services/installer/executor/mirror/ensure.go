@@ -194,10 +194,16 @@ func toObject(v any) (*unstructured.Unstructured, error) {
 }
 
 // Copies says whether ClusterServiceVersions are copied to the namespaces that they serve, and keeps the status of
-// OLMConfig at that (R-CFG-1, R-CFG-2). With offer, a cluster without an OLMConfig gets one that says what holds.
-func (k *Keeper) Copies(ctx context.Context, offer bool, now time.Time) (mirror.Copies, error) {
+// OLMConfig at that (R-CFG-1, R-CFG-2). A cluster with mirrors of all kinds and without an OLMConfig gets one, unless
+// the settings say what holds: that the OLMConfig would not be asked is no offer.
+func (k *Keeper) Copies(ctx context.Context, s events.ClusterSettings, now time.Time) (mirror.Copies, error) {
+	s = s.WithDefaults()
+	offer := s.Mirror == events.MirrorAll && s.CopiedCSVs == events.CopiedCSVsOLMConfig
 	k.mu.Lock()
 	known, absent, turn := k.copies, k.absent, k.turn
+	if k.copiesFor != s.CopiedCSVs {
+		known = nil
+	}
 	k.mu.Unlock()
 	if known != nil && (!absent || !offer) {
 		return *known, nil
@@ -214,6 +220,9 @@ func (k *Keeper) Copies(ctx context.Context, offer bool, now time.Time) (mirror.
 	copies := mirror.CopiesUnsaid
 	if found != nil {
 		copies = mirror.CopiesIn(found.Object)
+	}
+	copies = mirror.CopiesOf(s.CopiedCSVs, copies)
+	if found != nil {
 		if status, ok := mirror.ConfigStatus(found.Object, copies, now); ok {
 			if _, err := k.setStatus(ctx, key, found.GetUID(), status); err != nil {
 				return "", err
@@ -223,7 +232,7 @@ func (k *Keeper) Copies(ctx context.Context, offer bool, now time.Time) (mirror.
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if turn == k.turn { // otherwise it changed meanwhile, and is read again
-		k.copies, k.absent = &copies, found == nil
+		k.copies, k.copiesFor, k.absent = &copies, s.CopiedCSVs, found == nil
 	}
 	return copies, nil
 }

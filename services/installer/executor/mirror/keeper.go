@@ -78,12 +78,14 @@ type Keeper struct {
 	retireAt    time.Time
 	retirePause time.Duration
 
-	mu     sync.Mutex
-	notes  map[Key]note
-	there  map[Key]entry
-	copies *mirror.Copies // what the cluster's OLMConfig says; nil while that is not read
-	absent bool           // there is no OLMConfig
-	turn   int            // counts the changes of OLMConfig
+	mu    sync.Mutex
+	notes map[Key]note
+	there map[Key]entry
+	// copies is what holds under the setting copiesFor; nil while the cluster's OLMConfig is not read.
+	copies    *mirror.Copies
+	copiesFor string
+	absent    bool // there is no OLMConfig
+	turn      int  // counts the changes of OLMConfig
 	// conditions are noted under the keys of the OperatorConditions; events is what was notified of copies, by UID.
 	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies

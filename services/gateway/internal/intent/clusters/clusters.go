@@ -99,7 +99,9 @@ func (s *Service) Configure(
 	out, position, err := s.write(ctx, who, name, func(context.Context, *unit.Work, cluster.State) (cluster.Command,
 		error,
 	) {
-		settings := events.ClusterSettings{Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events}
+		settings := events.ClusterSettings{
+			Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events, CopiedCSVs: in.CopiedCSVs,
+		}
 		return cluster.Configure{Settings: settings, Labels: in.Labels}, nil
 	})
 	return model.ConfiguredCluster{
