@@ -150,6 +150,13 @@ const (
 	ClusterTokenAuthGCP   ClusterTokenAuth = "GCP"
 )
 
+// Defines values for ClusterSettingsCopiedCSVs.
+const (
+	ClusterSettingsCopiedCSVsOff       ClusterSettingsCopiedCSVs = "off"
+	ClusterSettingsCopiedCSVsOlmconfig ClusterSettingsCopiedCSVs = "olmconfig"
+	ClusterSettingsCopiedCSVsOn        ClusterSettingsCopiedCSVs = "on"
+)
+
 // Defines values for ClusterSettingsDrift.
 const (
 	ClusterSettingsDriftCorrect ClusterSettingsDrift = "correct"
@@ -174,6 +181,13 @@ const (
 	ConditionStatusFalse   ConditionStatus = "False"
 	ConditionStatusTrue    ConditionStatus = "True"
 	ConditionStatusUnknown ConditionStatus = "Unknown"
+)
+
+// Defines values for ConfigureClusterCopiedCSVs.
+const (
+	ConfigureClusterCopiedCSVsOff       ConfigureClusterCopiedCSVs = "off"
+	ConfigureClusterCopiedCSVsOlmconfig ConfigureClusterCopiedCSVs = "olmconfig"
+	ConfigureClusterCopiedCSVsOn        ConfigureClusterCopiedCSVs = "on"
 )
 
 // Defines values for ConfigureClusterDrift.
@@ -1873,6 +1887,9 @@ type ClusterTokenAuth string
 
 // ClusterSettings defines model for ClusterSettings.
 type ClusterSettings struct {
+	// CopiedCSVs Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored
+	CopiedCSVs ClusterSettingsCopiedCSVs `json:"copiedCSVs"`
+
 	// Drift What becomes of edits to managed objects: they are put right, or only reported
 	Drift ClusterSettingsDrift `json:"drift"`
 
@@ -1887,6 +1904,9 @@ type ClusterSettings struct {
 	// Example: monitoring.coreos.com,console.openshift.io/ConsolePlugin
 	Optional string `json:"optional"`
 }
+
+// ClusterSettingsCopiedCSVs Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored
+type ClusterSettingsCopiedCSVs string
 
 // ClusterSettingsDrift What becomes of edits to managed objects: they are put right, or only reported
 type ClusterSettingsDrift string
@@ -1938,6 +1958,9 @@ type ConditionStatus string
 
 // ConfigureCluster defines model for ConfigureCluster.
 type ConfigureCluster struct {
+	// CopiedCSVs As in the cluster's settings
+	CopiedCSVs ConfigureClusterCopiedCSVs `json:"copiedCSVs,omitempty"`
+
 	// Drift As in the cluster's settings
 	Drift ConfigureClusterDrift `json:"drift,omitempty"`
 
@@ -1953,6 +1976,9 @@ type ConfigureCluster struct {
 	// Optional As in the cluster's settings
 	Optional string `json:"optional,omitempty"`
 }
+
+// ConfigureClusterCopiedCSVs As in the cluster's settings
+type ConfigureClusterCopiedCSVs string
 
 // ConfigureClusterDrift As in the cluster's settings
 type ConfigureClusterDrift string

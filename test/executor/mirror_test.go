@@ -564,9 +564,8 @@ func (m mirrored) testMetadata(t *testing.T, s protocol.ScopePlans) {
 	})
 }
 
-// testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig or its setting in the hub asks for it, and
-// only there (R-OG-25 …
-// R-OG-28, R-CFG-1, R-CFG-2).
+// testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig or its setting in the hub asks for it,
+// and only there (R-OG-25 … R-OG-28, R-CFG-1, R-CFG-2).
 func (m mirrored) testCopies(t *testing.T) {
 	name, configs := m.operator.csv(), m.dynamic.Resource(olmConfigs)
 	in := func(ns string) dynamic.ResourceInterface { return m.dynamic.Resource(csvs).Namespace(ns) }

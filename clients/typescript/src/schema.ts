@@ -2883,6 +2883,11 @@ export interface components {
         };
         ClusterSettings: {
             /**
+             * @description Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored
+             * @enum {string}
+             */
+            copiedCSVs: "on" | "off" | "olmconfig";
+            /**
              * @description What becomes of edits to managed objects: they are put right, or only reported
              * @enum {string}
              */
@@ -2934,6 +2939,11 @@ export interface components {
             type: string;
         };
         ConfigureCluster: {
+            /**
+             * @description As in the cluster's settings
+             * @enum {string}
+             */
+            copiedCSVs?: "on" | "off" | "olmconfig";
             /**
              * @description As in the cluster's settings
              * @enum {string}

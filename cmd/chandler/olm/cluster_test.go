@@ -46,8 +46,8 @@ func TestNamespacesJoin(t *testing.T) {
 	}
 }
 
-// TestOLMConfig: §4: of an OLMConfig the one setting that Chandler has, too, becomes the cluster's; what it says nothing
-// of stays (R-CFG-1, R-CFG-4).
+// TestOLMConfig: §4: of an OLMConfig the one setting that Chandler has, too, becomes the cluster's; what it does not
+// say stays (R-CFG-1, R-CFG-4).
 func TestOLMConfig(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ metadata, spec, want, note, skipped, wrong string }{
@@ -77,7 +77,8 @@ func TestOLMConfig(t *testing.T) {
 		}
 		d := all[0]
 		if notes := strings.Join(d.Notes, "\n"); d.CopiedCSVs != c.want || !strings.Contains(d.Skipped, c.skipped) ||
-			(d.Skipped == "") != (c.skipped == "") || !strings.Contains(notes, c.note) || (notes == "") != (c.note == "") {
+			(d.Skipped == "") != (c.skipped == "") || !strings.Contains(notes, c.note) ||
+			(notes == "") != (c.note == "") {
 			t.Errorf("%s: copied CSVs %q, skipped %q, notes %q", name, d.CopiedCSVs, d.Skipped, notes)
 		}
 	}

@@ -99,19 +99,23 @@ type Document struct {
 	Plan          *Plan
 	Secret        *model.SetCatalogSecret // of the whole fleet
 
-	// CopiedCSVs is the setting of the cluster that an OLMConfig says; "" of other kinds.
-	CopiedCSVs string
-
-	// NamespaceLabels are those of a Namespace; of no other kind, not nil.
-	NamespaceLabels map[string]string
-	// Joined says that an operator group of the same documents has the labels of the Namespace.
-	Joined bool
+	ClusterParts
 
 	// Skipped says why there is nothing to do for the document.
 	Skipped string
 
 	// Notes are sentences about what is accepted and has no effect.
 	Notes []string
+}
+
+// ClusterParts are what documents say of a cluster itself, and not of OLM's intents in it.
+type ClusterParts struct {
+	// CopiedCSVs is the setting of the cluster that an OLMConfig says; "" of other kinds.
+	CopiedCSVs string
+	// NamespaceLabels are those of a Namespace; of no other kind, not nil.
+	NamespaceLabels map[string]string
+	// Joined says that an operator group of the same documents has the labels of the Namespace.
+	Joined bool
 }
 
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.

@@ -81,16 +81,21 @@ type Keeper struct {
 	mu    sync.Mutex
 	notes map[Key]note
 	there map[Key]entry
-	// copies is what holds under the setting copiesFor; nil while the cluster's OLMConfig is not read.
-	copies    *mirror.Copies
-	copiesFor string
-	absent    bool // there is no OLMConfig
-	turn      int  // counts the changes of OLMConfig
+	copying
 	// conditions are noted under the keys of the OperatorConditions; events is what was notified of copies, by UID.
 	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies
 	// retiring are the names of definitions that were removed because nothing needs them.
 	retiring map[string]bool
+}
+
+// copying is what is known of copies of ClusterServiceVersions.
+type copying struct {
+	// copies is what holds under the setting copiesFor; nil while the cluster's OLMConfig is not read.
+	copies    *mirror.Copies
+	copiesFor string
+	absent    bool // there is no OLMConfig
+	turn      int  // counts the changes of OLMConfig
 }
 
 // note is what is known of a mirror that is as it was wanted.
