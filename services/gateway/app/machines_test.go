@@ -336,8 +336,9 @@ func TestMachinesSendKeys(t *testing.T) {
 	ci := w.machine(w.authority, "ci", nil)
 	admin := func(m machine) {
 		actor := m.whoAmI().Actor
+		subject := model.AccessSubject{Kind: "ServiceAccount", Name: actor}
 		must[model.RoleBinding](w.bench, 200, w.do("PUT", bindingsPath+actor,
-			model.RoleBindingSpec{Role: "admin", Subjects: []model.AccessSubject{{Kind: "ServiceAccount", Name: actor}}}))
+			model.RoleBindingSpec{Role: "admin", Subjects: []model.AccessSubject{subject}}))
 	}
 	admin(ci)
 	add := model.AddToken{Name: "robot", Role: model.RoleNone}
