@@ -227,7 +227,7 @@ func TestUnusedVersionsAreDropped(t *testing.T) {
 	pos := e.refresh("one", 1)
 	waitFor(t, "the process that comes back has noticed", func() bool { return frozen.Opened() != first })
 	<-frozen.Opened()
-	if err := frozen.Wait(t.Context(), pos, patience); err != nil {
+	if err := errors.Join(frozen.Wait(t.Context(), pos, patience), live.Wait(t.Context(), pos, patience)); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.content(1) + ", " + e.content(2); got != "one=3 total=3, one=30 total=30" {
