@@ -46,7 +46,7 @@ func GetCommand(a *command.Env) *cobra.Command {
 	var o getOptions
 	c := &cobra.Command{
 		Use: "get (KIND[,KIND...] [NAME...] | KIND/NAME...)",
-		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers " +
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers, " +
 			"approvalpolicies, roles, rolebindings or webhooks",
 		Long: `Lists objects of one or several kinds: all of the fleet, or those of a cluster, a namespace, or with the given
 names. Where neither flags nor the context (chandler config) name a cluster or a namespace, all are listed; -A lists
