@@ -31,7 +31,7 @@ func TestAlerts(t *testing.T) {
 	}
 	type alert struct{ Metric, Phases, For string }
 	metric, phases := regexp.MustCompile(
-		`\b(csv_abnormal|installplan_warnings_total|chandler_installer_unplaced|chandler_breakglass_used)\b`),
+		`\b(csv_abnormal|installplan_warnings_total|chandler_(installer_unplaced|breakglass_used|identities_full))\b`),
 		regexp.MustCompile(`phase=~?"([^"]*)"`)
 	got := map[string]alert{}
 	for _, g := range file.Groups {
@@ -53,6 +53,7 @@ func TestAlerts(t *testing.T) {
 		"CsvAbnormalOver30Min":               {"csv_abnormal", "Replacing|Pending|Deleting|Unknown", "30m"},
 		"InstallPlanStepAppliedWithWarnings": {"installplan_warnings_total", "", ""},
 		"NoRoomForExecutors":                 {"chandler_installer_unplaced", "", "2m"},
+		"TooManyNewIdentities":               {"chandler_identities_full", "", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -348,9 +348,10 @@ func (r *reader) prepare(document string) {
 		return string(raw)
 	}
 	policy, _, _ := strings.Cut(strings.SplitN(read("docs/policies.md"), "```yaml\n", 2)[1], "```")
-	access := strings.Split(read("docs/access.md"), "```yaml\n")
-	binding, _, _ := strings.Cut(access[1], "```")
-	portal, _, _ := strings.Cut(access[3], "```")
+	access := read("docs/access.md")
+	binding, _, _ := strings.Cut(strings.SplitN(access, "```yaml\n", 2)[1], "```")
+	_, portal, _ := strings.Cut(access, "chandler apply -f portal.yaml\n") // shown behind the command
+	portal, _, _ = strings.Cut(strings.SplitN(portal, "```yaml\n", 2)[1], "```")
 	script := read("cmd/chandler/conformance/testdata/script/resolve.txtar")
 	section := func(name string) string {
 		text, _, _ := strings.Cut(strings.SplitN(script, "-- "+name+" --\n", 2)[1], "\n-- ")

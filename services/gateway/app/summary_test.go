@@ -119,9 +119,12 @@ func TestSummaryFollowsTheFleet(t *testing.T) {
 	if got := asked(model.ByCluster).Total; got.Phases["Failed"] != 1 {
 		t.Errorf("the summary is not counted in a copy: %+v", got)
 	}
+	parked := events.StreamID{
+		Kind: events.KindCSV, Key: events.Key(events.DefaultTenant, events.KindCSV, "spoke/ops/x"), Incarnation: 1,
+	}
 	b.exec("admin", `insert into eventlog.parked (tenant, consumer, stream, version, epoch, position, type, reason,
-			next_retry) values ($1, $2, 'csv:x', 1, 1, 1, 'csv.phase-changed.v1', 'a test', now() + interval '1 day')`,
-		events.DefaultTenant, operators.Projection().Consumer())
+			next_retry) values ($1, $2, $3, 1, 1, 1, 'csv.phase-changed.v1', 'a test', now() + interval '1 day')`,
+		events.DefaultTenant, operators.Projection().Consumer(), parked.String())
 	b.position = b.do("POST", subscriptions, subscribe("third", "buoy")).header.Get("Chandler-Position")
 	got := asked(model.ByCluster).Total
 	if got.Phases["Pending"] != 1 || got.Subscriptions != deprecated.Subscriptions+1 {
