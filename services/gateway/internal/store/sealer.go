@@ -149,7 +149,8 @@ func (s *Sealer) next(ctx context.Context, kind bodies.Kind, last tenantRow) ([]
 		where kind = $1 and key_id <> $2 and (key_id, tenant, commitment) > ($3, $4, $5)
 		order by key_id, tenant, commitment limit $6`
 	switch kind {
-	case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason, bodies.Answer: // answers end by themselves
+	case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason:
+	case bodies.Answer: // it ends by itself, within a day
 	case bodies.Webhook:
 		query = `select tenant, name, $1, key_id, ''::bytea, sealed, $1 = ` + bodies.OnlySealed + ` from gateway.webhooks
 			where key_id <> $2 and (key_id, tenant, name) > ($3, $4, $5) order by key_id, tenant, name limit $6`
@@ -182,7 +183,8 @@ func (s *Sealer) seal(ctx context.Context, list []tenantRow) (done, failed int, 
 		statement := `update gateway.bodies set key_id = $4, body = $5, salt = $6
 			where tenant = $1 and commitment = $2 and key_id = $3`
 		switch was.Kind {
-		case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason, bodies.Answer: // answers end by themselves
+		case bodies.Configuration, bodies.Source, bodies.Annotations, bodies.Reason:
+		case bodies.Answer: // it ends by itself, within a day
 		case bodies.Webhook:
 			// Another process may have set it meanwhile: bodies and previews never change, a webhook does.
 			statement = `update gateway.webhooks set key_id = $4, sealed = $5
