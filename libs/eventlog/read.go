@@ -132,7 +132,8 @@ func (l *Log) ReadStreamRaw(ctx context.Context, q pg.Querier, tenant string, s 
 // readEndsSQL takes of each type two events, so that what is answered does not grow with the stream.
 const readEndsSQL = `
 select at, in_epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash
-from (select x.*, row_number() over (partition by type order by version) as first,
+from (select x.at, x.in_epoch, x.recorded, x.tenant, x.kind, x.stream_key, x.incarnation, x.version, x.type, x.body,
+    x.hash, row_number() over (partition by type order by version) as first,
     row_number() over (partition by type order by version desc) as last
   from eventlog.read_stream($1, $2, $3, $4) x where type = any ($5)) ends
 where first = 1 or last = 1

@@ -351,9 +351,9 @@ func TestMachinesSendKeys(t *testing.T) {
 	}
 	add.Name = "other"
 	must[problem](w.bench, 422, ci.ask("POST", "/api/v1/tokens", add, "Idempotency-Key", "one"))
-	var clear bool
+	var readable bool
 	if err := w.pool("gateway").QueryRow(t.Context(), `select coalesce(bool_or(position($1::bytea in answer) > 0), true)
-		from gateway.idempotency_keys`, []byte("robot")).Scan(&clear); err != nil || clear {
+		from gateway.idempotency_keys`, []byte("robot")).Scan(&readable); err != nil || readable {
 		t.Errorf("the answer is kept in the clear, or not at all: %v", err)
 	}
 

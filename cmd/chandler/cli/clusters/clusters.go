@@ -137,10 +137,8 @@ clusters by labels are applied at once.`,
 			if in.Labels, err = command.Changes(changes); err != nil {
 				return err
 			}
-			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && in.CopiedCSVs == "" &&
-				len(in.Labels) == 0 {
-				return command.Usagef("nothing to change: give --mirror, --drift, --optional, --events, " +
-					"--copied-csvs or --label")
+			if changesNothing(in) {
+				return command.Usagef(noChange)
 			}
 			c, err := a.Client()
 			if err != nil {
@@ -165,6 +163,13 @@ clusters by labels are applied at once.`,
 		"whether ClusterServiceVersions are copied to the namespaces that they serve: on, off, olmconfig")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- removes it; can be repeated")
 	return c
+}
+
+const noChange = "nothing to change: give --mirror, --drift, --optional, --events, --copied-csvs or --label"
+
+func changesNothing(in model.ConfigureCluster) bool {
+	return in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && in.CopiedCSVs == "" &&
+		len(in.Labels) == 0
 }
 
 func clusterRemoveCommand(a *command.Env) *cobra.Command {

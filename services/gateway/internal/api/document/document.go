@@ -182,6 +182,7 @@ var tags = []*huma.Tag{
 	{Name: "Quotas", Description: "What each tenant may have and ask for, beside what it has."},
 	{Name: "Roles", Description: "Who may do what, and where."},
 	{Name: "Replicas", Description: "Replicas of the installer and the clusters that they run."},
+	{Name: "Operations", Description: "What became of a write whose end takes long."},
 	{Name: "Rules", Description: "What the rules that problems and findings name demand."},
 }
 

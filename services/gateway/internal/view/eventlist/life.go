@@ -18,7 +18,7 @@ func (r *Reader) At(ctx context.Context, tenant string, at model.Place) (e event
 	err = r.Pool.TenantTx(ctx, tenant, func(tx pgx.Tx) error {
 		pos := at.Position
 		if at.Version != 0 {
-			known := false
+			var known bool
 			if pos, known, err = r.Log.PositionOf(ctx, tx, tenant, at.Stream, at.Version); err != nil {
 				return err
 			}
