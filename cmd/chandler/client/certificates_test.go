@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/certtest"
-	"github.com/chandler-fleet/chandler/libs/client"
+	restclient "github.com/chandler-fleet/chandler/libs/client"
 )
 
 // TestCertificates (issue 13, section 1): the client trusts the authority that is named and shows the certificate of
@@ -52,9 +52,9 @@ func TestCertificates(t *testing.T) {
 		c, k := machines.IssueAs(t, func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: name} })
 		return file("tls.crt", c), file("tls.key", k)
 	}
-	with := client.Certificates{Authority: file("ca.crt", server.PEM())}
+	with := restclient.Certificates{Authority: file("ca.crt", server.PEM())}
 	with.Client, with.Key = issue("first")
-	c, err := client.New(client.Config{URL: s.URL, Certificates: with})
+	c, err := restclient.New(restclient.Config{URL: s.URL, Certificates: with})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("want %s, got %+v, %v", name, me, err)
 		}
 	}
-	for want, wrong := range map[string]client.Certificates{
+	for want, wrong := range map[string]restclient.Certificates{
 		"go together":    {Client: with.Client},
 		"no certificate": {Authority: with.Key},
 		"nowhere":        {Authority: "nowhere"},
@@ -72,7 +72,7 @@ func TestCertificates(t *testing.T) {
 			Client: with.Key, Key: with.Key,
 		},
 	} {
-		if _, err := client.New(client.Config{URL: s.URL, Certificates: wrong}); err == nil ||
+		if _, err := restclient.New(restclient.Config{URL: s.URL, Certificates: wrong}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", wrong, err, want)
 		}
