@@ -247,6 +247,14 @@ func must[T any](b *bench, want int, a answer) T {
 // fact appends what another service records, and keeps its position.
 func (b *bench) fact(w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload) {
 	b.t.Helper()
+	b.position = b.record(w, kind, natural, subject, payloads...)
+}
+
+// record is fact for more than one goroutine: it returns the position.
+func (b *bench) record(
+	w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload,
+) string {
+	b.t.Helper()
 	ctx := b.t.Context()
 	pool := b.pool(string(w))
 	l := eventlog.New(pool)
@@ -271,7 +279,7 @@ func (b *bench) fact(w events.Writer, kind events.Kind, natural, subject string,
 	if err != nil || !ok {
 		b.t.Fatalf("no position: %v", err)
 	}
-	b.position = pos.String()
+	return pos.String()
 }
 
 // seen is a path that waits for the last fact.

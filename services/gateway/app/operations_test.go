@@ -123,7 +123,7 @@ func TestPreferWait(t *testing.T) {
 			append([]string{"Prefer", prefer}, header...)...)
 	}
 	connects := func(name, state string) {
-		b.fact(events.Installer, events.KindCluster, name, name, events.ClusterObserved{State: state, Reason: "R"})
+		b.record(events.Installer, events.KindCluster, name, name, events.ClusterObserved{State: state, Reason: "R"})
 	}
 	soon := func(name, state string) { // once it is registered
 		known := b.watch(token, "/api/v1/clusters", "")
