@@ -3090,7 +3090,9 @@ CREATE TABLE gateway.role_bindings (
     subjects jsonb NOT NULL,
     scope jsonb NOT NULL,
     created timestamp with time zone NOT NULL,
-    updated timestamp with time zone NOT NULL
+    updated timestamp with time zone NOT NULL,
+    stream text DEFAULT ''::text NOT NULL,
+    version bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE ONLY gateway.role_bindings FORCE ROW LEVEL SECURITY;
@@ -3104,7 +3106,9 @@ CREATE TABLE gateway.roles (
     name text NOT NULL,
     rules jsonb NOT NULL,
     created timestamp with time zone NOT NULL,
-    updated timestamp with time zone NOT NULL
+    updated timestamp with time zone NOT NULL,
+    stream text DEFAULT ''::text NOT NULL,
+    version bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE ONLY gateway.roles FORCE ROW LEVEL SECURITY;

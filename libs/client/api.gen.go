@@ -965,9 +965,15 @@ type AccessRole struct {
 	Name        string `json:"name"`
 
 	// Position Of the write, in answers to writes
-	Position  string     `json:"position,omitempty"`
-	Spec      RoleSpec   `json:"spec"`
+	Position string   `json:"position,omitempty"`
+	Spec     RoleSpec `json:"spec"`
+
+	// Stream Id of the stream of events of all roles and role bindings
+	Stream    string     `json:"stream,omitempty"`
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+
+	// Version Of the event in that stream that defined it
+	Version int64 `json:"version,omitempty"`
 }
 
 // AccessRule defines model for AccessRule.
@@ -4313,11 +4319,17 @@ type Quota struct {
 
 	// Position Position of the event, in the answer to a write
 	Position string `json:"position,omitempty"`
-	Tenant   string `json:"tenant"`
+
+	// Stream Id of its stream of events
+	Stream string `json:"stream,omitempty"`
+	Tenant string `json:"tenant"`
 
 	// UpdatedAt When the bounds were set; absent where nobody has
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 	Used      UsedQuota  `json:"used"`
+
+	// Version Of its stream
+	Version int64 `json:"version,omitempty"`
 }
 
 // RegisterCluster defines model for RegisterCluster.
@@ -4682,9 +4694,15 @@ type RoleBinding struct {
 	Name      string    `json:"name"`
 
 	// Position Of the write, in answers to writes
-	Position  string          `json:"position,omitempty"`
-	Spec      RoleBindingSpec `json:"spec"`
-	UpdatedAt time.Time       `json:"updatedAt"`
+	Position string          `json:"position,omitempty"`
+	Spec     RoleBindingSpec `json:"spec"`
+
+	// Stream Id of the stream of events of all roles and role bindings
+	Stream    string    `json:"stream,omitempty"`
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// Version Of the event in that stream that defined it
+	Version int64 `json:"version,omitempty"`
 }
 
 // RoleBindingSpec defines model for RoleBindingSpec.

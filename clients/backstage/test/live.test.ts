@@ -37,7 +37,7 @@ function setting(name: string): string {
 
 /** Gives a role to whoever acts, in what the scope says; without one everywhere. */
 async function bind(kind: "User" | "ServiceAccount", actor: string, role: string, scope?: object): Promise<string> {
-  const name = `${role}-${namespace}`;
+  const name = `${role}-${kind.toLowerCase()}-${namespace}`;
   await unwrap(chandler.PUT("/rolebindings/{name}", {
     params: { path: { name } }, body: { role, subjects: [{ kind, name: actor }], ...(scope ? { scope } : {}) },
   }));

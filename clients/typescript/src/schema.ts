@@ -2100,8 +2100,15 @@ export interface components {
             /** @description Of the write, in answers to writes */
             position?: string;
             spec: components["schemas"]["RoleSpec"];
+            /** @description Id of the stream of events of all roles and role bindings */
+            stream?: string;
             /** Format: date-time */
             updatedAt?: string;
+            /**
+             * Format: int64
+             * @description Of the event in that stream that defined it
+             */
+            version?: number;
         };
         AccessRule: {
             /** @description Such as clusters, subscriptions, installplans; * is every one */
@@ -4827,6 +4834,8 @@ export interface components {
             hard: components["schemas"]["HardQuota"];
             /** @description Position of the event, in the answer to a write */
             position?: string;
+            /** @description Id of its stream of events */
+            stream?: string;
             tenant: string;
             /**
              * Format: date-time
@@ -4834,6 +4843,11 @@ export interface components {
              */
             updatedAt?: string;
             used: components["schemas"]["UsedQuota"];
+            /**
+             * Format: int64
+             * @description Of its stream
+             */
+            version?: number;
         };
         RegisterCluster: {
             /** @description YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept. */
@@ -5130,8 +5144,15 @@ export interface components {
             /** @description Of the write, in answers to writes */
             position?: string;
             spec: components["schemas"]["RoleBindingSpec"];
+            /** @description Id of the stream of events of all roles and role bindings */
+            stream?: string;
             /** Format: date-time */
             updatedAt: string;
+            /**
+             * Format: int64
+             * @description Of the event in that stream that defined it
+             */
+            version?: number;
         };
         RoleBindingSpec: {
             role: string;
@@ -11434,7 +11455,12 @@ export interface operations {
     "set-quota": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+                /** @description * makes the object, and replaces none */
+                "If-None-Match"?: "*";
+            };
             path: {
                 /** @description Name of the tenant; a DNS-1123 label */
                 tenant: string;
@@ -11466,9 +11492,11 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -11675,7 +11703,12 @@ export interface operations {
                 /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
                 dryRun?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+                /** @description * makes the object, and replaces none */
+                "If-None-Match"?: "*";
+            };
             path: {
                 /** @description A DNS-1123 subdomain */
                 name: string;
@@ -11707,9 +11740,11 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -11874,7 +11909,12 @@ export interface operations {
                 /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
                 dryRun?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+                /** @description * makes the object, and replaces none */
+                "If-None-Match"?: "*";
+            };
             path: {
                 /** @description A DNS-1123 subdomain */
                 name: string;
@@ -11906,9 +11946,11 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -19,9 +19,9 @@ func (c *Client) Role(ctx context.Context, name string) (model.AccessRole, error
 	return get[model.AccessRole](ctx, c, client.NewGetRoleRequest(name, nil))
 }
 
-// SetRole defines a role, or replaces all of it.
-func (c *Client) SetRole(ctx context.Context, name string, want model.RoleSpec) (model.AccessRole, error) {
-	return get[model.AccessRole](ctx, c, with(client.NewSetRoleRequest(name, nil, client.RoleSpec{}), want))
+// SetRole defines a role, or replaces all of the one whose tag is match.
+func (c *Client) SetRole(ctx context.Context, name, match string, want model.RoleSpec) (model.AccessRole, error) {
+	return replace[model.AccessRole](ctx, c, with(client.NewSetRoleRequest(name, nil, client.RoleSpec{}), want), match)
 }
 
 // DeleteRole ends a role.
@@ -39,12 +39,12 @@ func (c *Client) RoleBinding(ctx context.Context, name string) (model.RoleBindin
 	return get[model.RoleBinding](ctx, c, client.NewGetRoleBindingRequest(name, nil))
 }
 
-// SetRoleBinding gives a role, or replaces all of a binding.
-func (c *Client) SetRoleBinding(ctx context.Context, name string, want model.RoleBindingSpec) (
+// SetRoleBinding gives a role, or replaces all of the binding whose tag is match.
+func (c *Client) SetRoleBinding(ctx context.Context, name, match string, want model.RoleBindingSpec) (
 	model.RoleBinding, error,
 ) {
 	req := client.NewSetRoleBindingRequest(name, nil, client.RoleBindingSpec{})
-	return get[model.RoleBinding](ctx, c, with(req, want))
+	return replace[model.RoleBinding](ctx, c, with(req, want), match)
 }
 
 // DeleteRoleBinding takes a role away.

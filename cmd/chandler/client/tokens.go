@@ -81,7 +81,12 @@ func (c *Client) Quotas(ctx context.Context) ([]model.Quota, error) {
 	return all[model.Quota](ctx, c, client.NewListQuotasRequest())
 }
 
-// SetQuota replaces what a tenant may have and ask for.
-func (c *Client) SetQuota(ctx context.Context, tenant string, in model.SetQuota) (model.Quota, error) {
-	return get[model.Quota](ctx, c, with(client.NewSetQuotaRequest(tenant, client.SetQuota{}), in))
+// Quota returns what one tenant may have, beside what it has.
+func (c *Client) Quota(ctx context.Context, tenant string) (model.Quota, error) {
+	return get[model.Quota](ctx, c, client.NewGetQuotaRequest(tenant))
+}
+
+// SetQuota sets what a tenant may have and ask for, or replaces all of the quota whose tag is match.
+func (c *Client) SetQuota(ctx context.Context, tenant, match string, in model.SetQuota) (model.Quota, error) {
+	return replace[model.Quota](ctx, c, with(client.NewSetQuotaRequest(tenant, client.SetQuota{}), in), match)
 }

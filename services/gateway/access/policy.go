@@ -115,6 +115,28 @@ func Evolve(s State, p events.Payload) (State, error) {
 	return out, nil
 }
 
+// Object is one of the roles and bindings that share the stream: its kind is Roles or RoleBindings.
+type Object struct {
+	Kind Resource
+	Name string
+}
+
+// About says which object an event is about, and whether it is there afterwards. The zero Object is none.
+func About(p events.Payload) (o Object, there bool) {
+	switch e := p.(type) {
+	case events.RoleDefined:
+		return Object{Roles, e.Name}, true
+	case events.RoleDeleted:
+		return Object{Roles, e.Name}, false
+	case events.RoleBindingDefined:
+		return Object{RoleBindings, e.Name}, true
+	case events.RoleBindingDeleted:
+		return Object{RoleBindings, e.Name}, false
+	default:
+		return Object{}, false
+	}
+}
+
 func (c SetRole) decide(s State) ([]events.Payload, error) {
 	if _, ok := builtIn(c.Name); ok {
 		return nil, fixed(c.Name)

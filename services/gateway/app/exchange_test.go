@@ -97,6 +97,92 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
+// TestPreconditionsOfAccess: a role and a role binding are replaced at the version that was read, and at no other. Two
+// editors of two of them do not disturb one another, though all are one stream; two of the same do. A dry run is
+// answered what the write would be (issue 13, section 3).
+func TestPreconditionsOfAccess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	allowing := func(verb string) model.RoleSpec {
+		return model.RoleSpec{Rules: []model.AccessRule{{Verbs: []string{verb}, Resources: []string{"clusters"}}}}
+	}
+	giving := func(role string) model.RoleBindingSpec {
+		return model.RoleBindingSpec{Role: role, Subjects: []model.AccessSubject{{Kind: "User", Name: "bob"}}}
+	}
+	for path, specs := range map[string][4]any{
+		"/api/v1/roles/":        {allowing("get"), allowing("list"), allowing("update"), allowing("delete")},
+		"/api/v1/rolebindings/": {giving("viewer"), giving("auditor"), giving("requester"), giving("approver")},
+	} {
+		one, other := path+"one", path+"other"
+		must[problem](b, 412, b.ask("PUT", one, specs[0], "If-Match", "*"))
+		made := b.ask("PUT", one, specs[0], "If-None-Match", "*")
+		must[map[string]any](b, 200, made)
+		must[problem](b, 412, b.ask("PUT", one, specs[1], "If-None-Match", "*"))
+		p := must[problem](b, 428, b.ask("PUT", one, specs[1]))
+		if !strings.HasSuffix(p.Type, "/precondition-required.md") {
+			t.Errorf("%s without a version: %s", one, p.Type)
+		}
+		must[map[string]any](b, 200, b.ask("PUT", other, specs[0])) // the first definition needs none
+		tag := b.do("GET", one, nil).header.Get("ETag")
+		if !strings.HasPrefix(tag, strings.TrimSuffix(made.header.Get("ETag"), `"`)) {
+			t.Errorf("%s was made with the tag %s, and is read with %s", one, made.header.Get("ETag"), tag)
+		}
+		otherTag := b.do("GET", other, nil).header.Get("ETag")
+		must[map[string]any](b, 200, b.ask("PUT", other, specs[1], "If-Match", otherTag))
+		must[problem](b, 428, b.ask("PUT", one+"?dryRun=true", specs[1]))
+		must[map[string]any](b, 200, b.ask("PUT", one+"?dryRun=true", specs[1], "If-Match", tag))
+		second := b.ask("PUT", one, specs[2], "If-Match", tag)
+		must[map[string]any](b, 200, second)
+		must[problem](b, 412, b.ask("PUT", one, specs[3], "If-Match", tag))
+		must[problem](b, 412, b.ask("PUT", one+"?dryRun=true", specs[3], "If-Match", tag))
+		must[map[string]any](b, 200, b.ask("PUT", one, specs[3], "If-Match", second.header.Get("ETag")))
+		must[map[string]any](b, 200, b.ask("PUT", one, specs[0], "If-Match", "*"))
+	}
+	must[problem](b, 409, b.ask("PUT", "/api/v1/roles/viewer", allowing("get"), "If-Match", "*"))
+	if tag := b.do("GET", "/api/v1/roles/viewer", nil).header.Get("ETag"); strings.Contains(tag, ".") {
+		t.Errorf("a role that is built in has the version %s", tag)
+	}
+}
+
+// TestPreconditionsOfQuotas: of two administrators who read the same quota one sets it, and the other learns of it.
+// What a tenant makes is no change of its quota (issue 13, section 3).
+func TestPreconditionsOfQuotas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.acme()
+	of := func(catalogs int64) model.SetQuota {
+		return model.SetQuota{Hard: model.HardQuota{Catalogs: &catalogs}}
+	}
+	if q := must[model.Quota](b, 200, b.ask("GET", acmeQuota, nil)); q.Tag() != "" {
+		t.Errorf("a quota that nobody has set has the tag %s", q.Tag())
+	}
+	must[problem](b, 412, b.ask("PUT", acmeQuota, of(3), "If-Match", "*"))
+	made := b.ask("PUT", acmeQuota, of(3), "If-None-Match", "*")
+	first := must[model.Quota](b, 200, made)
+	if made.header.Get("ETag") != first.Tag() || first.Tag() == "" {
+		t.Errorf("set with the tag %s, which is that of %+v", made.header.Get("ETag"), first)
+	}
+	must[problem](b, 428, b.ask("PUT", acmeQuota, of(4)))
+	must[problem](b, 412, b.ask("PUT", acmeQuota, of(4), "If-None-Match", "*"))
+	must[model.Catalog](b, 201, b.as(acmeToken, "POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: "c", Source: model.CatalogSource{Type: "directory", Path: "/c"}}))
+	read := b.ask("GET", acmeQuota, nil)
+	tag := read.header.Get("ETag")
+	if q := must[model.Quota](b, 200, read); q.Used.Catalogs != 1 || q.Tag() != first.Tag() {
+		t.Errorf("with a catalog more: %+v", q)
+	}
+	second := must[model.Quota](b, 200, b.ask("PUT", acmeQuota, of(4), "If-Match", tag))
+	must[problem](b, 412, b.ask("PUT", acmeQuota, of(5), "If-Match", tag))
+	again := must[model.Quota](b, 200, b.ask("PUT", acmeQuota, of(4), "If-Match", second.Tag())) // nothing changes
+	if again.Tag() != second.Tag() || *again.Hard.Catalogs != 4 || again.UpdatedAt == nil {
+		t.Errorf("set again as %+v, before as %+v", again, second)
+	}
+	must[model.Quota](b, 200, b.ask("PUT", acmeQuota, of(6), "If-Match", "*"))
+	must[problem](b, 412, b.ask("PUT", acmeQuota, of(7), "If-Match", again.Tag()))
+	must[problem](b, 400, b.ask("PUT", acmeQuota, of(-1), "If-Match", "*"))
+	must[problem](b, 403, b.as(acmeToken, "PUT", acmeQuota, of(7))) // not that it wants another version
+}
+
 // TestRefreshIsNoChange: who asks for a look at a source keeps nobody from changing the catalog.
 func TestRefreshIsNoChange(t *testing.T) {
 	t.Parallel()

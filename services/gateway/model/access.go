@@ -60,6 +60,8 @@ type Quota struct {
 	Used      UsedQuota  `json:"used"`
 	Gateways  int64      `json:"gateways" doc:"Gateways that serve: each allows its part of the requests and streams"`
 	UpdatedAt *time.Time `json:"updatedAt,omitempty" doc:"When the bounds were set; absent where nobody has"`
+	Stream    string     `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version   int64      `json:"version,omitempty" doc:"Of its stream"`
 	Position  string     `json:"position,omitempty" doc:"Position of the event, in the answer to a write"`
 }
 

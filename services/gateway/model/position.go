@@ -85,6 +85,15 @@ func (p ApprovalPolicy) Tag() string { return TagOf(p.Stream, p.Version) }
 // Tag is the entity tag of a webhook.
 func (w Webhook) Tag() string { return TagOf(w.Stream, w.Version) }
 
+// Tag is the entity tag of a role; "" where it is built in.
+func (r AccessRole) Tag() string { return TagOf(r.Stream, r.Version) }
+
+// Tag is the entity tag of a role binding.
+func (b RoleBinding) Tag() string { return TagOf(b.Stream, b.Version) }
+
+// Tag is the entity tag of a quota.
+func (q Quota) Tag() string { return TagOf(q.Stream, q.Version) }
+
 // Tag is the entity tag of a cluster.
 func (c Cluster) Tag() string { return TagOf(c.Stream, c.Version) }
 

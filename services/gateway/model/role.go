@@ -97,6 +97,8 @@ type AccessRole struct {
 	Spec        RoleSpec   `json:"spec"`
 	CreatedAt   *time.Time `json:"createdAt,omitempty" doc:"Absent for a role that is built in"`
 	UpdatedAt   *time.Time `json:"updatedAt,omitempty"`
+	Stream      string     `json:"stream,omitempty" doc:"Id of the stream of events of all roles and role bindings"`
+	Version     int64      `json:"version,omitempty" doc:"Of the event in that stream that defined it"`
 	Position    string     `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 
@@ -145,6 +147,8 @@ type RoleBinding struct {
 	Spec      RoleBindingSpec `json:"spec"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
+	Stream    string          `json:"stream,omitempty" doc:"Id of the stream of events of all roles and role bindings"`
+	Version   int64           `json:"version,omitempty" doc:"Of the event in that stream that defined it"`
 	Position  string          `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 

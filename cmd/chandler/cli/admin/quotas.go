@@ -80,7 +80,11 @@ can be changed and deleted. For administrators of the tenant of the installation
 				*to = &given
 			}
 		}
-		q, err := cl.SetQuota(ctx, args[0], in)
+		have, err := cl.Quota(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		q, err := cl.SetQuota(ctx, args[0], have.Tag(), in)
 		if err != nil {
 			return err
 		}

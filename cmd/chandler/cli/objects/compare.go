@@ -291,7 +291,7 @@ func comparePolicy(
 func compareRole(ctx context.Context, c *client.Client, name string, want model.RoleSpec) (comparison, error) {
 	have, err := c.Role(ctx, name)
 	put := func(ctx context.Context, c *client.Client) (out written, err error) {
-		now, err := c.SetRole(ctx, name, want)
+		now, err := c.SetRole(ctx, name, have.Tag(), want)
 		if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
 			out.did = unchanged
 		}
@@ -305,7 +305,7 @@ func compareBinding(
 ) (comparison, error) {
 	have, err := c.RoleBinding(ctx, name)
 	put := func(ctx context.Context, c *client.Client) (out written, err error) {
-		now, err := c.SetRoleBinding(ctx, name, want)
+		now, err := c.SetRoleBinding(ctx, name, have.Tag(), want)
 		if err == nil && reflect.DeepEqual(now.Spec, have.Spec) {
 			out.did = unchanged
 		}

@@ -52,6 +52,7 @@ func (h quotaHandlers) get(ctx context.Context, who model.Caller, in *TenantPath
 
 type setQuotaInput struct {
 	TenantPath
+	MakeHeaders
 	Body model.SetQuota
 }
 

@@ -93,6 +93,7 @@ func (h roleHandlers) getRole(
 
 type setRoleInput struct {
 	RolePath
+	MakeHeaders
 	TryQuery
 	Body model.RoleSpec
 }
@@ -137,6 +138,7 @@ func (h roleHandlers) getBinding(
 
 type setBindingInput struct {
 	RolePath
+	MakeHeaders
 	TryQuery
 	Body model.RoleBindingSpec
 }

@@ -57,16 +57,29 @@ func (s *Service) Get(ctx context.Context, who model.Caller, tenant string) (out
 	if err := mayAsk(who, tenant); err != nil {
 		return out, err
 	}
-	out = model.Quota{Tenant: tenant, Gateways: s.Tenants.Gateways()}
-	out.Used.RequestsPerSecond, out.Used.Streams = s.Tenants.Used(tenant)
 	err = s.Units.Once(ctx, in(who, tenant), func(u *unit.Work) error {
+		// Before the bounds: who replaces what was read is refused once too often rather than not at all.
+		head, err := u.Latest(ctx, events.KindAccess, quota.Stream)
+		if err != nil {
+			return err
+		}
+		if head.Exists() {
+			out.Stream, out.Version = head.ID.String(), head.Version
+		}
 		if out.Hard, out.UpdatedAt, err = s.store.Get(ctx, u.Tx, tenant); err != nil {
 			return err
 		}
 		out.Used.Subscriptions, out.Used.Catalogs, err = s.store.Count(ctx, u.Tx, tenant)
 		return err
 	})
-	return out, err
+	return s.counted(out, tenant), err
+}
+
+// counted adds what this gateway counts of a tenant.
+func (s *Service) counted(q model.Quota, tenant string) model.Quota {
+	q.Tenant, q.Gateways = tenant, s.Tenants.Gateways()
+	q.Used.RequestsPerSecond, q.Used.Streams = s.Tenants.Used(tenant)
+	return q
 }
 
 // List returns the quotas that the caller may see, by tenant: of those that have a token, an identity or a quota.
@@ -106,28 +119,44 @@ func (s *Service) Set(
 		return out, errs.New(errs.Forbidden, "an administrator of the tenant %q, which is that of the installation, sets "+
 			"quotas", events.DefaultTenant)
 	}
-	_, position, err := unit.Write(ctx, s.Units, in(who, tenant), "intent quota",
-		func(ctx context.Context, u *unit.Work) (unit.Decision[quota.State], error) {
-			d, err := unit.Decide(ctx, u, aggregate, quota.Stream, quota.State{},
-				func(quota.State) (quota.Set, error) { return quota.Set{Hard: hard.Event()}, nil })
-			if err != nil {
-				return d, err
-			}
-			now, set, err := s.store.Get(ctx, u.Tx, tenant)
-			if err == nil && (set == nil || !quota.Same(now.Event(), hard.Event())) {
-				err = s.store.Set(ctx, u.Tx, tenant, hard, d.Time)
-			}
-			return d, err
-		})
+	out, position, err := unit.Write(ctx, s.Units, in(who, tenant), "intent quota",
+		func(ctx context.Context, u *unit.Work) (model.Quota, error) { return s.setIn(ctx, u, hard) })
 	if err != nil {
 		return out, err
 	}
 	if err := s.load(ctx); err != nil { // it is set, and holds here a little later
 		s.Slog.WarnContext(ctx, "quotas cannot be read; trying again", "error", err)
 	}
-	if out, err = s.Get(ctx, who, tenant); tenant == who.Tenant {
+	if tenant == who.Tenant {
 		out.Position = position // one of another tenant's log is of no use here
 	}
+	return s.counted(out, tenant), nil
+}
+
+// setIn is Set in a unit of work. What it answers is what was decided, whatever others set in the next moment.
+func (s *Service) setIn(ctx context.Context, u *unit.Work, hard model.HardQuota) (model.Quota, error) {
+	out, tenant := model.Quota{Hard: hard}, u.Caller.Tenant
+	d, err := unit.Change(ctx, u, aggregate, quota.Stream, quota.State{},
+		func(quota.State) (quota.Set, error) { return quota.Set{Hard: hard.Event()}, nil })
+	if err != nil {
+		return out, err
+	}
+	if d.Version > 0 { // no bounds where there were none are no event
+		out.Stream, out.Version = d.Stream.String(), d.Version
+	}
+	now, set, err := s.store.Get(ctx, u.Tx, tenant)
+	if err != nil {
+		return out, err
+	}
+	if set == nil || !quota.Same(now.Event(), hard.Event()) {
+		set = &d.Time
+		err = s.store.Set(ctx, u.Tx, tenant, hard, d.Time)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.UpdatedAt = set
+	out.Used.Subscriptions, out.Used.Catalogs, err = s.store.Count(ctx, u.Tx, tenant)
 	return out, err
 }
 

@@ -24,6 +24,18 @@ type Aggregate[S, C any] struct {
 	Evolve  func(S, eventlog.Recorded) (S, error)
 	// Passing are events that ask for something to be done once, and change nothing of what people ask for.
 	Passing []events.Type
+	// Version is of a stream that several objects share: at which version of the stream the one that a change is about
+	// was defined last, 0 where it is not there. What happened to the others is no change of it.
+	Version func(S) int64
+}
+
+// object is at which version a change finds its object, and at which people changed last what they ask of it.
+func (a Aggregate[S, C]) object(s S, version, intent int64) (there, asked int64) {
+	if a.Version == nil {
+		return version, intent
+	}
+	there = a.Version(s)
+	return there, there
 }
 
 // ByPayload adapts an Evolve that needs the payload only.
@@ -101,7 +113,7 @@ func decide[S, C any](
 	match model.Match,
 ) (Decision[S], error) {
 	out := Decision[S]{State: initial, Time: u.Now()}
-	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, a.Kind, key)
+	head, err := u.Latest(ctx, a.Kind, key)
 	if err != nil {
 		return out, err
 	}
@@ -118,7 +130,8 @@ func decide[S, C any](
 	}
 	payloads, err := a.Decide(out.State, c)
 	if err == nil {
-		err = precondition(match, head, version, intent)
+		there, asked := a.object(out.State, version, intent)
+		err = precondition(match, head, there, asked)
 	}
 	if err != nil {
 		return out, err
@@ -138,9 +151,10 @@ func decide[S, C any](
 			return out, err
 		}
 	}
-	for _, p := range payloads {
+	for i, p := range payloads {
 		r := eventlog.Recorded{Payload: p, Envelope: events.Envelope{
 			Time: out.Time, Actor: u.Caller.Person(), Via: u.Caller.Via(),
+			Version: appended.Version - int64(len(payloads)-1-i),
 		}}
 		if out.State, err = a.Evolve(out.State, r); err != nil {
 			return out, err
@@ -167,7 +181,7 @@ func (u *Work) admit(ctx context.Context, kind events.Kind) error {
 func Load[S, C any](
 	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S,
 ) (state S, found bool, err error) {
-	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, a.Kind, key)
+	head, err := u.Latest(ctx, a.Kind, key)
 	if err != nil || !head.Exists() {
 		return initial, false, err
 	}

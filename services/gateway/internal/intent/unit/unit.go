@@ -90,8 +90,14 @@ func (u *Work) Warn(list ...string) { u.done.warnings = append(u.done.warnings, 
 // Exists reports whether a stream is open: its object was made and is not deleted. It asks the log and not a read
 // model, so that an object can be used the moment it is made.
 func (u *Work) Exists(ctx context.Context, kind events.Kind, key string) (bool, error) {
-	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, kind, key)
+	head, err := u.Latest(ctx, kind, key)
 	return err == nil && head.Exists(), err
+}
+
+// Latest is where the stream of a key stands in the log. Who reads it before what stands beside the log knows a version
+// that is no newer than that.
+func (u *Work) Latest(ctx context.Context, kind events.Kind, key string) (eventlog.StreamHead, error) {
+	return u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, kind, key)
 }
 
 // AnyOpen reports whether a stream is open whose key begins with a prefix.
@@ -102,7 +108,7 @@ func (u *Work) AnyOpen(ctx context.Context, kind events.Kind, prefix string) (bo
 // Append appends an event to the access stream of a key in this unit: what was done to a thing that is kept outside of
 // the log, such as a token, and has no aggregate to decide. It stands or falls with the rest of the unit.
 func (u *Work) Append(ctx context.Context, key string, p events.Payload) error {
-	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, events.KindAccess, key)
+	head, err := u.Latest(ctx, events.KindAccess, key)
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,34 @@ func TestLostRaceIsDecidedAgain(t *testing.T) {
 	}
 }
 
+// TestEventsOfADecisionHaveTheirVersions: a state that remembers at which version something came about is the same
+// after a decision of several events as after they are read again.
+func TestEventsOfADecisionHaveTheirVersions(t *testing.T) {
+	t.Parallel()
+	r := runner(t)
+	register(t, r)
+	var versions []int64
+	seen := clusters
+	seen.Evolve = func(s cluster.State, e eventlog.Recorded) (cluster.State, error) {
+		versions = append(versions, e.Version)
+		return cluster.Evolve(s, e.Payload)
+	}
+	load := func(ctx context.Context, u *unit.Work) error {
+		_, _, err := unit.Load(ctx, u, seen, "harbour", cluster.State{Name: "harbour"})
+		return err
+	}
+	err := r.Run(t.Context(), ann, "test", func(ctx context.Context, u *unit.Work) error {
+		c := label("north").(cluster.Configure)
+		c.Settings.Drift = events.DriftReport
+		_, err := unit.Decide(ctx, u, seen, "harbour", cluster.State{Name: "harbour"},
+			func(cluster.State) (cluster.Command, error) { return c, nil })
+		return errors.Join(err, load(ctx, u))
+	})
+	if want := []int64{1, 2, 3, 1, 2, 3}; err != nil || !slices.Equal(versions, want) {
+		t.Errorf("versions %d: %v; want %d", versions, err, want)
+	}
+}
+
 // TestConflictOfTheFieldEnds: a refusal that stays a conflict is answered after a few attempts, and nothing was
 // written.
 func TestConflictOfTheFieldEnds(t *testing.T) {

@@ -16,16 +16,17 @@ const Name = "gateway.roles"
 // Projection folds the events of roles and bindings, and those of labels of clusters. Each moves the version of its
 // tenant in the same transaction, so that who sees the old version has seen the old rights.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 1, []string{"roles", "role_bindings", "access_clusters", "access_versions"},
+	return readmodel.Projection(Name, 2, []string{"roles", "role_bindings", "access_clusters", "access_versions"},
 		readmodel.On(defined), readmodel.On(deleted), readmodel.On(bound), readmodel.On(unbound),
 		readmodel.On(clusterRegistered), readmodel.On(clusterLabelled), readmodel.On(clusterRemoved))
 }
 
 func defined(ctx context.Context, f readmodel.Fold, p events.RoleDefined) error {
-	return exec(ctx, f, `insert into `+f.Table("roles")+` as r (tenant, name, rules, created, updated)
-		values ($1, $2, $3, $4, $4)
-		on conflict (tenant, name) do update set rules = excluded.rules, updated = excluded.updated`,
-		f.Tenant, p.Name, p.Rules, f.Time)
+	return exec(ctx, f, `insert into `+f.Table("roles")+` as r (tenant, name, rules, created, updated, stream, version)
+		values ($1, $2, $3, $4, $4, $5, $6)
+		on conflict (tenant, name) do update set rules = excluded.rules, updated = excluded.updated,
+			stream = excluded.stream, version = excluded.version`,
+		f.Tenant, p.Name, p.Rules, f.Time, f.Stream, f.Version)
 }
 
 func deleted(ctx context.Context, f readmodel.Fold, p events.RoleDeleted) error {
@@ -34,10 +35,11 @@ func deleted(ctx context.Context, f readmodel.Fold, p events.RoleDeleted) error 
 
 func bound(ctx context.Context, f readmodel.Fold, p events.RoleBindingDefined) error {
 	return exec(ctx, f, `insert into `+f.Table("role_bindings")+
-		` as b (tenant, name, role, subjects, scope, created, updated) values ($1, $2, $3, $4, $5, $6, $6)
+		` as b (tenant, name, role, subjects, scope, created, updated, stream, version)
+		values ($1, $2, $3, $4, $5, $6, $6, $7, $8)
 		on conflict (tenant, name) do update set role = excluded.role, subjects = excluded.subjects,
-			scope = excluded.scope, updated = excluded.updated`,
-		f.Tenant, p.Name, p.Role, p.Subjects, p.Scope, f.Time)
+			scope = excluded.scope, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
+		f.Tenant, p.Name, p.Role, p.Subjects, p.Scope, f.Time, f.Stream, f.Version)
 }
 
 func unbound(ctx context.Context, f readmodel.Fold, p events.RoleBindingDeleted) error {

@@ -167,18 +167,20 @@ type roleRow struct {
 	Name             string
 	Rules            []events.AccessRule
 	Created, Updated time.Time
+	Stream           string
+	Version          int64
 }
 
 func (r *Reader) defined(
 	ctx context.Context, who model.Caller, w readmodel.Where, limit int,
 ) (items []model.AccessRole, err error) {
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		rows, _, err := readmodel.Page[roleRow](ctx, tx, `select name, rules, created, updated from roles`, w,
-			"name", limit)
+		rows, _, err := readmodel.Page[roleRow](ctx, tx, `select name, rules, created, updated, stream, version
+			from roles`, w, "name", limit)
 		for _, x := range rows {
 			items = append(items, model.AccessRole{
 				Name: x.Name, Spec: model.RoleSpec{Rules: model.RulesOf(x.Rules)}, CreatedAt: &x.Created,
-				UpdatedAt: &x.Updated,
+				UpdatedAt: &x.Updated, Stream: x.Stream, Version: x.Version,
 			})
 		}
 		return err
@@ -210,6 +212,8 @@ type bindingRow struct {
 	Subjects         []events.AccessSubject
 	Scope            events.AccessScope
 	Created, Updated time.Time
+	Stream           string
+	Version          int64
 }
 
 func (r *Reader) bindings(
@@ -218,11 +222,11 @@ func (r *Reader) bindings(
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		var rows []bindingRow
 		rows, more, err = readmodel.Page[bindingRow](ctx, tx,
-			`select name, role, subjects, scope, created, updated from role_bindings`, w, "name", limit)
+			`select name, role, subjects, scope, created, updated, stream, version from role_bindings`, w, "name", limit)
 		for _, x := range rows {
 			items = append(items, model.RoleBinding{
 				Name: x.Name, Spec: model.BindingSpecOf(x.Role, x.Subjects, x.Scope), CreatedAt: x.Created,
-				UpdatedAt: x.Updated,
+				UpdatedAt: x.Updated, Stream: x.Stream, Version: x.Version,
 			})
 		}
 		return err
