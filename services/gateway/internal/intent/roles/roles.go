@@ -92,8 +92,8 @@ func (s *Service) DeleteBinding(ctx context.Context, who model.Caller, name stri
 	return model.Removed{Position: position}, err
 }
 
-// write decides on the roles and bindings of the tenant, of which a change is about one. The tokens of administrators are locked first: who revokes the
-// last of them at the same moment waits, and then sees what was decided here.
+// write decides on the roles and bindings of the tenant, of which a change is about one. The tokens of administrators
+// are locked first: who revokes the last of them at the same moment waits, and then sees what was decided here.
 func (s *Service) write(
 	ctx context.Context, who model.Caller, one access.Object, command func(access.By) access.Command,
 ) (unit.Decision[state], string, error) {
