@@ -56,6 +56,8 @@ type LogAnswer struct {
 	More bool `json:"more,omitempty"`
 	// LeftOut counts the containers beyond MaxLogContainers, of which nothing is told.
 	LeftOut int `json:"leftOut,omitempty"`
+	// MorePods says that a Deployment has more pods than the executor looks at, of which nothing is told either.
+	MorePods bool `json:"morePods,omitempty"`
 }
 
 // ContainerLog is a part of what one container has written.

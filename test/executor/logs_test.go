@@ -196,6 +196,7 @@ func TestLogs(t *testing.T) {
 	l.restarts(a.After, second)
 	l.refuses()
 	l.stranger(second)
+	l.crowd()
 	l.away()
 }
 
@@ -244,21 +245,7 @@ func (l *logged) refuses() {
 // stranger: a pod that has the labels of the operator's and is somebody else's is none of the operator's.
 func (l *logged) stranger(second time.Time) {
 	l.t.Helper()
-	owner, err := l.kube.CoreV1().ConfigMaps(loggedNamespace).Create(l.t.Context(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
-	must(l.t, err)
-	yes := true
-	_, err = l.kube.CoreV1().Pods(loggedNamespace).Create(l.t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "stranger", Labels: l.pod.Labels, OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: &yes,
-			}},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: l.pod.Spec.NodeName, Containers: []corev1.Container{{Name: "manager", Image: "example.com/x:1"}},
-		},
-	}, metav1.CreateOptions{})
-	must(l.t, err)
+	l.lookalikes("stranger")
 	l.kubelet.writes("stranger/manager", second, 0, "secret")
 	l.shows("beside a stranger", protocol.LogQuestion{}, "again")
 	if _, err := l.ask(protocol.LogQuestion{Pod: "stranger"}); !errs.Is(err, errs.NotFound) {
@@ -266,11 +253,52 @@ func (l *logged) stranger(second time.Time) {
 	}
 }
 
+// lookalikes are pods that have the labels of the operator's and another owner.
+func (l *logged) lookalikes(names ...string) {
+	l.t.Helper()
+	owner, err := l.kube.CoreV1().ConfigMaps(loggedNamespace).Create(l.t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}, metav1.CreateOptions{})
+	must(l.t, err)
+	yes := true
+	for _, name := range names {
+		_, err = l.kube.CoreV1().Pods(loggedNamespace).Create(l.t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: l.pod.Labels, OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: &yes,
+				}},
+			},
+			Spec: corev1.PodSpec{
+				NodeName: l.pod.Spec.NodeName, Containers: []corev1.Container{{Name: "manager", Image: "example.com/x:1"}},
+			},
+		}, metav1.CreateOptions{})
+		must(l.t, err)
+	}
+}
+
+// crowd: where there are more pods than are looked at, that is told, and one that is named is found among them.
+func (l *logged) crowd() {
+	l.t.Helper()
+	if a, err := l.ask(protocol.LogQuestion{}); err != nil || a.MorePods {
+		l.t.Errorf("%v: of few pods is told that there are more: %v", err, a.MorePods)
+	}
+	var names []string
+	for i := range 50 {
+		names = append(names, fmt.Sprintf("crowd-%02d", i))
+	}
+	l.lookalikes(names...)
+	if a := l.shows("in a crowd", protocol.LogQuestion{}, ""); !a.MorePods {
+		l.t.Error("nothing is told of pods that are not looked at")
+	}
+	if a := l.shows("named in a crowd", protocol.LogQuestion{Pod: l.pod.Name}, "again"); a.MorePods {
+		l.t.Error("more than the one that was named are looked for")
+	}
+}
+
 // away: what stands in the way is told: of a node that does not answer, and of a right that somebody took away.
 func (l *logged) away() {
 	l.t.Helper()
 	l.server.Close()
-	a, err := l.ask(protocol.LogQuestion{})
+	a, err := l.ask(protocol.LogQuestion{Pod: l.pod.Name})
 	must(l.t, err)
 	if len(a.Containers) != 1 || !strings.Contains(a.Containers[0].Problem, "connection refused") {
 		l.t.Errorf("of a node that is away is told %+v", a.Containers)

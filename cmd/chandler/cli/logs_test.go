@@ -48,7 +48,9 @@ func logging(t *testing.T, end func(), parts ...any) (url string, asked func() s
 }
 
 func logPart(after string, more bool, lines ...client.LogLine) client.OperatorLogs {
-	return client.OperatorLogs{Lines: lines, Problems: []client.LogProblem{}, After: after, More: more}
+	return client.OperatorLogs{
+		Containers: 1, Lines: lines, Problems: []client.LogProblem{}, After: after, More: more,
+	}
 }
 
 // TestLogs is R-TRB-9: chandler logs reads until all is there, as kubectl does, and with --follow until it is ended;
@@ -64,7 +66,13 @@ func TestLogs(t *testing.T) {
 	away := problem(http.StatusServiceUnavailable, `cluster "east-1" cannot be asked`)
 	broken := logPart("b", false, line("a", "two"))
 	broken.Problems = []client.LogProblem{{Pod: "b", Container: "proxy", Message: "is waiting to start"}}
-	broken.LeftOut = 2
+	broken.LeftOut, broken.MorePods = 2, true
+	unread := logPart("a", false)
+	unread.Problems = []client.LogProblem{{Pod: "a", Container: "manager", Message: "is waiting to start"}}
+	half := unread
+	half.Containers = 2
+	empty := logPart("1", false)
+	empty.Containers = 0
 	several := logPart("a", false, line("a", "one"))
 	several.Choices = []client.LogChoice{{Pod: "a", Container: "manager", Containers: []string{"manager", "proxy"}}}
 	const at = "east-1/namespaces/ports/operators/tidegauge.v1/logs"
@@ -114,6 +122,14 @@ func TestLogs(t *testing.T) {
 			[]any{broken},
 			0, "two\n",
 			"warning: pod b, container proxy: is waiting to start\nwarning: 2 more containers of the operator", at,
+		},
+		"none of which can be read": {
+			"tidegauge", []any{unread}, 1, "", "error: no container of operator/east-1/ports/tidegauge.v1 could be read", at,
+		},
+		"one of which wrote nothing": {"tidegauge", []any{half}, 0, "", "is waiting to start", at},
+		"without pods":               {"tidegauge", []any{empty}, 1, "", "has no pods", at},
+		"with more pods than are looked at": {
+			"tidegauge", []any{broken}, 0, "two\n", "has more pods than are looked at: choose one with --pod", at,
 		},
 		"followed, beyond a cluster that is away": {
 			"tidegauge -f --tail 0",

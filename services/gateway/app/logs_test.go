@@ -30,7 +30,7 @@ func TestOperatorLogs(t *testing.T) {
 		t.Errorf("while nobody answers: %+v", p)
 	}
 	asked := answering(b, nats, protocol.RPCInstallerLogs, func(protocol.OperatorLogQuestion) any {
-		return protocol.LogAnswer{After: "1_next", More: true, Containers: []protocol.ContainerLog{
+		return protocol.LogAnswer{After: "1_next", More: true, MorePods: true, Containers: []protocol.ContainerLog{
 			{Pod: "a", Container: "manager", Lines: []byte("2031-02-03T04:05:06.3Z late\n2031-02-03T04:05:07Z \xff\n")},
 			{
 				Pod: "b", Container: "manager", Choices: []string{"manager", "proxy"},
@@ -43,7 +43,7 @@ func TestOperatorLogs(t *testing.T) {
 	query := path + "?deployment=d&pod=a&container=manager&tail=7&sinceSeconds=60&previous=true&after=1"
 	got := must[model.OperatorLogs](b, 200, b.do("GET", query, nil))
 	want := model.OperatorLogs{
-		After: "1_next", More: true, Lines: []model.LogLine{
+		Containers: 2, MorePods: true, After: "1_next", More: true, Lines: []model.LogLine{
 			{Pod: "b", Container: "manager", Time: "2031-02-03T04:05:06.25Z", Text: "early"},
 			{Pod: "a", Container: "manager", Time: "2031-02-03T04:05:06.3Z", Text: "late"},
 			{Pod: "a", Container: "manager", Time: "2031-02-03T04:05:07Z", Text: "\uFFFD"},

@@ -170,12 +170,14 @@ type FleetSummary struct {
 
 // OperatorLogs are lines that pods of an operator have written.
 type OperatorLogs struct {
-	Lines    []LogLine    `json:"lines" nullable:"false" doc:"By time; of each container in the order in which it wrote them"`
-	Problems []LogProblem `json:"problems" nullable:"false" doc:"Containers of which nothing, or not all, can be told"`
-	Choices  []LogChoice  `json:"choices,omitempty" nullable:"false" doc:"Pods of several containers, of which the question chose none"`
-	After    string       `json:"after" doc:"Give it as the parameter after, to ask for what follows"`
-	More     bool         `json:"more,omitempty" doc:"There is more already: the answer is full"`
-	LeftOut  int          `json:"leftOut,omitempty" doc:"Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod"`
+	Containers int          `json:"containers" doc:"So many were asked for their lines"`
+	Lines      []LogLine    `json:"lines" nullable:"false" doc:"By time; of each container in the order in which it wrote them"`
+	Problems   []LogProblem `json:"problems" nullable:"false" doc:"Containers of which nothing, or not all, can be told"`
+	Choices    []LogChoice  `json:"choices,omitempty" nullable:"false" doc:"Pods of several containers, of which the question chose none"`
+	After      string       `json:"after" doc:"Give it as the parameter after, to ask for what follows"`
+	More       bool         `json:"more,omitempty" doc:"There is more already: the answer is full"`
+	LeftOut    int          `json:"leftOut,omitempty" doc:"Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod"`
+	MorePods   bool         `json:"morePods,omitempty" doc:"A Deployment has more pods than are looked at: choose one by its name"`
 }
 
 // LogLine is one line that a container wrote.
@@ -204,7 +206,8 @@ type LogProblem struct {
 // LogsOf takes lines of an answer apart and sorts them.
 func LogsOf(a protocol.LogAnswer) OperatorLogs {
 	out := OperatorLogs{
-		Lines: []LogLine{}, Problems: []LogProblem{}, After: a.After, More: a.More, LeftOut: a.LeftOut,
+		Containers: len(a.Containers), Lines: []LogLine{}, Problems: []LogProblem{}, After: a.After, More: a.More,
+		LeftOut: a.LeftOut, MorePods: a.MorePods,
 	}
 	type timed struct {
 		LogLine

@@ -55,6 +55,7 @@ container that kubectl logs would take.
 
 With --follow it goes on with what is written, until Ctrl-C: over restarts, of which the last words are shown, too, and
 with the pods of an upgrade of the Deployment. It asks the cluster every one to three seconds.
+Without it, the status is 1 where no container could be read.
 
 Logs may hold secrets. You need the right to get logs, which the role operator-admin has.`,
 		Example: `  chandler logs operator/tidegauge --cluster east-1 -n ports
@@ -143,12 +144,16 @@ func logs(ctx context.Context, a *command.Env, o logOptions, arg string) error {
 	if err != nil {
 		return err
 	}
-	w := logWriter{Env: a, options: o, sources: map[string]bool{}, told: map[string]bool{}}
-	if !o.follow {
-		_, err := w.writeAll(ctx, c, ref)
+	w := logWriter{
+		Env: a, options: o, sources: map[string]bool{}, failed: map[string]bool{}, told: map[string]bool{},
+	}
+	if o.follow {
+		return w.followLogs(ctx, c, ref)
+	}
+	if _, err := w.writeAll(ctx, c, ref); err != nil {
 		return err
 	}
-	return w.followLogs(ctx, c, ref)
+	return w.nothingRead(ref)
 }
 
 // logWriter writes lines, and says once what is the matter with which container.
@@ -157,7 +162,21 @@ type logWriter struct {
 
 	options logOptions
 	sources map[string]bool // containers of which lines were seen
+	failed  map[string]bool // those that could not be read, or not to the end
+	asked   int64           // so many were asked
 	told    map[string]bool
+}
+
+// nothingRead is an error where no container could be read: a script must not take that for one that wrote nothing.
+func (w *logWriter) nothingRead(ref chandler.Ref) error {
+	switch {
+	case w.asked == 0:
+		return fmt.Errorf("operator/%s has no pods whose logs could be read", ref)
+	case len(w.sources) == 0 && int64(len(w.failed)) == w.asked:
+		return fmt.Errorf("no container of operator/%s could be read", ref)
+	default:
+		return nil
+	}
 }
 
 // followLogs goes on until Ctrl-C, which is how it ends. A cluster that cannot be asked for a while does not end it.
@@ -232,12 +251,17 @@ func (w *logWriter) write(part client.OperatorLogs) error {
 		w.say("container " + c.Container + " was taken out of " + strings.Join(c.Containers, ", ") +
 			": choose with --container or --all-containers")
 	}
+	w.asked = part.Containers
 	for _, p := range part.Problems {
+		w.failed[p.Pod+"/"+p.Container] = true
 		w.warn("pod " + p.Pod + ", container " + p.Container + ": " + p.Message)
 	}
 	if part.LeftOut > 0 {
 		w.warn(printer.Plural(int(part.LeftOut), "more container") +
 			" of the operator cannot be shown at once: choose with --deployment, --pod or --container")
+	}
+	if part.MorePods {
+		w.warn("a Deployment of the operator has more pods than are looked at: choose one with --pod")
 	}
 	return nil
 }

@@ -169,17 +169,25 @@ func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, nam
 func ListAs[T any](ctx context.Context, e *Epoch, gvk schema.GroupVersionKind, namespace string,
 	o metav1.ListOptions,
 ) ([]T, error) {
+	out, _, err := PageAs[T](ctx, e, gvk, namespace, o)
+	return out, err
+}
+
+// PageAs returns objects of a kind in their own type, and whether there are more than the limit of the question.
+func PageAs[T any](ctx context.Context, e *Epoch, gvk schema.GroupVersionKind, namespace string,
+	o metav1.ListOptions,
+) (out []T, more bool, err error) {
 	found, err := e.Dynamic.Resource(Resource(gvk)).Namespace(namespace).List(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	out := make([]T, len(found.Items))
+	out = make([]T, len(found.Items))
 	for i := range found.Items {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &out[i]); err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "decode %s %s", gvk.Kind, found.Items[i].GetName())
+			return nil, false, errs.Wrap(errs.Internal, err, "decode %s %s", gvk.Kind, found.Items[i].GetName())
 		}
 	}
-	return out, nil
+	return out, found.GetContinue() != "", nil
 }
 
 // PodLog opens the log of a container. What comes is bounded in time by the context alone.

@@ -25,6 +25,8 @@ type part struct {
 	problem  string
 	more     bool
 	position position
+	// again says that the problem may be gone the next time.
+	again bool
 }
 
 // readLines takes the lines behind a position, as many as there is room for. A last line without an end is one that is

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +12,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -26,9 +26,7 @@ import (
 const (
 	// answerTime bounds an answer, so that those who wait for it hear what there is before they give up.
 	answerTime = 8 * time.Second
-	// logTime bounds one log: a node that does not answer keeps those of others from nobody.
-	logTime = 3 * time.Second
-	// maxPods and maxReplicaSets bound what is read of one Deployment; MaxLogContainers bounds what is told of it.
+	// maxPods and maxReplicaSets bound what is looked at of one Deployment; MaxLogContainers bounds what is told of it.
 	maxPods, maxReplicaSets = 50, 50
 	// defaultContainer is the annotation of a pod that kubectl reads.
 	defaultContainer = "kubectl.kubernetes.io/default-container"
@@ -52,52 +50,70 @@ func (r Reader) Answer(ctx context.Context, raw json.RawMessage) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	pods, err := r.pods(ctx, q)
+	pods, more, err := r.pods(ctx, q)
 	if err != nil {
-		return nil, r.understood(err)
+		return nil, understood(r.Cluster, err)
 	}
 	sources, err := sourcesOf(pods, q)
 	if err != nil {
 		return nil, err
 	}
-	return r.read(ctx, q, sources, after)
+	logs := logReader{cluster: r.Cluster, open: func(ctx context.Context, s source, o corev1.PodLogOptions) (
+		io.ReadCloser, error,
+	) {
+		return kube.PodLog(ctx, r.Client, s.namespace, s.pod, o)
+	}}
+	answer, err := logs.read(ctx, q, sources, after)
+	answer.MorePods = more
+	return answer, err
 }
 
 // pods are those of the Deployments that Chandler installed of the operator: of ReplicaSets that these control, since a
-// selector alone may choose the pods of somebody else.
-func (r Reader) pods(ctx context.Context, q protocol.LogQuestion) ([]corev1.Pod, error) {
+// selector alone may choose the pods of somebody else. more says that there are some beyond those that were looked at.
+func (r Reader) pods(ctx context.Context, q protocol.LogQuestion) (out []corev1.Pod, more bool, err error) {
 	deployments, err := r.deployments(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var out []corev1.Pod
 	for i := range deployments {
-		d := &deployments[i]
-		selector := metav1.FormatLabelSelector(d.Spec.Selector)
-		sets, err := kube.ListAs[appsv1.ReplicaSet](ctx, r.Client, kube.GVKReplicaSet, q.Namespace,
-			metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets})
+		of, beyond, err := r.podsOf(ctx, q, &deployments[i])
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		pods, err := kube.ListAs[corev1.Pod](ctx, r.Client, kube.GVKPod, q.Namespace,
-			metav1.ListOptions{LabelSelector: selector, Limit: maxPods})
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range pods {
-			if (q.Pod == "" || p.Name == q.Pod) && slices.ContainsFunc(sets, func(s appsv1.ReplicaSet) bool {
-				return metav1.IsControlledBy(&s, d) && metav1.IsControlledBy(&p, &s)
-			}) {
-				out = append(out, p)
-			}
-		}
+		out, more = append(out, of...), more || beyond
 	}
 	if len(out) == 0 && q.Pod != "" {
-		return nil, errs.New(errs.NotFound, "operator %s in namespace %s of cluster %s has no pod %s: its pods are those of "+
-			"its Deployments", q.CSV, q.Namespace, r.Cluster, q.Pod).At("query.pod", "pod-of-operator")
+		return nil, false, errs.New(errs.NotFound, "operator %s in namespace %s of cluster %s has no pod %s: its pods are "+
+			"those of its Deployments", q.CSV, q.Namespace, r.Cluster, q.Pod).At("query.pod", "pod-of-operator")
 	}
 	slices.SortFunc(out, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return out, more, nil
+}
+
+// podsOf are the pods of one Deployment. One that is asked for by its name is looked for by it, so that it is found
+// among any number.
+func (r Reader) podsOf(ctx context.Context, q protocol.LogQuestion, d *appsv1.Deployment) (
+	out []corev1.Pod, more bool, err error,
+) {
+	selector := metav1.FormatLabelSelector(d.Spec.Selector)
+	sets, moreSets, err := kube.PageAs[appsv1.ReplicaSet](ctx, r.Client, kube.GVKReplicaSet, q.Namespace,
+		metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets})
+	if err != nil {
+		return nil, false, err
+	}
+	these := metav1.ListOptions{LabelSelector: selector, Limit: maxPods}
+	if q.Pod != "" {
+		these.FieldSelector = fields.OneTermEqualSelector("metadata.name", q.Pod).String()
+	}
+	pods, morePods, err := kube.PageAs[corev1.Pod](ctx, r.Client, kube.GVKPod, q.Namespace, these)
+	if err != nil {
+		return nil, false, err
+	}
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		return !slices.ContainsFunc(sets, func(s appsv1.ReplicaSet) bool {
+			return metav1.IsControlledBy(&s, d) && metav1.IsControlledBy(&p, &s)
+		})
+	}), moreSets || morePods, nil
 }
 
 // deployments are those that the InstalledOperator names and that Chandler wrote for it.
@@ -211,132 +227,4 @@ func sourceOf(p *corev1.Pod, container string) source {
 		}
 	}
 	return s
-}
-
-// read reads the logs one after the other; each has the same share of the answer, so that none of them crowds out the
-// others.
-func (r Reader) read(ctx context.Context, q protocol.LogQuestion, sources []source, after cursor) (
-	protocol.LogAnswer, error,
-) {
-	answer := protocol.LogAnswer{Containers: []protocol.ContainerLog{}}
-	if n := len(sources) - protocol.MaxLogContainers; n > 0 {
-		sources, answer.LeftOut = sources[:protocol.MaxLogContainers], n
-	}
-	next := cursor{}
-	for _, s := range sources {
-		from, known := after[s.key()]
-		p, err := r.container(ctx, q, s, from, known, protocol.MaxLogBytes/len(sources))
-		if err != nil {
-			return answer, err
-		}
-		next[s.key()] = p.position
-		answer.More = answer.More || p.more
-		answer.Containers = append(answer.Containers, protocol.ContainerLog{
-			Pod: s.pod, Container: s.container, Choices: s.choices, Lines: p.lines, Problem: p.problem,
-		})
-	}
-	answer.After = next.String()
-	return answer, nil
-}
-
-// container reads the log of one container. What a container wrote last before it was restarted is read first: that is
-// why people look.
-func (r Reader) container(ctx context.Context, q protocol.LogQuestion, s source, from position, known bool, room int) (
-	part, error,
-) {
-	o := corev1.PodLogOptions{Container: s.container, Previous: q.Previous}
-	switch {
-	case q.After == "":
-		return r.begin(ctx, q, s, o, room)
-	case !known || q.Previous || s.restarts <= from.restarts:
-		from.restarts = max(from.restarts, s.restarts)
-		return r.log(ctx, s, o, from, room)
-	}
-	o.Previous = true
-	last, err := r.log(ctx, s, o, from, room)
-	if err != nil || last.more {
-		return last, err
-	}
-	o.Previous = false
-	p, err := r.log(ctx, s, o, position{restarts: s.restarts}, room-len(last.lines))
-	p.lines = slices.Concat(last.lines, p.lines)
-	if p.position.at.IsZero() { // it has not written anything yet
-		p.position.at, p.position.lines = last.position.at, last.position.lines
-	}
-	return p, err
-}
-
-// begin reads a log for the first time. Where no line is young enough, what comes later begins behind the last one that
-// there was before the others were asked for, so that none is lost in between.
-func (r Reader) begin(ctx context.Context, q protocol.LogQuestion, s source, o corev1.PodLogOptions, room int) (
-	part, error,
-) {
-	start := position{restarts: s.restarts}
-	none := q.Tail != nil && *q.Tail == 0
-	if !none && q.SinceSeconds == 0 {
-		o.TailLines = q.Tail
-		return r.log(ctx, s, o, start, room)
-	}
-	one := int64(1)
-	o.TailLines = &one
-	last, err := r.log(ctx, s, o, start, room)
-	if err != nil || last.problem != "" || none {
-		last.lines, last.more = nil, false
-		return last, err
-	}
-	o.TailLines, o.SinceSeconds = q.Tail, &q.SinceSeconds
-	p, err := r.log(ctx, s, o, start, room)
-	if p.position.at.IsZero() {
-		p.position = last.position
-	}
-	return p, err
-}
-
-// log reads one log from a position. What the API server says against it, such as that the container has not started,
-// is part of the answer; that Chandler may not read it is an error.
-func (r Reader) log(ctx context.Context, s source, o corev1.PodLogOptions, from position, room int) (part, error) {
-	o.Timestamps = true
-	if !from.at.IsZero() {
-		since := metav1.NewTime(from.at.Truncate(time.Second))
-		o.SinceTime = &since
-	}
-	ctx, cancel := context.WithTimeout(ctx, logTime)
-	defer cancel()
-	stream, err := kube.PodLog(ctx, r.Client, s.namespace, s.pod, o)
-	if err != nil {
-		return r.problem(err, from)
-	}
-	p, err := readLines(stream, from, room, s.ended || o.Previous)
-	if closing := stream.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		broken, failed := r.problem(err, p.position)
-		broken.lines, broken.more = p.lines, len(p.lines) > 0
-		return broken, failed
-	}
-	return p, nil
-}
-
-func (r Reader) problem(err error, at position) (part, error) {
-	if apierrors.IsForbidden(err) {
-		return part{}, r.understood(err)
-	}
-	text := err.Error()
-	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
-		text = status.ErrStatus.Message
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		text = "the node does not answer in time"
-	}
-	return part{position: at, problem: clip([]byte(text), maxProblem)}, nil
-}
-
-// understood says what is to be done about what the API server refuses.
-func (r Reader) understood(err error) error {
-	if !apierrors.IsForbidden(err) {
-		return err
-	}
-	return errs.New(errs.Conflict, "Chandler may not read logs in cluster %s: %v: give %s the right again (Chandler binds "+
-		"it to ClusterRole cluster-admin)", r.Cluster, err, kube.ExecutorUser).At("cluster", "executor-rights")
 }
