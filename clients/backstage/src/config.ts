@@ -27,6 +27,11 @@ export function readSettings(root: RootConfigService): Settings {
   };
 }
 
+/** Where entities come from that the catalog's module brings, as Backstage refers to locations. */
+export function locationOf({ baseUrl }: Settings): string {
+  return `url:${baseUrl}`;
+}
+
 /** A client with the token of whoever acts; without one it is the portal's. */
 export function clientOf({ baseUrl, token }: Settings, person?: string): Chandler {
   return createClient({ baseUrl, token: person ?? token });

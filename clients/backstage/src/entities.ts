@@ -1,6 +1,7 @@
 // What Chandler's clusters, catalogs and subscriptions are in Backstage's catalog: functions of values.
 import { createHash } from "node:crypto";
 
+import { ANNOTATION_LOCATION, ANNOTATION_ORIGIN_LOCATION } from "@backstage/catalog-model";
 import type { Entity, EntityLink } from "@backstage/catalog-model";
 
 import { annotations } from "./card.js";
@@ -104,8 +105,8 @@ function resource(origin: Origin, type: string, name: string, described: Describ
       labels,
       annotations: {
         ...described.annotations,
-        "backstage.io/managed-by-location": origin.location,
-        "backstage.io/managed-by-origin-location": origin.location,
+        [ANNOTATION_LOCATION]: origin.location,
+        [ANNOTATION_ORIGIN_LOCATION]: origin.location,
       },
       links: described.links ?? [],
     },

@@ -4,7 +4,7 @@ import type { EntityProvider, EntityProviderConnection } from "@backstage/plugin
 
 import { unwrap } from "./client/index.js";
 import type { Chandler, components } from "./client/index.js";
-import { clientOf } from "./config.js";
+import { clientOf, locationOf } from "./config.js";
 import type { Settings } from "./config.js";
 import { catalogEntity, clusterEntity, operatorEntity } from "./entities.js";
 import type { Origin } from "./entities.js";
@@ -29,7 +29,7 @@ export class ChandlerEntityProvider implements EntityProvider {
 
   constructor(settings: Settings, logger: LoggerService, schedule: SchedulerServiceTaskRunner) {
     this.#chandler = clientOf(settings);
-    this.#origin = { ...settings, location: `url:${settings.baseUrl}` };
+    this.#origin = { ...settings, location: locationOf(settings) };
     this.#logger = logger.child({ target: this.getProviderName() });
     this.#schedule = schedule;
   }

@@ -1,5 +1,6 @@
 import type { BackstageCredentials, HttpAuthService, LoggerService } from "@backstage/backend-plugin-api";
 import { NotAllowedError, NotFoundError, ServiceUnavailableError } from "@backstage/errors";
+import { ANNOTATION_LOCATION } from "@backstage/catalog-model";
 import type { CatalogService } from "@backstage/plugin-catalog-node";
 import express from "express";
 import type { NextFunction, Request, Response } from "express";
@@ -9,7 +10,7 @@ import { clusterCard, entityOf, subjectOf, subscriptionCard } from "./cards.js";
 import type { Subject } from "./cards.js";
 import { ProblemError, unwrap } from "./client/index.js";
 import type { Chandler } from "./client/index.js";
-import { onBehalfOf, portalOf } from "./config.js";
+import { locationOf, onBehalfOf, portalOf } from "./config.js";
 import type { Settings } from "./config.js";
 
 /** How long the page of an entity waits for its card. */
@@ -31,7 +32,7 @@ export function createRouter({ catalog, httpAuth, logger, settings }: RouterOpti
     try {
       const credentials = await httpAuth.credentials(req, { allow: ["user"] });
       const { kind, namespace, name } = req.params as { kind: string; namespace: string; name: string };
-      const subject = await seenSubject(catalog, credentials, `${kind}:${namespace}/${name}`);
+      const subject = await seenSubject(catalog, credentials, locationOf(settings), `${kind}:${namespace}/${name}`);
       const person = req.header(onBehalfOf);
       const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(cardTimeoutMs)]);
       const card = await read(portalOf(settings, person), subject, settings.publicUrl, signal).catch((error: unknown) => {
@@ -48,9 +49,12 @@ export function createRouter({ catalog, httpAuth, logger, settings }: RouterOpti
 
 /**
  * What the entity stands for. The person has to see the entity, and the one that Chandler's module made of the same thing:
- * whoever may write an annotation into a file of theirs must not read by it what they could not see.
+ * whoever may write an annotation into a file of theirs must not read by it what they could not see. Nor
+ * does a file of theirs with the name of such an entity do: Backstage writes into each entity where it comes from.
  */
-async function seenSubject(catalog: CatalogService, credentials: BackstageCredentials, ref: string): Promise<Subject> {
+async function seenSubject(
+  catalog: CatalogService, credentials: BackstageCredentials, location: string, ref: string,
+): Promise<Subject> {
   const entity = await catalog.getEntityByRef(ref, { credentials });
   if (!entity) {
     throw new NotFoundError(`the catalog has no entity ${ref}`);
@@ -61,7 +65,7 @@ async function seenSubject(catalog: CatalogService, credentials: BackstageCreden
   }
   const own = await catalog.getEntityByRef(entityOf(subject), { credentials });
   const owns = own && subjectOf(own);
-  if (!owns || entityOf(owns) !== entityOf(subject)) {
+  if (!owns || entityOf(owns) !== entityOf(subject) || own.metadata.annotations?.[ANNOTATION_LOCATION] !== location) {
     throw new NotFoundError(`the catalog has no entity ${entityOf(subject)}, which ${ref} refers to`);
   }
   return subject;

@@ -184,6 +184,34 @@ test("an annotation shows its own card, and only of what the catalog has from Ch
   assert.equal((await ask("component/default/broken")).status, 404);
 });
 
+test("an entity from elsewhere that has the name and the annotation of one of Chandler's has no card", async () => {
+  const entity = (name: string, location: string): Entity => ({
+    apiVersion: "backstage.io/v1alpha1", kind: "Resource", spec: { type: "operator" },
+    metadata: {
+      name: entityName("operator", cluster, namespace, name), namespace: "chandler",
+      annotations: {
+        "chandler-fleet.io/subscription": `${cluster}/${namespace}/${name}`,
+        "backstage.io/managed-by-location": location,
+      },
+    },
+  });
+  for (const name of ["from-a-file", "from-chandler"]) {
+    const made = await unwrap(chandler.POST("/clusters/{cluster}/namespaces/{namespace}/subscriptions", {
+      params: { path: { cluster, namespace } }, body: { name, package: "tidegauge", catalog, approval: "Manual" },
+    }));
+    assert.ok("position" in made && made.position);
+    await unwrap(chandler.GET("/clusters/{cluster}/namespaces/{namespace}/subscriptions/{name}", {
+      params: { path: { cluster, namespace, name }, query: { minPosition: made.position } },
+    }));
+  }
+  backend.others.push(
+    entity("from-a-file", "url:https://git.example.com/tides/catalog-info.yaml"),
+    entity("from-chandler", `url:${baseUrl}`),
+  );
+  assert.equal((await ask(own("operator", cluster, namespace, "from-a-file"))).status, 404);
+  assert.equal((await ask(own("operator", cluster, namespace, "from-chandler"))).status, 200);
+});
+
 test("with a token of the person the card has what they may see in Chandler", async () => {
   const operator = own("operator", cluster, namespace, "tidegauge");
   const header = { "Chandler-On-Behalf-Of": `Bearer ${person}` };
@@ -207,7 +235,9 @@ test("what is wrong with the portal's token is not told to browsers", async () =
       apiVersion: "backstage.io/v1alpha1", kind: "Resource", spec: { type: "kubernetes-cluster" },
       metadata: {
         name: entityName("cluster", cluster), namespace: "chandler",
-        annotations: { "chandler-fleet.io/cluster": cluster },
+        annotations: {
+          "chandler-fleet.io/cluster": cluster, "backstage.io/managed-by-location": `url:${baseUrl}`,
+        },
       },
     });
     const answer = await fetch(`${refused.url}/api/chandler/entities/${own("cluster", cluster)}`);
