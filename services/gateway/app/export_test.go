@@ -31,7 +31,7 @@ func (a *App) Show(ctx context.Context, position string) error {
 	r := view.Positions{Pool: a.Pool, Log: a.Log, Waiters: map[string]view.Waiter{}}
 	for _, p := range a.projections {
 		r.Waiters[p.Name()] = p
-		if err := r.WaitFor(ctx, events.DefaultTenant, p.Name(), position); err != nil {
+		if err := r.WaitForWrite(ctx, events.DefaultTenant, p.Name(), position); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"context"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -174,6 +177,8 @@ func TestPreferWait(t *testing.T) {
 		t.Error("who waits for an operation is not told of its end")
 	}
 
+	b.waitsAreBounded(ask)
+
 	plain := b.ask("POST", "/api/v1/clusters", model.RegisterCluster{Name: "south", Kubeconfig: kubeconfig})
 	if plain.status != 201 || plain.header.Get("Preference-Applied") != "" ||
 		plain.header.Get("Chandler-Operation") == "" {
@@ -182,5 +187,40 @@ func TestPreferWait(t *testing.T) {
 	unread := ask("", "wait=20")
 	if unread.status != 400 || unread.header.Get("Preference-Applied") != "" {
 		t.Errorf("what is refused: %d %v", unread.status, unread.header)
+	}
+}
+
+// waitsAreBounded: beyond the requests of one identity that wait nobody waits, and is told so by the lack of the header.
+func (b *bench) waitsAreBounded(ask func(name, prefer string, header ...string) answer) {
+	b.t.Helper()
+	const own = 20
+	ctx, cancel := context.WithCancel(b.t.Context())
+	var held sync.WaitGroup
+	defer held.Wait()
+	defer cancel()
+	_, path := b.accepted(ask("busy", "respond-async"))
+	for range own {
+		held.Go(func() { b.holds(ctx, path) })
+	}
+	b.until(func() bool {
+		a := ask("busy-"+uuid.NewString()[:8], "wait=1")
+		must[model.Operation](b, 202, a)
+		return a.header.Get("Preference-Applied") == ""
+	})
+}
+
+// holds waits for an operation until it is called off.
+func (b *bench) holds(ctx context.Context, path string) {
+	for ctx.Err() == nil {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, http.NoBody)
+		if err != nil {
+			b.t.Error(err)
+			return
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Prefer", "wait=20")
+		if res, err := http.DefaultClient.Do(r); err == nil {
+			_ = res.Body.Close()
+		}
 	}
 }

@@ -113,7 +113,7 @@ func (h eventHandlers) listEvents(
 // which a stream may not be (checkStart).
 func (h eventHandlers) begin(ctx context.Context, who model.Caller, since string, f *model.EventFilter) error {
 	if strings.Contains(f.After, "@") {
-		position, err := h.Reads.Positions.Find(ctx, who.Tenant, f.After, "query.after")
+		position, err := h.Reads.Positions.Find(ctx, who, f.After, "query.after")
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ type replayWebhookInput struct {
 func (h webhookHandlers) replay(
 	ctx context.Context, who model.Caller, in *replayWebhookInput,
 ) (*written[model.Webhook], error) {
-	after, err := h.Reads.Positions.Find(ctx, who.Tenant, in.Body.After, "/after")
+	after, err := h.Reads.Positions.Find(ctx, who, in.Body.After, "/after")
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (a *API) prefer(next http.Handler) http.Handler {
 			send(w, kept.answer())
 			return
 		}
-		op, _, err := a.await(r.Context(), who, id, p.wait, func(state string) bool {
+		op, waited, err := a.await(r.Context(), who, id, p.wait, func(state string) bool {
 			return state == model.OperationWaiting
 		})
 		if err != nil { // it was written all the same, and who asked may not read what became of it
@@ -191,7 +191,9 @@ func (a *API) prefer(next http.Handler) http.Handler {
 			return
 		}
 		kept.header.Set(headerOperation, path)
-		kept.header.Set(headerApplied, p.said)
+		if waited { // what was not done is not said to be (RFC 7240 §3)
+			kept.header.Set(headerApplied, p.said)
+		}
 		if op.State != model.OperationSucceeded {
 			kept.accepted(r.Context(), path, op)
 		}
@@ -323,7 +325,7 @@ func (a *API) operation(
 		return op, "", err
 	}
 	// What the events say is read before what the read models show, which know the intent and are no older.
-	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, shownBy[event.StreamID.Kind], id); err != nil {
+	if err := a.reads.Positions.WaitForWrite(ctx, who.Tenant, shownBy[event.StreamID.Kind], id); err != nil {
 		return op, "", err
 	}
 	if !end.IsZero() {

@@ -256,7 +256,7 @@ func cursor(after ...string) (string, error) {
 
 // waitList waits for the read model of a list and reads its cursor.
 func (d Deps) waitList(ctx context.Context, who model.Caller, view string, q ListQuery) (model.Page, error) {
-	if err := d.Reads.Positions.WaitFor(ctx, who.Tenant, view, q.MinPosition); err != nil {
+	if err := d.Reads.Positions.WaitFor(ctx, who, view, q.MinPosition); err != nil {
 		return model.Page{}, err
 	}
 	return q.page()
@@ -264,7 +264,7 @@ func (d Deps) waitList(ctx context.Context, who model.Caller, view string, q Lis
 
 // wait waits for the read model of a get.
 func (d Deps) wait(ctx context.Context, who model.Caller, view string, q ReadQuery) error {
-	return d.Reads.Positions.WaitFor(ctx, who.Tenant, view, q.MinPosition)
+	return d.Reads.Positions.WaitFor(ctx, who, view, q.MinPosition)
 }
 
 // typeOf is the type of T.

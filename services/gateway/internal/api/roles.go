@@ -163,7 +163,7 @@ func (h roleHandlers) inForce(ctx context.Context, who model.Caller, position st
 	if err != nil {
 		return err
 	}
-	return h.Reads.Positions.WaitFor(ctx, who.Tenant, roles.Name, position)
+	return h.Reads.Positions.WaitForWrite(ctx, who.Tenant, roles.Name, position)
 }
 
 func (h roleHandlers) whoAmI(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.WhoAmI], error) {

@@ -105,7 +105,7 @@ func (h eventHandlers) checkStart(
 		return err
 	}
 	if f.After != "" {
-		after, err := h.Reads.Positions.Find(ctx, who.Tenant, f.After, from)
+		after, err := h.Reads.Positions.Find(ctx, who, f.After, from)
 		if err != nil {
 			return err
 		}
@@ -393,11 +393,11 @@ func (f followed) Next(
 func (a *API) watch(
 	ctx context.Context, who model.Caller, q WatchQuery, minPosition string, l watch.List,
 ) (out *watchedOutput, err error) {
-	if err := a.reads.Positions.WaitFor(ctx, who.Tenant, "", ""); err != nil {
+	if err := a.reads.Positions.WaitFor(ctx, who, "", ""); err != nil {
 		return nil, err
 	}
 	if minPosition != "" {
-		if _, err := a.reads.Positions.Find(ctx, who.Tenant, minPosition, "query.minPosition"); err != nil {
+		if _, err := a.reads.Positions.Find(ctx, who, minPosition, "query.minPosition"); err != nil {
 			return nil, err
 		}
 	}

@@ -5,10 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -24,6 +27,7 @@ type Positions struct {
 	Pool    *pg.Pool
 	Log     *eventlog.Log
 	Waiters map[string]Waiter // by name of the projection
+	Events  *eventlist.Reader
 
 	holding   sync.Mutex
 	late      events.Position // that read models did not come to in time
@@ -45,19 +49,35 @@ func (e *TimeoutError) Unwrap() error { return e.cause }
 // Timeout says that asking again later may help, as net.Error does.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// WaitFor returns when the projection holds everything up to the place that minPosition names; an
+// WaitFor returns when the projection holds everything up to the place that a caller names by minPosition; an
 // empty one is no wait. A place beyond the record is errs.Conflict, one not reached in time a
 // *TimeoutError. While a read model is being made it is errs.Unavailable: queries join them.
-func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition string) error {
+func (r *Positions) WaitFor(ctx context.Context, who model.Caller, name, minPosition string) error {
+	return r.waitFor(ctx, name, minPosition, func(ctx context.Context) (events.Position, error) {
+		return r.Find(ctx, who, minPosition, "query.minPosition")
+	})
+}
+
+// WaitForWrite is WaitFor for a place that the caller has just written, or of which they are told nothing before it is
+// known that they may see it.
+func (r *Positions) WaitForWrite(ctx context.Context, tenant, name, place string) error {
+	return r.waitFor(ctx, name, place, func(ctx context.Context) (events.Position, error) {
+		return r.find(ctx, tenant, place, "query.minPosition", nil)
+	})
+}
+
+func (r *Positions) waitFor(
+	ctx context.Context, name, place string, find func(context.Context) (events.Position, error),
+) error {
 	for _, w := range r.Waiters {
 		if err := w.Serves(); err != nil {
 			return err
 		}
 	}
-	if minPosition == "" {
+	if place == "" {
 		return nil
 	}
-	pos, err := r.Find(ctx, tenant, minPosition, "query.minPosition")
+	pos, err := find(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,8 +141,17 @@ func (r *Positions) Hold(names ...string) func(ctx context.Context, at events.Po
 
 // Find is the position that a caller names, in either form in which answers to writes name one, waiting for the
 // sequencer where it has to; at is where it was given. A position beyond the record is errs.Conflict, an event that has
-// none in time a *TimeoutError.
-func (r *Positions) Find(ctx context.Context, tenant, text, at string) (events.Position, error) {
+// none in time a *TimeoutError. So is one of which the caller may not know: ids of streams can be computed of names.
+func (r *Positions) Find(ctx context.Context, who model.Caller, text, at string) (events.Position, error) {
+	return r.find(ctx, who.Tenant, text, at, func(ctx context.Context, pos events.Position) (bool, error) {
+		return r.Events.Knows(ctx, who, pos)
+	})
+}
+
+// find is Find for those who may know of an event; nil is everybody.
+func (r *Positions) find(
+	ctx context.Context, tenant, text, at string, knows func(context.Context, events.Position) (bool, error),
+) (events.Position, error) {
 	ctx = pg.Confine(ctx, tenant) // as the read behind it, which then finds its tenant set
 	p, err := model.ParsePlace(text)
 	if err != nil {
@@ -136,12 +165,20 @@ func (r *Positions) Find(ctx context.Context, tenant, text, at string) (events.P
 		}
 		return p.Position, err
 	}
+	until := time.Now().Add(minPositionWait)
 	pos, ok, err := r.Log.PositionOf(ctx, r.Pool, tenant, p.Stream, p.Version)
-	if err != nil || ok {
-		return pos, err
+	if err == nil && !ok {
+		pos, ok, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: p.Stream, Version: p.Version},
+			minPositionWait)
 	}
-	pos, ok, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: p.Stream, Version: p.Version},
-		minPositionWait)
+	if err == nil && ok && knows != nil {
+		if ok, err = knows(ctx, pos); err == nil && !ok {
+			// As long as for a stream that there is not: this one has a key that nobody has chosen.
+			none := events.StreamID{Kind: p.Stream.Kind, Key: uuid.New(), Incarnation: p.Stream.Incarnation}
+			_, _, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: none, Version: p.Version},
+				time.Until(until))
+		}
+	}
 	if err == nil && !ok {
 		err = &TimeoutError{
 			errs.New(errs.Unavailable, "version %d of stream %s has no position in the event log yet", p.Version,

@@ -88,8 +88,8 @@ func New(d Deps) (*Reads, error) {
 	if w, ok := d.Waiters[roles.Name]; ok {
 		who.Model = w
 	}
-	positions := &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters}
 	list := &eventlist.Reader{Pool: d.Pool, Log: d.Log, Work: d.Work}
+	positions := &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters, Events: list}
 	return &Reads{
 		Positions:      positions,
 		Clusters:       &clusters.Reader{Pool: d.Pool},

@@ -8,6 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -41,6 +42,32 @@ func (r *Reader) At(ctx context.Context, tenant string, at model.Place) (e event
 		err = errs.New(errs.NotFound, "no event is at this position of the event log")
 	}
 	return e, err
+}
+
+// resources are what people may read of what streams are about, without a right on events.
+var resources = map[events.Kind]access.Resource{
+	events.KindSubscription: access.Subscriptions, events.KindOperatorGroup: access.OperatorGroups,
+	events.KindInstallPlan: access.InstallPlans, events.KindCSV: access.Operators,
+	events.KindCluster: access.Clusters, events.KindCatalog: access.Catalogs,
+}
+
+// Knows reports whether a caller may know that an event is at a position of the log: they caused it, or may read it, or
+// what it is about.
+func (r *Reader) Knows(ctx context.Context, who model.Caller, at events.Position) (bool, error) {
+	e, err := r.At(ctx, who.Tenant, model.Place{Position: at})
+	if err != nil {
+		return false, err
+	}
+	return mayKnow(who, e), nil
+}
+
+func mayKnow(who model.Caller, e eventlog.Recorded) bool {
+	about := targetOf(e)
+	if e.Actor == who.Person() || e.Actor == who.Actor || who.May(access.List, access.Events, about) {
+		return true
+	}
+	resource, has := resources[e.StreamID.Kind]
+	return has && who.May(access.Get, resource, about)
 }
 
 // Behind returns, behind an event in its stream, the first and the last one of each of some types, and where the stream
