@@ -3488,6 +3488,9 @@ type OperatorLogs struct {
 	// Choices Pods of several containers, of which the question chose none
 	Choices []LogChoice `json:"choices,omitempty"`
 
+	// Containers So many were asked for their lines
+	Containers int64 `json:"containers"`
+
 	// LeftOut Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod
 	LeftOut int64 `json:"leftOut,omitempty"`
 
@@ -3496,6 +3499,9 @@ type OperatorLogs struct {
 
 	// More There is more already: the answer is full
 	More bool `json:"more,omitempty"`
+
+	// MorePods A Deployment has more pods than are looked at: choose one by its name
+	MorePods bool `json:"morePods,omitempty"`
 
 	// Problems Containers of which nothing, or not all, can be told
 	Problems []LogProblem `json:"problems"`
@@ -5977,6 +5983,12 @@ type GetClusterParams struct {
 	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
 }
 
+// ConfigureClusterParams are parameters of ConfigureCluster.
+type ConfigureClusterParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
 // FindNamedParams are parameters of FindNamed.
 type FindNamedParams struct {
 	// MinPosition Wait until the answer shows this position
@@ -7639,15 +7651,19 @@ func (c *Client) GetCluster(ctx context.Context, cluster string, params *GetClus
 }
 
 // NewConfigureClusterRequest asks PATCH /clusters/{cluster}.
-func NewConfigureClusterRequest(cluster string, body ConfigureCluster) Request {
+func NewConfigureClusterRequest(cluster string, params *ConfigureClusterParams, body ConfigureCluster) Request {
 	r := Request{Method: http.MethodPatch, path: pathOf("/clusters/{cluster}", cluster)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
 	r.Body, r.media = body, "application/json"
 	return r
 }
 
 // ConfigureCluster: Change how a cluster is treated, or its labels.
-func (c *Client) ConfigureCluster(ctx context.Context, cluster string, body ConfigureCluster, opts ...Option) (*ConfiguredCluster, error) {
-	r := NewConfigureClusterRequest(cluster, body)
+func (c *Client) ConfigureCluster(ctx context.Context, cluster string, params *ConfigureClusterParams, body ConfigureCluster, opts ...Option) (*ConfiguredCluster, error) {
+	r := NewConfigureClusterRequest(cluster, params, body)
 	return answer[ConfiguredCluster](ctx, c, r, opts)
 }
 

@@ -4167,6 +4167,11 @@ export interface components {
             choices?: components["schemas"]["LogChoice"][];
             /**
              * Format: int64
+             * @description So many were asked for their lines
+             */
+            containers: number;
+            /**
+             * Format: int64
              * @description Containers of which nothing is told, since an answer has 20: choose a Deployment or a pod
              */
             leftOut?: number;
@@ -4174,6 +4179,8 @@ export interface components {
             lines: components["schemas"]["LogLine"][];
             /** @description There is more already: the answer is full */
             more?: boolean;
+            /** @description A Deployment has more pods than are looked at: choose one by its name */
+            morePods?: boolean;
             /** @description Containers of which nothing, or not all, can be told */
             problems: components["schemas"]["LogProblem"][];
         };
@@ -8200,7 +8207,10 @@ export interface operations {
     };
     "configure-cluster": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Name of the cluster; a DNS-1123 label */

@@ -89,7 +89,7 @@ func (c *Client) ReplaceCredentials(
 func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (
 	model.ConfiguredCluster, error,
 ) {
-	req := client.NewConfigureClusterRequest(name, client.ConfigureCluster{})
+	req := client.NewConfigureClusterRequest(name, nil, client.ConfigureCluster{})
 	return get[model.ConfiguredCluster](ctx, c, with(req, in))
 }
 

@@ -124,7 +124,7 @@ func (b *bench) triedAreTakenBack() {
 	b.t.Helper()
 	const keys = `select count(*) from gateway.idempotency_keys`
 	const events = `select count(*) from eventlog.events where type like 'access.%' or type like 'catalog%'
-		or type = 'cluster.removed.v1'`
+		or type in ('cluster.removed.v1', 'cluster.configured.v1')`
 	before, kept := b.count(events), b.count(keys)
 	role := model.RoleSpec{Rules: []model.AccessRule{{Resources: []string{"clusters"}, Verbs: []string{"get"}}}}
 	catalog := model.AddCatalog{Name: "tried", Source: model.CatalogSource{Type: "image", Image: "registry.test/c:1"}}
@@ -135,6 +135,9 @@ func (b *bench) triedAreTakenBack() {
 		body         any
 		want         int
 	}{
+		{"PATCH", "/api/v1/clusters/late", model.ConfigureCluster{CopiedCSVs: "on"}, 200},
+		{"PATCH", "/api/v1/clusters/late", model.ConfigureCluster{CopiedCSVs: "maybe"}, 400},
+		{"PATCH", "/api/v1/clusters/none", model.ConfigureCluster{CopiedCSVs: "on"}, 404},
 		{"DELETE", "/api/v1/clusters/late", nil, 200},
 		{"DELETE", "/api/v1/clusters/none", nil, 404},
 		{"PUT", "/api/v1/roles/tried", role, 200},

@@ -58,12 +58,11 @@ func previewable(d olm.Document) bool {
 	return d.Subscription != nil || d.OperatorGroup != nil || d.Policy != nil
 }
 
-// tried carries a task out with a client whose writes are taken back. What is previewed is checked there; settings of
-// clusters are compared alone, since their operation takes no dry run; a binding to
-// a role that the same call makes can be checked when the role is there.
+// tried carries a task out with a client whose writes are taken back. What is previewed is checked there; a binding to a
+// role that the same call makes can be checked when the role is there.
 func tried(dry *client.Client, roles []string) carrier {
 	return func(ctx context.Context, c *client.Client, t task) (out result) {
-		if previewable(t.doc) || t.doc.NamespaceLabels != nil || t.doc.CopiedCSVs != "" ||
+		if previewable(t.doc) || t.doc.NamespaceLabels != nil ||
 			t.doc.RoleBinding != nil && slices.Contains(roles, t.doc.RoleBinding.Role) {
 			var found comparison
 			found, out.err = t.diff(ctx, c)

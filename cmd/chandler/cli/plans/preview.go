@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -481,6 +482,16 @@ func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
 	if !p.Applicable {
 		return a.Say("Preview %s cannot be applied: %s.", p.ID, p.NotApplicable)
 	}
-	return a.Say("Preview %s is kept until %s. To apply it: chandler plan apply %s", p.ID,
-		p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
+	kept := p.ExpiresAt.UTC().Format("15:04 UTC")
+	if onlyFails(p) {
+		return a.Say("Preview %s is kept until %s. Nothing but failures would come of it: mend them first.", p.ID, kept)
+	}
+	return a.Say("Preview %s is kept until %s. To apply it: chandler plan apply %s", p.ID, kept, p.ID)
+}
+
+// onlyFails says that the changes would lead to failures that there are not today, and to nothing else.
+func onlyFails(p model.Preview) bool {
+	return p.Totals.Plans == 0 && p.Totals.Superseded == 0 && slices.ContainsFunc(p.Items, func(s model.PreviewScope) bool {
+		return slices.ContainsFunc(s.Failures, func(f previewapi.PreviewFailure) bool { return f.News })
+	})
 }

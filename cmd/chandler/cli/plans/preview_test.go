@@ -3,9 +3,12 @@ package plans
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -65,6 +68,38 @@ func TestPreviewRefusesUselessFlags(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.says == "" && len(c.w.Clusters) == 1 && in.Cluster != c.w.Clusters[0]:
 			t.Errorf("%s: asked about cluster %q", name, in.Cluster)
+		}
+	}
+}
+
+// TestPreviewOfFailuresAlone: a preview that leads to failures and nothing else is not offered to be applied (P19).
+func TestPreviewOfFailuresAlone(t *testing.T) {
+	t.Parallel()
+	failing := func(news bool) []model.PreviewScope {
+		return []model.PreviewScope{{Failures: []previewapi.PreviewFailure{{Component: "gauge", News: news}}}}
+	}
+	for name, c := range map[string]struct {
+		items   []model.PreviewScope
+		totals  previewapi.Totals
+		offered bool
+	}{
+		"new failures alone":      {failing(true), previewapi.Totals{Failures: 1}, false},
+		"new failures and a plan": {failing(true), previewapi.Totals{Failures: 1, Plans: 1}, true},
+		"new failures instead of a plan": {
+			failing(true), previewapi.Totals{Failures: 1, Superseded: 1}, true,
+		},
+		"what fails today": {failing(false), previewapi.Totals{Failures: 1}, true},
+		"nothing":          {nil, previewapi.Totals{}, true},
+	} {
+		var out strings.Builder
+		a := &command.Env{Streams: command.Streams{Out: &out, Err: &out}}
+		p := model.Preview{ID: "id", Items: c.items, Totals: c.totals, Applicable: true, ExpiresAt: time.Unix(0, 0)}
+		if err := showPreview(a, printer.Output{}, p); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "To apply it: chandler plan apply id"); got != c.offered ||
+			got == strings.Contains(out.String(), "mend them first") {
+			t.Errorf("%s: said %s", name, out.String())
 		}
 	}
 }

@@ -107,6 +107,7 @@ func (h clusterHandlers) getCluster(
 
 type configureClusterInput struct {
 	ClusterPath
+	TryQuery
 	Body model.ConfigureCluster
 }
 
