@@ -268,7 +268,8 @@ func (l *logged) lookalikes(names ...string) {
 				}},
 			},
 			Spec: corev1.PodSpec{
-				NodeName: l.pod.Spec.NodeName, Containers: []corev1.Container{{Name: "manager", Image: "example.com/x:1"}},
+				NodeName:   l.pod.Spec.NodeName,
+				Containers: []corev1.Container{{Name: "manager", Image: "example.com/x:1"}},
 			},
 		}, metav1.CreateOptions{})
 		must(l.t, err)

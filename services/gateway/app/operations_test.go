@@ -190,7 +190,7 @@ func TestPreferWait(t *testing.T) {
 	}
 }
 
-// waitsAreBounded: beyond the requests of one identity that wait nobody waits, and is told so by the lack of the header.
+// waitsAreBounded: beyond the requests of one identity that wait nobody waits, and is told so by the lack of a header.
 func (b *bench) waitsAreBounded(ask func(name, prefer string, header ...string) answer) {
 	b.t.Helper()
 	const own = 20

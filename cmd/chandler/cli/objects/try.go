@@ -58,8 +58,8 @@ func previewable(d olm.Document) bool {
 	return d.Subscription != nil || d.OperatorGroup != nil || d.Policy != nil
 }
 
-// tried carries a task out with a client whose writes are taken back. What is previewed is checked there; a binding to a
-// role that the same call makes can be checked when the role is there.
+// tried carries a task out with a client whose writes are taken back. What is previewed is checked there; a binding to
+// a role that the same call makes can be checked when the role is there.
 func tried(dry *client.Client, roles []string) carrier {
 	return func(ctx context.Context, c *client.Client, t task) (out result) {
 		if previewable(t.doc) || t.doc.NamespaceLabels != nil ||

@@ -491,7 +491,8 @@ func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
 
 // onlyFails says that the changes would lead to failures that there are not today, and to nothing else.
 func onlyFails(p model.Preview) bool {
-	return p.Totals.Plans == 0 && p.Totals.Superseded == 0 && slices.ContainsFunc(p.Items, func(s model.PreviewScope) bool {
+	fails := func(s model.PreviewScope) bool {
 		return slices.ContainsFunc(s.Failures, func(f previewapi.PreviewFailure) bool { return f.News })
-	})
+	}
+	return p.Totals.Plans == 0 && p.Totals.Superseded == 0 && slices.ContainsFunc(p.Items, fails)
 }

@@ -21,8 +21,8 @@ import (
 const (
 	// logTime bounds one log: a node that does not answer keeps those of others from nobody.
 	logTime = 3 * time.Second
-	// readAtOnce bounds the logs that are read side by side: MaxLogContainers on nodes that do not answer take two rounds
-	// of logTime, which fit into answerTime.
+	// readAtOnce bounds the logs that are read side by side: MaxLogContainers on nodes that do not answer take two
+	// rounds of logTime, which fit into answerTime.
 	readAtOnce = 10
 )
 

@@ -24,7 +24,7 @@ func TestReadSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		reading, most := 0, 0
-		r := logReader{cluster: "east", open: func(ctx context.Context, s source, _ corev1.PodLogOptions) (io.ReadCloser, error) {
+		r := logReader{open: func(ctx context.Context, s source, _ corev1.PodLogOptions) (io.ReadCloser, error) {
 			mu.Lock()
 			reading++
 			most = max(most, reading)
