@@ -136,9 +136,10 @@ test("a wait that is too long is the caller's, and attempts have an end", async 
 
 test("a replacement whose answer is lost is not sent again", async () => {
   const name = `ts-replaced-${run}`;
+  const body = { approvers: 2, selector: { clusters: [name] } }; // none: no plan of anybody else waits for it
   proxy.faults.push("lose answer");
   const sent = chandler.PUT("/approvalpolicies/{name}", {
-    params: { path: { name }, header: { "If-None-Match": "*" } }, body: { approvers: 2 },
+    params: { path: { name }, header: { "If-None-Match": "*" } }, body,
   });
   await assert.rejects(sent, TypeError);
   assert.equal(proxy.seen.length, 1);
