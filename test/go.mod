@@ -208,3 +208,7 @@ replace github.com/chandler-fleet/chandler/services/resolver => ../services/reso
 replace github.com/chandler-fleet/chandler/services/installer => ../services/installer
 
 replace github.com/chandler-fleet/chandler/services/gateway => ../services/gateway
+
+replace github.com/chandler-fleet/chandler/examples/port => ../examples/port
+
+replace github.com/chandler-fleet/chandler/libs/client => ../libs/client

@@ -229,3 +229,5 @@ replace github.com/chandler-fleet/chandler/services/resolver => ../../services/r
 replace github.com/chandler-fleet/chandler/services/installer => ../../services/installer
 
 replace github.com/chandler-fleet/chandler/services/gateway => ../../services/gateway
+
+replace github.com/chandler-fleet/chandler/examples/port => ../../examples/port

@@ -473,6 +473,11 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 
 		{Packages: []string{"cmd/chandler/..."}, May: []string{anything}, Why: "runs everything in one process"},
+		{
+			Packages: []string{"examples/port", "examples/port/..."},
+			May:      []string{anyStd, "libs/client", "examples/port/..."},
+			Why:      "an example uses what others can import",
+		},
 		{Packages: []string{"test/..."}, May: []string{anything}, Why: "tests and what they need"},
 	}
 }

@@ -42,7 +42,9 @@ require (
 	github.com/buger/jsonparser v1.1.2 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chandler-fleet/chandler/examples/port v0.0.0
 	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0 // indirect
+	github.com/chandler-fleet/chandler/libs/client v0.0.0
 	github.com/chandler-fleet/chandler/migrations v0.0.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
@@ -127,3 +129,7 @@ replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../../libs/bus/
 replace github.com/chandler-fleet/chandler/libs/source => ../../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../../migrations
+
+replace github.com/chandler-fleet/chandler/examples/port => ../../examples/port
+
+replace github.com/chandler-fleet/chandler/libs/client => ../../libs/client
