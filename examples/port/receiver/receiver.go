@@ -83,8 +83,8 @@ func New(conf Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// errInput is what nobody needs to send again.
-type errInput struct{ error }
+// inputError is what nobody needs to send again.
+type inputError struct{ error }
 
 // taking reads a body, checks who has sent it, and answers. What failed on the way is answered 502: Chandler sends it
 // again for three days.
@@ -104,7 +104,7 @@ func (r *receiver) taking(
 			return
 		}
 		err = work(ctx, body)
-		wrong, isWrong := errors.AsType[errInput](err)
+		wrong, isWrong := errors.AsType[inputError](err)
 		switch {
 		case isWrong:
 			http.Error(w, wrong.Error(), http.StatusBadRequest)
@@ -135,10 +135,10 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?
 func (r *receiver) action(ctx context.Context, body []byte) error {
 	var a action
 	if err := json.Unmarshal(body, &a); err != nil {
-		return errInput{fmt.Errorf("the body is not as action.json has it: %w", err)}
+		return inputError{fmt.Errorf("the body is not as action.json has it: %w", err)}
 	}
 	if !runName.MatchString(a.Run) {
-		return errInput{fmt.Errorf("run is %q: want the id of a run, at most 63 letters and digits", a.Run)}
+		return inputError{fmt.Errorf("run is %q: want the id of a run, at most 63 letters and digits", a.Run)}
 	}
 	s, err := r.Chandler.CreateSubscription(ctx, a.Cluster, a.Namespace, nil, client.CreateSubscription{
 		Name: a.Package, Package: a.Package, Catalog: a.Catalog, Channel: a.Channel,
@@ -166,7 +166,7 @@ func (r *receiver) event(ctx context.Context, body []byte) error {
 		Sequence string `json:"sequence"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return errInput{fmt.Errorf("the body is no CloudEvent: %w", err)}
+		return inputError{fmt.Errorf("the body is no CloudEvent: %w", err)}
 	}
 	cluster, rest, _ := strings.Cut(e.Subject, "/")
 	namespace, _, inNamespace := strings.Cut(rest, "/")
