@@ -2843,7 +2843,8 @@ CREATE TABLE gateway.clusters (
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
     token_auth text DEFAULT ''::text NOT NULL,
     waived text[] DEFAULT '{}'::text[] NOT NULL,
-    credential_ends timestamp with time zone
+    credential_ends timestamp with time zone,
+    cordoned timestamp with time zone
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
@@ -4036,7 +4037,8 @@ CREATE TABLE resolver.clusters (
     minor text DEFAULT ''::text NOT NULL,
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     kubernetes text DEFAULT ''::text NOT NULL,
-    changes bigint DEFAULT 0 NOT NULL
+    changes bigint DEFAULT 0 NOT NULL,
+    cordoned boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE ONLY resolver.clusters FORCE ROW LEVEL SECURITY;

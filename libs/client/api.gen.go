@@ -420,6 +420,7 @@ const (
 	PreviewWaitingForAlreadyEnded     PreviewWaitingFor = "AlreadyEnded"
 	PreviewWaitingForCatalogLoading   PreviewWaitingFor = "CatalogLoading"
 	PreviewWaitingForCatalogUnhealthy PreviewWaitingFor = "CatalogUnhealthy"
+	PreviewWaitingForClusterCordoned  PreviewWaitingFor = "ClusterCordoned"
 	PreviewWaitingForImageNotFetched  PreviewWaitingFor = "ImageNotFetched"
 	PreviewWaitingForUnderWay         PreviewWaitingFor = "UnderWay"
 )
@@ -705,6 +706,7 @@ const (
 	ListSubscriptionsParamsStateBundleUnpackFailed      ListSubscriptionsParamsState = "BundleUnpackFailed"
 	ListSubscriptionsParamsStateBundleUnpacking         ListSubscriptionsParamsState = "BundleUnpacking"
 	ListSubscriptionsParamsStateCatalogSourcesUnhealthy ListSubscriptionsParamsState = "CatalogSourcesUnhealthy"
+	ListSubscriptionsParamsStateClusterCordoned         ListSubscriptionsParamsState = "ClusterCordoned"
 	ListSubscriptionsParamsStateDeprecated              ListSubscriptionsParamsState = "Deprecated"
 	ListSubscriptionsParamsStateFailing                 ListSubscriptionsParamsState = "Failing"
 	ListSubscriptionsParamsStateInstallPlanFailed       ListSubscriptionsParamsState = "InstallPlanFailed"
@@ -856,6 +858,7 @@ const (
 	ListAllSubscriptionsParamsStateBundleUnpackFailed      ListAllSubscriptionsParamsState = "BundleUnpackFailed"
 	ListAllSubscriptionsParamsStateBundleUnpacking         ListAllSubscriptionsParamsState = "BundleUnpacking"
 	ListAllSubscriptionsParamsStateCatalogSourcesUnhealthy ListAllSubscriptionsParamsState = "CatalogSourcesUnhealthy"
+	ListAllSubscriptionsParamsStateClusterCordoned         ListAllSubscriptionsParamsState = "ClusterCordoned"
 	ListAllSubscriptionsParamsStateDeprecated              ListAllSubscriptionsParamsState = "Deprecated"
 	ListAllSubscriptionsParamsStateFailing                 ListAllSubscriptionsParamsState = "Failing"
 	ListAllSubscriptionsParamsStateInstallPlanFailed       ListAllSubscriptionsParamsState = "InstallPlanFailed"
@@ -1843,6 +1846,9 @@ type ChannelMove struct {
 
 // Cluster defines model for Cluster.
 type Cluster struct {
+	// CordonedSince Since when no new install plans are made for it; absent where they are made
+	CordonedSince *time.Time `json:"cordonedSince,omitempty"`
+
 	// CredentialEndsAt When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
 	CredentialEndsAt *time.Time `json:"credentialEndsAt,omitempty"`
 
@@ -1967,6 +1973,9 @@ type ConfigureCluster struct {
 	// CopiedCSVs As in the cluster's settings
 	CopiedCSVs ConfigureClusterCopiedCSVs `json:"copiedCSVs,omitempty"`
 
+	// Cordoned true: no new install plans are made for the cluster; those that are there already are carried out. false: they are made again
+	Cordoned *bool `json:"cordoned,omitempty"`
+
 	// Drift As in the cluster's settings
 	Drift ConfigureClusterDrift `json:"drift,omitempty"`
 
@@ -2006,8 +2015,10 @@ type ConfigureIdentity struct {
 
 // ConfiguredCluster defines model for ConfiguredCluster.
 type ConfiguredCluster struct {
-	Labels map[string]string `json:"labels,omitempty"`
-	Name   string            `json:"name"`
+	// Cordoned No new install plans are made for it
+	Cordoned bool              `json:"cordoned"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Name     string            `json:"name"`
 
 	// Position Of the write
 	Position string          `json:"position"`

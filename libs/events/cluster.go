@@ -12,6 +12,8 @@ func clusterEvents() []Definition {
 		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
 		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
 		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
+		define(KindCluster, Gateway, ClusterCordoned{}, "No new plans are made for the cluster."),
+		define(KindCluster, Gateway, ClusterUncordoned{}, "Plans are made for the cluster again."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
 		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
 		define(KindCluster, Installer, ClusterCredentialRotated{}, "The token by which the cluster is reached was followed by the next one."),
@@ -120,6 +122,18 @@ type ClusterLabelsChanged struct {
 
 // EventType implements Payload.
 func (ClusterLabelsChanged) EventType() Type { return "cluster.labels-changed.v1" }
+
+// ClusterCordoned says that no new plans are made for the cluster. Those that are there already are carried out.
+type ClusterCordoned struct{}
+
+// EventType implements Payload.
+func (ClusterCordoned) EventType() Type { return "cluster.cordoned.v1" }
+
+// ClusterUncordoned says that plans are made for the cluster again.
+type ClusterUncordoned struct{}
+
+// EventType implements Payload.
+func (ClusterUncordoned) EventType() Type { return "cluster.uncordoned.v1" }
 
 // ClusterRemoved says that Chandler lets go of a cluster; what is installed there stays.
 type ClusterRemoved struct {

@@ -212,13 +212,14 @@ const (
 	WaitUnderWay = "UnderWay"         // a plan of it is carried out, or an operator of it is not Succeeded
 	WaitImage    = "ImageNotFetched"  // a bundle's manifests are in an image that nobody asked for yet
 	WaitStrict   = "CatalogUnhealthy" // a catalog namespace is strict, and a catalog of it unhealthy
+	WaitCordoned = "ClusterCordoned"  // somebody cordoned the cluster
 	WaitEnded    = "AlreadyEnded"     // the same plan failed or was rejected before, and nothing changed since
 )
 
 // PreviewWaiting is a component that would have to wait.
 type PreviewWaiting struct {
 	Component string   `json:"component"`
-	For       string   `json:"for" enum:"CatalogLoading,UnderWay,ImageNotFetched,CatalogUnhealthy,AlreadyEnded"`
+	For       string   `json:"for" enum:"CatalogLoading,UnderWay,ImageNotFetched,CatalogUnhealthy,ClusterCordoned,AlreadyEnded"`
 	Sentences []string `json:"sentences" nullable:"false"`
 	News      bool     `json:"news" doc:"It was not shown so far"`
 }

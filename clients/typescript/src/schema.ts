@@ -2841,6 +2841,11 @@ export interface components {
         Cluster: {
             /**
              * Format: date-time
+             * @description Since when no new install plans are made for it; absent where they are made
+             */
+            cordonedSince?: string;
+            /**
+             * Format: date-time
              * @description When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
              */
             credentialEndsAt?: string;
@@ -2951,6 +2956,8 @@ export interface components {
              * @enum {string}
              */
             copiedCSVs?: "on" | "off" | "olmconfig";
+            /** @description true: no new install plans are made for the cluster; those that are there already are carried out. false: they are made again */
+            cordoned?: boolean;
             /**
              * @description As in the cluster's settings
              * @enum {string}
@@ -2980,6 +2987,8 @@ export interface components {
             disabled?: boolean;
         };
         ConfiguredCluster: {
+            /** @description No new install plans are made for it */
+            cordoned: boolean;
             labels?: {
                 [key: string]: string;
             };
@@ -4772,7 +4781,7 @@ export interface components {
         PreviewWaiting: {
             component: string;
             /** @enum {string} */
-            for: "CatalogLoading" | "UnderWay" | "ImageNotFetched" | "CatalogUnhealthy" | "AlreadyEnded";
+            for: "CatalogLoading" | "UnderWay" | "ImageNotFetched" | "CatalogUnhealthy" | "ClusterCordoned" | "AlreadyEnded";
             /** @description It was not shown so far */
             news: boolean;
             sentences: string[];
@@ -8900,7 +8909,7 @@ export interface operations {
                 package?: string;
                 catalog?: string;
                 /** @description The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated */
-                state?: "UpgradePending" | "AtLatestKnown" | "UpgradeFailed" | "ResolutionFailed" | "BundleUnpacking" | "BundleUnpackFailed" | "CatalogSourcesUnhealthy" | "InstallPlanMissing" | "InstallPlanPending" | "InstallPlanFailed" | "RequiresApproval" | "UpgradeAvailable" | "Failing" | "Deprecated";
+                state?: "UpgradePending" | "AtLatestKnown" | "UpgradeFailed" | "ResolutionFailed" | "BundleUnpacking" | "BundleUnpackFailed" | "CatalogSourcesUnhealthy" | "ClusterCordoned" | "InstallPlanMissing" | "InstallPlanPending" | "InstallPlanFailed" | "RequiresApproval" | "UpgradeAvailable" | "Failing" | "Deprecated";
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
                 approval?: "Automatic" | "Manual";
@@ -12162,7 +12171,7 @@ export interface operations {
                 package?: string;
                 catalog?: string;
                 /** @description The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated */
-                state?: "UpgradePending" | "AtLatestKnown" | "UpgradeFailed" | "ResolutionFailed" | "BundleUnpacking" | "BundleUnpackFailed" | "CatalogSourcesUnhealthy" | "InstallPlanMissing" | "InstallPlanPending" | "InstallPlanFailed" | "RequiresApproval" | "UpgradeAvailable" | "Failing" | "Deprecated";
+                state?: "UpgradePending" | "AtLatestKnown" | "UpgradeFailed" | "ResolutionFailed" | "BundleUnpacking" | "BundleUnpackFailed" | "CatalogSourcesUnhealthy" | "ClusterCordoned" | "InstallPlanMissing" | "InstallPlanPending" | "InstallPlanFailed" | "RequiresApproval" | "UpgradeAvailable" | "Failing" | "Deprecated";
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
                 approval?: "Automatic" | "Manual";

@@ -74,6 +74,8 @@ func fixedSentence(t events.Type) string {
 	return map[events.Type]string{
 		"cluster.registered.v1":          "cluster registered",
 		"cluster.credential-replaced.v1": "kubeconfig replaced",
+		"cluster.cordoned.v1":            "cluster cordoned: no new install plans are made for it",
+		"cluster.uncordoned.v1":          "cluster uncordoned: install plans are made for it again",
 		"cluster.removed.v1":             "cluster removed; installed operators stay",
 		"catalog.refresh-requested.v1":   "a poll of the source was requested",
 		"catalog.removed.v1":             "catalog removed; installed operators stay",

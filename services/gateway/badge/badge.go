@@ -137,6 +137,7 @@ func colourOf(state string) string {
 	case model.StateAtLatestKnown:
 		return colourSettled
 	case model.StateUpgradePending, model.StateUpgradeAvailable, "BundleUnpacking", "InstallPlanPending",
+		"ClusterCordoned",
 		"InstallPlanMissing", "CatalogSourcesUnhealthy", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated",
 		model.StateDeprecated:
 		return colourPending

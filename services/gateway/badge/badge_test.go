@@ -168,6 +168,7 @@ func TestColours(t *testing.T) {
 		{"AtLatestKnown"},
 		{
 			"UpgradePending", "UpgradeAvailable", "BundleUnpacking", "InstallPlanPending", "InstallPlanMissing",
+			"ClusterCordoned",
 			"CatalogSourcesUnhealthy", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated", "Deprecated",
 		},
 		{"UpgradeFailed", "ResolutionFailed", "BundleUnpackFailed", "InstallPlanFailed"},

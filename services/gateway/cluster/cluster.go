@@ -1,6 +1,6 @@
-// Package cluster is the aggregate of one registered cluster, as far as people decide about it:
-// registered, given other credentials, configured, labelled, removed. What is seen of the cluster is the installer's to
-// say; Evolve passes over it. The package is pure: secrets never come here, only their commitments.
+// Package cluster is the aggregate of one registered cluster, as far as people decide about it: registered, given other
+// credentials, configured, labelled, cordoned, removed. What is seen of the cluster is the installer's to say; Evolve
+// passes over it. The package is pure: secrets never come here, only their commitments.
 package cluster
 
 import (
@@ -23,6 +23,7 @@ type State struct {
 	Waived     []string // rules that were waived for it
 	Labels     map[string]string
 	Settings   events.ClusterSettings // with their defaults, but for Events: its default follows Mirror
+	Cordoned   bool                   // no new plans are made for it
 }
 
 // Command is one of Register, ReplaceCredential, Configure and Remove.
@@ -48,6 +49,7 @@ type ReplaceCredential struct {
 type Configure struct {
 	Settings events.ClusterSettings
 	Labels   map[string]*string // value that a label gets, nil takes it away; others stay
+	Cordoned *bool              // nil: as it is
 }
 
 // Remove lets go of the cluster; what is installed there stays.
@@ -137,6 +139,13 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	if !maps.Equal(labels, s.Labels) {
 		out = append(out, events.ClusterLabelsChanged{Labels: labels})
 	}
+	switch {
+	case c.Cordoned == nil || *c.Cordoned == s.Cordoned:
+	case *c.Cordoned:
+		out = append(out, events.ClusterCordoned{})
+	default:
+		out = append(out, events.ClusterUncordoned{})
+	}
 	return out, nil
 }
 
@@ -180,6 +189,10 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Settings = filled(e.Settings)
 	case events.ClusterLabelsChanged:
 		s.Labels = e.Labels
+	case events.ClusterCordoned:
+		s.Cordoned = true
+	case events.ClusterUncordoned:
+		s.Cordoned = false
 	case events.ClusterRemoved:
 		return State{Name: e.Name}, nil
 	case events.ClusterObserved:

@@ -147,6 +147,38 @@ func TestDecide(t *testing.T) {
 			nil, errs.Invalid,
 		},
 		{
+			"cordon", history{registered}, cluster.Configure{Cordoned: new(true)}, history{events.ClusterCordoned{}},
+			"",
+		},
+		{
+			"cordon what is cordoned",
+			history{registered, events.ClusterCordoned{}},
+			cluster.Configure{Cordoned: new(true)},
+			nil, "",
+		},
+		{
+			"uncordon, with a setting",
+			history{registered, events.ClusterCordoned{}},
+			cluster.Configure{Cordoned: new(false), Settings: settings{Mirror: "none"}},
+			history{events.ClusterConfigured{Settings: settings{
+				Mirror: "none", Drift: "correct", Optional: "monitoring.coreos.com", CopiedCSVs: "olmconfig",
+			}}, events.ClusterUncordoned{}},
+			"",
+		},
+		{
+			"a setting of a cordoned cluster, which stays so",
+			history{registered, events.ClusterCordoned{}},
+			cluster.Configure{Settings: settings{Mirror: "csv"}},
+			nil, "",
+		},
+		{"cordon what is not there", nil, cluster.Configure{Cordoned: new(true)}, nil, errs.NotFound},
+		{
+			"register again, which begins anew",
+			history{registered, events.ClusterCordoned{}, events.ClusterRemoved{Name: "spoke"}, registered},
+			cluster.Configure{Cordoned: new(false)},
+			nil, "",
+		},
+		{
 			"configure copied CSVs (R-CFG-1)",
 			history{registered},
 			cluster.Configure{Settings: settings{CopiedCSVs: "off"}},

@@ -13,6 +13,7 @@ type Cluster struct {
 	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
+	CordonedSince     *time.Time        `json:"cordonedSince,omitempty" doc:"Since when no new install plans are made for it; absent where they are made"`
 	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
 	Waived            []string          `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
 	TokenAuth         string            `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
@@ -54,13 +55,14 @@ type ClusterSettings struct {
 	CopiedCSVs string `json:"copiedCSVs" enum:"on,off,olmconfig" doc:"Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored"`
 }
 
-// ConfigureCluster changes settings and labels; those that are left out stay as they are.
+// ConfigureCluster changes settings and labels, and cordons; those that are left out stay as they are.
 type ConfigureCluster struct {
 	Mirror     string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
 	Drift      string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
 	Optional   string             `json:"optional,omitempty" maxLength:"4096" doc:"As in the cluster's settings"`
 	Events     string             `json:"events,omitempty" enum:"on,off" doc:"As in the cluster's settings"`
 	CopiedCSVs string             `json:"copiedCSVs,omitempty" enum:"on,off,olmconfig" doc:"As in the cluster's settings"`
+	Cordoned   *bool              `json:"cordoned,omitempty" doc:"true: no new install plans are made for the cluster; those that are there already are carried out. false: they are made again"`
 	Labels     map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
 }
 
@@ -69,6 +71,7 @@ type ConfiguredCluster struct {
 	Name     string            `json:"name"`
 	Settings ClusterSettings   `json:"settings"`
 	Labels   map[string]string `json:"labels,omitempty"`
+	Cordoned bool              `json:"cordoned" doc:"No new install plans are made for it"`
 	Version  int64             `json:"version" doc:"Of the cluster's stream"`
 	Position string            `json:"position" doc:"Of the write"`
 }

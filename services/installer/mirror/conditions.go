@@ -23,7 +23,7 @@ func conditionOf(typ, status, reason, message string, since time.Time) map[strin
 // that moves the package:
 //
 //	the catalog that is named                      CatalogSourcesUnhealthy
-//	what the resolver says                         ResolutionFailed, BundleUnpacking or BundleUnpackFailed
+//	what the resolver says                         ResolutionFailed, BundleUnpacking, BundleUnpackFailed or ClusterCordoned
 //	plan waits for approval                        InstallPlanPending, RequiresApproval
 //	plan was not begun                             InstallPlanPending, InstallPlanNotYetReconciled
 //	plan is under way, or blocked                  InstallPlanPending, Installing
@@ -39,6 +39,8 @@ func subscriptionConditions(s protocol.Subscription, plan Plan, now time.Time) [
 		switch typ {
 		case conditionUnpacking:
 			out = append(out, conditionOf(typ, "True", "UnpackingInProgress", "", since))
+		case conditionCordoned:
+			out = append(out, conditionOf(typ, "True", typ, messageCordoned, since))
 		case conditionUnpackFailed:
 			out = append(out, conditionOf(typ, "True", typ, "", since))
 		default:
@@ -84,7 +86,11 @@ const (
 	conditionUnhealthy    = "CatalogSourcesUnhealthy"
 	conditionUnpacking    = "BundleUnpacking"
 	conditionUnpackFailed = "BundleUnpackFailed"
+	conditionCordoned     = "ClusterCordoned"
 )
+
+// messageCordoned is what the condition of a cordoned cluster says.
+const messageCordoned = "the cluster is cordoned: no new install plans are made for it"
 
 // reasonComponentFailed is the reason of a plan that failed at a step (R-IP-5).
 const reasonComponentFailed = "InstallComponentFailed"

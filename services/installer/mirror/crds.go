@@ -68,7 +68,7 @@ func clusterServiceVersion() shape {
 
 func subscription() shape {
 	return shape{
-		kind: GVKSubscription, revision: 1, plural: "subscriptions", shortNames: []string{"sub", "subs"},
+		kind: GVKSubscription, revision: 2, plural: "subscriptions", shortNames: []string{"sub", "subs"},
 		columns: []apiextensionsv1.CustomResourceColumnDefinition{
 			column("Package", ".spec.name", "The package that is followed"),
 			column("Source", ".spec.source", "The catalog that it comes from"),

@@ -88,7 +88,7 @@ type shipped struct {
 var revisions = map[string]shipped{
 	"OperatorCondition":     {1, "sha256:7ce304a75ee5c177586c2544f24d84c575cbadd2313cb594951c2a15756f41c8"},
 	"ClusterServiceVersion": {1, "sha256:87e69d21a4e7c3a3d150f1fa39b3f226d3ad5a020e6b248ef94c61bc74d27ee4"},
-	"Subscription":          {1, "sha256:dd1ac7a75c5023e805849cba0f0c254188fda24c592d7c36f8a5575adf4c41e3"},
+	"Subscription":          {2, "sha256:0c0f280a6b6a0416852c1dc8d0ef2dc4b0ba8487ac8db3584f04b87e37abefef"},
 	"InstallPlan":           {1, "sha256:4ab64fbaffa23d73f80a618ba5cd1efea93fbad699fa5b9c841622dc50f944c4"},
 	"OperatorGroup":         {1, "sha256:7c9df961530af2578d073d067aa5d2f9e9b0822976159b7e9aa7725eb6c00c90"},
 	"Operator":              {1, "sha256:83d4472c4322854bcb53a0699b95e980e6cd862e92e53414779ec4bffe8a7093"},

@@ -109,7 +109,7 @@ func planEvents(p Plan) []Event {
 func subscriptionEvents(s protocol.Subscription) []Event {
 	e := Event{Type: corev1.EventTypeWarning, Reason: conditionResolutionFailed, Time: s.FailedSince}
 	switch s.Failed {
-	case "", conditionUnpacking, conditionUnhealthy:
+	case "", conditionUnpacking, conditionUnhealthy, conditionCordoned:
 		return nil
 	case conditionUnpackFailed:
 		e.Reason, e.Message = conditionUnpackFailed, "the image of the bundle of package "+s.Spec.Package+

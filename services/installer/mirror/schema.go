@@ -126,7 +126,7 @@ func subscriptionStatus() schema {
 		"lastUpdated":           moment("When the status was written."),
 		"conditions": list("What is out of order: a condition that is True says so.", condition(
 			"CatalogSourcesUnhealthy, ResolutionFailed, InstallPlanPending, InstallPlanFailed, InstallPlanMissing, "+
-				"BundleUnpacking or BundleUnpackFailed.")),
+				"BundleUnpacking, BundleUnpackFailed or ClusterCordoned.")),
 		"catalogHealth": list("How the catalogs do that it is resolved from.", object("", fields{
 			"catalogSourceRef": reference("The catalog."), "healthy": flag("Whether it can be used."),
 			"lastUpdated": moment("When it was looked at."),

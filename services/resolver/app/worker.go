@@ -169,6 +169,7 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 	out = map[string]decide.Rendered{}
 	r := w.renderer(l)
 	for i, v := range verdicts {
+		asked = asked || v.RestsOnCluster()
 		if !v.NeedsSteps(w.rendering) {
 			continue
 		}

@@ -89,6 +89,9 @@ func (s State) assess(c resolution.Component) (Verdict, error) {
 		if err == nil && v.Kind == Proposed {
 			strict(&v)
 		}
+		if err == nil && v.Kind == Proposed && s.Cluster.Cordoned {
+			v.Kind, v.Failure = Blocked, cordoned(c)
+		}
 		return v, err
 	}
 	return v, nil

@@ -18,6 +18,7 @@ const ReadCluster resolution.ReadKind = "cluster"
 // Cluster is what is known of a cluster beside its catalogs.
 type Cluster struct {
 	Kubernetes string // version, such as v1.34.4; "" while unknown
+	Cordoned   bool   // nothing new is planned for it
 	// Groups are the operator groups of other namespaces that provide an API, as the cluster reported.
 	Groups []operatorgroup.Standing
 }

@@ -56,6 +56,26 @@ func advice(reason string) string {
 	}
 }
 
+// cordoned explains that nothing of a component is planned while its cluster is cordoned; nil where nothing could be.
+func cordoned(c resolution.Component) *resolution.Explanation {
+	if len(c.Bundles) == 0 {
+		return nil
+	}
+	cluster := c.Input.Scope.Cluster
+	return &resolution.Explanation{
+		Reason: resolution.ReasonClusterCordoned, Class: resolution.ClassCordoned, Subscriptions: c.Subscriptions,
+		Statements: []resolution.Statement{{
+			Kind: resolution.ClusterCordoned, Text: fmt.Sprintf("cluster %s is cordoned: no new install plans are made "+
+				"for it until somebody uncordons it", cluster),
+		}},
+	}
+}
+
+// RestsOnCluster says whether a verdict would be another one if the cluster were cordoned, or no more.
+func (v Verdict) RestsOnCluster() bool {
+	return v.Kind == Proposed || v.Kind == Blocked && v.Failure.Class == resolution.ClassCordoned
+}
+
 // strict holds up a proposal where a catalog that the namespace sees is unhealthy and its own namespace is
 // strict about that (R-CAT-99), as the resolution found and recorded:
 //

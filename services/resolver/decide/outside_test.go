@@ -168,3 +168,48 @@ func (s *scene) withPlan(t *testing.T) *scene {
 	s.Plans, s.Generation = well.Plans, well.Generation
 	return s
 }
+
+// TestCordoned: nothing new is planned for a cordoned cluster, and it is said once why; what is settled, or has a plan,
+// is left alone (issue 14, section 1).
+func TestCordoned(t *testing.T) {
+	t.Parallel()
+	cordoned := func(s *scene) *scene {
+		s.State.Cluster.Cordoned = true
+		return s
+	}
+	for _, c := range []struct {
+		name  string
+		scene *scene
+		kind  decide.Kind
+		rests bool
+	}{
+		{"not cordoned", newScene(), decide.Proposed, true},
+		{"cordoned", cordoned(newScene()), decide.Blocked, true},
+		{"an upgrade", cordoned(newScene().installed("a.v1", "1.0.0", "Succeeded")), decide.Blocked, true},
+		{"nothing to do", cordoned(newScene().installed("a.v2", "2.0.0", "Succeeded")), decide.Settled, false},
+		{"has a plan", cordoned(newScene().withPlan(t)), decide.Kept, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := c.scene.assess(t)[0]
+			if v.Kind != c.kind || v.RestsOnCluster() != c.rests {
+				t.Fatalf("verdict %s that rests on the cluster: %t; want %s, %t", v.Kind, v.RestsOnCluster(), c.kind,
+					c.rests)
+			}
+			d := c.scene.decide(t)
+			if len(d.Superseded) != 0 {
+				t.Errorf("superseded %+v", d.Superseded)
+			}
+			if c.kind != decide.Blocked {
+				return
+			}
+			e, ok := d.SubscriptionEvents[0].Event.(events.ResolutionFailed)
+			if !ok || e.Reason != resolution.ReasonClusterCordoned || len(d.Proposals) != 0 {
+				t.Fatalf("decided %+v", d)
+			}
+			if text := d.SubscriptionEvents[0].Explanation.Statements[0].Text; !strings.Contains(text, "is cordoned") {
+				t.Errorf("text %q", text)
+			}
+		})
+	}
+}

@@ -71,7 +71,7 @@ func (d *differences) add(what, recorded, again string) {
 // explanations are the digests of every explanation that may have been recorded for a component.
 func explanations(c resolution.Component) ([]string, error) {
 	var out []string
-	for _, e := range []*resolution.Explanation{c.Failure, unfetched(c), c.Blocked} {
+	for _, e := range []*resolution.Explanation{c.Failure, unfetched(c), c.Blocked, cordoned(c)} {
 		if e == nil {
 			continue
 		}

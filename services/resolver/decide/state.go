@@ -13,6 +13,7 @@
 //	a live plan of it does the same                              → kept
 //	its last plan did the same, and failed or was rejected       → ended: not tried again until something changes
 //	a strict catalog namespace has an unhealthy catalog          → blocked: recorded once (R-CAT-99)
+//	the cluster is cordoned                                      → blocked: recorded once
 //	otherwise                                                    → proposed
 //
 // With the operator group's upgradeStrategy TechPreviewUnsafeFailForward a Failed operator does not hold

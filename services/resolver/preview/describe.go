@@ -135,6 +135,9 @@ func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bo
 		}
 	case decide.Blocked:
 		w.For, w.Sentences = previewapi.WaitStrict, sentences(v.Failure)
+		if v.Failure.Class == resolution.ClassCordoned {
+			w.For = previewapi.WaitCordoned
+		}
 	case decide.Ended:
 		w.For, w.Sentences = previewapi.WaitEnded, append(w.Sentences,
 			"plan "+v.Plan.State.Proposed.Name+", which does the same, ended as "+string(v.Plan.State.Phase))

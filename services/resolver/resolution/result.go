@@ -81,6 +81,8 @@ const (
 	// ReasonCatalogsUnhealthy is that of condition CatalogSourcesUnhealthy, where a catalog namespace is
 	// strict about it (R-CAT-99).
 	ReasonCatalogsUnhealthy = "CatalogSourcesUnhealthy"
+	// ReasonClusterCordoned is that of condition ClusterCordoned, where something could be planned.
+	ReasonClusterCordoned = "ClusterCordoned"
 )
 
 // Class says what kind of failure it is, more finely than the reason.
@@ -102,6 +104,8 @@ const (
 	// ClassBundleImage and ClassCatalogUnhealthy are for what has to come from outside first.
 	ClassBundleImage      Class = "bundle-image"
 	ClassCatalogUnhealthy Class = "catalog-unhealthy"
+	// ClassCordoned is for a cluster that a person lets nothing new be planned for.
+	ClassCordoned Class = "cluster-cordoned"
 )
 
 // Explanation is why a component cannot be planned, in structure and in sentences of the user's terms.
@@ -157,6 +161,7 @@ const (
 	BundleImageFailed    StatementKind = "bundle-image-failed"
 	CatalogUnhealthy     StatementKind = "catalog-unhealthy"
 	PolicyForbids        StatementKind = "policy-forbids"
+	ClusterCordoned      StatementKind = "cluster-cordoned"
 )
 
 // Statement is one fact of an explanation. Which fields are set depends on the kind; Text says it all.

@@ -65,6 +65,7 @@ var codes = map[resolution.StatementKind]Code{ //nolint:gochecknoglobals // a ta
 	resolution.BundleDeprecated:     Deprecated,
 	resolution.PolicyForbids:        Policy,
 	resolution.CatalogUnhealthy:     CatalogUnhealthy,
+	resolution.ClusterCordoned:      ClusterCordoned,
 	resolution.CatalogNotReady:      CatalogLoading,
 	resolution.BundleImagePending:   ImagePending,
 	resolution.BundleImageFailed:    ImageFailed,

@@ -109,6 +109,7 @@ const (
 	ImagePending     Code = "bundle-image-pending" // its image is being fetched
 	ImageFailed      Code = "bundle-image-failed"  // its image cannot be fetched
 	CatalogUnhealthy Code = "catalog-unhealthy"    // a catalog of a strict namespace is
+	ClusterCordoned  Code = "cluster-cordoned"     // somebody cordoned the cluster
 	CatalogLoading   Code = "catalog-loading"      // for the first time
 	NotSucceeded     Code = "operator-not-succeeded"
 	UnderWay         Code = "plan-under-way"

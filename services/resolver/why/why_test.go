@@ -312,6 +312,13 @@ func TestNotTaken(t *testing.T) {
 			}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-unhealthy catalog sick is unhealthy (InvalidCatalog)"}},
+		{"the cluster is cordoned", func(t *testing.T) *scene {
+			t.Helper()
+			s := newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe(
+				"g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			s.Cluster.Cordoned = true
+			return s
+		}, []string{"2.0.0 fleet stable: cluster-cordoned cluster"}},
 		{"a catalog is loaded for the first time", func(t *testing.T) *scene {
 			t.Helper()
 			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("late", 0)

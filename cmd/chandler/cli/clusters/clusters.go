@@ -1,4 +1,4 @@
-// Package clusters holds chandler cluster, which registers, configures and removes clusters.
+// Package clusters holds chandler cluster, which registers, configures, cordons and removes clusters.
 package clusters
 
 import (
@@ -22,9 +22,9 @@ const maxKubeconfig = 256 << 10
 
 // Command is chandler cluster.
 func Command(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and remove clusters"}
+	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure, cordon and remove clusters"}
 	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a),
-		clusterRemoveCommand(a), clusterCredentialsCommand(a))
+		cordonCommand(a), uncordonCommand(a), clusterRemoveCommand(a), clusterCredentialsCommand(a))
 	return c
 }
 

@@ -74,7 +74,7 @@ func (r *registry) arguments(c *cobra.Command) cobra.CompletionFunc {
 		return r.live(r.kind(kinds.KindOperator))
 	case parent == "config":
 		return r.contexts
-	case words[1] == "NAME" && parent == "cluster":
+	case strings.HasPrefix(words[1], "NAME") && parent == "cluster":
 		return r.live(r.clusters)
 	case parent == "catalog" && (words[1] == "NAME" || words[1] == "CATALOG"):
 		return r.live(r.names(kinds.Catalogs))

@@ -15,9 +15,12 @@ import (
 func describeCluster(p *printer.Page, c model.Cluster) {
 	p.Line("Name", c.Name)
 	p.Line("Labels", printer.Labels(c.Labels))
-	p.Line("State", c.State)
+	p.Line("State", clusterState(c))
 	p.Line("Reason", c.Reason)
 	p.Line("Message", c.Message)
+	if c.CordonedSince != nil {
+		p.When("Cordoned", *c.CordonedSince)
+	}
 	p.Line("Kubernetes", c.KubernetesVersion)
 	if c.HolderEpoch > 0 {
 		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
@@ -45,11 +48,20 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	}
 }
 
+// clusterState says beside the state that nothing new is planned for a cluster, as kubectl does for nodes.
+func clusterState(c model.Cluster) string {
+	if c.CordonedSince != nil {
+		return c.State + ",Cordoned"
+	}
+	return c.State
+}
+
 func showCluster(a *command.Env, c model.Cluster) printer.Item {
 	return printer.Item{
 		Name: "cluster/" + c.Name, Value: c, Subject: c.Name, Stream: events.KindCluster,
 		Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
-			c.Name, c.State, printer.Or(c.KubernetesVersion, printer.None), printer.Age(a.Now(), c.RegisteredAt),
+			c.Name, clusterState(c), printer.Or(c.KubernetesVersion, printer.None),
+			printer.Age(a.Now(), c.RegisteredAt),
 			printer.Or(c.Reason, printer.None), printer.Labels(c.Labels),
 		},
 	}

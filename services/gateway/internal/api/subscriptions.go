@@ -38,7 +38,7 @@ type LabelQuery struct {
 type SubscriptionQuery struct {
 	Package string `query:"package" maxLength:"63"`
 	Catalog string `query:"catalog" maxLength:"253"`
-	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,InstallPlanMissing,InstallPlanPending,InstallPlanFailed,RequiresApproval,UpgradeAvailable,Failing,Deprecated" doc:"The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated"`
+	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,ClusterCordoned,InstallPlanMissing,InstallPlanPending,InstallPlanFailed,RequiresApproval,UpgradeAvailable,Failing,Deprecated" doc:"The state, or of those that have none the first condition that holds; or, whatever the state: its plan requires approval, a newer version was found for it, it fails (it does not resolve, its plan failed, or its operator is in phase Failed), or what it follows or has installed is deprecated"`
 	LabelQuery
 	Approval string `query:"approval" enum:"Automatic,Manual"`
 	Sort     string `query:"sort" enum:"name,-name,package,-package,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by cluster, namespace and name without it"`

@@ -25,7 +25,7 @@ func (f *clusterFolds) registered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		labels = map[string]string{}
 	}
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, labels) values ($1, $2, $3)
-		on conflict (tenant, name) do update set removed = false, labels = excluded.labels`, e.Tenant, p.Name, labels); err != nil {
+		on conflict (tenant, name) do update set removed = false, labels = excluded.labels, cordoned = false`, e.Tenant, p.Name, labels); err != nil {
 		return err
 	}
 	return f.dirty.markCluster(ctx, tx, e, p.Name)
@@ -77,6 +77,26 @@ func (f *clusterFolds) removed(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		return err
 	}
 	return dropUnused(ctx, tx, e.Tenant)
+}
+
+func (f *clusterFolds) cordoned(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.ClusterCordoned) error {
+	return f.setCordoned(ctx, tx, e, true)
+}
+
+func (f *clusterFolds) uncordoned(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	_ events.ClusterUncordoned,
+) error {
+	return f.setCordoned(ctx, tx, e, false)
+}
+
+// setCordoned wakes the scopes whose decision rests on it: those that wait for it to end, and those that are about to
+// get a plan.
+func (f *clusterFolds) setCordoned(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cordoned bool) error {
+	if err := exec(ctx, tx, `update resolver.clusters set cordoned = $3 where tenant = $1 and name = $2`, e.Tenant,
+		e.Subject, cordoned); err != nil {
+		return err
+	}
+	return f.dirty.clusterChanged(ctx, tx, e, e.Subject)
 }
 
 // observed notes which version of Kubernetes a cluster runs. With another one, its scopes see other variants

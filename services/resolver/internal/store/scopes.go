@@ -70,13 +70,13 @@ func list[T any](b *pgx.Batch, l *Loaded, into *[]T, scan pgx.RowToFunc[T], sql 
 func loadScope(b *pgx.Batch, l *Loaded) {
 	b.Queue(`select d.tenant is not null, coalesce(d.cause, ''), coalesce(d.traceparent, ''), coalesce(s.decisions, 0),
 		coalesce(t.changes, $4), coalesce(c.removed, false),
-		  coalesce(c.kubernetes, ''), coalesce(c.changes, 0)
+		  coalesce(c.kubernetes, ''), coalesce(c.cordoned, false), coalesce(c.changes, 0)
 		from (values (1)) as one left join `+DirtyTable+` d on d.tenant = $1 and d.cluster = $2 and d.namespace = $3
 		left join resolver.scopes s on s.tenant = $1 and s.cluster = $2 and s.namespace = $3
 		left join resolver.catalog_clock t on t.tenant = $1 left join resolver.clusters c on c.tenant = $1 and c.name = $2`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, noClock).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&l.Dirty, &l.Marked.Event, &l.Marked.TraceParent, &l.Decisions, &l.clock, &l.Removed,
-			&l.Cluster.Kubernetes, &l.changes)
+			&l.Cluster.Kubernetes, &l.Cluster.Cordoned, &l.changes)
 	})
 }
 

@@ -92,7 +92,7 @@ func (s *Service) ReplaceCredentials(
 	return model.Removed{Position: position}, err
 }
 
-// Configure changes how a cluster is treated, and its labels.
+// Configure changes how a cluster is treated, its labels, and whether plans are made for it.
 func (s *Service) Configure(
 	ctx context.Context, who model.Caller, name string, in model.ConfigureCluster,
 ) (model.ConfiguredCluster, error) {
@@ -102,11 +102,12 @@ func (s *Service) Configure(
 		settings := events.ClusterSettings{
 			Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events, CopiedCSVs: in.CopiedCSVs,
 		}
-		return cluster.Configure{Settings: settings, Labels: in.Labels}, nil
+		return cluster.Configure{Settings: settings, Labels: in.Labels, Cordoned: in.Cordoned}, nil
 	})
 	return model.ConfiguredCluster{
 		Name: name, Settings: model.ClusterSettings(out.State.Settings.WithDefaults()), Labels: out.State.Labels,
-		Version: out.Version, Position: position,
+		Cordoned: out.State.Cordoned,
+		Version:  out.Version, Position: position,
 	}, err
 }
 

@@ -8,12 +8,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Types of conditions (R-SUB §4.5). Three of them the resolver names as its reason.
+// Types of conditions (R-SUB §4.5). Four of them the resolver names as its reason; that of a cordoned cluster is
+// Chandler's own.
 const (
 	conditionResolutionFailed = "ResolutionFailed"
 	conditionUnpacking        = "BundleUnpacking"
 	conditionUnpackFailed     = "BundleUnpackFailed"
 	conditionUnhealthy        = "CatalogSourcesUnhealthy"
+	conditionCordoned         = "ClusterCordoned"
 	conditionPlanMissing      = "InstallPlanMissing"
 	conditionPlanPending      = "InstallPlanPending"
 	conditionPlanFailed       = "InstallPlanFailed"
@@ -113,7 +115,7 @@ func (r row) failure() model.Condition {
 
 func failureType(reason string) string {
 	switch reason {
-	case conditionUnpacking, conditionUnpackFailed, conditionUnhealthy:
+	case conditionUnpacking, conditionUnpackFailed, conditionUnhealthy, conditionCordoned:
 		return reason
 	default:
 		return conditionResolutionFailed

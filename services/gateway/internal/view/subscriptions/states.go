@@ -18,8 +18,10 @@ const (
 			and not coalesce((s.plan_state ->> 'Begun')::boolean, false)
 		then coalesce((extract(epoch from (s.plan_state #>> '{Approval,Expires}')::timestamptz) * 1000000)::bigint, 0) end)`
 
-	// DoesNotGoOn: it does not resolve, or its plan failed. A bundle that is being unpacked is no failure.
-	DoesNotGoOn = `(s.failed_reason not in ('', '` + conditionUnpacking + `') or s.plan_phase = 'Failed')`
+	// DoesNotGoOn: it does not resolve, or its plan failed. A bundle that is being unpacked is no failure, nor is a
+	// cluster that somebody cordoned.
+	DoesNotGoOn = `(s.failed_reason not in ('', '` + conditionUnpacking + `', '` + conditionCordoned + `')
+		or s.plan_phase = 'Failed')`
 
 	// Deprecated is so where its catalog has deprecated the package, the channel that it names or the installed bundle.
 	// The first part spares most subscriptions the rest.
