@@ -71,9 +71,10 @@ func cordoned(c resolution.Component) *resolution.Explanation {
 	}
 }
 
-// RestsOnCluster says whether a verdict would be another one if the cluster were cordoned, or no more.
+// RestsOnCluster says whether a verdict would be another one if the cluster were cordoned no more. That a proposal would
+// be none in a cordoned cluster is seen to where it is written: a plan that is there does not rest on it.
 func (v Verdict) RestsOnCluster() bool {
-	return v.Kind == Proposed || v.Kind == Blocked && v.Failure.Class == resolution.ClassCordoned
+	return v.Kind == Blocked && v.Failure.Class == resolution.ClassCordoned
 }
 
 // strict holds up a proposal where a catalog that the namespace sees is unhealthy and its own namespace is

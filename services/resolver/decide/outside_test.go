@@ -183,7 +183,7 @@ func TestCordoned(t *testing.T) {
 		kind  decide.Kind
 		rests bool
 	}{
-		{"not cordoned", newScene(), decide.Proposed, true},
+		{"not cordoned", newScene(), decide.Proposed, false},
 		{"cordoned", cordoned(newScene()), decide.Blocked, true},
 		{"an upgrade", cordoned(newScene().installed("a.v1", "1.0.0", "Succeeded")), decide.Blocked, true},
 		{"nothing to do", cordoned(newScene().installed("a.v2", "2.0.0", "Succeeded")), decide.Settled, false},

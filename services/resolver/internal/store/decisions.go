@@ -55,7 +55,7 @@ func (d *Decisions) Write(ctx context.Context, l Loaded, made decide.Decisions, 
 	}
 	w := d.writer(l, c)
 	w.guard()
-	if now[resolution.Read{Kind: decide.ReadCluster}] {
+	if now[resolution.Read{Kind: decide.ReadCluster}] || len(made.Proposals) > 0 { // nothing for a cordoned cluster
 		w.guardCluster()
 	}
 	w.reads(now)
