@@ -71,8 +71,8 @@ func cordoned(c resolution.Component) *resolution.Explanation {
 	}
 }
 
-// RestsOnCluster says whether a verdict would be another one if the cluster were cordoned no more. That a proposal would
-// be none in a cordoned cluster is seen to where it is written: a plan that is there does not rest on it.
+// RestsOnCluster says whether a verdict would be another one if the cluster were cordoned no more. That a proposal
+// would be none in a cordoned cluster is seen to where it is written: a plan that is there does not rest on it.
 func (v Verdict) RestsOnCluster() bool {
 	return v.Kind == Blocked && v.Failure.Class == resolution.ClassCordoned
 }
