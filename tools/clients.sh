@@ -48,4 +48,6 @@ if [ ! -d "$built" ]; then
   # Who compiled it meanwhile has compiled the same.
   mv -T "$part" "$built" 2>/dev/null || [ -d "$built" ]
 fi
+# The packages lie where they were installed then; who has emptied that cache has them elsewhere, or anew.
+[ -d "$built/node_modules" ] || ln -sfn "$installed/node_modules" "$built/node_modules"
 echo "$built"
