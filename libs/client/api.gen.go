@@ -560,6 +560,13 @@ const (
 	SubscriptionStatusStateUpgradePending   SubscriptionStatusState = "UpgradePending"
 )
 
+// Defines values for SuggestedLabelReason.
+const (
+	SuggestedLabelReasonMonitoring  SuggestedLabelReason = "Monitoring"
+	SuggestedLabelReasonPodSecurity SuggestedLabelReason = "PodSecurity"
+	SuggestedLabelReasonTemplate    SuggestedLabelReason = "Template"
+)
+
 // Defines values for TokenKind.
 const (
 	TokenKindServiceAccount TokenKind = "ServiceAccount"
@@ -1755,6 +1762,9 @@ type ChangeOperatorGroup struct {
 	// Labels Keys and values as in Kubernetes; lists can be chosen by them. Keys by which objects of operators are found in clusters (chandler-fleet.io/…, olm.owner, olm.managed, …) are refused
 	Labels map[string]string `json:"labels,omitempty"`
 
+	// NamespaceAnnotations Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
+
 	// NamespaceLabels Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
 
@@ -2044,6 +2054,9 @@ type CreateOperatorGroup struct {
 
 	// Name A DNS-1123 subdomain
 	Name string `json:"name"`
+
+	// NamespaceAnnotations Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
 
 	// NamespaceLabels Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
@@ -3456,6 +3469,9 @@ type OperatorGroupSpec struct {
 	// ExcludeGlobalCatalogs Catalogs of the hub are not used for this namespace (R-RES-5)
 	ExcludeGlobalCatalogs *bool `json:"excludeGlobalCatalogs,omitempty"`
 
+	// NamespaceAnnotations Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
+
 	// NamespaceLabels Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
 
@@ -3888,6 +3904,12 @@ type PlanRights struct {
 	// OperatorGroup Where rights of an operator's namespaces hold; absent where there is not exactly one operator group, or you may not see it
 	OperatorGroup *RightsPlace `json:"operatorGroup,omitempty"`
 	Plan          string       `json:"plan"`
+
+	// SuggestedLabels Labels that the namespace is to have by its bundles, sorted. None is set until it is among namespaceLabels of the operator group
+	SuggestedLabels []SuggestedLabel `json:"suggestedLabels"`
+
+	// SuggestionsIgnored What bundles suggest for the namespace that is not among suggestedLabels, in words
+	SuggestionsIgnored []string `json:"suggestionsIgnored,omitempty"`
 }
 
 // PlanWindows defines model for PlanWindows.
@@ -5171,6 +5193,24 @@ type SubscriptionStatus struct {
 
 // SubscriptionStatusState Empty while nothing is resolved
 type SubscriptionStatusState string
+
+// SuggestedLabel defines model for SuggestedLabel.
+type SuggestedLabel struct {
+	// CSV Whose bundle suggests it
+	CSV string `json:"csv"`
+
+	// Key Example: pod-security.kubernetes.io/enforce
+	Key string `json:"key"`
+
+	// Reason What suggests it: the level that the pods need, the annotation operatorframework.io/cluster-monitoring, or operatorframework.io/suggested-namespace-template
+	Reason SuggestedLabelReason `json:"reason"`
+
+	// Value Example: baseline
+	Value string `json:"value"`
+}
+
+// SuggestedLabelReason What suggests it: the level that the pods need, the annotation operatorframework.io/cluster-monitoring, or operatorframework.io/suggested-namespace-template
+type SuggestedLabelReason string
 
 // Summary defines model for Summary.
 type Summary struct {

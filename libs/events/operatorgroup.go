@@ -40,6 +40,8 @@ type OperatorGroupSpec struct {
 	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty"`
 	// NamespaceLabels are those that the namespace of the group is to have (ADR 0063).
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty"`
+	// NamespaceAnnotations are short settings of the namespace, beside its labels (ADR 0063).
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
 }
 
 // EventType implements Payload.

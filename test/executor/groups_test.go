@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,7 @@ func TestGroups(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"targets": testTargets, "selector": testSelector, "global": testGlobal, "roles": testGroupRoles,
 		"conflict": testConflict, "static": testStatic, "no-group": testNoGroup, "labels": testNamespaceLabels,
+		"annotations": testNamespaceAnnotations,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
 	}
@@ -135,7 +137,13 @@ func (b *bed) awaitMarked(t *testing.T, ns string, want ...string) {
 
 func (b *bed) label(t *testing.T, namespace, key string, value any) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
+	b.patchNamespace(t, namespace, "labels", key, value)
+}
+
+// patchNamespace sets a label or an annotation as somebody else does; nil takes it away.
+func (b *bed) patchNamespace(t *testing.T, namespace, field, key string, value any) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: map[string]any{key: value}}})
 	must(t, err)
 	_, err = b.kube.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, patch,
 		metav1.PatchOptions{})
@@ -145,14 +153,22 @@ func (b *bed) label(t *testing.T, namespace, key string, value any) {
 // awaitLabels waits until a namespace has exactly these of the labels that are asked for; "" is none.
 func (b *bed) awaitLabels(t *testing.T, ns string, want map[string]string) {
 	t.Helper()
-	await(t, "labels of "+ns, func(ctx context.Context) error {
+	b.awaitNamespace(t, ns, (*corev1.Namespace).GetLabels, want)
+}
+
+// awaitNamespace is awaitLabels of labels or annotations.
+func (b *bed) awaitNamespace(
+	t *testing.T, ns string, of func(*corev1.Namespace) map[string]string, want map[string]string,
+) {
+	t.Helper()
+	await(t, "labels or annotations of "+ns, func(ctx context.Context) error {
 		n, err := b.kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		for key, value := range want {
-			if n.Labels[key] != value {
-				return fmt.Errorf("%s is %q, want %q", key, n.Labels[key], value)
+			if got := of(n)[key]; got != value {
+				return fmt.Errorf("%s is %q, want %q", key, got, value)
 			}
 		}
 		return nil
@@ -196,6 +212,49 @@ func testNamespaceLabels(t *testing.T, b *bed, ns string) {
 	b.awaitLabels(t, ns, map[string]string{
 		"pod-security.kubernetes.io/enforce": "restricted", "tier": "", "chandler-fleet.io/namespace-labels": "",
 	})
+}
+
+// testNamespaceAnnotations: issue 13 §4, ADR 0063: annotations of the namespace are kept as its labels are.
+func testNamespaceAnnotations(t *testing.T, b *bed, ns string) {
+	t.Helper()
+	o, content := simple(t, ns)
+	const selector, inject = "openshift.io/node-selector", "linkerd.io/inject"
+	annotated := func(annotations map[string]string) events.OperatorGroupSpec {
+		return events.OperatorGroupSpec{TargetNamespaces: []string{ns}, NamespaceAnnotations: annotations}
+	}
+	follows := func(want map[string]string) {
+		t.Helper()
+		b.awaitNamespace(t, ns, (*corev1.Namespace).GetAnnotations, want)
+	}
+	b.regroup(ns, annotated(map[string]string{selector: "tier=quay", inject: "enabled"}))
+	p := b.plan(ns, ns, content)
+	b.want(ns, p)
+	b.finishes(t, ns, p, o.csv())
+	n, err := b.kube.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
+	must(t, err)
+	if n.Annotations[selector] != "tier=quay" || n.Annotations[inject] != "enabled" {
+		t.Errorf("after the plan: %v", n.Annotations)
+	}
+	b.want(ns)
+	// Those of others stay, those that are not wanted any more go.
+	b.patchNamespace(t, ns, "annotations", "example.test/theirs", "stays")
+	b.regroup(ns, annotated(map[string]string{selector: "tier=mole"}))
+	follows(map[string]string{selector: "tier=mole", inject: "", "example.test/theirs": "stays"})
+	// Somebody takes it away: it comes back.
+	b.patchNamespace(t, ns, "annotations", selector, nil)
+	follows(map[string]string{selector: "tier=mole"})
+	// An administrator has set one: it holds, and the group says so.
+	b.patchNamespace(t, ns, "annotations", inject, "disabled")
+	b.regroup(ns, annotated(map[string]string{selector: "tier=mole", inject: "enabled"}))
+	b.awaitGroup(t, ns, func(g protocol.GroupReport) bool {
+		return slices.ContainsFunc(g.Conditions, func(c protocol.GroupCondition) bool {
+			return c.Type == protocol.GroupUnattended && strings.Contains(c.Message, inject)
+		})
+	})
+	follows(map[string]string{inject: "disabled", selector: "tier=mole"})
+	b.regroup(ns, annotated(nil))
+	follows(map[string]string{inject: "disabled", selector: "", "example.test/theirs": "stays"})
+	b.awaitLabels(t, ns, map[string]string{"chandler-fleet.io/namespace-labels": ""})
 }
 
 // may waits until a user may, or may not, do something.

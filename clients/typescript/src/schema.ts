@@ -2771,6 +2771,10 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /** @description Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people */
+            namespaceAnnotations?: {
+                [key: string]: string;
+            };
             /** @description Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten */
             namespaceLabels?: {
                 [key: string]: string;
@@ -3020,6 +3024,10 @@ export interface components {
             };
             /** @description A DNS-1123 subdomain */
             name: string;
+            /** @description Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people */
+            namespaceAnnotations?: {
+                [key: string]: string;
+            };
             /** @description Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten */
             namespaceLabels?: {
                 [key: string]: string;
@@ -4146,6 +4154,10 @@ export interface components {
             colocation?: "shared";
             /** @description Catalogs of the hub are not used for this namespace (R-RES-5) */
             excludeGlobalCatalogs?: boolean;
+            /** @description Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people */
+            namespaceAnnotations?: {
+                [key: string]: string;
+            };
             /** @description Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten */
             namespaceLabels?: {
                 [key: string]: string;
@@ -4496,6 +4508,10 @@ export interface components {
             operatorGroup?: components["schemas"]["RightsPlace"];
             /** Format: uuid */
             plan: string;
+            /** @description Labels that the namespace is to have by its bundles, sorted. None is set until it is among namespaceLabels of the operator group */
+            suggestedLabels: components["schemas"]["SuggestedLabel"][];
+            /** @description What bundles suggest for the namespace that is not among suggestedLabels, in words */
+            suggestionsIgnored?: string[];
         };
         PlanWindows: {
             policy: string;
@@ -5533,6 +5549,19 @@ export interface components {
             state: "" | "UpgradePending" | "UpgradeAvailable" | "AtLatestKnown" | "UpgradeFailed";
             /** @description A newer version than the installed one was found for it */
             upgradeAvailable?: boolean;
+        };
+        SuggestedLabel: {
+            /** @description Whose bundle suggests it */
+            csv: string;
+            /** @example pod-security.kubernetes.io/enforce */
+            key: string;
+            /**
+             * @description What suggests it: the level that the pods need, the annotation operatorframework.io/cluster-monitoring, or operatorframework.io/suggested-namespace-template
+             * @enum {string}
+             */
+            reason: "PodSecurity" | "Monitoring" | "Template";
+            /** @example baseline */
+            value: string;
         };
         Summary: {
             /** @description A catalog of the hub by its name, one of a cluster as cluster/namespace/name; absent for operators that no subscription follows */

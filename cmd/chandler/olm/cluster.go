@@ -9,17 +9,19 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// readNamespace reads the labels that a namespace is to have (ADR 0063). What the API server says of a namespace
-// itself, as kubectl get writes it, is passed over.
+// readNamespace reads the labels and annotations that a namespace is to have (ADR 0063). What the API server says of a
+// namespace itself, as kubectl get writes it, is passed over.
 func (d *Document) readNamespace(o object) error {
 	if d.Namespace != "" {
 		return fmt.Errorf("metadata.namespace is %s: a Namespace is in none", d.Namespace)
@@ -50,15 +52,31 @@ func (d *Document) readNamespace(o object) error {
 		d.Notes = append(d.Notes, strings.Join(lost, ", ")+
 			": not kept, by these keys objects of operators are found in clusters")
 	}
-	if kept := (model.Metadata{Annotations: o.Metadata.Annotations}).Kept(); len(kept.Annotations) > 0 {
-		d.Notes = append(d.Notes, "annotations "+strings.Join(slices.Sorted(maps.Keys(kept.Annotations)), ", ")+
-			": not set, Chandler keeps labels of namespaces alone: set them in the cluster with kubectl annotate")
-	}
-	return nil
+	return d.readNamespaceAnnotations(o.Metadata.Annotations)
 }
 
-// JoinNamespaces gives the labels of Namespaces to the operator groups of the same documents that are in them: they are
-// part of a group's intent. Others change a group that is there.
+// readNamespaceAnnotations keeps the settings of a namespace, and says which annotations are none: kubectl get writes
+// what clusters and programs note there, too.
+func (d *Document) readNamespaceAnnotations(given map[string]string) error {
+	kept := (model.Metadata{Annotations: given}).Kept().Annotations
+	d.NamespaceAnnotations = map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(kept)) {
+		why := operatorgroup.ReservedAnnotation(key)
+		if n := len(kept[key]); why == "" && n > operatorgroup.MaxNamespaceAnnotation {
+			why = fmt.Sprintf("it has %d bytes, and settings have at most %d", n, operatorgroup.MaxNamespaceAnnotation)
+		}
+		if why != "" {
+			d.Notes = append(d.Notes, "annotation "+key+": not kept, "+why)
+			continue
+		}
+		d.NamespaceAnnotations[key] = kept[key]
+	}
+	wrong := apivalidation.ValidateAnnotations(d.NamespaceAnnotations, field.NewPath("metadata", "annotations"))
+	return wrong.ToAggregate()
+}
+
+// JoinNamespaces gives the labels and annotations of Namespaces to the operator groups of the same documents that are
+// in them: they are part of a group's intent. Others change a group that is there.
 func JoinNamespaces(all []Document) {
 	for i := range all {
 		n := &all[i]
@@ -67,16 +85,29 @@ func JoinNamespaces(all []Document) {
 		}
 		for j := range all {
 			g := &all[j]
-			// What chandler get writes of a group says its labels itself.
+			// What chandler get writes of a group says them itself.
 			if g.OperatorGroup == nil || g.Namespace != n.Name || g.Cluster != n.Cluster ||
 				g.OperatorGroup.NamespaceLabels != nil {
 				continue
 			}
 			g.OperatorGroup.NamespaceLabels = n.NamespaceLabels
+			g.OperatorGroup.NamespaceAnnotations = n.NamespaceAnnotations
 			n.Joined = true
-			n.Notes = append(n.Notes, "its labels are kept by OperatorGroup "+g.Name)
+			n.Notes = append(n.Notes, "its labels and annotations are kept by OperatorGroup "+g.Name)
 		}
 	}
+}
+
+// KeepNamespace leaves to an operator group the labels and annotations of its namespace where a document does not say
+// them, as OLM's cannot.
+func KeepNamespace(want, have model.OperatorGroupSpec) model.OperatorGroupSpec {
+	if want.NamespaceLabels == nil {
+		want.NamespaceLabels = have.NamespaceLabels
+	}
+	if want.NamespaceAnnotations == nil {
+		want.NamespaceAnnotations = have.NamespaceAnnotations
+	}
+	return want
 }
 
 // readCondition says which overrides of an OperatorCondition are not set. Its other parts are the operator's own words.

@@ -9,12 +9,13 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 )
 
-// TestNamespacesJoin: the labels of a Namespace go to the operator groups that are in it, and to no other; what
-// chandler get writes of a group says its own.
+// TestNamespacesJoin: the labels and annotations of a Namespace go to the operator groups that are in it, and to no
+// other; what chandler get writes of a group says its own.
 func TestNamespacesJoin(t *testing.T) {
 	t.Parallel()
 	const files = `
-{apiVersion: v1, kind: Namespace, metadata: {name: ports, labels: {tier: quay, kubernetes.io/metadata.name: ports}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: ports, labels: {tier: quay, kubernetes.io/metadata.name: ports},
+  annotations: {openshift.io/node-selector: ""}}}
 ---
 {apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: in, namespace: ports}}
 ---
@@ -29,16 +30,20 @@ func TestNamespacesJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	olm.JoinNamespaces(all)
-	groups, joined := map[string]map[string]string{}, map[string]bool{}
+	groups, joined, annotations := map[string]map[string]string{}, map[string]bool{}, map[string]map[string]string{}
 	for _, d := range all {
 		if d.OperatorGroup != nil {
-			groups[d.Name] = d.OperatorGroup.NamespaceLabels
+			groups[d.Name], annotations[d.Name] = d.OperatorGroup.NamespaceLabels, d.OperatorGroup.NamespaceAnnotations
 		} else {
 			joined[d.Name] = d.Joined
 		}
 	}
 	want := map[string]map[string]string{"in": {"tier": "quay"}, "out": nil, "own": {}}
 	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Error(diff)
+	}
+	want = map[string]map[string]string{"in": {"openshift.io/node-selector": ""}, "out": nil, "own": {}}
+	if diff := cmp.Diff(want, annotations); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]bool{"ports": true, "alone": false}, joined); diff != "" {
@@ -81,6 +86,37 @@ func TestOLMConfig(t *testing.T) {
 			(notes == "") != (c.note == "") {
 			t.Errorf("%s: copied CSVs %q, skipped %q, notes %q", name, d.CopiedCSVs, d.Skipped, notes)
 		}
+	}
+}
+
+// TestAnnotationsOfNamespaces: issue 13 §4: settings are kept, and what is none is said, so that what kubectl get
+// writes of a namespace applies; what an API server would refuse is refused.
+func TestAnnotationsOfNamespaces(t *testing.T) {
+	t.Parallel()
+	read := func(annotations string) ([]olm.Document, error) {
+		return olm.Read(strings.NewReader("{apiVersion: v1, kind: Namespace, metadata: {name: ports, annotations: {"+
+			annotations+"}}}"), "f")
+	}
+	all, err := read(`linkerd.io/inject: enabled, openshift.io/requester: somebody, openshift.io/sa.scc.mcs: "s0:c1,c0",
+  kubectl.kubernetes.io/last-applied-configuration: "{}", chandler-fleet.io/plan: p, long: ` + strings.Repeat("x", 1025) +
+		`, most: ` + strings.Repeat("x", 1024))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"linkerd.io/inject": "enabled", "most": strings.Repeat("x", 1024)}
+	if diff := cmp.Diff(want, all[0].NamespaceAnnotations); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{
+		"annotation chandler-fleet.io/plan: not kept, by such keys objects of operators are found in clusters",
+		"annotation long: not kept, it has 1025 bytes, and settings have at most 1024",
+		"annotation openshift.io/requester: not kept, the cluster notes there which person asked for the project",
+		"annotation openshift.io/sa.scc.mcs: not kept, each cluster gives its namespaces ranges of their own",
+	}, all[0].Notes); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := read(`"no key": a`); err == nil || !strings.Contains(err.Error(), "metadata.annotations") {
+		t.Errorf("a key that is none: %v", err)
 	}
 }
 

@@ -114,7 +114,9 @@ type ClusterParts struct {
 	CopiedCSVs string
 	// NamespaceLabels are those of a Namespace; of no other kind, not nil.
 	NamespaceLabels map[string]string
-	// Joined says that an operator group of the same documents has the labels of the Namespace.
+	// NamespaceAnnotations are those of a Namespace, not nil, that an operator group may keep.
+	NamespaceAnnotations map[string]string
+	// Joined says that an operator group of the same documents has the labels and annotations of the Namespace.
 	Joined bool
 }
 

@@ -141,9 +141,8 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		v, e := own[model.OperatorGroup](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, v.Metadata,
 			&v.Spec, e
-		if v.Spec.NamespaceLabels == nil {
-			v.Spec.NamespaceLabels = map[string]string{} // it says all, so it says that there are none
-		}
+		none := map[string]string{} // it says all, so it says that there are none
+		v.Spec = KeepNamespace(v.Spec, model.OperatorGroupSpec{NamespaceLabels: none, NamespaceAnnotations: none})
 	case KindCatalog:
 		v, e := own[model.Catalog](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e

@@ -233,6 +233,11 @@ func TestLabelsOfNamespacesWantApprovers(t *testing.T) {
 	of := func(account string, labels map[string]string) model.OperatorGroupSpec {
 		return model.OperatorGroupSpec{ServiceAccountName: account, NamespaceLabels: labels}
 	}
+	placed := func(account, where string) model.OperatorGroupSpec {
+		return model.OperatorGroupSpec{ServiceAccountName: account, NamespaceAnnotations: map[string]string{
+			"openshift.io/node-selector": where,
+		}}
+	}
 	privileged := map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
 	create := func(labels map[string]string) int {
 		return b.as(grouper.Secret, "POST", path, model.CreateOperatorGroup{
@@ -252,9 +257,30 @@ func TestLabelsOfNamespacesWantApprovers(t *testing.T) {
 		{"the same labels again", change(of("account", privileged)), 200},
 		{"labels without the account", change(of("", privileged)), 403},
 		{"no labels any more", change(of("account", nil)), 403},
+		{"no labels any more, by who may approve", b.do("PUT", path+"/team", of("account", nil)).status, 200},
+		{"annotations", change(placed("account", "")), 403},
+		{"annotations by who may approve", b.do("PUT", path+"/team", placed("account", "")).status, 200},
+		{"the same annotations again", change(placed("account", "")), 200},
+		{"another value", change(placed("account", "control-plane=")), 403},
+		{"annotations without the account", change(placed("", "")), 403},
+		{"no annotations any more", change(of("account", nil)), 403},
 	} {
 		if step.got != step.want {
 			t.Errorf("%s: %d, want %d", step.name, step.got, step.want)
+		}
+	}
+	group := must[model.OperatorGroup](b, 200, b.do("GET", path+"/team", nil))
+	if diff := cmp.Diff(placed("account", ""), group.Spec); diff != "" {
+		t.Errorf("the group (-want +got):\n%s", diff)
+	}
+	noted := of("account", nil)
+	noted.NamespaceAnnotations = map[string]string{
+		"openshift.io/sa.scc.uid-range": "1/1", "long": strings.Repeat("x", 1025),
+	}
+	answer := b.do("PUT", path+"/team", noted)
+	for _, want := range []string{"gives its namespaces ranges of their own", "1025 bytes, 1024 are allowed"} {
+		if answer.status != 400 || !strings.Contains(string(answer.body), want) {
+			t.Errorf("what is no setting: %d %s, want %s", answer.status, answer.body, want)
 		}
 	}
 }

@@ -25,7 +25,11 @@ import (
 // Secrets and has a privileged container.
 const tideCSV = `apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
-metadata: {name: tide.v%[1]s}
+metadata:
+  name: tide.v%[1]s
+  annotations:
+    operatorframework.io/cluster-monitoring: "true"
+    operatorframework.io/suggested-namespace-template: '{"metadata": {"labels": {"tier": "quay"}}}'
 spec:
   displayName: Tide gauge
   version: %[1]s
@@ -339,11 +343,27 @@ func TestPlanRights(t *testing.T) {
 	}, words(one)); diff != "" {
 		t.Error(diff)
 	}
+	// What the bundle suggests for its namespace, by its pods and its annotations (issue 13 §4, ADR 0063).
+	suggested := func(r model.PlanRights) (out []string) {
+		for _, l := range r.SuggestedLabels {
+			out = append(out, l.Key+"="+l.Value+" "+l.CSV+" "+l.Reason)
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{
+		"openshift.io/cluster-monitoring=true tide.v1.0.0 Monitoring",
+		"pod-security.kubernetes.io/enforce=baseline tide.v1.0.0 PodSecurity", "tier=quay tide.v1.0.0 Template",
+	}, suggested(r)); diff != "" {
+		t.Error(diff)
+	}
 	if d := dangers(one); !slices.Contains(d, "WebhookOnPods new=true everywhere=false") {
 		t.Errorf("a webhook on pods is dangerous: %v", d)
 	}
 
-	_, two := get(second)
+	r, two := get(second)
+	if l := suggested(r); !slices.Contains(l, "pod-security.kubernetes.io/enforce=privileged tide.v2.0.0 PodSecurity") {
+		t.Errorf("suggested for the second version: %v", l)
+	}
 	if two.State != model.ReviewCompared || two.Replaces != "tide.v1.0.0" || two.PodSecurity.Level != "privileged" ||
 		len(two.Lost) != 1 || two.Lost[0].Resource != "configmaps" {
 		t.Errorf("upgrade: %+v", two)

@@ -20,6 +20,8 @@ type OperatorGroupSpec struct {
 	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not used for this namespace (R-RES-5)"`
 	// NamespaceLabels come from a Namespace beside an OperatorGroup in files.
 	NamespaceLabels map[string]string `json:"namespaceLabels,omitempty" maxProperties:"64" doc:"Labels that the namespace of the group is to have in its cluster, such as the level of the Pod Security Standards that it admits. They are written before a plan of the namespace starts, and as the service account of the group where it names one. A value that somebody else has set is not overwritten"`
+	// NamespaceAnnotations come from the same Namespace.
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty" maxProperties:"32" doc:"Annotations that the namespace of the group is to have in its cluster, such as the selector of its nodes: settings of at most 1024 bytes each, written as namespaceLabels are. Annotations that the cluster or another program writes are refused. They are part of events and cannot be erased: no passwords, and no names of people"`
 }
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.

@@ -50,6 +50,17 @@ type PlanRights struct {
 	Digest    string         `json:"digest" doc:"Of the plan"`
 	Group     *RightsPlace   `json:"operatorGroup,omitempty" doc:"Where rights of an operator's namespaces hold; absent where there is not exactly one operator group, or you may not see it"`
 	Bundles   []BundleRights `json:"bundles" nullable:"false"`
+	// SuggestedLabels are set by whoever asks for it: by namespaceLabels of the operator group.
+	SuggestedLabels    []SuggestedLabel `json:"suggestedLabels" nullable:"false" doc:"Labels that the namespace is to have by its bundles, sorted. None is set until it is among namespaceLabels of the operator group"`
+	SuggestionsIgnored []string         `json:"suggestionsIgnored,omitempty" nullable:"false" doc:"What bundles suggest for the namespace that is not among suggestedLabels, in words"`
+}
+
+// SuggestedLabel is a label of a namespace that a bundle suggests.
+type SuggestedLabel struct {
+	Key    string `json:"key" example:"pod-security.kubernetes.io/enforce"`
+	Value  string `json:"value" example:"baseline"`
+	CSV    string `json:"csv" doc:"Whose bundle suggests it"`
+	Reason string `json:"reason" enum:"PodSecurity,Monitoring,Template" doc:"What suggests it: the level that the pods need, the annotation operatorframework.io/cluster-monitoring, or operatorframework.io/suggested-namespace-template"`
 }
 
 // RightsPlace is where rights of an operator's namespaces hold.

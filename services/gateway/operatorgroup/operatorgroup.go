@@ -12,11 +12,14 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	shared "github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -163,8 +166,16 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 		}
 	}
 	checkNamespaceLabels(&v, s.NamespaceLabels)
+	checkNamespaceAnnotations(&v, s.NamespaceAnnotations)
 	v.OneOf("/upgradeStrategy", s.UpgradeStrategy, "", StrategyDefault, StrategyFailForward)
 	v.OneOf("/colocation", s.Colocation, "", ColocationShared)
+	return v.Err()
+}
+
+// CheckNamespaceLabels refuses labels that no operator group may want of its namespace.
+func CheckNamespaceLabels(labels map[string]string) error {
+	var v rule.Violations
+	checkNamespaceLabels(&v, labels)
 	return v.Err()
 }
 
@@ -181,6 +192,30 @@ func checkNamespaceLabels(v *rule.Violations, labels map[string]string) {
 		case key == corev1.LabelMetadataName:
 			v.Addf(at+"/"+rule.Escape(key), rule.ReservedKey,
 				"label %q is set by the API server of the cluster: leave it out", key)
+		}
+	}
+}
+
+// checkNamespaceAnnotations takes settings of a namespace: they are short, somebody has chosen them, and PostgreSQL can
+// hold them.
+func checkNamespaceAnnotations(v *rule.Violations, annotations map[string]string) {
+	const at = "/namespaceAnnotations"
+	if n := len(annotations); n > shared.MaxNamespaceAnnotations {
+		v.Addf(at, rule.MaxItems, "%s has %d entries, %d are allowed", at, n, shared.MaxNamespaceAnnotations)
+		return
+	}
+	v.Annotations(at, annotations)
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		field, value := at+"/"+rule.Escape(key), annotations[key]
+		if why := shared.ReservedAnnotation(key); why != "" {
+			v.Addf(field, rule.ReservedKey, "annotation %q is no setting of a namespace: %s", key, why)
+		}
+		if len(value) > shared.MaxNamespaceAnnotation {
+			v.Addf(field, rule.MaxLength, "annotation %q has %d bytes, %d are allowed: settings are short", key,
+				len(value), shared.MaxNamespaceAnnotation)
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }) {
+			v.Addf(field, rule.Text, "annotation %q has control characters: newline and tab alone are allowed", key)
 		}
 	}
 }
@@ -242,6 +277,9 @@ func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
 	}
 	if len(s.NamespaceLabels) == 0 {
 		s.NamespaceLabels = nil // as a stored event has it
+	}
+	if len(s.NamespaceAnnotations) == 0 {
+		s.NamespaceAnnotations = nil
 	}
 	if s.UpgradeStrategy == StrategyDefault {
 		s.UpgradeStrategy = ""

@@ -1,13 +1,16 @@
 package operatorgroup_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	shared "github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 )
 
@@ -102,6 +105,61 @@ func TestDecide(t *testing.T) {
 			"a label that no API server takes",
 			history{created},
 			operatorgroup.Change{Spec: labelled("tier", "on the quay")},
+			nil, errs.Invalid,
+		},
+		{
+			"annotations of the namespace (ADR 0063)",
+			history{created},
+			operatorgroup.Change{Spec: annotated(shared.MaxNamespaceAnnotations, strings.Repeat("x", 1022)+"\n\t")},
+			history{events.OperatorGroupChanged{
+				Spec: annotated(shared.MaxNamespaceAnnotations, strings.Repeat("x", 1022)+"\n\t"),
+			}},
+			"",
+		},
+		{
+			"the same annotations of the namespace",
+			history{created, events.OperatorGroupChanged{Spec: annotated(1, "")}},
+			operatorgroup.Change{Spec: annotated(1, "")},
+			nil, "",
+		},
+		{
+			"no annotations of the namespace are none",
+			history{created, events.OperatorGroupChanged{Spec: spec()}},
+			operatorgroup.Change{Spec: annotated(0, "")},
+			nil, "",
+		},
+		{
+			"too many annotations of the namespace",
+			history{created},
+			operatorgroup.Change{Spec: annotated(shared.MaxNamespaceAnnotations+1, "")},
+			nil, errs.Invalid,
+		},
+		{
+			"an annotation that is too long",
+			history{created},
+			operatorgroup.Change{Spec: annotated(1, strings.Repeat("x", shared.MaxNamespaceAnnotation+1))},
+			nil, errs.Invalid,
+		},
+		{
+			"an annotation that PostgreSQL cannot hold",
+			history{created},
+			operatorgroup.Change{Spec: annotated(1, "\x00")},
+			nil, errs.Invalid,
+		},
+		{
+			"an annotation that the cluster writes",
+			history{created},
+			operatorgroup.Change{Spec: events.OperatorGroupSpec{
+				NamespaceAnnotations: map[string]string{"openshift.io/sa.scc.mcs": "s0"},
+			}},
+			nil, errs.Invalid,
+		},
+		{
+			"a key of an annotation that no API server takes",
+			history{created},
+			operatorgroup.Change{Spec: events.OperatorGroupSpec{
+				NamespaceAnnotations: map[string]string{"no key": ""},
+			}},
 			nil, errs.Invalid,
 		},
 		{"change", history{created}, operatorgroup.Change{Spec: spec()}, history{events.OperatorGroupChanged{}}, ""},
@@ -202,6 +260,15 @@ func TestDecide(t *testing.T) {
 
 func labelled(key, value string) events.OperatorGroupSpec {
 	return events.OperatorGroupSpec{NamespaceLabels: map[string]string{key: value}}
+}
+
+// annotated wants n annotations of the namespace, all with one value.
+func annotated(n int, value string) events.OperatorGroupSpec {
+	annotations := map[string]string{}
+	for i := range n {
+		annotations[fmt.Sprint("example.test/setting", i)] = value
+	}
+	return events.OperatorGroupSpec{NamespaceAnnotations: annotations}
 }
 
 func expression(operator string, values ...string) events.OperatorGroupSpec {

@@ -37,7 +37,10 @@ func watchedKinds() []watch.Kind {
 	out := []watch.Kind{
 		managed(kube.GVKInstalledOperator), deployments, managed(kube.GVKPolicy), managed(kube.GVKPolicyBinding),
 		{GVK: kube.GVKCRD, Resource: kube.Resource(kube.GVKCRD).Resource, Status: true},
-		{GVK: kube.GVKNamespace, Resource: kube.Resource(kube.GVKNamespace).Resource, Labels: true},
+		{
+			GVK: kube.GVKNamespace, Resource: kube.Resource(kube.GVKNamespace).Resource, Labels: true,
+			Annotations: kube.LabelNamespaceLabels,
+		},
 		conditions,
 		{GVK: clusterconfig.GVKConfigMap, Resource: "configmaps", Namespace: kube.SystemNamespace},
 		{

@@ -57,6 +57,9 @@ func describeOperatorGroup(p *printer.Page, g model.OperatorGroup) {
 	if len(g.Spec.NamespaceLabels) > 0 {
 		p.Line("Namespace labels", printer.Labels(g.Spec.NamespaceLabels))
 	}
+	if len(g.Spec.NamespaceAnnotations) > 0 {
+		p.Line("Namespace annotations", printer.Labels(g.Spec.NamespaceAnnotations))
+	}
 	p.When("Created", g.CreatedAt)
 	p.Conditions(g.Conditions)
 }

@@ -114,9 +114,7 @@ func compareOperatorGroup(
 	ctx context.Context, c *client.Client, r client.Ref, want model.ChangeOperatorGroup,
 ) (comparison, error) {
 	have, err := c.OperatorGroup(ctx, r)
-	if want.NamespaceLabels == nil { // OLM's document cannot say them
-		want.NamespaceLabels = have.Spec.NamespaceLabels
-	}
+	want.OperatorGroupSpec = olm.KeepNamespace(want.OperatorGroupSpec, have.Spec)
 	return compared(form{have.Metadata.Kept(), groupForm(have.Spec)},
 		form{want.Metadata.Kept(), groupForm(want.OperatorGroupSpec)}, err,
 		func(ctx context.Context, c *client.Client) (written, error) {
@@ -129,22 +127,22 @@ func compareOperatorGroup(
 		})
 }
 
-// alone is what is done with the labels of a namespace that no one operator group could keep.
+// alone is what is done with a namespace whose labels and annotations no one operator group could keep.
 const alone = "skipped"
 
-// compareNamespace compares the labels of a namespace with those that the operator group in it wants.
+// compareNamespace compares the labels and annotations of a namespace with those that the operator group in it wants.
 func compareNamespace(
-	ctx context.Context, c *client.Client, r client.Ref, labels map[string]string,
+	ctx context.Context, c *client.Client, r client.Ref, m model.Metadata,
 ) (comparison, error) {
 	groups, err := c.OperatorGroups(ctx, client.Selection{Cluster: r.Cluster, Namespace: r.Name})
 	switch {
 	case err != nil:
 		return comparison{}, err
-	case len(groups) != 1 && len(labels) == 0:
+	case len(groups) != 1 && len(m.Labels)+len(m.Annotations) == 0:
 		return comparison{did: unchanged}, nil
 	case len(groups) != 1:
-		return comparison{did: alone, warnings: []string{fmt.Sprintf("labels of a namespace are kept by the one operator "+
-			"group in it, and %s has %d: apply an OperatorGroup with it", r.Name, len(groups))}}, nil
+		return comparison{did: alone, warnings: []string{fmt.Sprintf("labels and annotations of a namespace are kept by "+
+			"the one operator group in it, and %s has %d: apply an OperatorGroup with it", r.Name, len(groups))}}, nil
 	}
 	group := client.Ref{Cluster: r.Cluster, Namespace: r.Name, Name: groups[0].Name}
 	have, err := c.OperatorGroup(ctx, group)
@@ -152,9 +150,9 @@ func compareNamespace(
 		return comparison{}, err
 	}
 	want := model.ChangeOperatorGroup{Metadata: have.Metadata, OperatorGroupSpec: have.Spec}
-	want.NamespaceLabels = labels
-	form := func(labels map[string]string) form { return form{Metadata: model.Metadata{Labels: labels}} }
-	return compared(form(have.Spec.NamespaceLabels), form(labels), nil, nil,
+	want.NamespaceLabels, want.NamespaceAnnotations = m.Labels, m.Annotations
+	is := model.Metadata{Labels: have.Spec.NamespaceLabels, Annotations: have.Spec.NamespaceAnnotations}
+	return compared(form{Metadata: is}, form{Metadata: m}, nil, nil,
 		func(ctx context.Context, c *client.Client) (written, error) {
 			_, err := c.ChangeOperatorGroup(ctx, group, have.Tag(), want)
 			return written{}, err

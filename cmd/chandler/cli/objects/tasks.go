@@ -134,7 +134,8 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 	case d.NamespaceLabels != nil:
 		t.stage, t.name = stageNamespace, "namespace/"+ref.Cluster+"/"+ref.Name
 		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
-			return compareNamespace(ctx, c, ref, d.NamespaceLabels)
+			return compareNamespace(ctx, c, ref,
+				model.Metadata{Labels: d.NamespaceLabels, Annotations: d.NamespaceAnnotations})
 		}
 		return t
 	case d.CopiedCSVs != "":

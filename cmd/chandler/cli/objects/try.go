@@ -47,7 +47,7 @@ func tryApply(
 	removals, err := o.prune.preview(a, gone)
 	wrong = append(wrong, err)
 	if now = append(now, removals...); len(now) > 0 {
-		wrong = append(wrong, plans.KeepLabels(ctx, c, now), plans.ShowChanges(ctx, a, c, now))
+		wrong = append(wrong, plans.KeepNamespaces(ctx, c, now), plans.ShowChanges(ctx, a, c, now))
 	}
 	wrong = append(wrong, o.prune.bound(gone))
 	return errors.Join(wrong...)

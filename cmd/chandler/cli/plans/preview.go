@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -93,7 +94,7 @@ nothing that it is based on has changed.`,
 	f.StringVar(&w.validate, "validate", "", "strict or lenient check of package and channel")
 	f.BoolVar(&w.apply, "apply", false, "apply the change at once")
 	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a), planObjectsCommand(a),
-		planRightsCommand(a), planDiffCommand(a), planCommentCommand(a))
+		planRightsCommand(a), planLabelCommand(a), planDiffCommand(a), planCommentCommand(a))
 	return c
 }
 
@@ -173,7 +174,7 @@ func showChange(ctx context.Context, a *command.Env, w previewOptions) error {
 	if err := keepUnchanged(ctx, c, w, in.Changes); err != nil {
 		return err
 	}
-	if err := KeepLabels(ctx, c, in.Changes); err != nil {
+	if err := KeepNamespaces(ctx, c, in.Changes); err != nil {
 		return err
 	}
 	p, err := c.NewPreview(ctx, in, model.Validate(w.validate))
@@ -250,11 +251,12 @@ func ShowChanges(ctx context.Context, a *command.Env, c *client.Client, changes 
 	return errors.Join(wrong...)
 }
 
-// KeepLabels leaves to operator groups the labels of their namespaces where a document does not say them.
-func KeepLabels(ctx context.Context, c *client.Client, changes []model.PreviewChange) error {
+// KeepNamespaces leaves to operator groups the labels and annotations of their namespaces where a document does not say
+// them.
+func KeepNamespaces(ctx context.Context, c *client.Client, changes []model.PreviewChange) error {
 	for _, change := range changes {
 		g := change.OperatorGroup
-		if g == nil || g.Spec == nil || g.Spec.NamespaceLabels != nil {
+		if g == nil || g.Spec == nil || g.Spec.NamespaceLabels != nil { // it says both or none
 			continue
 		}
 		have, err := c.OperatorGroup(ctx, client.Ref{Cluster: g.Cluster, Namespace: g.Namespace, Name: g.Name})
@@ -264,8 +266,7 @@ func KeepLabels(ctx context.Context, c *client.Client, changes []model.PreviewCh
 		if err != nil {
 			return err
 		}
-		spec := *g.Spec // other clusters share it
-		spec.NamespaceLabels = have.Spec.NamespaceLabels
+		spec := olm.KeepNamespace(*g.Spec, have.Spec) // other clusters share it
 		g.Spec = &spec
 	}
 	return nil

@@ -128,7 +128,7 @@ func planRightsCommand(a *command.Env) *cobra.Command {
 install everything is new, at an upgrade what is new is marked. What is dangerous comes first: Secrets of all
 namespaces, rights to escalate, to impersonate or to reach nodes, webhooks on pods, access to the host, privileged
 pods, and the level of the Pod Security Standards that the namespace has to admit. What cannot be judged is shown as
-unknown.
+unknown. Labels that the bundles suggest for the namespace come last; chandler plan label sets them.
 
 ` + planNames,
 		Example: `  chandler plan rights east-1/ports/install-7x2kq
@@ -153,6 +153,7 @@ unknown.
 		for i := range r.Bundles {
 			writeRights(&t, &r.Bundles[i], all)
 		}
+		writeSuggested(&t, r)
 		return a.Say("%s", strings.TrimLeft(t.String(), "\n"))
 	})
 }
@@ -322,6 +323,7 @@ func showPlan(ctx context.Context, a *command.Env, s command.Scope, o printer.Ou
 		writeDangers(&t, b)
 		writeChanges(&t, b.CSV, v.Diff.Items)
 	}
+	writeSuggested(&t, v.Rights)
 	t.WriteString("\n")
 	t.Put("", fmt.Sprintf("More: chandler plan rights|diff|objects|check %s/%s/%s", plain.Cell(p.Cluster),
 		plain.Cell(p.Namespace), plain.Cell(p.Name)))

@@ -190,8 +190,9 @@ func allRights(ctx context.Context, review installplans.Review) (*output[model.P
 	p := review.Plan
 	out := model.PlanRights{
 		Plan: p.ID, Name: p.Name, Cluster: p.Cluster, Namespace: p.Namespace, Digest: p.Digest,
-		Bundles: []model.BundleRights{},
+		Bundles: []model.BundleRights{}, SuggestedLabels: []model.SuggestedLabel{},
 	}
+	var suggested planreview.Suggestions
 	if at := review.Place; at.Known {
 		out.Group = &model.RightsPlace{All: at.All, Namespaces: append([]string{}, at.Namespaces...)}
 	}
@@ -204,7 +205,12 @@ func allRights(ctx context.Context, review installplans.Review) (*output[model.P
 			return nil, err
 		}
 		out.Bundles = append(out.Bundles, b)
+		suggested.Add(b.CSV, review.Bundles[i].To.Objects)
 	}
+	for _, l := range suggested.Labels() {
+		out.SuggestedLabels = append(out.SuggestedLabels, model.SuggestedLabel(l))
+	}
+	out.SuggestionsIgnored = suggested.Ignored
 	return read(out, nil)
 }
 

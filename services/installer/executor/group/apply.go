@@ -202,23 +202,26 @@ func (w worker) apiRoles(ctx context.Context) error {
 	return w.keep(ctx, APISet(w.Namespace, want))
 }
 
-// keepLabels keeps the labels of the namespace that the group wants. A namespace that is not there gets them with its
-// first plan.
+// keepLabels keeps the labels and annotations of the namespace that the group wants. A namespace that is not there gets
+// them with its first plan.
 func (w worker) keepLabels(ctx context.Context) error {
 	namespaces, ok := w.Env.Watcher.Labels(kube.GVKNamespace)
 	if !ok {
 		return nil // it is reconciled again when they are known
 	}
-	have, there := namespaces[w.Namespace]
-	want := w.Snapshot.Wanted.OperatorGroup.Spec.NamespaceLabels
-	if !there || kube.LabelsKept(have, want) {
+	labels, there := namespaces[w.Namespace]
+	have := kube.NamespaceMetadata{
+		Labels: labels, Annotations: w.Env.Watcher.Annotations(kube.GVKNamespace, w.Namespace),
+	}
+	want := kube.WantedOfNamespace(w.Snapshot.Wanted.OperatorGroup.Spec)
+	if !there || kube.NamespaceKept(have, want) {
 		return nil
 	}
 	as, err := w.Env.Client.As(w.Snapshot.GroupAccount())
 	if err != nil {
 		return err
 	}
-	if err := as.KeepNamespaceLabels(ctx, w.Namespace, want); !apierrors.IsNotFound(err) {
+	if err := as.KeepNamespace(ctx, w.Namespace, want); !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil // it was deleted that moment

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
@@ -167,45 +168,65 @@ func without(words map[string]string) map[string]any {
 }
 
 const (
-	// LabelNamespaceLabels marks a namespace that has labels by its operator group; its value is a digest of them, so
-	// that a change is seen in what is watched.
+	// LabelNamespaceLabels marks a namespace that has labels or annotations by its operator group; its value is a
+	// digest of them, so that a change is seen in what is watched.
 	LabelNamespaceLabels = ownPrefix + "namespace-labels"
-	// labeller is the field manager of these labels: those that are not wanted any more go with the next write.
+	// labeller is the field manager of both: those that are not wanted any more go with the next write.
 	labeller = "chandler/namespace-labels"
 	// markLength is how much of a digest tells sets of labels apart that people write; a label holds 63 characters.
 	markLength = 16
 )
 
-// LabelsKept reports whether a namespace has the labels that its operator group wants.
-func LabelsKept(have, want map[string]string) bool {
-	for key, value := range marked(want) {
+// NamespaceMetadata are labels and annotations of a namespace.
+type NamespaceMetadata struct{ Labels, Annotations map[string]string }
+
+// WantedOfNamespace are the labels and annotations that an operator group wants of its namespace.
+func WantedOfNamespace(group events.OperatorGroupSpec) NamespaceMetadata {
+	return NamespaceMetadata{Labels: group.NamespaceLabels, Annotations: group.NamespaceAnnotations}
+}
+
+// Empty reports that nothing is wanted.
+func (m NamespaceMetadata) Empty() bool { return len(m.Labels)+len(m.Annotations) == 0 }
+
+// NamespaceKept reports whether a namespace has the labels and annotations that its operator group wants. Its
+// annotations are known where it has the mark.
+func NamespaceKept(have, want NamespaceMetadata) bool {
+	_, mark := have.Labels[LabelNamespaceLabels]
+	return mark != want.Empty() && has(have.Labels, marked(want)) && has(have.Annotations, want.Annotations)
+}
+
+func has(have, want map[string]string) bool {
+	for key, value := range want {
 		if got, ok := have[key]; !ok || got != value {
 			return false
 		}
 	}
-	_, mark := have[LabelNamespaceLabels]
-	return mark == (len(want) > 0)
+	return true
 }
 
-// marked are labels with the mark of them; none without any.
-func marked(want map[string]string) map[string]string {
-	if len(want) == 0 {
+// marked are labels with the mark of them and of the annotations; none where nothing is wanted.
+func marked(want NamespaceMetadata) map[string]string {
+	if want.Empty() {
 		return nil
 	}
 	var text strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		text.WriteString(key + "=" + want[key] + "\n")
+	for _, key := range slices.Sorted(maps.Keys(want.Labels)) {
+		text.WriteString(key + "=" + want.Labels[key] + "\n")
 	}
-	out := maps.Clone(want)
+	for _, key := range slices.Sorted(maps.Keys(want.Annotations)) {
+		text.WriteString("annotation " + key + "=" + want.Annotations[key] + "\n")
+	}
+	out := map[string]string{}
+	maps.Copy(out, want.Labels)
 	out[LabelNamespaceLabels] = digest.Bytes([]byte(text.String())).Hex()[:markLength]
 	return out
 }
 
-// KeepNamespaceLabels gives a namespace the labels that its operator group wants, and takes from it those that the
-// group wanted before. A label that somebody else has set otherwise is a conflict that names both: limits that
+// KeepNamespace gives a namespace the labels and annotations that its operator group wants, and takes from it those
+// that the group wanted before. One that somebody else has set otherwise is a conflict that names both: limits that
 // administrators set are not lifted that way. It makes no namespace: one that is gone is an error, also where it goes
 // between the look and the write, which the API server refuses for its uid.
-func (e *Epoch) KeepNamespaceLabels(ctx context.Context, name string, want map[string]string) error {
+func (e *Epoch) KeepNamespace(ctx context.Context, name string, want NamespaceMetadata) error {
 	live, err := e.metadata(ctx, GVKNamespace, "", name)
 	if err != nil {
 		return err
@@ -215,6 +236,7 @@ func (e *Epoch) KeepNamespaceLabels(ctx context.Context, name string, want map[s
 	o.SetName(name)
 	o.SetUID(live.UID)
 	o.SetLabels(marked(want))
+	o.SetAnnotations(want.Annotations)
 	_, err = e.applyOwn(ctx, o, labeller)
 	return err
 }

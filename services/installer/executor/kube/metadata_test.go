@@ -35,43 +35,68 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestLabelsKept: one label more, one less, another value, and labels that are not wanted any more are seen in what is
-// watched, and nothing else is.
-func TestLabelsKept(t *testing.T) {
+// TestNamespaceKept: one label or annotation more, one less, another value, and those that are not wanted any more are
+// seen in what is watched, and nothing else is (ADR 0063).
+func TestNamespaceKept(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{"a": "1", "b": "2"}
-	kept := marked(want)
-	with := func(key, value string) map[string]string {
-		out := maps.Clone(kept)
-		if out[key] = value; value == "" {
-			delete(out, key)
+	want := NamespaceMetadata{
+		Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "", "d": "four"},
+	}
+	labels := NamespaceMetadata{Labels: want.Labels}
+	kept := NamespaceMetadata{Labels: marked(want), Annotations: want.Annotations}
+	set := func(m map[string]string, key string, value ...string) map[string]string {
+		out := map[string]string{}
+		maps.Copy(out, m)
+		delete(out, key)
+		for _, v := range value {
+			out[key] = v
 		}
 		return out
 	}
+	label := func(key string, value ...string) NamespaceMetadata {
+		return NamespaceMetadata{Labels: set(kept.Labels, key, value...), Annotations: kept.Annotations}
+	}
+	annotation := func(key string, value ...string) NamespaceMetadata {
+		return NamespaceMetadata{Labels: kept.Labels, Annotations: set(kept.Annotations, key, value...)}
+	}
+	none := NamespaceMetadata{}
+	one := NamespaceMetadata{Annotations: map[string]string{"d": "words"}}
+	renamed := NamespaceMetadata{Annotations: want.Labels}
+	wants := func(labels, annotations map[string]string) NamespaceMetadata {
+		return NamespaceMetadata{Labels: labels, Annotations: annotations}
+	}
 	for name, c := range map[string]struct {
-		have, want map[string]string
+		have, want NamespaceMetadata
 		kept       bool
 	}{
-		"nothing wanted, nothing there":     {nil, nil, true},
-		"those of others":                   {map[string]string{"x": "y"}, nil, true},
-		"kept":                              {kept, want, true},
-		"kept beside those of others":       {with("x", "y"), want, true},
-		"never written":                     {map[string]string{"a": "1", "b": "2"}, want, false},
-		"one was taken":                     {with("a", ""), want, false},
-		"one was changed":                   {with("a", "3"), want, false},
-		"one is not wanted any more":        {kept, map[string]string{"a": "1"}, false},
-		"none is wanted any more":           {kept, nil, false},
-		"others are wanted of the same key": {kept, map[string]string{"a": "1", "b": "3"}, false},
+		"nothing wanted, nothing there":         {none, none, true},
+		"those of others":                       {NamespaceMetadata{Labels: map[string]string{"x": "y"}}, none, true},
+		"kept":                                  {kept, want, true},
+		"kept beside labels of others":          {label("x", "y"), want, true},
+		"kept beside annotations of others":     {annotation("x", "y"), want, true},
+		"never written":                         {want, want, false},
+		"a label was taken":                     {label("a"), want, false},
+		"a label was changed":                   {label("a", "3"), want, false},
+		"an annotation was taken":               {annotation("c"), want, false},
+		"an annotation was changed":             {annotation("d", "five"), want, false},
+		"a label is not wanted any more":        {kept, wants(set(want.Labels, "b"), want.Annotations), false},
+		"an annotation is not wanted any more":  {kept, wants(want.Labels, set(want.Annotations, "c")), false},
+		"no annotations are wanted any more":    {kept, labels, false},
+		"none is wanted any more":               {kept, none, false},
+		"another value of a label is wanted":    {kept, wants(set(want.Labels, "b", "3"), want.Annotations), false},
+		"another value of an annotation":        {kept, wants(want.Labels, set(want.Annotations, "d", "5")), false},
+		"annotations alone":                     {wants(marked(one), one.Annotations), one, true},
+		"an annotation that was a label before": {wants(marked(labels), want.Labels), renamed, false},
 	} {
-		if got := LabelsKept(c.have, c.want); got != c.kept {
+		if got := NamespaceKept(c.have, c.want); got != c.kept {
 			t.Errorf("%s: %v, want %v", name, got, c.kept)
 		}
 	}
 }
 
-// TestLabelsMakeNoNamespace: what is written names the uid of the namespace that was seen, by which the API server
+// TestKeepMakesNoNamespace: what is written names the uid of the namespace that was seen, by which the API server
 // refuses it where that is gone; and nothing is written where none is seen.
-func TestLabelsMakeNoNamespace(t *testing.T) {
+func TestKeepMakesNoNamespace(t *testing.T) {
 	t.Parallel()
 	var there atomic.Bool
 	written := make(chan metav1.PartialObjectMetadata, 1)
@@ -98,14 +123,15 @@ func TestLabelsMakeNoNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.KeepNamespaceLabels(t.Context(), "ops", map[string]string{"a": "1"}); err != nil {
+	want := NamespaceMetadata{Labels: map[string]string{"a": "1"}, Annotations: map[string]string{"b": "two words"}}
+	if err := e.KeepNamespace(t.Context(), "ops", want); err != nil {
 		t.Fatal(err)
 	}
-	if o := <-written; o.UID != "u-1" || o.Labels["a"] != "1" {
+	if o := <-written; o.UID != "u-1" || o.Labels["a"] != "1" || o.Annotations["b"] != "two words" {
 		t.Errorf("written %+v", o.ObjectMeta)
 	}
 	there.Store(false)
-	if err := e.KeepNamespaceLabels(t.Context(), "ops", map[string]string{"a": "1"}); !apierrors.IsNotFound(err) {
+	if err := e.KeepNamespace(t.Context(), "ops", want); !apierrors.IsNotFound(err) {
 		t.Errorf("of a namespace that is gone: %v", err)
 	}
 	if len(written) > 0 {

@@ -124,18 +124,19 @@ func (w worker) stillFor(ctx context.Context, x *kube.Execution) (*kube.Executio
 	return nil, w.Env.Points.At("discarded")
 }
 
-// labelNamespace gives the namespace the labels that its operator group wants, before the first pod is asked of it.
+// labelNamespace gives the namespace the labels and annotations that its operator group wants, before the first pod is
+// asked of it.
 // They are written as the group's account where it names one: who may not label the namespace does not by Chandler.
 func (w worker) labelNamespace(ctx context.Context) error {
-	want := w.Snapshot.Wanted.OperatorGroup.Spec.NamespaceLabels
-	if len(want) == 0 {
+	want := kube.WantedOfNamespace(w.Snapshot.Wanted.OperatorGroup.Spec)
+	if want.Empty() {
 		return nil
 	}
 	as, err := w.Env.Client.As(w.Snapshot.GroupAccount())
 	if err != nil {
 		return err
 	}
-	return as.KeepNamespaceLabels(ctx, w.Namespace, want)
+	return as.KeepNamespace(ctx, w.Namespace, want)
 }
 
 // open makes sure of the namespace and of the step log.

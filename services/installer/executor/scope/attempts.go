@@ -18,7 +18,7 @@ const (
 	PartOverlays    = "appearance" // what overlays add to its objects
 	PartLabel       = "label"
 	PartRights      = "rights in target namespaces"
-	PartLabels      = "labels of the namespace"
+	PartLabels      = "labels and annotations of the namespace"
 	PartHalt        = "end of Deployments of an operator whose APIs are another group's"
 	PartRemains     = "removal of what a deleted operator leaves"
 	PartComponents  = "state of its objects"

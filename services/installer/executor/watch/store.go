@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 )
 
 // maxObjects bounds what is remembered of a kind, some 300 bytes of each object: the largest clusters have some ten
@@ -18,6 +20,8 @@ type entry struct {
 	mark   uint64
 	owner  string            // value of the kind's Owner label
 	labels map[string]string // of kinds that ask for them
+	// annotations are the short ones of objects that have the kind's Annotations label.
+	annotations map[string]string
 	// leaving is set once somebody has asked for its removal.
 	leaving bool
 }
@@ -76,6 +80,9 @@ func (s *store) put(m metav1.Object) {
 	if s.kind.Labels {
 		next.labels = m.GetLabels()
 	}
+	if label := s.kind.Annotations; label != "" && m.GetLabels()[label] != "" {
+		next.annotations = short(m.GetAnnotations())
+	}
 	k := keyOf(m)
 	s.mu.Lock()
 	have, known := s.entries[k]
@@ -84,6 +91,17 @@ func (s *store) put(m metav1.Object) {
 	if moved := !known || have.mark != mark; moved || s.kind.Status {
 		s.notify(k, next, moved, m.GetResourceVersion())
 	}
+}
+
+// short are the annotations that an operator group may have set: what programs note for themselves can be large.
+func short(annotations map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range annotations {
+		if len(value) <= operatorgroup.MaxNamespaceAnnotation {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 func (s *store) missing(there map[key]bool) map[key]entry {
@@ -135,6 +153,12 @@ func (s *store) labels() (map[string]map[string]string, bool) {
 		out[k.name] = e.labels
 	}
 	return out, true
+}
+
+func (s *store) annotations(name string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entries[key{name: name}].annotations
 }
 
 func (s *store) has(name string) bool { return s.holds(key{name: name}) }

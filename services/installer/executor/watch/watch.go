@@ -40,6 +40,8 @@ type Kind struct {
 	Owner string
 	// Labels keeps all labels for Watch.Labels.
 	Labels bool
+	// Annotations is a label: the annotations of objects that have it are kept for Watch.Annotations.
+	Annotations string
 	// Status tells a change of status, too.
 	Status bool
 	// Later has the kind asked for from Watch.Demand on only.
@@ -130,6 +132,17 @@ func (w *Watch) Labels(gvk schema.GroupVersionKind) (map[string]map[string]strin
 		}
 	}
 	return nil, false
+}
+
+// Annotations returns those annotations of an object of a cluster-scoped kind that an operator group may have set; none
+// of an object without the label that the kind names.
+func (w *Watch) Annotations(gvk schema.GroupVersionKind, name string) map[string]string {
+	for _, s := range w.stores {
+		if s.kind.GVK == gvk {
+			return s.annotations(name)
+		}
+	}
+	return nil
 }
 
 // There reports whether an object is known to exist, and whether it is about to be removed. One that is not known may

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -214,6 +215,26 @@ func TestLabels(t *testing.T) {
 	got, _ := w.Labels(namespaces)
 	if diff := cmp.Diff(map[string]map[string]string{"a": {"team": "sea"}, "b": nil}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAnnotations: those that an operator group may have set are there of namespaces with its label, and no others.
+func TestAnnotations(t *testing.T) {
+	t.Parallel()
+	annotated := func(name string, labels map[string]string) *metav1.PartialObjectMetadata {
+		o := object(namespaces, "", name, labels)
+		o.Annotations = map[string]string{"node-selector": "", "applied": strings.Repeat("x", 1025)}
+		return o
+	}
+	c := client(t, annotated("a", map[string]string{"kept": "1"}), annotated("b", nil))
+	w := watch.New(c, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Annotations: "kept"}}, newTold().change)
+	run(t, w)
+	await(t, "namespaces", func() bool { there, _ := w.There(namespaces, "", "b"); return there })
+	await(t, "namespaces", func() bool { there, _ := w.There(namespaces, "", "a"); return there })
+	for name, want := range map[string]map[string]string{"a": {"node-selector": ""}, "b": nil, "c": nil} {
+		if diff := cmp.Diff(want, w.Annotations(namespaces, name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -58,15 +58,17 @@ func (*Service) CreateIn(
 	})
 }
 
-// mayLabel wants of who changes the labels of a namespace, or by whose account they are written, what approvers of
-// plans there may: labels lift what a namespace forbids its pods, and are written without a plan (ADR 0063).
+// mayLabel wants of who changes the labels or annotations of a namespace, or by whose account they are written, what
+// approvers of plans there may: they lift what a namespace forbids its pods, and are written without a plan (ADR 0063).
 func mayLabel(
 	who model.Caller, name operatorgroup.Name, before events.OperatorGroupSpec, next model.OperatorGroupSpec,
 ) error {
-	sameLabels := maps.Equal(before.NamespaceLabels, next.NamespaceLabels)
-	sameAccount := before.ServiceAccountName == next.ServiceAccountName || len(next.NamespaceLabels) == 0
+	same := maps.Equal(before.NamespaceLabels, next.NamespaceLabels) &&
+		maps.Equal(before.NamespaceAnnotations, next.NamespaceAnnotations)
+	sameAccount := before.ServiceAccountName == next.ServiceAccountName ||
+		len(next.NamespaceLabels)+len(next.NamespaceAnnotations) == 0
 	at := access.Target{Cluster: name.Cluster, Namespace: name.Namespace}
-	if sameLabels && sameAccount || who.May(access.Approve, access.InstallPlans, at) {
+	if same && sameAccount || who.May(access.Approve, access.InstallPlans, at) {
 		return nil
 	}
 	return access.Denied(access.Approve, access.InstallPlans, at)
