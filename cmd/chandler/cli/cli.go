@@ -143,6 +143,7 @@ chandler help exit-codes lists the exit statuses.`,
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(flagError)
+	root.InitDefaultCompletionCmd() // or cobra adds it later, and calls an unknown shell no error
 	completion.Register(a, root)
 	strictly(root)
 	return root

@@ -120,6 +120,9 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
+	if by := c.Annotations[command.ListedBy]; by != "" && name == "list" {
+		return command.Usagef("unknown command %q: %s lists them", c.CommandPath()+" "+name, by)
+	}
 	return command.Usagef("unknown command %q%s: see %s --help", c.CommandPath()+" "+name,
 		spelling.Question(c.SuggestionsFor(name)), c.CommandPath())
 }

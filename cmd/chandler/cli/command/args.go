@@ -75,3 +75,6 @@ func Changes(changes []string) (map[string]*string, error) {
 	}
 	return out, nil
 }
+
+// ListedBy is the annotation of a group of commands that names the command which lists what they are about.
+const ListedBy = "listed-by"

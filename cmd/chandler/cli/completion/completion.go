@@ -66,12 +66,16 @@ func (r *registry) arguments(c *cobra.Command) cobra.CompletionFunc {
 		return nil
 	case strings.Contains(c.Use, "KIND"), words[0] == "explain":
 		return r.targets
-	case slices.Contains(words, "PLAN"), words[0] == "approve", words[0] == "reject":
-		return r.live(r.kind("installplan"))
+	case words[0] == "approve", words[0] == "reject":
+		return r.kind("installplan", kinds.PhaseRequiresApproval)
+	case slices.Contains(words, "PLAN"):
+		return r.kind("installplan", "")
 	case words[0] == "rollback":
-		return r.live(r.kind(kinds.KindSubscription))
-	case words[0] == "uninstall", words[0] == "why":
-		return r.live(r.kind(kinds.KindOperator))
+		return r.kind(kinds.KindSubscription, "")
+	case words[0] == "uninstall", words[0] == "why", words[0] == "logs":
+		return r.kind(kinds.KindOperator, "")
+	case parent == "webhook":
+		return r.kind("webhook", "")
 	case parent == "config":
 		return r.contexts
 	case strings.HasPrefix(words[1], "NAME") && parent == "cluster":
@@ -192,28 +196,30 @@ func (r *registry) contexts(*cobra.Command, []string, string) ([]string, cobra.S
 // names are the keys of all objects of a kind.
 func (r *registry) names(of func(*command.Env) kinds.Kind) source {
 	return func(ctx context.Context, c *client.Client) ([]string, error) {
-		return listed(ctx, c, of(r.a), command.Scope{})
+		return listed(ctx, c, of(r.a), command.Scope{}, "")
 	}
 }
 
-// kind are the objects of a kind where the context looks for them.
-func (r *registry) kind(name string) source {
-	return func(ctx context.Context, c *client.Client) ([]string, error) {
-		k, err := kinds.Find(r.a, name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := k.Within(r.a, command.Scope{})
-		if err != nil {
-			return nil, err
-		}
-		return listed(ctx, c, k, s)
+// kind completes the objects of a kind where flags and context look for them, in a phase if one is given.
+func (r *registry) kind(name, phase string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return r.ask(func(ctx context.Context, c *client.Client) ([]string, error) {
+			k, err := kinds.Find(r.a, name)
+			if err != nil {
+				return nil, err
+			}
+			s, err := k.Within(r.a, flagged(cmd))
+			if err != nil {
+				return nil, err
+			}
+			return listed(ctx, c, k, s, phase)
+		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // listed are the names of a list, as short as the scope allows.
-func listed(ctx context.Context, c *client.Client, k kinds.Kind, s command.Scope) ([]string, error) {
-	items, err := k.List(ctx, c, client.Selection{Cluster: s.Cluster, Namespace: s.Namespace})
+func listed(ctx context.Context, c *client.Client, k kinds.Kind, s command.Scope, phase string) ([]string, error) {
+	items, err := k.List(ctx, c, client.Selection{Cluster: s.Cluster, Namespace: s.Namespace, Phase: phase})
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +258,7 @@ func (r *registry) targets(c *cobra.Command, args []string, toComplete string) (
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	names := r.ask(func(ctx context.Context, c *client.Client) ([]string, error) { return listed(ctx, c, k, s) })
+	names := r.ask(func(ctx context.Context, c *client.Client) ([]string, error) { return listed(ctx, c, k, s, "") })
 	if slash {
 		for i := range names {
 			names[i] = kind + "/" + names[i]

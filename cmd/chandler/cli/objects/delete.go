@@ -44,8 +44,8 @@ func DeleteCommand(a *command.Env) *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
 		Use: "delete (KIND NAME... | -f FILE)",
-		Short: "Delete subscriptions, operator groups, catalogs, approval policies, roles and clusters; installed " +
-			"operators stay",
+		Short: "Delete subscriptions, operator groups, catalogs, approval policies, roles, role bindings, webhooks and " +
+			"clusters; installed operators stay",
 		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies

@@ -9,6 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/libs/client"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/spelling"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -52,10 +53,33 @@ func parseGoal(text string) (goal, error) {
 		g.want = printer.Or(g.want, "True")
 		rest = g.name
 	}
-	if rest == "" {
+	switch known := slices.ContainsFunc(phases, func(p string) bool { return strings.EqualFold(p, rest) }); {
+	case rest == "":
 		return g, command.Usagef("--for %q names no %s", text, what)
+	case what == goalPhase && !known:
+		return g, command.Usagef("--for %q: there is no phase %q%s: install plans and operators have %s", text, rest,
+			spelling.DidYouMean(rest, phases), strings.Join(phases, ", "))
 	}
 	return g, nil
+}
+
+// phases are those of install plans and operators. Who waits for another one waits in vain.
+var phases = []string{
+	string(client.ListInstallplansParamsPhaseComplete), string(client.ListOperatorsParamsPhaseDeleting),
+	string(client.ListOperatorsParamsPhaseFailed), string(client.ListOperatorsParamsPhaseInstallReady),
+	string(client.ListOperatorsParamsPhaseInstalling), string(client.ListOperatorsParamsPhasePending),
+	string(client.ListInstallplansParamsPhaseRejected), string(client.ListOperatorsParamsPhaseReplacing),
+	string(client.ListInstallplansParamsPhaseRequiresApproval), string(client.ListOperatorsParamsPhaseSucceeded),
+	string(client.ListInstallplansParamsPhaseSuperseded), string(client.ListOperatorsParamsPhaseUnknown),
+}
+
+// goals are what --for can be completed to.
+func goals() []string {
+	list := []string{goalDelete, goalState + "=", goalCondition + "="}
+	for _, p := range phases {
+		list = append(list, goalPhase+"="+p)
+	}
+	return list
 }
 
 // String is what holds when the goal is met.

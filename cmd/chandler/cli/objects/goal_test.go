@@ -58,7 +58,10 @@ func TestGoalsThatAreNone(t *testing.T) {
 			"phase=PHASE, state=STATE, condition=TYPE[=STATUS] or delete",
 		"delete=true": `--for "delete=true": delete has no value`,
 		"phase=":      `--for "phase=" names no phase`,
-		"condition":   `--for "condition" names no condition`,
+		"phase=Succeedet": `--for "phase=Succeedet": there is no phase "Succeedet" (did you mean Succeeded?): install plans and ` +
+			"operators have Complete, Deleting, Failed, InstallReady, Installing, Pending, Rejected, Replacing, " +
+			"RequiresApproval, Succeeded, Superseded, Unknown",
+		"condition": `--for "condition" names no condition`,
 	} {
 		_, err := parseGoal(text)
 		if err == nil || err.Error() != want || command.ExitStatus(err) != command.ExitUsage {

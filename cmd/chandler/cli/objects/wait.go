@@ -69,6 +69,10 @@ otherwise. That Chandler cannot be reached in between does not end the wait.`,
 	}
 	s.Flags(c)
 	c.Flags().StringVar(&what, "for", "", "phase=PHASE, state=STATE, condition=TYPE[=STATUS] or delete")
+	if err := c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(goals(),
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was made above
+	}
 	c.Flags().DurationVar(&timeout, "timeout", waitDefault, "how long to wait; 0 looks once")
 	return c
 }

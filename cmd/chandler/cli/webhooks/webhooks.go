@@ -16,6 +16,7 @@ import (
 func Command(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "webhook", Short: "Test and replay webhooks, list what they send, and give them another secret",
+		Annotations: map[string]string{command.ListedBy: "chandler get webhooks"},
 		Long: `A webhook sends events to an address. It is made by chandler apply of a document of kind Webhook, and shown and
 deleted by chandler get, describe and delete webhook.`,
 	}
