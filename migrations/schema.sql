@@ -3019,7 +3019,8 @@ CREATE TABLE gateway.operators (
     removal jsonb,
     drifted integer DEFAULT 0 NOT NULL,
     drift_policy text DEFAULT ''::text NOT NULL,
-    drift_since timestamp with time zone
+    drift_since timestamp with time zone,
+    overrides jsonb
 );
 
 ALTER TABLE ONLY gateway.operators FORCE ROW LEVEL SECURITY;
@@ -3462,7 +3463,8 @@ CREATE TABLE installer.csvs (
     package text NOT NULL,
     version text NOT NULL,
     content text NOT NULL,
-    plan text NOT NULL
+    plan text NOT NULL,
+    overrides jsonb
 );
 
 ALTER TABLE ONLY installer.csvs FORCE ROW LEVEL SECURITY;

@@ -183,6 +183,13 @@ const (
 	ConditionStatusUnknown ConditionStatus = "Unknown"
 )
 
+// Defines values for ConditionOverrideStatus.
+const (
+	ConditionOverrideStatusFalse   ConditionOverrideStatus = "False"
+	ConditionOverrideStatusTrue    ConditionOverrideStatus = "True"
+	ConditionOverrideStatusUnknown ConditionOverrideStatus = "Unknown"
+)
+
 // Defines values for ConfigureClusterCopiedCSVs.
 const (
 	ConfigureClusterCopiedCSVsOff       ConfigureClusterCopiedCSVs = "off"
@@ -1978,6 +1985,25 @@ type Condition struct {
 // ConditionStatus defines model for Condition.Status.
 type ConditionStatus string
 
+// ConditionOverride defines model for ConditionOverride.
+type ConditionOverride struct {
+	// Reason Code, one word: it stays in the event log
+	//
+	// Example: Tested
+	Reason string `json:"reason"`
+
+	// Status Of Upgradeable, all but True hold upgrades back
+	Status ConditionOverrideStatus `json:"status"`
+
+	// Type Upgradeable; no other one has an effect
+	//
+	// Example: Upgradeable
+	Type string `json:"type"`
+}
+
+// ConditionOverrideStatus Of Upgradeable, all but True hold upgrades back
+type ConditionOverrideStatus string
+
 // ConfigureCluster defines model for ConfigureCluster.
 type ConfigureCluster struct {
 	// CopiedCSVs As in the cluster's settings
@@ -3347,7 +3373,10 @@ type Operator struct {
 	// Example: tidegauge.v2.1.0
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	Package   string `json:"package"`
+
+	// Overrides What counts in the place of its own conditions; absent where nothing was set by Chandler. The details say what its cluster makes of it
+	Overrides *Overrides `json:"overrides,omitempty"`
+	Package   string     `json:"package"`
 
 	// Phase Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown
 	Phase string `json:"phase"`
@@ -3534,6 +3563,32 @@ type OperatorLogs struct {
 	Problems []LogProblem `json:"problems"`
 }
 
+// OperatorOverrides defines model for OperatorOverrides.
+type OperatorOverrides struct {
+	// By Actor who set them last
+	By      string `json:"by"`
+	Cluster string `json:"cluster"`
+
+	// Conditions By type
+	Conditions []ConditionOverride `json:"conditions"`
+
+	// Name Of the CSV
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+
+	// Position Of the write
+	Position string `json:"position,omitempty"`
+
+	// Since When that was
+	Since time.Time `json:"since"`
+
+	// Stream Id of the operator's stream of events
+	Stream string `json:"stream,omitempty"`
+
+	// Version Of its stream
+	Version int64 `json:"version,omitempty"`
+}
+
 // OperatorReasoning defines model for OperatorReasoning.
 type OperatorReasoning struct {
 	// Because Its subscription, and the chain of requirements from another one
@@ -3583,6 +3638,18 @@ type OperatorRight struct {
 
 	// Words Example: read secrets in all namespaces and of the cluster
 	Words string `json:"words"`
+}
+
+// Overrides defines model for Overrides.
+type Overrides struct {
+	// By Actor who set them last
+	By string `json:"by"`
+
+	// Conditions By type
+	Conditions []ConditionOverride `json:"conditions"`
+
+	// Since When that was
+	Since time.Time `json:"since"`
 }
 
 // PackageDetail defines model for PackageDetail.
@@ -4859,6 +4926,12 @@ type SetOperatorHub struct {
 	Sources                  []HubSource `json:"sources,omitempty"`
 }
 
+// SetOverrides defines model for SetOverrides.
+type SetOverrides struct {
+	// Conditions Each type once
+	Conditions []ConditionOverride `json:"conditions"`
+}
+
 // SetQuota defines model for SetQuota.
 type SetQuota struct {
 	// Hard Bounds; what is left out is not bounded any more
@@ -6128,6 +6201,24 @@ type GetOperatorLogsParams struct {
 
 	// Prefix In text: pod and container before each line
 	Prefix bool `form:"prefix,omitempty" json:"prefix,omitempty"`
+}
+
+// RemoveOperatorOverridesParams are parameters of RemoveOperatorOverrides.
+type RemoveOperatorOverridesParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// GetOperatorOverridesParams are parameters of GetOperatorOverrides.
+type GetOperatorOverridesParams struct {
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// SetOperatorOverridesParams are parameters of SetOperatorOverrides.
+type SetOperatorOverridesParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
 // WhyOperatorParams are parameters of WhyOperator.
@@ -7918,6 +8009,55 @@ func (c *Client) GetOperatorLogs(ctx context.Context, cluster string, namespace 
 func (c *Client) GetOperatorLogsText(ctx context.Context, cluster string, namespace string, name string, params *GetOperatorLogsParams, opts ...Option) (string, error) {
 	r := NewGetOperatorLogsRequest(cluster, namespace, name, params)
 	return c.text(ctx, r, opts)
+}
+
+// NewRemoveOperatorOverridesRequest asks DELETE /clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides.
+func NewRemoveOperatorOverridesRequest(cluster string, namespace string, name string, params *RemoveOperatorOverridesParams) Request {
+	r := Request{Method: http.MethodDelete, path: pathOf("/clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides", cluster, namespace, name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// RemoveOperatorOverrides: Let the operator's own conditions count again.
+func (c *Client) RemoveOperatorOverrides(ctx context.Context, cluster string, namespace string, name string, params *RemoveOperatorOverridesParams, opts ...Option) (*Removed, error) {
+	r := NewRemoveOperatorOverridesRequest(cluster, namespace, name, params)
+	return answer[Removed](ctx, c, r, opts)
+}
+
+// NewGetOperatorOverridesRequest asks GET /clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides.
+func NewGetOperatorOverridesRequest(cluster string, namespace string, name string, params *GetOperatorOverridesParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides", cluster, namespace, name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetOperatorOverrides: Get what counts of an operator in the place of its own conditions.
+func (c *Client) GetOperatorOverrides(ctx context.Context, cluster string, namespace string, name string, params *GetOperatorOverridesParams, opts ...Option) (*OperatorOverrides, error) {
+	r := NewGetOperatorOverridesRequest(cluster, namespace, name, params)
+	return answer[OperatorOverrides](ctx, c, r, opts)
+}
+
+// NewSetOperatorOverridesRequest asks PUT /clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides.
+func NewSetOperatorOverridesRequest(cluster string, namespace string, name string, params *SetOperatorOverridesParams, body SetOverrides) Request {
+	r := Request{Method: http.MethodPut, path: pathOf("/clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides", cluster, namespace, name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// SetOperatorOverrides: Replace what counts of an operator in the place of its own conditions, such as whether it lets itself be upgraded.
+func (c *Client) SetOperatorOverrides(ctx context.Context, cluster string, namespace string, name string, params *SetOperatorOverridesParams, body SetOverrides, opts ...Option) (*OperatorOverrides, error) {
+	r := NewSetOperatorOverridesRequest(cluster, namespace, name, params, body)
+	return answer[OperatorOverrides](ctx, c, r, opts)
 }
 
 // NewWhyOperatorRequest asks GET /clusters/{cluster}/namespaces/{namespace}/operators/{name}/why.

@@ -16,6 +16,10 @@ func csvEvents() []Definition {
 		define(KindCSV, Installer, CSVReadinessChanged{},
 			"Other Deployments of the operator are not ready, or for other reasons."),
 		define(KindCSV, Installer, OperatorConditionChanged{}, "The operator lets itself be upgraded, or no longer."),
+		define(KindCSV, Gateway, OperatorConditionOverridden{},
+			"These overrides count from now on in the place of what the operator says of itself."),
+		define(KindCSV, Gateway, OperatorConditionOverridesRemoved{},
+			"What the operator says of itself counts again."),
 	}
 }
 
@@ -145,3 +149,31 @@ type OperatorConditionChanged struct {
 
 // EventType implements Payload.
 func (OperatorConditionChanged) EventType() Type { return "operatorcondition.changed.v1" }
+
+// OperatorConditionOverridden carries all overrides that the OperatorCondition of a ClusterServiceVersion has from now
+// on by Chandler (R-COND-6). They end with the ClusterServiceVersion. Their messages are for people and stay out of the
+// log.
+type OperatorConditionOverridden struct {
+	Overrides []ConditionOverride `json:"overrides"` // by type, each once
+}
+
+// EventType implements Payload.
+func (OperatorConditionOverridden) EventType() Type { return "operatorcondition.overridden.v1" }
+
+// ConditionOverride is what counts of one condition of an operator, whatever the operator says.
+type ConditionOverride struct {
+	Type   string `json:"type"`   // Upgradeable; no other one has an effect (R-COND-3)
+	Status string `json:"status"` // True, False, Unknown
+	Reason string `json:"reason"` // a code
+}
+
+// String is the override for people.
+func (o ConditionOverride) String() string { return o.Type + "=" + o.Status + " (" + o.Reason + ")" }
+
+// OperatorConditionOverridesRemoved ends all overrides of a ClusterServiceVersion that were set by Chandler.
+type OperatorConditionOverridesRemoved struct{}
+
+// EventType implements Payload.
+func (OperatorConditionOverridesRemoved) EventType() Type {
+	return "operatorcondition.overrides-removed.v1"
+}

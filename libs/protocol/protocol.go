@@ -140,6 +140,14 @@ type Installed struct {
 	// is absent, the plan's
 	// configuration holds: the operator has no subscription, or its configuration was erased.
 	Config json.RawMessage `json:"config,omitempty"`
+	// Overrides count in the place of the operator's own conditions; nil where none do.
+	Overrides *Overrides `json:"overrides,omitempty"`
+}
+
+// Overrides are what spec.overrides of an OperatorCondition is to say.
+type Overrides struct {
+	Conditions []events.ConditionOverride `json:"conditions"`
+	Since      time.Time                  `json:"since"` // when they were set
 }
 
 // Plan is one approved plan with the grant under which it may be executed.

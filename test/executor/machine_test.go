@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
@@ -30,7 +32,8 @@ func TestMachine(t *testing.T) { //nolint:tparallel // one executor is the subje
 	must(t, err)
 	for name, test := range map[string]func(*testing.T, *machine){
 		"cond-gate": testUpgradeableGate, "cond-pending": testUpgradeablePending, "rights": testRights,
-		"no-retry": testNoRetry,
+		"cond-overrides": testOverrides,
+		"no-retry":       testNoRetry,
 	} {
 		t.Run(name,
 			func(
@@ -115,6 +118,80 @@ func testUpgradeableGate(t *testing.T, m *machine) {
 	}
 	m.say(one.csv(), "overrides", "True")
 	m.finishes(t, m.ns, p, two.csv())
+}
+
+// testOverrides: an override that the hub wants is written into the cluster and heeded (R-COND-6), goes when it is not
+// wanted any more, is not written over one that somebody has set in the cluster, and does not go to the next version.
+func testOverrides(t *testing.T, m *machine) {
+	t.Helper()
+	one, c := m.install()
+	conditions := m.dyn.Resource(conditionsResource).Namespace(m.ns)
+	var plans []protocol.Plan
+	override := func(status string) {
+		t.Helper()
+		s := m.scope(m.ns)
+		s.Plans = plans
+		i := protocol.Installed{CSV: one.csv(), Content: c.Content, Plan: c.Plan}
+		if status != "" {
+			i.Overrides = &protocol.Overrides{
+				Conditions: []events.ConditionOverride{{Type: "Upgradeable", Status: status, Reason: "Tested"}},
+				Since:      time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC),
+			}
+		}
+		s.Installed = []protocol.Installed{i}
+		m.publish(s)
+	}
+	told := func(want protocol.OperatorCondition) {
+		t.Helper()
+		m.awaitCSV(m.ns, one.csv(), func(r protocol.CSVReport) bool {
+			return r.Condition != nil && *r.Condition == want
+		})
+	}
+	refuses := protocol.OperatorCondition{
+		Reason: "Reindexing", Message: "the operator is not upgradeable: archive reindex runs",
+	}
+	m.say(one.csv(), "conditions", "False")
+	told(refuses)
+	override("True")
+	told(protocol.OperatorCondition{Upgradeable: true, Reason: "Tested", Message: "set in Chandler", Overridden: true})
+	override("")
+	told(refuses)
+	await(t, "the override to go", func(ctx context.Context) error {
+		o, err := conditions.Get(ctx, one.csv(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if list, found, err := unstructured.NestedSlice(o.Object, "spec", "overrides"); err != nil || found {
+			return fmt.Errorf("spec.overrides are %v (%w)", list, err)
+		}
+		return nil
+	})
+
+	m.say(one.csv(), "overrides", "False")
+	byHand := refuses
+	byHand.Overridden = true
+	told(byHand)
+	override("True")
+	m.awaitGroup(t, m.ns, func(g protocol.GroupReport) bool {
+		return slices.ContainsFunc(g.Conditions, func(c protocol.GroupCondition) bool {
+			return c.Type == protocol.GroupUnattended && strings.Contains(c.Message, one.csv()) &&
+				strings.Contains(c.Message, "spec.overrides")
+		})
+	})
+	told(byHand)
+
+	_, err := conditions.Patch(t.Context(), one.csv(), types.JSONPatchType,
+		[]byte(`[{"op": "remove", "path": "/spec/overrides"}]`), metav1.PatchOptions{})
+	must(t, err)
+	two, content := m.operator("2.0.0", one.csv())
+	p := m.plan(m.ns, m.ns, content)
+	plans = append(plans, p)
+	override("True")
+	m.finishes(t, m.ns, p, two.csv())
+	next := shows(t, conditions, two.csv(), there)
+	if list, found, err := unstructured.NestedSlice(next.Object, "spec", "overrides"); err != nil || found {
+		t.Errorf("the next version begins with %v (%v)", list, err)
+	}
 }
 
 // testUpgradeablePending: one that stops to let itself be upgraded once the plan runs keeps its successor in Pending.

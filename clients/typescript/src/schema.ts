@@ -740,6 +740,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/overrides": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what counts of an operator in the place of its own conditions
+         * @description Get what counts of an operator in the place of its own conditions.
+         */
+        get: operations["get-operator-overrides"];
+        /**
+         * Replace what counts of an operator in the place of its own conditions, such as whether it lets itself be upgraded
+         * @description Replace what counts of an operator in the place of its own conditions, such as whether it lets itself be upgraded. The executor writes them as spec.overrides of the OperatorCondition in the cluster, unless somebody else has set some there. They end with this ClusterServiceVersion: the next version begins without. ETag is that of the operator.
+         */
+        put: operations["set-operator-overrides"];
+        post?: never;
+        /**
+         * Let the operator's own conditions count again
+         * @description Let the operator's own conditions count again.
+         */
+        delete: operations["remove-operator-overrides"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why": {
         parameters: {
             query?: never;
@@ -2954,6 +2982,23 @@ export interface components {
             /** @description Kind of condition, such as ResolutionFailed */
             type: string;
         };
+        ConditionOverride: {
+            /**
+             * @description Code, one word: it stays in the event log
+             * @example Tested
+             */
+            reason: string;
+            /**
+             * @description Of Upgradeable, all but True hold upgrades back
+             * @enum {string}
+             */
+            status: "True" | "False" | "Unknown";
+            /**
+             * @description Upgradeable; no other one has an effect
+             * @example Upgradeable
+             */
+            type: string;
+        };
         ConfigureCluster: {
             /**
              * @description As in the cluster's settings
@@ -4045,6 +4090,8 @@ export interface components {
              */
             name: string;
             namespace: string;
+            /** @description What counts in the place of its own conditions; absent where nothing was set by Chandler. The details say what its cluster makes of it */
+            overrides?: components["schemas"]["Overrides"];
             package: string;
             /** @description Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown */
             phase: string;
@@ -4205,6 +4252,30 @@ export interface components {
             /** @description Containers of which nothing, or not all, can be told */
             problems: components["schemas"]["LogProblem"][];
         };
+        OperatorOverrides: {
+            /** @description Actor who set them last */
+            by: string;
+            cluster: string;
+            /** @description By type */
+            conditions: components["schemas"]["ConditionOverride"][];
+            /** @description Of the CSV */
+            name: string;
+            namespace: string;
+            /** @description Of the write */
+            position?: string;
+            /**
+             * Format: date-time
+             * @description When that was
+             */
+            since: string;
+            /** @description Id of the operator's stream of events */
+            stream?: string;
+            /**
+             * Format: int64
+             * @description Of its stream
+             */
+            version?: number;
+        };
         OperatorReasoning: {
             /** @description Its subscription, and the chain of requirements from another one */
             because: components["schemas"]["WhyLink"][];
@@ -4245,6 +4316,17 @@ export interface components {
             verbs: string[] | null;
             /** @example read secrets in all namespaces and of the cluster */
             words: string;
+        };
+        Overrides: {
+            /** @description Actor who set them last */
+            by: string;
+            /** @description By type */
+            conditions: components["schemas"]["ConditionOverride"][];
+            /**
+             * Format: date-time
+             * @description When that was
+             */
+            since: string;
         };
         PackageDetail: {
             /** Format: int64 */
@@ -5278,6 +5360,10 @@ export interface components {
         SetOperatorHub: {
             disableAllDefaultSources?: boolean;
             sources?: components["schemas"]["HubSource"][] | null;
+        };
+        SetOverrides: {
+            /** @description Each type once */
+            conditions: components["schemas"]["ConditionOverride"][];
         };
         SetQuota: {
             /** @description Bounds; what is left out is not bounded any more */
@@ -8858,6 +8944,162 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-operator-overrides": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description Wait until the answer shows this position */
+                minPosition?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+                /** @description A DNS-1123 label */
+                namespace: string;
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorOverrides"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "set-operator-overrides": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+                /** @description A DNS-1123 label */
+                namespace: string;
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetOverrides"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorOverrides"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "remove-operator-overrides": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+                /** @description A DNS-1123 label */
+                namespace: string;
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -104,6 +104,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"eventually": eventually, "status": status, "client": portalClient, "document": document, "see": see,
+			"installed": installed,
 		},
 	})
 }

@@ -35,6 +35,25 @@ func (c *Client) Uninstall(ctx context.Context, r Ref, in model.Uninstall) (mode
 	return get[model.RemovalRequested](ctx, c, where(req, query))
 }
 
+// SetOverrides replaces what counts in the place of the conditions of an operator whose tag is match.
+func (c *Client) SetOverrides(ctx context.Context, r Ref, match string, in model.SetOverrides) (
+	model.OperatorOverrides, error,
+) {
+	req := client.NewSetOperatorOverridesRequest(r.Cluster, r.Namespace, r.Name, nil, client.SetOverrides{})
+	return replace[model.OperatorOverrides](ctx, c, with(req, in), match)
+}
+
+// Overrides returns what counts in the place of the conditions of an operator.
+func (c *Client) Overrides(ctx context.Context, r Ref) (model.OperatorOverrides, error) {
+	req := client.NewGetOperatorOverridesRequest(r.Cluster, r.Namespace, r.Name, nil)
+	return get[model.OperatorOverrides](ctx, c, req)
+}
+
+// RemoveOverrides lets the operator's own conditions count again.
+func (c *Client) RemoveOverrides(ctx context.Context, r Ref) (model.Removed, error) {
+	return get[model.Removed](ctx, c, client.NewRemoveOperatorOverridesRequest(r.Cluster, r.Namespace, r.Name, nil))
+}
+
 // Leftovers lists what uninstalled operators left.
 func (c *Client) Leftovers(ctx context.Context, s Selection) ([]model.Leftovers, error) {
 	req := client.NewListLeftoversRequest(&client.ListLeftoversParams{

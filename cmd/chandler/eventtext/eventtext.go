@@ -126,7 +126,7 @@ func sentence(p events.Payload) string {
 	case events.WebhookSet, events.WebhookSecretRotated, events.WebhookReplayRequested, events.WebhookDisabled:
 		return webhookSentence(v)
 	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded,
-		events.CSVReadinessChanged, events.OperatorConditionChanged,
+		events.CSVReadinessChanged, events.OperatorConditionChanged, events.OperatorConditionOverridden,
 		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
@@ -459,6 +459,14 @@ func condition(c events.OperatorConditionChanged) string {
 	return t
 }
 
+func overridden(v events.OperatorConditionOverridden) string {
+	parts := make([]string, len(v.Overrides))
+	for i, o := range v.Overrides {
+		parts[i] = o.String()
+	}
+	return "overridden: " + strings.Join(parts, ", ")
+}
+
 func groupObserved(g events.OperatorGroupObserved) string {
 	t := "serves " + strings.Join(g.Targets, ", ")
 	if slices.Contains(g.Targets, "") {
@@ -526,6 +534,8 @@ func csvSentence(p events.Payload) string {
 		return "drift ended: all objects are as written"
 	case events.OperatorConditionChanged:
 		return condition(v)
+	case events.OperatorConditionOverridden:
+		return overridden(v)
 	case events.CSVRemoved:
 		return "removed from the cluster (" + v.Reason + ")"
 	case events.CSVRemovalRequested:

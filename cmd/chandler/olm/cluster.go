@@ -110,7 +110,11 @@ func KeepNamespace(want, have model.OperatorGroupSpec) model.OperatorGroupSpec {
 	return want
 }
 
-// readCondition says which overrides of an OperatorCondition are not set. Its other parts are the operator's own words.
+// upgradeable is the one condition of an operator that has an effect (R-COND-3).
+const upgradeable = "Upgradeable"
+
+// readCondition reads the overrides of an OperatorCondition (R-COND-6): none as a list take those away that are set. Its
+// other parts are the operator's own words, and what is written in the cluster.
 func (d *Document) readCondition(raw json.RawMessage) error {
 	var s struct {
 		Overrides   []metav1.Condition `json:"overrides"`
@@ -121,16 +125,30 @@ func (d *Document) readCondition(raw json.RawMessage) error {
 	if err := strict(raw, &s); err != nil {
 		return err
 	}
-	if len(s.Overrides) == 0 {
+	if s.Overrides == nil {
 		d.Skipped = "it has no overrides, and the rest is what Chandler and the operator write in the cluster"
 		return nil
 	}
-	overrides := make([]string, len(s.Overrides))
-	for i, o := range s.Overrides {
-		overrides[i] = o.Type + "=" + string(o.Status)
+	d.Overrides = &model.SetOverrides{Conditions: []model.ConditionOverride{}}
+	var messages, others []string
+	for _, o := range s.Overrides {
+		d.Overrides.Conditions = append(d.Overrides.Conditions, model.ConditionOverride{
+			Type: o.Type, Status: string(o.Status), Reason: o.Reason,
+		})
+		if o.Message != "" {
+			messages = append(messages, o.Type)
+		}
+		if o.Type != upgradeable {
+			others = append(others, o.Type)
+		}
 	}
-	d.Skipped = "the override " + strings.Join(overrides, ", ") + " is not set, since the operator's condition of that " +
-		"moment is what it answers: apply it in the cluster with kubectl, where Chandler heeds it"
+	if len(messages) > 0 {
+		d.Notes = append(d.Notes, "message of "+strings.Join(messages, ", ")+": not kept, Chandler keeps the reason")
+	}
+	if len(others) > 0 {
+		d.Notes = append(d.Notes, "override of "+strings.Join(others, ", ")+": kept, and has no effect: only "+upgradeable+
+			" has one")
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // TestNamespacesJoin: the labels and annotations of a Namespace go to the operator groups that are in it, and to no
@@ -68,19 +69,11 @@ func TestOLMConfig(t *testing.T) {
 		"an unknown field":  {"{name: cluster}", "{features: {disableCopies: true}}", "", "", "", `"disableCopies"`},
 		"a text for a bool": {"{name: cluster}", `{features: {disableCopiedCSVs: "true"}}`, "", "", "", "cannot unmarshal"},
 	} {
-		all, err := olm.Read(strings.NewReader("{apiVersion: operators.coreos.com/v1, kind: OLMConfig, metadata: "+
-			c.metadata+", spec: "+c.spec+"}"), "f")
-		if c.wrong != "" {
-			if err == nil || !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("%s: %v, want %s", name, err, c.wrong)
-			}
+		d, ok := one(t, name, "{apiVersion: operators.coreos.com/v1, kind: OLMConfig, metadata: "+c.metadata+", spec: "+
+			c.spec+"}", c.wrong)
+		if !ok {
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		d := all[0]
 		if notes := strings.Join(d.Notes, "\n"); d.CopiedCSVs != c.want || !strings.Contains(d.Skipped, c.skipped) ||
 			(d.Skipped == "") != (c.skipped == "") || !strings.Contains(notes, c.note) ||
 			(notes == "") != (c.note == "") {
@@ -118,6 +111,21 @@ func TestAnnotationsOfNamespaces(t *testing.T) {
 	if _, err := read(`"no key": a`); err == nil || !strings.Contains(err.Error(), "metadata.annotations") {
 		t.Errorf("a key that is none: %v", err)
 	}
+}
+
+// one reads a document; ok is false where it is refused, which it is to be with wrong.
+func one(t *testing.T, name, text, wrong string) (d olm.Document, ok bool) {
+	t.Helper()
+	all, err := olm.Read(strings.NewReader(text), "f")
+	switch {
+	case wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)):
+		t.Errorf("%s: %v, want %s", name, err, wrong)
+	case wrong == "" && err != nil:
+		t.Errorf("%s: %v", name, err)
+	case err == nil:
+		return all[0], true
+	}
+	return d, false
 }
 
 // TestSecretsOfSources: Kubernetes' types of secrets that a catalog's source can use become its kinds, complete or not
@@ -162,6 +170,50 @@ func TestSecretsOfSources(t *testing.T) {
 		s := all[1].Secret
 		if s == nil || string(s.Kind) != c.kind || string(s.Value) != c.value {
 			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestOperatorCondition: §4, R-COND-2: the overrides of an OperatorCondition are an intent, also none of them; what the
+// operator says is nobody's here. A message has no place, and types without an effect are named.
+func TestOperatorCondition(t *testing.T) {
+	t.Parallel()
+	const tested = `{type: Upgradeable, status: "True", reason: Tested, message: it was tried}`
+	yes := model.ConditionOverride{Type: "Upgradeable", Status: "True", Reason: "Tested"}
+	for name, c := range map[string]struct {
+		spec           string
+		want           []model.ConditionOverride
+		notes, skipped string
+		wrong          string
+	}{
+		"an override": {
+			spec: "{overrides: [" + tested + "], conditions: [], deployments: [tide], serviceAccounts: [tide]}",
+			want: []model.ConditionOverride{yes}, notes: "message of Upgradeable: not kept",
+		},
+		"of another type": {
+			spec:  `{overrides: [{type: Ready, status: "False", reason: Season}]}`,
+			want:  []model.ConditionOverride{{Type: "Ready", Status: "False", Reason: "Season"}},
+			notes: "override of Ready: kept, and has no effect",
+		},
+		"none as a list":        {spec: "{overrides: []}", want: []model.ConditionOverride{}},
+		"the operator's word":   {spec: "{conditions: [" + tested + "]}", skipped: "it has no overrides"},
+		"nothing":               {spec: "{}", skipped: "it has no overrides"},
+		"a field of no version": {spec: "{override: []}", wrong: `"override"`},
+		"a status that is bool": {spec: "{overrides: [{type: Upgradeable, status: true}]}", wrong: "cannot unmarshal"},
+	} {
+		d, ok := one(t, name, "{apiVersion: operators.coreos.com/v2, kind: OperatorCondition, "+
+			"metadata: {name: tide.v1, namespace: ports}, spec: "+c.spec+"}", c.wrong)
+		if !ok {
+			continue
+		}
+		var got []model.ConditionOverride
+		if d.Overrides != nil {
+			got = d.Overrides.Conditions
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || (d.Skipped == "") != (c.skipped == "") ||
+			!strings.Contains(d.Skipped, c.skipped) || !strings.Contains(strings.Join(d.Notes, "\n"), c.notes) ||
+			len(d.Notes) > 0 && c.notes == "" {
+			t.Errorf("%s: skipped %q, notes %q (-want +got):\n%s", name, d.Skipped, d.Notes, diff)
 		}
 	}
 }

@@ -116,6 +116,8 @@ type ClusterParts struct {
 	NamespaceLabels map[string]string
 	// NamespaceAnnotations are those of a Namespace, not nil, that an operator group may keep.
 	NamespaceAnnotations map[string]string
+	// Overrides are those of an OperatorCondition, perhaps none; of no other kind, not nil.
+	Overrides *model.SetOverrides
 	// Joined says that an operator group of the same documents has the labels and annotations of the Namespace.
 	Joined bool
 }

@@ -31,7 +31,7 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 				Name: d.Name, Metadata: d.Metadata, Spec: d.Policy,
 			}})
 		} else if d.Subscription == nil && d.OperatorGroup == nil && d.NamespaceLabels == nil && d.CopiedCSVs == "" &&
-			d.Skipped == "" {
+			d.Overrides == nil && d.Skipped == "" {
 			return nil, fmt.Errorf("%s: what the kind %s leads to is known once it was read; it cannot be previewed", d.Where,
 				d.Kind)
 		}

@@ -87,7 +87,7 @@ func BuiltIn() []Role {
 			Rules: slices.Concat(reading(), operating(), []events.AccessRule{
 				allow(on(Clusters), Create, Update, Delete), allow(on(ApprovalPolicies), Update, Delete),
 				allow(on(Webhooks), Get, List, Update, Delete),
-				allow(on(InstallPlans),
+				allow(on(InstallPlans, Operators),
 					Override), allow(on(Effects), Stop, Resume), allow(on(Replicas), List, Update), allow(
 					on(Parked), Get, List, Update),
 			}),

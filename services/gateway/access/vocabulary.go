@@ -30,7 +30,8 @@ const (
 	Approve    Verb = "approve"
 	ApproveOwn Verb = "approve-own" // a plan that oneself has asked for; approve is needed beside it
 	// Override settles an obstacle of a plan: whose object counts, a definition that hurts, a bundle that binds
-	// cluster-admin. What it touches is the cluster's, so that it is asked for the whole cluster.
+	// cluster-admin. What it touches is the cluster's, so that it is asked for the whole cluster. Of an operator it sets
+	// what counts in the place of its own conditions, in its namespace.
 	Override Verb = "override"
 	Reject   Verb = "reject"
 	Comment  Verb = "comment"
@@ -95,7 +96,7 @@ var vocabulary = map[Resource][]Verb{
 	Subscriptions:    {Get, List, Create, Update, Delete, Rollback},
 	OperatorGroups:   {Get, List, Create, Update, Delete},
 	InstallPlans:     {Get, List, Update, Approve, ApproveOwn, Override, Reject, Comment},
-	Operators:        {Get, List, Delete},
+	Operators:        {Get, List, Delete, Override},
 	Logs:             {Get},
 	ApprovalPolicies: {Get, List, Update, Delete},
 	Effects:          {Get, Stop, Resume},

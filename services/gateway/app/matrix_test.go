@@ -187,13 +187,18 @@ func probes() map[string]probe {
 		"uninstall-operator":     {verb: "delete", resource: "operators", about: ofNamespace, gone: true},
 		"get-operator":           {verb: "get", resource: "operators", about: ofNamespace},
 		"get-operator-logs":      {verb: "get", resource: "logs", about: ofNamespace},
-		"why-operator":           {verb: "get", resource: "operators", about: ofNamespace},
-		"list-subscriptions":     {verb: "list", resource: "subscriptions", about: ofNamespace},
-		"create-subscription":    {verb: "create", resource: "subscriptions", about: ofNamespace, body: created},
-		"delete-subscription":    {verb: "delete", resource: "subscriptions", about: ofNamespace, gone: true},
-		"get-subscription":       {verb: "get", resource: "subscriptions", about: ofNamespace},
-		"get-subscription-badge": {verb: "get", resource: "subscriptions", about: ofNamespace},
-		"change-subscription":    {verb: "update", resource: "subscriptions", about: ofNamespace, body: spec},
+		"get-operator-overrides": {verb: "get", resource: "operators", about: ofNamespace},
+		"set-operator-overrides": {
+			verb: "override", resource: "operators", about: ofNamespace, body: overrides,
+		},
+		"remove-operator-overrides": {verb: "override", resource: "operators", about: ofNamespace, gone: true},
+		"why-operator":              {verb: "get", resource: "operators", about: ofNamespace},
+		"list-subscriptions":        {verb: "list", resource: "subscriptions", about: ofNamespace},
+		"create-subscription":       {verb: "create", resource: "subscriptions", about: ofNamespace, body: created},
+		"delete-subscription":       {verb: "delete", resource: "subscriptions", about: ofNamespace, gone: true},
+		"get-subscription":          {verb: "get", resource: "subscriptions", about: ofNamespace},
+		"get-subscription-badge":    {verb: "get", resource: "subscriptions", about: ofNamespace},
+		"change-subscription":       {verb: "update", resource: "subscriptions", about: ofNamespace, body: spec},
 		"patch-subscription": {
 			verb: "update", resource: "subscriptions", about: ofNamespace, body: map[string]any{"catalog": "fleet"},
 		},
@@ -463,7 +468,7 @@ func (m *matrix) want(who identity, p probe, w where) string {
 	if p.resource == "logs" { // who sees the operator is told what is lacking
 		sees = slices.Contains(m.roles[who.role]["operators"], "get") && who.kind.holds(w)
 	}
-	aboutOne := slices.Contains([]string{"get", "update", "delete", "rollback", "refresh"}, p.verb)
+	aboutOne := slices.Contains([]string{"get", "update", "delete", "override", "rollback", "refresh"}, p.verb)
 	known := len(m.roles["admin"][p.resource]) > 0 && slices.Contains(m.roles["admin"][p.resource], "get")
 	if p.about != ofFleet && aboutOne && known && !sees {
 		return outcomeHidden

@@ -283,6 +283,63 @@ func TestDependantsAreInTheWay(t *testing.T) {
 	}
 }
 
+// overrides let the operator be upgraded, whatever it says.
+var overrides = model.SetOverrides{Conditions: []model.ConditionOverride{
+	{Type: "Upgradeable", Status: "True", Reason: "Tested"},
+}}
+
+// TestOverrides is R-COND-6 and §4: what counts in the place of an operator's own conditions is set on the version of
+// the operator that was read, is shown with it and by itself, and is taken back. What no condition could say is refused
+// with the place. A dry run writes nothing.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	const path = gaugePath + "/overrides"
+	must[problem](b, 404, b.do("PUT", path, overrides))
+	b.installed()
+	must[problem](b, 404, b.do("GET", b.seen(path), nil))
+	must[problem](b, 404, b.do("DELETE", path, nil))
+	must[problem](b, 428, b.ask("PUT", path, overrides))
+	tag := b.do("GET", b.seen(gaugePath), nil).header.Get("ETag")
+	dry := must[model.OperatorOverrides](b, 200, b.ask("PUT", path+"?dryRun=true", overrides, "If-Match", tag))
+	if len(dry.Conditions) != 1 || dry.Position != "" {
+		t.Errorf("the dry run answers %+v", dry)
+	}
+	for place, wrong := range map[string]map[string]any{
+		"body.conditions":           {"conditions": []any{}},
+		"body.conditions[0].status": {"conditions": []any{map[string]any{"type": "Upgradeable", "status": "yes", "reason": "A"}}},
+		"body.conditions[0]":        {"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True"}}},
+		"body.message":              {"conditions": overrides.Conditions, "message": "it was tried"},
+	} {
+		if p := must[problem](b, 400, b.ask("PUT", path, wrong, "If-Match", "*")); p.Errors[0].Location != place {
+			t.Errorf("%v: %+v, want %s", wrong, p.Errors, place)
+		}
+	}
+	free := map[string]any{"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True", "reason": "it was tried"}}}
+	if p := must[problem](b, 400, b.ask("PUT", path, free, "If-Match", "*")); p.Errors[0].Rule != "kubernetes-condition-reason" {
+		t.Errorf("free text: %+v", p.Errors)
+	}
+	set := b.ask("PUT", path, overrides, "If-Match", tag)
+	made := must[model.OperatorOverrides](b, 200, set)
+	if made.Name != gauge || made.By == "" || made.Since.IsZero() || made.Position == "" {
+		t.Errorf("set: %+v", made)
+	}
+	changed := overrides
+	changed.Conditions = []model.ConditionOverride{{Type: "Upgradeable", Status: "False", Reason: "Season"}}
+	must[problem](b, 412, b.ask("PUT", path, changed, "If-Match", tag))
+	shown := must[model.Operator](b, 200, b.do("GET", gaugePath+"?minPosition="+made.Position, nil))
+	if shown.Overrides == nil || shown.Overrides.Conditions[0] != overrides.Conditions[0] || shown.Overrides.By != made.By {
+		t.Errorf("shown with the operator: %+v", shown.Overrides)
+	}
+	must[model.OperatorOverrides](b, 200, b.ask("PUT", path, changed, "If-Match", shown.Tag()))
+	gone := must[model.Removed](b, 200, b.do("DELETE", path, nil))
+	must[problem](b, 404, b.do("GET", path+"?minPosition="+gone.Position, nil))
+	if n := b.count(`select count(*) from eventlog.events where type like 'operatorcondition.overrid%'`); n != 3 {
+		t.Errorf("%d events, want 3", n)
+	}
+}
+
 // removalIs compares what the operator says of its removal, but for who asked and when.
 func (b *bench) removalIs(want model.Removal) {
 	b.t.Helper()

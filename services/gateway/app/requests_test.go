@@ -228,6 +228,8 @@ func validBody(method, path string) any {
 		return model.CreateOperatorGroup{Name: "a"}
 	case strings.HasSuffix(path, "/subscriptions"):
 		return subscribe("a", "a")
+	case strings.HasSuffix(path, "/overrides"):
+		return overrides
 	case strings.HasSuffix(path, "/rollback"):
 		return model.RollBack{}
 	case strings.Contains(path, "/subscriptions/"):

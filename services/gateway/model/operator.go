@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -24,6 +25,7 @@ type Operator struct {
 	Flapping      bool           `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
 	Drift         *OperatorDrift `json:"drift,omitempty" doc:"Objects that are not as Chandler wrote them; absent where all are"`
 	Removal       *Removal       `json:"removal,omitempty" doc:"That was asked for last"`
+	Overrides     *Overrides     `json:"overrides,omitempty" doc:"What counts in the place of its own conditions; absent where nothing was set by Chandler. The details say what its cluster makes of it"`
 	History       []Phase        `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
 	InstalledAt   time.Time      `json:"installedAt"`
 	UpdatedAt     time.Time      `json:"updatedAt"`
@@ -31,6 +33,55 @@ type Operator struct {
 	StreamVersion int64          `json:"streamVersion,omitempty" doc:"Of its stream"`
 	// Details are absent until the executor has reported them.
 	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator, and in lists with details=true"`
+}
+
+// Overrides are what counts of an operator's conditions in the place of its own word (R-COND-6). They end with the
+// operator: the next version begins without.
+type Overrides struct {
+	Conditions []ConditionOverride `json:"conditions" nullable:"false" doc:"By type"`
+	By         string              `json:"by" doc:"Actor who set them last"`
+	Since      time.Time           `json:"since" doc:"When that was"`
+}
+
+// ConditionOverride is what counts of one condition.
+type ConditionOverride struct {
+	Type   string `json:"type" minLength:"1" maxLength:"316" example:"Upgradeable" doc:"Upgradeable; no other one has an effect"`
+	Status string `json:"status" enum:"True,False,Unknown" doc:"Of Upgradeable, all but True hold upgrades back"`
+	Reason string `json:"reason" minLength:"1" maxLength:"256" example:"Tested" doc:"Code, one word: it stays in the event log"`
+}
+
+// SetOverrides are all overrides of an operator from now on.
+type SetOverrides struct {
+	Conditions []ConditionOverride `json:"conditions" nullable:"false" minItems:"1" maxItems:"8" doc:"Each type once"`
+}
+
+// Events are the overrides as events have them.
+func (s SetOverrides) Events() []events.ConditionOverride {
+	out := make([]events.ConditionOverride, len(s.Conditions))
+	for i, c := range s.Conditions {
+		out[i] = events.ConditionOverride(c)
+	}
+	return out
+}
+
+// OverridesOf are overrides as the API has them; by and since are of the event that set them.
+func OverridesOf(list []events.ConditionOverride, by string, since time.Time) Overrides {
+	out := Overrides{Conditions: make([]ConditionOverride, len(list)), By: by, Since: since}
+	for i, o := range list {
+		out.Conditions[i] = ConditionOverride(o)
+	}
+	return out
+}
+
+// OperatorOverrides are the overrides of one operator.
+type OperatorOverrides struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name" doc:"Of the CSV"`
+	Overrides
+	Stream   string `json:"stream,omitempty" doc:"Id of the operator's stream of events"`
+	Version  int64  `json:"version,omitempty" doc:"Of its stream"`
+	Position string `json:"position,omitempty" doc:"Of the write"`
 }
 
 // States of an operator beside its phase, by which lists choose.

@@ -94,6 +94,12 @@ func (b RoleBinding) Tag() string { return TagOf(b.Stream, b.Version) }
 // Tag is the entity tag of a quota.
 func (q Quota) Tag() string { return TagOf(q.Stream, q.Version) }
 
+// Tag is the entity tag of an installed operator.
+func (o Operator) Tag() string { return TagOf(o.Stream, o.StreamVersion) }
+
+// Tag is the entity tag of the overrides of an operator, which is that of the operator.
+func (o OperatorOverrides) Tag() string { return TagOf(o.Stream, o.Version) }
+
 // Tag is the entity tag of a cluster.
 func (c Cluster) Tag() string { return TagOf(c.Stream, c.Version) }
 

@@ -1,6 +1,6 @@
-// Package operator is the aggregate of what people ask of an installed operator: that it is uninstalled (R-UNI).
-// It lies in the stream of the ClusterServiceVersion, most of which the installer writes: what is seen in the
-// cluster, and how far a removal is. The package is pure; ids come in as data.
+// Package operator is the aggregate of what people ask of an installed operator: that it is uninstalled (R-UNI), and
+// what counts in the place of its own conditions (R-COND-6). It lies in the stream of the ClusterServiceVersion, most
+// of which the installer writes: what is seen in the cluster, and how far a removal is. The package is pure; ids come in as data.
 package operator
 
 import (
@@ -35,9 +35,11 @@ type State struct {
 	Phase     string
 	// Removal is the request that has not ended; nil without one.
 	Removal *events.CSVRemovalRequested
+	// Overrides count in the place of what the operator says; none without any. They end with the operator.
+	Overrides []events.ConditionOverride
 }
 
-// Command is what can be asked: Uninstall.
+// Command is what can be asked: Uninstall, Override and RemoveOverrides.
 type Command interface{ operatorCommand() }
 
 // Uninstall asks that an operator is removed.
@@ -59,18 +61,31 @@ const (
 
 // Decide returns the events that the command leads to; none if it changes nothing.
 func Decide(s State, c Command) ([]events.Payload, error) {
-	u, ok := c.(Uninstall)
-	if !ok {
+	switch c := c.(type) {
+	case Uninstall:
+		return uninstall(s, c)
+	case Override:
+		return override(s, c)
+	case RemoveOverrides:
+		return removeOverrides(s)
+	default:
 		return nil, fmt.Errorf("operator: command %T is not known", c)
 	}
+}
+
+func notInstalled(n Name) error {
+	return errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", n.Name, n.Namespace,
+		n.Cluster)
+}
+
+func uninstall(s State, u Uninstall) ([]events.Payload, error) {
 	asked, err := u.event()
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case !s.Installed:
-		return nil, errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", s.Name.Name,
-			s.Name.Namespace, s.Name.Cluster)
+		return nil, notInstalled(s.Name)
 	case s.Removal != nil:
 		return nil, again(s, asked)
 	case u.Plan == "" && len(u.Dependants) > 0:
@@ -139,6 +154,10 @@ func Evolve(s State, p events.Payload) (State, error) {
 		if s.Removal != nil && s.Removal.Removal == e.Removal {
 			s.Removal = nil
 		}
+	case events.OperatorConditionOverridden:
+		s.Overrides = e.Overrides
+	case events.OperatorConditionOverridesRemoved:
+		s.Overrides = nil
 	case events.CSVRemoved:
 		return State{Name: s.Name}, nil
 	case events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVFlapping, events.CSVDrifted,

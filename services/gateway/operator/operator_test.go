@@ -94,14 +94,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var s operator.State
-			for _, p := range c.given {
-				var err error
-				if s, err = operator.Evolve(s, p); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := operator.Decide(s, c.when)
+			got, err := operator.Decide(folded(t, c.given), c.when)
 			if errs.KindOf(err) != c.kind {
 				t.Fatalf("error %v, want kind %q", err, c.kind)
 			}
@@ -110,6 +103,74 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOverride: R-COND-2, R-COND-6: overrides are set whole, of an operator that is installed, and end with it (ADR
+// 0073). What a condition of Kubernetes could not be is refused.
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	yes := events.ConditionOverride{Type: "Upgradeable", Status: "True", Reason: "Tested"}
+	no := events.ConditionOverride{Type: "Upgradeable", Status: "False", Reason: "Season"}
+	other := events.ConditionOverride{Type: "sea.test/Ready", Status: "Unknown", Reason: "A_1:b"}
+	set := func(list ...events.ConditionOverride) operator.Command { return operator.Override{Overrides: list} }
+	is := func(list ...events.ConditionOverride) events.Payload {
+		return events.OperatorConditionOverridden{Overrides: list}
+	}
+	running := history{phase("Succeeded")}
+	with := func(more ...events.Payload) history { return append(running[:1:1], more...) }
+	for name, c := range map[string]struct {
+		given history
+		when  operator.Command
+		then  history
+		kind  errs.Kind
+	}{
+		"set":            {running, set(yes), history{is(yes)}, ""},
+		"by type":        {running, set(other, yes), history{is(yes, other)}, ""},
+		"the same again": {with(is(yes, other)), set(other, yes), nil, ""},
+		"another status": {with(is(yes)), set(no), history{is(no)}, ""},
+		"while it is replaced": {
+			history{phase("Replacing")}, set(yes), history{is(yes)}, "",
+		},
+		"not installed": {nil, set(yes), nil, errs.NotFound},
+		"removed":       {with(is(yes), events.CSVRemoved{}), set(yes), nil, errs.NotFound},
+		"the next life begins without": {
+			with(is(yes), events.CSVRemoved{}, phase("Succeeded")), set(yes), history{is(yes)}, "",
+		},
+		"none":           {running, set(), nil, errs.Invalid},
+		"twice":          {running, set(yes, no), nil, errs.Invalid},
+		"too many":       {running, set(make([]events.ConditionOverride, operator.MaxOverrides+1)...), nil, errs.Invalid},
+		"no type":        {running, set(events.ConditionOverride{Status: "True", Reason: "A"}), nil, errs.Invalid},
+		"no such type":   {running, set(events.ConditionOverride{Type: "a b", Status: "True", Reason: "A"}), nil, errs.Invalid},
+		"no such status": {running, set(events.ConditionOverride{Type: "A", Status: "true", Reason: "A"}), nil, errs.Invalid},
+		"a reason is a word": {
+			running, set(events.ConditionOverride{Type: "A", Status: "True", Reason: "it was tried"}), nil, errs.Invalid,
+		},
+		"removed by hand":   {with(is(yes)), operator.RemoveOverrides{}, history{events.OperatorConditionOverridesRemoved{}}, ""},
+		"removed twice":     {with(is(yes), events.OperatorConditionOverridesRemoved{}), operator.RemoveOverrides{}, nil, errs.NotFound},
+		"nothing to remove": {nil, operator.RemoveOverrides{}, nil, errs.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := operator.Decide(folded(t, c.given), c.when)
+			if errs.KindOf(err) != c.kind {
+				t.Fatalf("error %v, want kind %q", err, c.kind)
+			}
+			if diff := cmp.Diff(c.then, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func folded(t *testing.T, given history) (s operator.State) {
+	t.Helper()
+	for _, p := range given {
+		var err error
+		if s, err = operator.Evolve(s, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
 func many() []string {

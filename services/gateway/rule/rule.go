@@ -28,12 +28,15 @@ const (
 	LabelKey      = "kubernetes-label-key"
 	LabelValue    = "kubernetes-label-value"
 	AnnotationKey = "kubernetes-annotation-key"
-	Unique        = "unique"
-	Together      = "given-together"
-	NotChangeable = "not-changeable"
-	Object        = "json-object"
-	Reserved      = "reserved-namespace"
-	ReservedKey   = "reserved-key"
+	// ConditionType and ConditionReason are of conditions, as Kubernetes has them.
+	ConditionType   = "kubernetes-condition-type"
+	ConditionReason = "kubernetes-condition-reason"
+	Unique          = "unique"
+	Together        = "given-together"
+	NotChangeable   = "not-changeable"
+	Object          = "json-object"
+	Reserved        = "reserved-namespace"
+	ReservedKey     = "reserved-key"
 	// Encoding and those below it are of the form of a request.
 	Encoding          = "percent-encoding"
 	Text              = "text"
@@ -51,6 +54,10 @@ const (
 	MaxSubdomain = 253
 	// MaxToken bounds channel and CSV names: the longest in the known catalogs has about 100 characters.
 	MaxToken = 253
+	// MaxConditionType is that of a condition in Kubernetes. MaxConditionReason is lower than there: what is longer than
+	// a word is a message.
+	MaxConditionType   = 316
+	MaxConditionReason = 256
 	// MaxLabels bounds the labels of a cluster or an intent: enough to select by, too few to store documents in.
 	MaxLabels = 64
 )
@@ -61,8 +68,11 @@ const (
 	PatternDNSSubdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// PatternToken is printable ASCII without space and slash: channel and CSV names go into event
 	// subjects and lists, where a slash or a control character would be read as something else.
-	PatternToken      = `^[^\x00-\x20/\x7f-\x{10FFFF}]+$`
-	patternLabelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+	PatternToken = `^[^\x00-\x20/\x7f-\x{10FFFF}]+$`
+	// PatternConditionType and PatternConditionReason are those of metav1.Condition.
+	PatternConditionType   = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	PatternConditionReason = `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`
+	patternLabelValue      = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 )
 
 var (
@@ -70,6 +80,9 @@ var (
 	reSubdomain  = regexp.MustCompile(PatternDNSSubdomain)
 	reToken      = regexp.MustCompile(PatternToken)
 	reLabelValue = regexp.MustCompile(patternLabelValue)
+
+	reConditionType   = regexp.MustCompile(PatternConditionType)
+	reConditionReason = regexp.MustCompile(PatternConditionReason)
 )
 
 // Violations collects what is wrong with one input. Its zero value is ready for use.
@@ -135,6 +148,18 @@ func (v *Violations) DNSSubdomainName(field, value string) {
 // TokenName checks a required channel or CSV name.
 func (v *Violations) TokenName(field, value string) {
 	v.pattern(field, value, MaxToken, reToken, Token, "printable ASCII without space and '/'")
+}
+
+// ConditionType checks the required type of a condition.
+func (v *Violations) ConditionType(field, value string) {
+	v.pattern(field, value, MaxConditionType, reConditionType, ConditionType,
+		"the type of a condition, such as Upgradeable")
+}
+
+// ConditionReason checks the required reason of a condition.
+func (v *Violations) ConditionReason(field, value string) {
+	v.pattern(field, value, MaxConditionReason, reConditionReason, ConditionReason,
+		"one word that begins with a letter, such as Tested")
 }
 
 func (v *Violations) pattern(field, value string, limit int, re *regexp.Regexp, rule, want string) {

@@ -2,9 +2,11 @@ package mirror
 
 import (
 	"slices"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
@@ -47,6 +49,27 @@ func Condition(namespace, pkg string, c bundle.CSV) ([]Object, error) {
 		out[i].OwnedBy = c.Name
 	}
 	return out, nil
+}
+
+// OverrideMessage is the message of overrides that Chandler writes: why they were set stays with those who did.
+const OverrideMessage = "set in Chandler"
+
+// Overrides is the part of an OperatorCondition that says what counts in the place of the operator (R-COND-6); nil is
+// nothing. Other parts are not in it, so that whoever applies it leaves them alone.
+func Overrides(namespace, name string, o *protocol.Overrides) Object {
+	out := newObject(GVKOperatorCondition, namespace, name, nil, nil)
+	if o == nil {
+		return out
+	}
+	list := make([]any, len(o.Conditions))
+	for i, c := range o.Conditions {
+		list[i] = map[string]any{
+			"type": c.Type, "status": c.Status, "reason": c.Reason, "message": OverrideMessage,
+			"lastTransitionTime": o.Since.UTC().Format(time.RFC3339),
+		}
+	}
+	out.Body["spec"] = map[string]any{"overrides": list}
+	return out
 }
 
 // accountsOf are the names of the service accounts that the strategy names, sorted, each once.

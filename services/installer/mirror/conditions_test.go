@@ -242,3 +242,22 @@ func TestDeprecationConditions(t *testing.T) {
 		}
 	}
 }
+
+// TestOverrides: R-COND-2, R-COND-6: only the overrides are written, whole as every version of the kind wants them and
+// the same each time; none take them back.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	got := mirror.Overrides("ops", "tide.v1", &protocol.Overrides{
+		Conditions: []events.ConditionOverride{{Type: "Upgradeable", Status: "True", Reason: "Tested"}}, Since: noon,
+	})
+	want := map[string]any{"overrides": []any{map[string]any{
+		"type": "Upgradeable", "status": "True", "reason": "Tested", "message": mirror.OverrideMessage,
+		"lastTransitionTime": noon.UTC().Format(time.RFC3339),
+	}}}
+	if diff := cmp.Diff(want, got.Body["spec"]); diff != "" || got.Body["apiVersion"] != "operators.coreos.com/v2" {
+		t.Errorf("of %v (-want +got):\n%s", got.Body["apiVersion"], diff)
+	}
+	if _, says := mirror.Overrides("ops", "tide.v1", nil).Body["spec"]; says {
+		t.Error("no overrides say something")
+	}
+}

@@ -27,6 +27,11 @@ func describeOperator(p *printer.Page, o model.Operator) {
 		p.Line("Uninstall", strings.TrimSuffix(r.Phase+" ("+r.Reason+")", " ()"))
 		p.Line("Because", r.Message)
 	}
+	if s := o.Overrides; s != nil {
+		p.Line("Overrides", overridesText(s.Conditions))
+		p.Line("Overridden by", s.By)
+		p.When("Overridden", s.Since)
+	}
 	p.Conditions(o.Conditions)
 	if o.Details != nil {
 		describeOperatorDetails(p, *o.Details)
@@ -37,6 +42,14 @@ func describeOperator(p *printer.Page, o model.Operator) {
 			p.Row(p.Age(h.Time), h.Phase, h.Reason)
 		}
 	}
+}
+
+func overridesText(list []model.ConditionOverride) string {
+	parts := make([]string, len(list))
+	for i, o := range list {
+		parts[i] = events.ConditionOverride(o).String()
+	}
+	return strings.Join(parts, ", ")
 }
 
 // describeOperatorDetails shows what the cluster says of an operator: what is unmet of its requirements, not all of
@@ -185,6 +198,23 @@ func Operators(a *command.Env) Kind {
 			return printer.OneItem(o, err, show)
 		},
 	}
+}
+
+// KindOperatorCondition is the kind of OperatorConditions, as results of apply and delete name it.
+const KindOperatorCondition = "operatorcondition"
+
+// OperatorCondition is the kind of the overrides of operators, which files can delete. They are shown with the operator.
+func OperatorCondition(a *command.Env) Kind {
+	k := Operators(a)
+	k.Names = []string{KindOperatorCondition, "operatorconditions"}
+	k.Get = func(ctx context.Context, c *client.Client, r client.Ref) (printer.Item, error) {
+		o, err := c.Overrides(ctx, r)
+		return printer.OneItem(o, err, func(o model.OperatorOverrides) printer.Item { return printer.Item{Value: o} })
+	}
+	k.Remove = func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) {
+		return c.RemoveOverrides(ctx, r)
+	}
+	return k
 }
 
 // conditionTypes names the conditions that are abnormal.

@@ -40,8 +40,8 @@ where, a Webhook where events are sent; the secret of a new one is shown once. N
 An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. The labels of a
 Namespace are kept by the operator group in it, and written before its plans start. A secret that a CatalogSource of
 the same call names is stored as a catalog secret. An OLMConfig sets whether the cluster has copies of
-ClusterServiceVersions, like chandler cluster set --copied-csvs. Other Secrets and OperatorConditions are skipped with
-a warning that says what is lost. The output of chandler get -o yaml or -o json can be applied again, and names its
+ClusterServiceVersions, like chandler cluster set --copied-csvs. The overrides of an OperatorCondition count for the
+operator of that name in the place of what it says itself. Other Secrets are skipped with a warning. The output of chandler get -o yaml or -o json can be applied again, and names its
 own cluster.
 
 All documents are read and checked before the first one is sent. Several are applied at a time, in this order:

@@ -173,6 +173,42 @@ func compareOLMConfig(ctx context.Context, c *client.Client, cluster, want strin
 		})
 }
 
+// compareOverrides compares the overrides of an OperatorCondition with those that are set. They answer what an operator
+// says that is installed, and end with it.
+func compareOverrides(
+	ctx context.Context, c *client.Client, r client.Ref, want model.SetOverrides,
+) (comparison, error) {
+	have, err := c.Operator(ctx, r)
+	switch {
+	case client.IsStatus(err, http.StatusNotFound) && len(want.Conditions) == 0:
+		return comparison{did: unchanged}, nil
+	case client.IsStatus(err, http.StatusNotFound):
+		return comparison{did: alone, warnings: []string{"operator " + r.Name + " is not installed: overrides are of " +
+			"one version and end with it, apply them again when it is there"}}, nil
+	case err != nil:
+		return comparison{}, err
+	}
+	var set []model.ConditionOverride
+	if have.Overrides != nil {
+		set = have.Overrides.Conditions
+	}
+	form := func(list []model.ConditionOverride) form {
+		list = slices.SortedFunc(slices.Values(list), func(a, b model.ConditionOverride) int {
+			return cmp.Compare(a.Type, b.Type)
+		})
+		return form{Spec: map[string]any{"overrides": append([]model.ConditionOverride{}, list...)}}
+	}
+	return compared(form(set), form(want.Conditions), nil, nil,
+		func(ctx context.Context, c *client.Client) (written, error) {
+			if len(want.Conditions) == 0 {
+				_, err := c.RemoveOverrides(ctx, r)
+				return written{}, err
+			}
+			_, err := c.SetOverrides(ctx, r, have.Tag(), want)
+			return written{}, err
+		})
+}
+
 // groupForm takes target namespaces, APIs and the values of selectors as the sets that they are.
 func groupForm(s model.OperatorGroupSpec) model.OperatorGroupSpec {
 	s.TargetNamespaces, s.ProvidedAPIs = sorted(s.TargetNamespaces), sorted(s.ProvidedAPIs)

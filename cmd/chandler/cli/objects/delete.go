@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/plans"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -174,7 +175,7 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 			}
 			continue
 		}
-		r, err := kinds.Find(a, d.Kind)
+		r, err := fileKind(a, d)
 		if err != nil {
 			return nil, err
 		}
@@ -189,6 +190,14 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// fileKind is the kind of a document. Of an OperatorCondition the overrides are deleted, which are no kind of get.
+func fileKind(a *command.Env, d olm.Document) (kinds.Kind, error) {
+	if d.Overrides != nil {
+		return kinds.OperatorCondition(a), nil
+	}
+	return kinds.Find(a, d.Kind)
 }
 
 func deleteOne(

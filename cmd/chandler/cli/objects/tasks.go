@@ -144,6 +144,12 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 			return compareOLMConfig(ctx, c, ref.Cluster, d.CopiedCSVs)
 		}
 		return t
+	case d.Overrides != nil:
+		t.stage, t.name = stageSubscription, kinds.KindOperatorCondition+"/"+ref.String()
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareOverrides(ctx, c, ref, *d.Overrides)
+		}
+		return t
 	case d.Plan != nil:
 		t.stage, t.kind = stagePlan, kindPlan
 		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {

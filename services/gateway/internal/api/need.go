@@ -138,7 +138,9 @@ func (a *API) authorize(ctx context.Context, who model.Caller, n need, in any) e
 }
 
 // ofSomethingThere are verbs about an object that exists: who may not see it is not told that it does.
-var ofSomethingThere = []access.Verb{access.Get, access.Update, access.Delete, access.Rollback, access.Refresh}
+var ofSomethingThere = []access.Verb{
+	access.Get, access.Update, access.Delete, access.Override, access.Rollback, access.Refresh,
+}
 
 // denied is the refusal of what a caller may not do: that nothing is there, where they may not see it either. It is
 // decided before anything is looked for, so that the answer is the same whether it exists or not.

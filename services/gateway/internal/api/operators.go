@@ -21,20 +21,23 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
 )
 
-const tagOperators = "Operators"
+const (
+	tagOperators = "Operators"
+	pathOperator = "/clusters/{cluster}/namespaces/{namespace}/operators/{name}"
+)
 
 // operatorHandlers are the operations on installed operators.
 type operatorHandlers struct{ Deps }
 
 func (h operatorHandlers) register(a *API) {
 	h.uninstall(a)
+	h.overrides(a)
 	h.leftovers(a)
 	registerList(a, whatIsSeen(access.List, access.Operators),
 		operation(http.MethodGet, "/operators", "list-operators", tagOperators,
 			"List installed operators of the fleet"), watchedOperators, h.listOperators)
 	register(a, whereAsked(access.Get, access.Operators),
-		operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
-			"get-operator", tagOperators,
+		operation(http.MethodGet, pathOperator, "get-operator", tagOperators,
 			"Get an installed operator with its history"), h.getOperator)
 	h.logs(a)
 }
@@ -55,8 +58,7 @@ func (h operatorHandlers) uninstall(a *API) {
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(of, true, "")}},
 		}
 	}
-	op := operation(http.MethodDelete, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
-		"uninstall-operator", tagOperators,
+	op := operation(http.MethodDelete, pathOperator, "uninstall-operator", tagOperators,
 		"Uninstall an operator; its definitions and their objects stay unless they are asked for")
 	op.DefaultStatus = http.StatusAccepted
 	op.Responses = map[string]*huma.Response{
@@ -131,6 +133,61 @@ func (h operatorHandlers) getOperator(
 	return read(h.Reads.Operators.Get(ctx, who, in.Cluster, in.Namespace, in.Name))
 }
 
+func (h operatorHandlers) overrides(a *API) {
+	const path = pathOperator + "/overrides"
+	register(a, whereAsked(access.Get, access.Operators),
+		operation(http.MethodGet, path, "get-operator-overrides", tagOperators,
+			"Get what counts of an operator in the place of its own conditions"), h.getOperatorOverrides)
+	set := operation(http.MethodPut, path, "set-operator-overrides", tagOperators,
+		"Replace what counts of an operator in the place of its own conditions, such as whether it lets itself be upgraded")
+	set.Description = "The executor writes them as spec.overrides of the OperatorCondition in the cluster, unless somebody " +
+		"else has set some there. They end with this ClusterServiceVersion: the next version begins without. ETag is that of " +
+		"the operator."
+	register(a, whereAsked(access.Override, access.Operators), set, h.setOperatorOverrides)
+	register(a, whereAsked(access.Override, access.Operators),
+		operation(http.MethodDelete, path, "remove-operator-overrides", tagOperators,
+			"Let the operator's own conditions count again"), h.removeOperatorOverrides)
+}
+
+func (p ObjectPath) operator() operator.Name {
+	return operator.Name{Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name}
+}
+
+func (h operatorHandlers) getOperatorOverrides(
+	ctx context.Context, who model.Caller, in *getOperatorInput,
+) (*output[model.OperatorOverrides], error) {
+	if err := h.wait(ctx, who, operators.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Operators.Overrides(ctx, who, in.Cluster, in.Namespace, in.Name))
+}
+
+type setOperatorOverridesInput struct {
+	ObjectPath
+	MatchHeaders
+	TryQuery
+	Body model.SetOverrides
+}
+
+func (h operatorHandlers) setOperatorOverrides(
+	ctx context.Context, who model.Caller, in *setOperatorOverridesInput,
+) (*written[model.OperatorOverrides], error) {
+	o, err := h.Intents.Operators.Override(ctx, who, in.operator(), in.Body)
+	return wrote(o, o.Position, "", err)
+}
+
+type removeOperatorOverridesInput struct {
+	ObjectPath
+	TryQuery
+}
+
+func (h operatorHandlers) removeOperatorOverrides(
+	ctx context.Context, who model.Caller, in *removeOperatorOverridesInput,
+) (*written[model.Removed], error) {
+	r, err := h.Intents.Operators.RemoveOverrides(ctx, who, in.operator())
+	return wrote(r, r.Position, "", err)
+}
+
 type uninstallOperatorInput struct {
 	ObjectPath
 	UninstallQuery
@@ -139,7 +196,7 @@ type uninstallOperatorInput struct {
 func (h operatorHandlers) uninstallOperator(
 	ctx context.Context, who model.Caller, in *uninstallOperatorInput,
 ) (*tried, error) {
-	name := operator.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
+	name := in.operator()
 	if in.DryRun {
 		p, err := h.Intents.Operators.RemovalPlan(ctx, who, name, in.CRDs)
 		return wroteOr(http.StatusOK, p, "", "", err)
@@ -156,8 +213,7 @@ var watchedLeftovers = watchedAs[model.Leftovers]{
 }
 
 func (h operatorHandlers) logs(a *API) {
-	op := classed(operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/logs",
-		"get-operator-logs", tagOperators,
+	op := classed(operation(http.MethodGet, pathOperator+"/logs", "get-operator-logs", tagOperators,
 		"Get lines that pods of an operator have written, as its cluster has them; as text with Accept: text/plain"),
 		limit.List)
 	op.Description = "The lines come from the Deployments that Chandler installed of the operator, and are kept nowhere. An " +

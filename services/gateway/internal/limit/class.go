@@ -38,7 +38,7 @@ var byVerb = map[access.Verb]Class{
 	access.Get: Read, access.List: List, access.Watch: List,
 	access.Create: Write, access.Update: Write, access.Delete: Write, access.Approve: Write, access.Reject: Write,
 	access.Comment: Write, access.Rollback: Write, access.Refresh: Write, access.Stop: Write, access.Resume: Write,
-	access.Escalate: Write, access.Bind: Write,
+	access.Escalate: Write, access.Bind: Write, access.Override: Write,
 }
 
 // ClassOf is the class of an operation that needs a verb, where it says no other. It is "" for a verb that has none,

@@ -2,11 +2,15 @@ package mirror
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
@@ -14,23 +18,28 @@ import (
 
 // conditionNote is what is known of the OperatorCondition of an operator, its Role and its RoleBinding.
 type conditionNote struct {
-	uid   string
-	kept  bool                               // all three were written
-	marks map[schema.GroupVersionKind]uint64 // of what was written
-	heard map[schema.GroupVersionKind]uint64 // what the watch told last while they were written
+	uid  string
+	kept bool // all three were written
+	// overrides are those that it was written with, if they were known; nil for none.
+	overrides      *protocol.Overrides
+	overridesKnown bool
+	marks          map[schema.GroupVersionKind]uint64 // of what was written
+	heard          map[schema.GroupVersionKind]uint64 // what the watch told last while they were written
 }
 
-// KeepCondition makes the OperatorCondition of an operator, and what lets its service accounts write it (R-COND-1).
-// It does so once, and again after somebody else touched one of them; clean is notified of what was written.
+// KeepCondition makes the OperatorCondition of an operator, with the overrides that it is to have, and what lets its
+// service accounts write it (R-COND-1). It does so once, and again after somebody else touched one of them, or other
+// overrides are wanted; clean is notified of what was written.
 func (k *Keeper) KeepCondition(ctx context.Context, i Installed, clean func(*unstructured.Unstructured)) error {
 	key := Key{GVK: mirror.GVKOperatorCondition, Namespace: i.Namespace, Name: i.Name}
 	n := &conditionNote{
-		uid: i.UID, marks: map[schema.GroupVersionKind]uint64{},
-		heard: map[schema.GroupVersionKind]uint64{},
+		uid: i.UID, overrides: i.Overrides, overridesKnown: i.OverridesKnown,
+		marks: map[schema.GroupVersionKind]uint64{}, heard: map[schema.GroupVersionKind]uint64{},
 	}
 	k.mu.Lock()
 	have := k.conditions[key]
-	kept := have != nil && have.kept && have.uid == i.UID
+	kept := have != nil && have.kept && have.uid == i.UID &&
+		(!i.OverridesKnown || have.overridesKnown && reflect.DeepEqual(have.overrides, i.Overrides))
 	if !kept {
 		k.conditions[key] = n
 	}
@@ -65,6 +74,9 @@ func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNo
 			return err
 		}
 		applied, err := k.Client.Apply(ctx, body, manager)
+		if err == nil && o.GVK == mirror.GVKOperatorCondition {
+			applied, err = k.override(ctx, i, applied)
+		}
 		if err != nil {
 			return err
 		}
@@ -77,6 +89,32 @@ func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNo
 		}
 	}
 	return nil
+}
+
+// overrider is the field manager of overrides: those that are not wanted any more go with the next write.
+const overrider = "chandler/overrides"
+
+// override has an OperatorCondition say what is to count in the place of the operator (R-COND-6), and take back what it
+// said before. Nothing is taken from whoever has set overrides in the cluster: that is a conflict that names them.
+func (k *Keeper) override(
+	ctx context.Context, i Installed, live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	wrote := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == overrider && e.Operation == metav1.ManagedFieldsOperationApply
+	})
+	if !i.OverridesKnown || i.Overrides == nil && !wrote {
+		return live, nil
+	}
+	o := &unstructured.Unstructured{Object: mirror.Overrides(i.Namespace, i.Name, i.Overrides).Body}
+	o.SetUID(live.GetUID()) // another one of the name is another operator's
+	if err := k.at("before overrides"); err != nil {
+		return nil, err
+	}
+	applied, err := k.Client.Make(ctx, o, overrider)
+	if err != nil {
+		return nil, err
+	}
+	return applied, k.at("overrides")
 }
 
 // ConditionTouched takes a change of an object that may be an operator's OperatorCondition, or its Role or RoleBinding,

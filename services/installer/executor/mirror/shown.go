@@ -26,6 +26,10 @@ type Installed struct {
 	mirror.Operator
 	UID string
 	CSV bundle.CSV
+	// Overrides are what its OperatorCondition is to say by Chandler in the place of the operator; nil for nothing.
+	// Where they are not known, those that are there stay.
+	Overrides      *protocol.Overrides
+	OverridesKnown bool
 }
 
 // own makes the InstalledOperator the owner of an object in its namespace.

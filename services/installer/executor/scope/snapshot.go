@@ -39,6 +39,16 @@ func (s *Snapshot) Resting() bool {
 	})
 }
 
+// Overrides are what is to count in the place of an operator's own conditions, nil for nothing. known is false where the
+// record cannot tell: what is in the cluster stays.
+func (s *Snapshot) Overrides(csvName string) (o *protocol.Overrides, known bool) {
+	i := slices.IndexFunc(s.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == csvName })
+	if i < 0 || s.RecordBehind {
+		return nil, false
+	}
+	return s.Wanted.Installed[i].Overrides, true
+}
+
 // AtRest reports an operator that no plan is about to change and that is installed, as far as it can be.
 func (s *Snapshot) AtRest(m *Operator) bool {
 	return !s.Executions.Planned(m.Name()) && s.Installed.Chain.Successor(m.Name()) == "" && !Halted(m) &&

@@ -141,7 +141,8 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 
 // fillInstalled adds what is installed. That a plan brought it says a report; what it brought says the plan.
 func fillInstalled(ctx context.Context, tx pgx.Tx, v values, m *protocol.ScopePlans) error {
-	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name)
+	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name),
+			c.overrides
 		from installer.csvs c
 		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
 			and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end
@@ -157,7 +158,7 @@ func fillInstalled(ctx context.Context, tx pgx.Tx, v values, m *protocol.ScopePl
 	m.Installed, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (i protocol.Installed, err error) {
 		var config *string
 		var by installplan.State
-		err = r.Scan(&i.CSV, &i.Plan, &by, &config)
+		err = r.Scan(&i.CSV, &i.Plan, &by, &config, &i.Overrides)
 		for _, b := range by.Proposed.Bundles {
 			if b.CSV == i.CSV {
 				i.Content = b.Content

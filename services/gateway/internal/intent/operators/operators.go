@@ -32,6 +32,8 @@ type Subscribers interface {
 var aggregate = unit.Aggregate[operator.State, operator.Command]{
 	Kind: events.KindCSV, Subject: func(s operator.State) string { return s.Name.Subject() },
 	Decide: operator.Decide, Evolve: unit.ByPayload(operator.Evolve),
+	// A removal is refused or ends the stream: what overrides were set on stays as it is.
+	Passing: []events.Type{events.CSVRemovalRequested{}.EventType()},
 }
 
 // Service carries out intents about installed operators.

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/subscriptions"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
@@ -173,5 +174,52 @@ func TestSubscribers(t *testing.T) {
 	}
 	if last() != (events.SubscriptionDeleted{}).EventType() {
 		t.Error("the subscription stays and brings the operator back")
+	}
+}
+
+// TestOverride: R-COND-6: overrides are of an operator that is installed in the caller's tenant; the answer tells who
+// set them, also where nothing changes; a request to uninstall does not make the version stale that they were decided
+// on, other overrides do.
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	e, s, _ := service(t)
+	set := func(who model.Caller, m model.Match, status string) (model.OperatorOverrides, error) {
+		return s.Override(unit.Matching(t.Context(), m), who, tide, model.SetOverrides{
+			Conditions: []model.ConditionOverride{{Type: "Upgradeable", Status: status, Reason: "Tested"}},
+		})
+	}
+	whatever := model.Match{Any: true}
+	if _, err := set(intenttest.Ann, whatever, "True"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("an operator that is not installed: %v", err)
+	}
+	install(e)
+	if _, err := set(intenttest.Eve, whatever, "True"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("another tenant's operator: %v", err)
+	}
+	if _, err := set(intenttest.Ann, model.Match{}, "True"); err == nil {
+		t.Error("without a version that it was decided on")
+	}
+	first, err := set(intenttest.Ann, model.ParseMatch(`"1.1"`, ""), "True")
+	if err != nil || first.By != intenttest.Ann.Actor || len(first.Conditions) != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, err := set(intenttest.Bob, whatever, "True")
+	if err != nil || again.By != intenttest.Ann.Actor || again.Version != first.Version {
+		t.Errorf("set twice: %+v, %v", again, err)
+	}
+	if _, err := set(intenttest.Bob, model.ParseMatch(`"1.1"`, ""), "False"); err == nil {
+		t.Error("decided on what was there before somebody else set it")
+	}
+	if _, err := s.Uninstall(t.Context(), intenttest.Ann, tide, model.Uninstall{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set(intenttest.Bob, model.ParseMatch(first.Tag(), ""), "False"); err != nil {
+		t.Errorf("after a request to uninstall: %v", err)
+	}
+	if _, err := s.RemoveOverrides(t.Context(), intenttest.Ann, tide); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.RemoveOverrides(t.Context(), intenttest.Ann, tide); !errs.Is(err, errs.NotFound) {
+		t.Errorf("removed twice: %v", err)
 	}
 }

@@ -23,11 +23,11 @@ const historyKept = 20
 
 // Projection folds the events of ClusterServiceVersions.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 3, []string{"operators"},
+	return readmodel.Projection(Name, 4, []string{"operators"},
 		readmodel.On(phaseChanged), readmodel.On(flapping), readmodel.On(removed),
 		readmodel.On(drifted), readmodel.On(driftEnded),
 		readmodel.On(removalRequested), readmodel.On(removalStarted), readmodel.On(removalBlocked),
-		readmodel.On(removalRefused))
+		readmodel.On(removalRefused), readmodel.On(overridden), readmodel.On(overridesRemoved))
 }
 
 func phaseChanged(ctx context.Context, f readmodel.Fold, p events.CSVPhaseChanged) error {
@@ -98,6 +98,14 @@ func removal(ctx context.Context, f readmodel.Fold, change map[string]any) error
 	return update(ctx, f, `removal = coalesce(removal, '{}') || $7`, all)
 }
 
+func overridden(ctx context.Context, f readmodel.Fold, p events.OperatorConditionOverridden) error {
+	return update(ctx, f, `overrides = $7`, model.OverridesOf(p.Overrides, f.Actor, f.Time))
+}
+
+func overridesRemoved(ctx context.Context, f readmodel.Fold, _ events.OperatorConditionOverridesRemoved) error {
+	return update(ctx, f, `overrides = null`)
+}
+
 // update changes the operator of the event's subject; arguments count from $7.
 func update(ctx context.Context, f readmodel.Fold, set string, args ...any) error {
 	cluster, namespace, name, err := f.Scope()
@@ -110,7 +118,7 @@ func update(ctx context.Context, f readmodel.Fold, set string, args ...any) erro
 }
 
 const columns = `select o.cluster, o.namespace, o.name, o.package, o.csv_version, o.phase, o.reason, o.content, o.plan,
-	o.flapping, o.drifted, o.drift_policy, o.drift_since, o.removal, o.history::text as history, o.installed, o.updated, o.stream,
+	o.flapping, o.drifted, o.drift_policy, o.drift_since, o.removal, o.overrides, o.history::text as history, o.installed, o.updated, o.stream,
 	o.version from operators o`
 
 type row struct {
@@ -125,6 +133,7 @@ type row struct {
 	Plan       string
 	Flapping   bool
 	Removal    *model.Removal
+	Overrides  *model.Overrides
 	History    history
 	Installed  time.Time
 	Updated    time.Time
@@ -151,7 +160,7 @@ func (r row) answer() model.Operator {
 	return model.Operator{
 		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Package: r.Package, Version: r.CSVVersion,
 		Phase: r.Phase, Reason: r.Reason, Content: r.Content, Plan: r.Plan, Flapping: r.Flapping,
-		Drift: r.drift.answer(), Removal: r.Removal,
+		Drift: r.drift.answer(), Removal: r.Removal, Overrides: r.Overrides,
 		History: r.History, InstalledAt: r.Installed, UpdatedAt: r.Updated, Stream: r.Stream, StreamVersion: r.Version,
 	}
 }
@@ -271,6 +280,25 @@ func (r *Reader) Get(
 		return err
 	})
 	return o, err
+}
+
+// Overrides returns what counts of an operator in the place of its own conditions. One of which nothing counts so has
+// none.
+func (r *Reader) Overrides(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (model.OperatorOverrides, error) {
+	o, err := r.Get(ctx, who, cluster, namespace, name)
+	if err != nil {
+		return model.OperatorOverrides{}, err
+	}
+	if o.Overrides == nil {
+		return model.OperatorOverrides{}, errs.New(errs.NotFound,
+			"no condition of operator %q in namespace %q of cluster %q is overridden", name, namespace, cluster)
+	}
+	return model.OperatorOverrides{
+		Cluster: o.Cluster, Namespace: o.Namespace, Name: o.Name, Overrides: *o.Overrides, Stream: o.Stream,
+		Version: o.StreamVersion,
+	}, nil
 }
 
 // Leftovers lists what uninstalled operators left (R-UNI-7), by cluster, namespace and name.

@@ -204,6 +204,46 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
+// TestOverrides: R-COND-6: an operator shows what counts in the place of its own conditions, who set it and when, until
+// that is taken back or the operator is gone.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	e := viewtest.New(t, operators.Projection())
+	r := &operators.Reader{Pool: e.Pool}
+	get := func() (model.OperatorOverrides, error) {
+		return r.Overrides(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1")
+	}
+	set := events.OperatorConditionOverridden{Overrides: []events.ConditionOverride{
+		{Type: "Upgradeable", Status: "True", Reason: "Tested"},
+	}}
+	none := func(when string) {
+		t.Helper()
+		if _, err := get(); !errs.Is(err, errs.NotFound) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	none("not installed")
+	fold(e, "ops", "tide.v1", phase("ops", "tide.v1", "Succeeded")) // 1
+	none("not overridden")
+	fold(e, "ops", "tide.v1", set, phase("ops", "tide.v1", "Failed")) // 2 and 3
+	got, err := get()
+	want := model.OperatorOverrides{
+		Cluster: "harbour", Namespace: "ops", Name: "tide.v1", Stream: got.Stream, Version: 3,
+		Overrides: model.OverridesOf(set.Overrides, "ann", viewtest.At(2)),
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if o, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1"); err != nil || o.Overrides == nil ||
+		o.Tag() != got.Tag() {
+		t.Errorf("the operator: %+v, %v", o.Overrides, err)
+	}
+	fold(e, "ops", "tide.v1", events.OperatorConditionOverridesRemoved{})
+	none("taken back")
+	fold(e, "ops", "tide.v1", set, events.CSVRemoved{}, phase("ops", "tide.v1", "Succeeded"))
+	none("installed again")
+}
+
 // TestServes: R-OG-25: operators of a namespace's one group serve its targets, or all namespaces; where there are two
 // groups nothing is served, since their plans wait.
 func TestServes(t *testing.T) {

@@ -1,0 +1,1 @@
+alter table gateway.operators drop column overrides;

@@ -1,0 +1,1 @@
+alter table installer.csvs drop column overrides;
