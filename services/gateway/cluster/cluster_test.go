@@ -147,7 +147,10 @@ func TestDecide(t *testing.T) {
 			nil, errs.Invalid,
 		},
 		{
-			"cordon", history{registered}, cluster.Configure{Cordoned: new(true)}, history{events.ClusterCordoned{}},
+			"cordon",
+			history{registered},
+			cluster.Configure{Cordoned: new(true)},
+			history{events.ClusterCordoned{}},
 			"",
 		},
 		{
