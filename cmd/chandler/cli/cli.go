@@ -143,10 +143,23 @@ chandler help exit-codes lists the exit statuses.`,
 	root.AddCommand(exitCodesTopic())
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(flagError)
-	root.InitDefaultCompletionCmd() // or cobra adds it later, and calls an unknown shell no error
+	addCompletion(root)
 	completion.Register(a, root)
 	strictly(root)
 	return root
+}
+
+// addCompletion adds the command that cobra would add later: then an unknown shell would be no error.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		for _, shell := range c.Commands() {
+			shell.Example = "  " + shell.CommandPath()
+		}
+	}
 }
 
 const (

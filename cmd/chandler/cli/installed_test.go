@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
-// installed CLUSTER/NAMESPACE/CSV PACKAGE records what an executor reports of an operator that is installed: a script has
-// no cluster.
+// installed CLUSTER/NAMESPACE/CSV PACKAGE records what an executor reports of an operator that is installed: a script
+// has no cluster.
 func installed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("want: installed CLUSTER/NAMESPACE/CSV PACKAGE")

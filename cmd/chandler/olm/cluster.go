@@ -113,8 +113,8 @@ func KeepNamespace(want, have model.OperatorGroupSpec) model.OperatorGroupSpec {
 // upgradeable is the one condition of an operator that has an effect (R-COND-3).
 const upgradeable = "Upgradeable"
 
-// readCondition reads the overrides of an OperatorCondition (R-COND-6): none as a list take those away that are set. Its
-// other parts are the operator's own words, and what is written in the cluster.
+// readCondition reads the overrides of an OperatorCondition (R-COND-6): none as a list take those away that are set.
+// Its other parts are the operator's own words, and what is written in the cluster.
 func (d *Document) readCondition(raw json.RawMessage) error {
 	var s struct {
 		Overrides   []metav1.Condition `json:"overrides"`
@@ -146,8 +146,8 @@ func (d *Document) readCondition(raw json.RawMessage) error {
 		d.Notes = append(d.Notes, "message of "+strings.Join(messages, ", ")+": not kept, Chandler keeps the reason")
 	}
 	if len(others) > 0 {
-		d.Notes = append(d.Notes, "override of "+strings.Join(others, ", ")+": kept, and has no effect: only "+upgradeable+
-			" has one")
+		d.Notes = append(d.Notes, "override of "+strings.Join(others, ", ")+": kept, and has no effect: only "+
+			upgradeable+" has one")
 	}
 	return nil
 }

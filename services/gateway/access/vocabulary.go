@@ -30,8 +30,8 @@ const (
 	Approve    Verb = "approve"
 	ApproveOwn Verb = "approve-own" // a plan that oneself has asked for; approve is needed beside it
 	// Override settles an obstacle of a plan: whose object counts, a definition that hurts, a bundle that binds
-	// cluster-admin. What it touches is the cluster's, so that it is asked for the whole cluster. Of an operator it sets
-	// what counts in the place of its own conditions, in its namespace.
+	// cluster-admin. What it touches is the cluster's, so that it is asked for the whole cluster. Of an operator it
+	// sets what counts in the place of its own conditions, in its namespace.
 	Override Verb = "override"
 	Reject   Verb = "reject"
 	Comment  Verb = "comment"

@@ -307,17 +307,22 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("the dry run answers %+v", dry)
 	}
 	for place, wrong := range map[string]map[string]any{
-		"body.conditions":           {"conditions": []any{}},
-		"body.conditions[0].status": {"conditions": []any{map[string]any{"type": "Upgradeable", "status": "yes", "reason": "A"}}},
-		"body.conditions[0]":        {"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True"}}},
-		"body.message":              {"conditions": overrides.Conditions, "message": "it was tried"},
+		"body.conditions": {"conditions": []any{}},
+		"body.conditions[0].status": {
+			"conditions": []any{map[string]any{"type": "Upgradeable", "status": "yes", "reason": "A"}},
+		},
+		"body.conditions[0]": {"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True"}}},
+		"body.message":       {"conditions": overrides.Conditions, "message": "it was tried"},
 	} {
 		if p := must[problem](b, 400, b.ask("PUT", path, wrong, "If-Match", "*")); p.Errors[0].Location != place {
 			t.Errorf("%v: %+v, want %s", wrong, p.Errors, place)
 		}
 	}
-	free := map[string]any{"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True", "reason": "it was tried"}}}
-	if p := must[problem](b, 400, b.ask("PUT", path, free, "If-Match", "*")); p.Errors[0].Rule != "kubernetes-condition-reason" {
+	free := map[string]any{
+		"conditions": []any{map[string]any{"type": "Upgradeable", "status": "True", "reason": "it was tried"}},
+	}
+	p := must[problem](b, 400, b.ask("PUT", path, free, "If-Match", "*"))
+	if p.Errors[0].Rule != "kubernetes-condition-reason" {
 		t.Errorf("free text: %+v", p.Errors)
 	}
 	set := b.ask("PUT", path, overrides, "If-Match", tag)
@@ -329,7 +334,8 @@ func TestOverrides(t *testing.T) {
 	changed.Conditions = []model.ConditionOverride{{Type: "Upgradeable", Status: "False", Reason: "Season"}}
 	must[problem](b, 412, b.ask("PUT", path, changed, "If-Match", tag))
 	shown := must[model.Operator](b, 200, b.do("GET", gaugePath+"?minPosition="+made.Position, nil))
-	if shown.Overrides == nil || shown.Overrides.Conditions[0] != overrides.Conditions[0] || shown.Overrides.By != made.By {
+	if shown.Overrides == nil || shown.Overrides.Conditions[0] != overrides.Conditions[0] ||
+		shown.Overrides.By != made.By {
 		t.Errorf("shown with the operator: %+v", shown.Overrides)
 	}
 	must[model.OperatorOverrides](b, 200, b.ask("PUT", path, changed, "If-Match", shown.Tag()))

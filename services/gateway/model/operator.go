@@ -11,28 +11,33 @@ import (
 
 // Operator is an installed operator: one ClusterServiceVersion in one namespace of one cluster.
 type Operator struct {
-	Cluster       string         `json:"cluster"`
-	Namespace     string         `json:"namespace"`
-	Name          string         `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
-	Package       string         `json:"package"`
-	Version       string         `json:"version"`
-	Phase         string         `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
-	Reason        string         `json:"reason"`
-	Message       string         `json:"message,omitempty"`
-	Content       string         `json:"content,omitempty" doc:"Digest of the canonical bundle"`
-	Plan          string         `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
-	Conditions    []Condition    `json:"conditions" nullable:"false" doc:"What is out of the ordinary whatever its phase: OptionalKindsNotServed while the cluster does not serve kinds that it brings and runs without"`
-	Flapping      bool           `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
-	Drift         *OperatorDrift `json:"drift,omitempty" doc:"Objects that are not as Chandler wrote them; absent where all are"`
-	Removal       *Removal       `json:"removal,omitempty" doc:"That was asked for last"`
-	Overrides     *Overrides     `json:"overrides,omitempty" doc:"What counts in the place of its own conditions; absent where nothing was set by Chandler. The details say what its cluster makes of it"`
-	History       []Phase        `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
-	InstalledAt   time.Time      `json:"installedAt"`
-	UpdatedAt     time.Time      `json:"updatedAt"`
-	Stream        string         `json:"stream,omitempty" doc:"Id of its stream of events"`
-	StreamVersion int64          `json:"streamVersion,omitempty" doc:"Of its stream"`
+	Cluster    string         `json:"cluster"`
+	Namespace  string         `json:"namespace"`
+	Name       string         `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
+	Package    string         `json:"package"`
+	Version    string         `json:"version"`
+	Phase      string         `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
+	Reason     string         `json:"reason"`
+	Message    string         `json:"message,omitempty"`
+	Content    string         `json:"content,omitempty" doc:"Digest of the canonical bundle"`
+	Plan       string         `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
+	Conditions []Condition    `json:"conditions" nullable:"false" doc:"What is out of the ordinary whatever its phase: OptionalKindsNotServed while the cluster does not serve kinds that it brings and runs without"`
+	Flapping   bool           `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
+	Drift      *OperatorDrift `json:"drift,omitempty" doc:"Objects that are not as Chandler wrote them; absent where all are"`
+	Removal    *Removal       `json:"removal,omitempty" doc:"That was asked for last"`
+	Overrides  *Overrides     `json:"overrides,omitempty" doc:"What counts in the place of its own conditions; absent where nothing was set by Chandler. The details say what its cluster makes of it"`
+	History    []Phase        `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
+	OperatorRecord
 	// Details are absent until the executor has reported them.
 	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator, and in lists with details=true"`
+}
+
+// OperatorRecord is when an operator was installed and changed, and where its events are.
+type OperatorRecord struct {
+	InstalledAt   time.Time `json:"installedAt"`
+	UpdatedAt     time.Time `json:"updatedAt"`
+	Stream        string    `json:"stream,omitempty" doc:"Id of its stream of events"`
+	StreamVersion int64     `json:"streamVersion,omitempty" doc:"Of its stream"`
 }
 
 // Overrides are what counts of an operator's conditions in the place of its own word (R-COND-6). They end with the

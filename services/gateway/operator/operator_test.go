@@ -136,17 +136,28 @@ func TestOverride(t *testing.T) {
 		"the next life begins without": {
 			with(is(yes), events.CSVRemoved{}, phase("Succeeded")), set(yes), history{is(yes)}, "",
 		},
-		"none":           {running, set(), nil, errs.Invalid},
-		"twice":          {running, set(yes, no), nil, errs.Invalid},
-		"too many":       {running, set(make([]events.ConditionOverride, operator.MaxOverrides+1)...), nil, errs.Invalid},
-		"no type":        {running, set(events.ConditionOverride{Status: "True", Reason: "A"}), nil, errs.Invalid},
-		"no such type":   {running, set(events.ConditionOverride{Type: "a b", Status: "True", Reason: "A"}), nil, errs.Invalid},
-		"no such status": {running, set(events.ConditionOverride{Type: "A", Status: "true", Reason: "A"}), nil, errs.Invalid},
-		"a reason is a word": {
-			running, set(events.ConditionOverride{Type: "A", Status: "True", Reason: "it was tried"}), nil, errs.Invalid,
+		"none":  {running, set(), nil, errs.Invalid},
+		"twice": {running, set(yes, no), nil, errs.Invalid},
+		"too many": {
+			running, set(make([]events.ConditionOverride, operator.MaxOverrides+1)...), nil, errs.Invalid,
 		},
-		"removed by hand":   {with(is(yes)), operator.RemoveOverrides{}, history{events.OperatorConditionOverridesRemoved{}}, ""},
-		"removed twice":     {with(is(yes), events.OperatorConditionOverridesRemoved{}), operator.RemoveOverrides{}, nil, errs.NotFound},
+		"no type": {running, set(events.ConditionOverride{Status: "True", Reason: "A"}), nil, errs.Invalid},
+		"no such type": {
+			running, set(events.ConditionOverride{Type: "a b", Status: "True", Reason: "A"}), nil, errs.Invalid,
+		},
+		"no such status": {
+			running, set(events.ConditionOverride{Type: "A", Status: "true", Reason: "A"}), nil, errs.Invalid,
+		},
+		"a reason is a word": {
+			running, set(events.ConditionOverride{Type: "A", Status: "True", Reason: "it was tried"}), nil,
+			errs.Invalid,
+		},
+		"removed by hand": {
+			with(is(yes)), operator.RemoveOverrides{}, history{events.OperatorConditionOverridesRemoved{}}, "",
+		},
+		"removed twice": {
+			with(is(yes), events.OperatorConditionOverridesRemoved{}), operator.RemoveOverrides{}, nil, errs.NotFound,
+		},
 		"nothing to remove": {nil, operator.RemoveOverrides{}, nil, errs.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

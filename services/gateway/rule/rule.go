@@ -54,8 +54,8 @@ const (
 	MaxSubdomain = 253
 	// MaxToken bounds channel and CSV names: the longest in the known catalogs has about 100 characters.
 	MaxToken = 253
-	// MaxConditionType is that of a condition in Kubernetes. MaxConditionReason is lower than there: what is longer than
-	// a word is a message.
+	// MaxConditionType is that of a condition in Kubernetes. MaxConditionReason is lower than there: what is longer
+	// than a word is a message.
 	MaxConditionType   = 316
 	MaxConditionReason = 256
 	// MaxLabels bounds the labels of a cluster or an intent: enough to select by, too few to store documents in.

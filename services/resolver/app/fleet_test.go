@@ -35,8 +35,8 @@ const (
 	cluster   = "harbour"
 	namespace = "coast-ops"
 	tenant    = events.DefaultTenant
-	// patience bounds every wait of a test on a busy machine.
-	patience = 60 * time.Second
+	// patience bounds every wait of a test on a busy machine: ten times what the longest one takes on an idle one.
+	patience = 4 * time.Minute
 	// lookEvery is how often a wait looks where the log gives no signal.
 	lookEvery = 10 * time.Millisecond
 	// settle is how long scopes wait here after a change of a catalog: most of what a test would wait for otherwise.

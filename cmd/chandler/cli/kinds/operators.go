@@ -203,7 +203,8 @@ func Operators(a *command.Env) Kind {
 // KindOperatorCondition is the kind of OperatorConditions, as results of apply and delete name it.
 const KindOperatorCondition = "operatorcondition"
 
-// OperatorCondition is the kind of the overrides of operators, which files can delete. They are shown with the operator.
+// OperatorCondition is the kind of the overrides of operators, which files can delete. They are shown with the
+// operator.
 func OperatorCondition(a *command.Env) Kind {
 	k := Operators(a)
 	k.Names = []string{KindOperatorCondition, "operatorconditions"}

@@ -41,8 +41,8 @@ An InstallPlan with spec.approved: true approves that plan as it is now, like ch
 Namespace are kept by the operator group in it, and written before its plans start. A secret that a CatalogSource of
 the same call names is stored as a catalog secret. An OLMConfig sets whether the cluster has copies of
 ClusterServiceVersions, like chandler cluster set --copied-csvs. The overrides of an OperatorCondition count for the
-operator of that name in the place of what it says itself. Other Secrets are skipped with a warning. The output of chandler get -o yaml or -o json can be applied again, and names its
-own cluster.
+operator of that name in the place of what it says itself. Other Secrets are skipped with a warning. The output of
+chandler get -o yaml or -o json can be applied again, and names its own cluster.
 
 All documents are read and checked before the first one is sent. Several are applied at a time, in this order:
 secrets and roles, catalogs and fleet-wide objects, operator groups, subscriptions, install plans. Documents about

@@ -39,8 +39,8 @@ func (s *Snapshot) Resting() bool {
 	})
 }
 
-// Overrides are what is to count in the place of an operator's own conditions, nil for nothing. known is false where the
-// record cannot tell: what is in the cluster stays.
+// Overrides are what is to count in the place of an operator's own conditions, nil for nothing. known is false where
+// the record cannot tell: what is in the cluster stays.
 func (s *Snapshot) Overrides(csvName string) (o *protocol.Overrides, known bool) {
 	i := slices.IndexFunc(s.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == csvName })
 	if i < 0 || s.RecordBehind {

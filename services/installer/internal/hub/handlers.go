@@ -39,8 +39,9 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.planFinished)
 	bus.On(h, f.csvPhaseChanged)
 	bus.On(h, f.csvRemoved)
-	bus.On(h, f.overridden)
-	bus.On(h, f.overridesRemoved)
+	overrides := overrideFolds{f}
+	bus.On(h, overrides.overridden)
+	bus.On(h, overrides.overridesRemoved)
 	bus.On(h, f.removalRequested)
 	bus.On(h, f.removalRefused)
 	bus.On(h, f.effectsStopped)

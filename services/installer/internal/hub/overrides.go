@@ -11,20 +11,23 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
+// overrideFolds fold what is to count in the place of operators' own conditions.
+type overrideFolds struct{ folder }
+
 // overridden keeps what counts in the place of an operator's own conditions until that ends, or the operator is gone.
-func (f folder) overridden(
+func (f overrideFolds) overridden(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorConditionOverridden,
 ) error {
 	return f.setOverrides(ctx, tx, e, &protocol.Overrides{Conditions: p.Overrides, Since: e.Time})
 }
 
-func (f folder) overridesRemoved(
+func (f overrideFolds) overridesRemoved(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.OperatorConditionOverridesRemoved,
 ) error {
 	return f.setOverrides(ctx, tx, e, nil)
 }
 
-func (f folder) setOverrides(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, o *protocol.Overrides) error {
+func (f overrideFolds) setOverrides(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, o *protocol.Overrides) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err

@@ -161,7 +161,9 @@ func (r row) answer() model.Operator {
 		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Package: r.Package, Version: r.CSVVersion,
 		Phase: r.Phase, Reason: r.Reason, Content: r.Content, Plan: r.Plan, Flapping: r.Flapping,
 		Drift: r.drift.answer(), Removal: r.Removal, Overrides: r.Overrides,
-		History: r.History, InstalledAt: r.Installed, UpdatedAt: r.Updated, Stream: r.Stream, StreamVersion: r.Version,
+		History: r.History, OperatorRecord: model.OperatorRecord{
+			InstalledAt: r.Installed, UpdatedAt: r.Updated, Stream: r.Stream, StreamVersion: r.Version,
+		},
 	}
 }
 
