@@ -181,16 +181,18 @@ func TestCopies(t *testing.T) {
 	s.Plans, s.Installed = nil, []protocol.Installed{{CSV: o.csv(), Content: c.Content, Plan: p.ID}}
 	dyn := b.dynamic(t)
 	roles := dyn.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles"))
-	for _, setting := range []string{events.MirrorNone, events.MirrorAll} {
-		s.Settings.Mirror = setting
-		b.looked(t, s)
-		_, err := roles.Get(t.Context(), "chandler-mirror.chandler-fleet.io", metav1.GetOptions{})
-		if none := apierrors.IsNotFound(err); none != (setting == events.MirrorNone) {
-			t.Errorf("with mirror %s the role of those who read mirrors is absent: %v (%v)", setting, none, err)
-		}
+	const reading = "chandler-mirror.chandler-fleet.io"
+	s.Settings.Mirror = events.MirrorNone
+	b.looked(t, s)
+	_, err := roles.Get(t.Context(), reading, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("without mirrors the role of those who read them is there: %v", err)
 	}
+	s.Settings.Mirror = events.MirrorAll
+	b.looked(t, s)
+	shows(t, roles, reading, there) // it waits for definitions that are still being deleted
 	shows(t, dyn.Resource(olmConfigs), "cluster", there)
-	_, err := dyn.Resource(olmConfigs).Patch(t.Context(), "cluster", types.MergePatchType,
+	_, err = dyn.Resource(olmConfigs).Patch(t.Context(), "cluster", types.MergePatchType,
 		[]byte(`{"spec":{"features":{"disableCopiedCSVs":false}}}`), metav1.PatchOptions{})
 	must(t, err)
 	shows(t, dyn.Resource(csvs).Namespace("served"), o.csv(),
