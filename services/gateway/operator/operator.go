@@ -1,7 +1,7 @@
 // Package operator is the aggregate of what people ask of an installed operator: that it is uninstalled (R-UNI), and
-// what counts in the place of its own conditions (R-COND-6). It lies in the stream of the ClusterServiceVersion, most of
-// which the installer writes: what is seen in the cluster, and how far a removal is. The package is pure; ids come in as
-// data.
+// what counts in the place of its own conditions (R-COND-6). It lies in the stream of the ClusterServiceVersion, most
+// of which the installer writes: what is seen in the cluster, and how far a removal is. The package is pure; ids come
+// in as data.
 package operator
 
 import (
