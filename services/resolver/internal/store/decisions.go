@@ -55,7 +55,8 @@ func (d *Decisions) Write(ctx context.Context, l Loaded, made decide.Decisions, 
 	}
 	w := d.writer(l, c)
 	w.guard()
-	if now[resolution.Read{Kind: decide.ReadCluster}] || len(made.Proposals) > 0 { // nothing for a cordoned cluster
+	// Also where a plan is proposed: the cluster must not have been cordoned meanwhile.
+	if now[resolution.Read{Kind: decide.ReadCluster}] || len(made.Proposals) > 0 {
 		w.guardCluster()
 	}
 	w.reads(now)

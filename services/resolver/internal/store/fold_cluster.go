@@ -89,8 +89,8 @@ func (f *clusterFolds) uncordoned(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 	return f.setCordoned(ctx, tx, e, false)
 }
 
-// setCordoned wakes the scopes whose decision rests on it: those that wait for it to end, and those that are about to
-// get a plan.
+// setCordoned wakes the scopes that wait for the end of it. A proposal that is being written finds that the count of
+// changes moved on, and is decided again.
 func (f *clusterFolds) setCordoned(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cordoned bool) error {
 	if err := exec(ctx, tx, `update resolver.clusters set cordoned = $3 where tenant = $1 and name = $2`, e.Tenant,
 		e.Subject, cordoned); err != nil {
