@@ -40,6 +40,9 @@ const (
 	KindPolicy        Kind = "policy"
 	KindRetention     Kind = "retention"
 	KindWebhook       Kind = "webhook"
+
+	KindFleetSubscription Kind = "fleetsubscription"
+	KindRollout           Kind = "rollout"
 )
 
 // namespaceStream is the UUIDv5 namespace of stream ids. It is arbitrary and must never change.

@@ -1,7 +1,26 @@
 package events
 
-// The events of fleet subscriptions and rollouts. They enter the registry with the first release that writes them: what
-// stands there is kept for ever.
+// fleetEvents are the events of fleet subscriptions and rollouts, in the order of docs/events.md.
+func fleetEvents() []Definition {
+	return []Definition{
+		define(KindFleetSubscription, Gateway, FleetSubscriptionSet{}, "Somebody wants an operator on many clusters."),
+		define(KindFleetSubscription, Gateway, FleetSubscriptionDeleted{},
+			"The intent ended; what is on the clusters stays."),
+		define(KindRollout, Fleet, RolloutStarted{}, "A change for many clusters began, with what it brings and where."),
+		define(KindRollout, Fleet, RolloutWaveOpened{}, "Clusters of a wave may be changed."),
+		define(KindRollout, Fleet, RolloutClusterDirected{}, "The change was asked of a cluster."),
+		define(KindRollout, Fleet, RolloutClusterSettled{}, "What the change came to on a cluster."),
+		define(KindRollout, Fleet, RolloutWavePassed{}, "A wave is as wanted, for as long as it has to be."),
+		define(KindRollout, Fleet, RolloutHalted{}, "Nothing more is changed until a person has the rollout go on."),
+		define(KindRollout, Fleet, RolloutEnded{}, "The rollout is done, or another one takes its place."),
+		define(KindRollout, Gateway, RolloutPaused{}, "A person has no further cluster changed."),
+		define(KindRollout, Gateway, RolloutResumed{}, "A person has a paused or halted rollout go on."),
+		define(KindRollout, Gateway, RolloutPromoted{}, "A person lets the next wave begin."),
+		define(KindRollout, Gateway, RolloutClusterSkipped{}, "A person leaves a cluster out."),
+		define(KindRollout, Gateway, RolloutClusterRetried{}, "A person has a cluster tried again."),
+		define(KindRollout, Gateway, RolloutAborted{}, "A person ended the rollout; nothing is undone."),
+	}
+}
 
 // FleetSubscriptionSet carries the whole intent. Subject: its name.
 type FleetSubscriptionSet struct {
@@ -18,15 +37,27 @@ type FleetSubscriptionSpec struct {
 	Channel string `json:"channel,omitempty"`
 	Catalog string `json:"catalog"` // of the hub
 	// Versions bounds what a rollout takes from the channel; the zero value is its newest.
-	Versions  PolicyVersions  `json:"versions"`
-	Namespace string          `json:"namespace"`        // on every cluster
-	Approval  string          `json:"approval"`         // Automatic, Manual: of the subscriptions on the clusters
-	Config    string          `json:"config,omitempty"` // commitment, as in SubscriptionSpec
+	Versions  PolicyVersions `json:"versions"`
+	Namespace string         `json:"namespace"`        // on every cluster
+	Approval  string         `json:"approval"`         // Automatic, Manual: of the subscriptions on the clusters
+	Config    string         `json:"config,omitempty"` // commitment, as in SubscriptionSpec
+	// OperatorGroup is made on clusters on which the namespace has none.
+	OperatorGroup FleetOperatorGroup `json:"operatorGroup,omitzero"`
+	// Adopt takes over subscriptions of the same name that no fleet subscription owns; otherwise such a cluster fails.
+	Adopt     bool            `json:"adopt,omitempty"`
 	Placement FleetPlacement  `json:"placement"`
 	Strategy  RolloutStrategy `json:"strategy"`
-	// DeletionPolicy is what becomes of clusters that leave: Orphan (the subscription stays, without its owner), Remove
-	// (operator and definitions go), KeepCRDs (the operator goes).
+	// DeletionPolicy is what becomes of clusters that leave: Orphan (the subscription stays, without its owner).
 	DeletionPolicy string `json:"deletionPolicy"`
+}
+
+// DeletionPolicyOrphan leaves the subscription where a cluster leaves, without its owner.
+const DeletionPolicyOrphan = "Orphan"
+
+// FleetOperatorGroup is the operator group of a fleet subscription's namespace; without a name none is made.
+type FleetOperatorGroup struct {
+	Name string            `json:"name"`
+	Spec OperatorGroupSpec `json:"spec"`
 }
 
 // FleetPlacement chooses clusters. All that is given must fit; an empty one chooses none, so that a field that was
@@ -98,8 +129,10 @@ type RolloutStarted struct {
 	Number            int    `json:"number"`            // of the rollouts of this fleet subscription, from 1
 	Stream            string `json:"stream"`            // of the fleet subscription
 	Version           int64  `json:"version"`           // of that stream
-	// Change is why it began: Version, Config, Membership, Removal, Rollback.
-	Change string        `json:"change"`
+	// Change is why it began: Version, Intent, Membership.
+	Change string `json:"change"`
+	// Intent is what is asked of each cluster, beside the target.
+	Intent RolloutIntent `json:"intent"`
 	Target RolloutTarget `json:"target"`
 	Waves  []RolloutWave `json:"waves"`
 	// Strategy with its defaults, percentages counted out.
@@ -111,12 +144,28 @@ type RolloutStarted struct {
 // EventType implements Payload.
 func (RolloutStarted) EventType() Type { return "fleet.rollout-started.v1" }
 
+// What a rollout changes.
+const (
+	ChangeVersion    = "Version"    // the channel offers another one
+	ChangeIntent     = "Intent"     // the fleet subscription was changed
+	ChangeMembership = "Membership" // other clusters are chosen
+)
+
+// RolloutIntent is the subscription that every cluster of a rollout gets, by the name of the fleet subscription.
+type RolloutIntent struct {
+	Namespace     string             `json:"namespace"`
+	Subscription  SubscriptionSpec   `json:"subscription"`
+	OperatorGroup FleetOperatorGroup `json:"operatorGroup,omitzero"`
+	Adopt         bool               `json:"adopt,omitempty"`
+}
+
 // RolloutTarget is what every cluster of a rollout gets: the same digests, however catalogs move meanwhile.
 type RolloutTarget struct {
 	Package  string `json:"package"`
 	Channel  string `json:"channel"`
 	Catalog  string `json:"catalog"`
 	Revision string `json:"revision"` // of the catalog
+	Document string `json:"document"` // digest of what the revision says of the package: the way there is the same, too
 	CSV      string `json:"csv"`
 	Version  string `json:"version"`
 	Content  string `json:"content"` // digest of the canonical bundle
@@ -170,7 +219,7 @@ type RolloutClusterSettled struct {
 // EventType implements Payload.
 func (RolloutClusterSettled) EventType() Type { return "fleet.rollout-cluster-settled.v1" }
 
-// Outcomes of a cluster.
+// Outcomes of a cluster; the last one is a person's.
 const (
 	ClusterSucceeded   = "Succeeded"
 	ClusterFailed      = "Failed"

@@ -9,6 +9,8 @@ func operatorGroupEvents() []Definition {
 		define(KindOperatorGroup, Gateway, OperatorGroupMetadataChanged{},
 			"The operator group has other labels or annotations from now on."),
 		define(KindOperatorGroup, Gateway, OperatorGroupDeleted{}, "The operator group is gone."),
+		define(KindOperatorGroup, Fleet, OperatorGroupPlaced{},
+			"A fleet subscription made the operator group of a namespace that had none."),
 		define(KindOperatorGroup, Installer, OperatorGroupObserved{}, "What the group came to in its cluster changed."),
 	}
 }
@@ -54,6 +56,19 @@ type OperatorGroupChanged struct {
 
 // EventType implements Payload.
 func (OperatorGroupChanged) EventType() Type { return "operatorgroup.changed.v1" }
+
+// OperatorGroupPlaced is OperatorGroupCreated by a fleet subscription, on a cluster on which the namespace had none.
+// From then on it is the namespace's: nothing of the fleet changes it.
+type OperatorGroupPlaced struct {
+	Cluster   string            `json:"cluster"`
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Spec      OperatorGroupSpec `json:"spec"`
+	Owner     string            `json:"owner"` // name of the fleet subscription
+}
+
+// EventType implements Payload.
+func (OperatorGroupPlaced) EventType() Type { return "operatorgroup.placed.v1" }
 
 // OperatorGroupDeleted ends the stream.
 type OperatorGroupDeleted struct{}

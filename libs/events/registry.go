@@ -21,6 +21,8 @@ const (
 	Indexer   Writer = "catalog-indexer"
 	Resolver  Writer = "resolver"
 	Installer Writer = "installer"
+	// Fleet is the fleet controller. It runs in the resolver, whose role is a member of this one's.
+	Fleet Writer = "fleet"
 )
 
 // Payload is the data of one event.

@@ -11,6 +11,10 @@ func subscriptionEvents() []Definition {
 		define(KindSubscription, Gateway, SubscriptionRollbackRequested{},
 			"Somebody wants to go back to an earlier version."),
 		define(KindSubscription, Gateway, SubscriptionDeleted{}, "The intent ended; the installed operator stays."),
+		define(KindSubscription, Fleet, SubscriptionPlaced{},
+			"A fleet subscription asks this of its subscription on a cluster, which is made where there is none."),
+		define(KindSubscription, Fleet, SubscriptionReleased{},
+			"The fleet subscription lets go: the subscription stays, at its version, until somebody changes it."),
 		define(KindSubscription, Resolver, ResolutionFailed{}, "Nothing can be planned, and why."),
 		define(KindSubscription, Resolver, ResolutionSucceeded{}, "The subscription resolves, and to what."),
 	}
@@ -75,6 +79,28 @@ type SubscriptionDeleted struct{}
 // EventType implements Payload.
 func (SubscriptionDeleted) EventType() Type { return "subscription.deleted.v1" }
 
+// SubscriptionPlaced is what a rollout asks of a cluster: the whole intent, and how far it goes. Its correlation id is
+// the directive of the rollout. It makes the subscription where there is none, and replaces its intent otherwise.
+type SubscriptionPlaced struct {
+	Cluster   string           `json:"cluster"`
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Spec      SubscriptionSpec `json:"spec"`
+	Owner     string           `json:"owner"`   // name of the fleet subscription
+	Rollout   int              `json:"rollout"` // its number
+	Target    RolloutTarget    `json:"target"`
+}
+
+// EventType implements Payload.
+func (SubscriptionPlaced) EventType() Type { return "subscription.placed.v1" }
+
+// SubscriptionReleased says that a fleet subscription lets go of a cluster. What was asked last holds until somebody
+// changes the subscription: who leaves a fleet is not upgraded for that.
+type SubscriptionReleased struct{}
+
+// EventType implements Payload.
+func (SubscriptionReleased) EventType() Type { return "subscription.released.v1" }
+
 // ResolutionFailed says why nothing can be planned for a subscription. It stands in the
 // subscription's stream and is appended only when reason or explanation changed.
 type ResolutionFailed struct {
@@ -95,6 +121,8 @@ type ResolutionSucceeded struct {
 	Outcome   string `json:"outcome"` // Planned, AtLatestKnown
 	CSV       string `json:"csv"`     // what the subscription moves to or has
 	Plan      string `json:"plan,omitempty"`
+	// Content is the digest of what is installed, where a rollout asks for it.
+	Content string `json:"content,omitempty"`
 }
 
 // EventType implements Payload.
