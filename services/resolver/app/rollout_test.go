@@ -151,8 +151,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// TestRolloutStops: a cluster that fails stops the rollout, also one that the resolver itself fails; a success that it
-// did not cause opens nothing; who resumes it goes on.
+// TestRolloutStops: a cluster that fails stops the rollout before it reaches others; a failure that it did not cause
+// does not; who resumes it has it go on.
 func TestRolloutStops(t *testing.T) {
 	t.Parallel()
 	s := newShore(t)
@@ -160,22 +160,89 @@ func TestRolloutStops(t *testing.T) {
 	s.set(s.spec())
 	p, correlation := s.plan("east-1")
 	in := "east-1/" + namespace + "/"
-	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Succeeded") // of another cause
+	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Failed") // of another cause
 	s.quiet()
-	s.want("after a success of another cause", s.planned(), []string{"east-1 buoy.v1.0.0"})
+	if got := s.rollout(1); got.Phase != rollout.Progressing {
+		t.Fatalf("a failure of another cause: the rollout is %+v", got)
+	}
 	s.correlation = correlation
+	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Installing")
 	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Failed")
 	s.correlation = ""
 	s.quiet()
 	got := s.rollout(1)
 	if got.Phase != rollout.Halted || got.Reason != rollout.ReasonWaveFailures ||
-		got.Clusters["east-1"].Outcome != events.ClusterFailed || len(s.planned()) != 1 {
+		got.Clusters["east-1"].Outcome != events.ClusterFailed || len(s.planned()) != 0 {
 		t.Fatalf("the rollout is %+v, planned %v", got, s.planned())
 	}
 	s.append(events.Gateway, events.KindRollout, "buoy/1", "buoy/1", events.RolloutResumed{})
 	s.quiet()
-	if got := s.planned(); len(got) != len(shoreClusters) {
-		t.Errorf("planned after it goes on: %v", got)
+	s.want("planned after it goes on", s.planned(),
+		[]string{"east-2 buoy.v1.0.0", "east-3 buoy.v1.0.0", "east-4 buoy.v1.0.0"})
+}
+
+// TestRolloutAsksWhoHasItAlready: a cluster that is at the target counts because it says so when it is asked, and the
+// subscription that brought it is taken over only where that is wished. A second try is one.
+func TestRolloutAsksWhoHasItAlready(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0"}))
+	group, in := "east-1/"+namespace+"/og", "east-1/"+namespace+"/buoy"
+	s.append(events.Gateway, events.KindOperatorGroup, group, group,
+		events.OperatorGroupCreated{Cluster: "east-1", Namespace: namespace, Name: "og"})
+	s.append(events.Gateway, events.KindSubscription, in, in, events.SubscriptionCreated{
+		Cluster: "east-1", Namespace: namespace, Name: "buoy", Spec: events.SubscriptionSpec{
+			Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic,
+		},
+	})
+	s.quiet()
+	s.carryOutOn("east-1")
+	spec := s.spec()
+	spec.Placement.Clusters = []string{"east-1"}
+	s.set(spec)
+	if got := s.rollout(1); got.Phase != rollout.Halted || got.Clusters["east-1"].Reason != "SubscriptionExists" {
+		t.Fatalf("the rollout is %+v", got)
+	}
+	spec.Adopt = true
+	s.set(spec)
+	got := s.rollout(2)
+	if got.Phase != rollout.Succeeded || got.Clusters["east-1"].Attempt != 1 || len(s.planned()) != 0 {
+		t.Fatalf("the rollout is %+v, planned %v", got, s.planned())
+	}
+	spec.Versions.Ceiling = "0.9.0"
+	s.set(spec)
+	var waits string
+	s.must(s.pools[events.Gateway].QueryRow(s.ctx, `select waits from resolver_api.fleet_waits where tenant = $1
+		and name = 'buoy'`, tenant).Scan(&waits))
+	if waits != "NoVersionAllowed" || s.rollout(3).Phase != "" {
+		t.Errorf("with a ceiling below what there is it waits for %q, rollout %+v", waits, s.rollout(3))
+	}
+}
+
+// TestRolloutTriesAgain: who is asked a second time gets a plan of its own, and what comes of it counts.
+func TestRolloutTriesAgain(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0"}))
+	spec := s.spec()
+	spec.Placement.Clusters = []string{"east-1"}
+	s.set(spec)
+	p, correlation := s.plan("east-1")
+	s.correlation = correlation
+	name := "east-1/" + namespace + "/" + p.Proposed.Name
+	s.append(events.Installer, events.KindInstallPlan, name, p.Proposed.Plan,
+		events.InstallPlanStarted{Steps: p.Proposed.Steps}, events.InstallPlanFailed{Reason: "StepFailed"})
+	s.correlation = ""
+	s.quiet()
+	if got := s.rollout(1); got.Phase != rollout.Halted || len(s.planned()) != 0 {
+		t.Fatalf("after the plan failed the rollout is %+v, planned %v", got, s.planned())
+	}
+	s.append(events.Gateway, events.KindRollout, "buoy/1", "buoy/1",
+		events.RolloutClusterRetried{Cluster: "east-1"}, events.RolloutResumed{})
+	s.quiet()
+	s.carryOutOn("east-1")
+	if got := s.rollout(1); got.Phase != rollout.Succeeded || got.Clusters["east-1"].Attempt != 2 {
+		t.Errorf("after the second try the rollout is %+v", got)
 	}
 }
 
