@@ -139,6 +139,12 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
 		},
 		{
+			Packages: []string{"libs/fleet/rolloutstore"}, May: []string{
+				anyStd, "libs/errs", "libs/eventlog", "libs/events", "libs/fleet/rollout", "libs/pg", "github.com/jackc/pgx/v5",
+			},
+			Why: "resolver and gateway keep rollouts alike",
+		},
+		{
 			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
 			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
 		},

@@ -22,16 +22,19 @@ type Subscription struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Metadata
-	Spec       SubscriptionSpec   `json:"spec"`
-	Generated  bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
-	Status     SubscriptionStatus `json:"status"`
-	Warnings   []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
-	CreatedAt  time.Time          `json:"createdAt"`
-	UpdatedAt  time.Time          `json:"updatedAt"`
-	Stream     string             `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version    int64              `json:"version,omitempty" doc:"Of its stream"`
-	Position   string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
-	Unreadable []Unreadable       `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
+	Spec      SubscriptionSpec `json:"spec"`
+	Generated bool             `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
+	// FleetSubscription owns it until a person changes it.
+	FleetSubscription string             `json:"fleetSubscription,omitempty" doc:"Fleet subscription that asks for it. Who changes it takes it out of the fleet"`
+	Rollout           int                `json:"rollout,omitempty" doc:"Number of the rollout that asked for it last"`
+	Status            SubscriptionStatus `json:"status"`
+	Warnings          []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
+	CreatedAt         time.Time          `json:"createdAt"`
+	UpdatedAt         time.Time          `json:"updatedAt"`
+	Stream            string             `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version           int64              `json:"version,omitempty" doc:"Of its stream"`
+	Position          string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Unreadable        []Unreadable       `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // States of a subscription (R-SUB §4.3). The empty state is "nothing resolved".

@@ -194,6 +194,11 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.SubscriptionGenerated:
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
 			nil
+	case events.SubscriptionPlaced: // by a fleet subscription, also over what somebody made
+		return State{
+			Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec,
+			Metadata: s.Metadata,
+		}, nil
 	case events.SubscriptionChanged:
 		s.Spec, s.Rollback = e.Spec, events.SubscriptionRollbackRequested{}
 	case events.SubscriptionMetadataChanged:
@@ -202,7 +207,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Rollback = e
 	case events.SubscriptionDeleted:
 		return State{Name: s.Name}, nil
-	case events.ResolutionFailed, events.ResolutionSucceeded:
+	case events.ResolutionFailed, events.ResolutionSucceeded, events.SubscriptionReleased:
 	default:
 		return s, fmt.Errorf("subscription: event %s does not belong in a subscription's stream", p.EventType())
 	}

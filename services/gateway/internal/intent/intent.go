@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogsecrets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/effects"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/identities"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
@@ -70,6 +71,7 @@ type Services struct {
 	Subscriptions  *subscriptions.Service
 	InstallPlans   *installplans.Service
 	Policies       *approvalpolicies.Service
+	Fleets         *fleets.Service
 	Operators      *operators.Service
 	Previews       *previews.Service
 	Effects        *effects.Service
@@ -97,6 +99,7 @@ func New(d Deps) *Services {
 		OperatorGroups: &operatorgroups.Service{Units: u, GlobalNamespaces: d.GlobalNamespaces},
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
+		Fleets:         &fleets.Service{Units: u},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens: &tokens.Service{
 			Units: u, Tokens: d.Tokens, Policies: d.Access, MaxLife: d.MaxTokenLife,

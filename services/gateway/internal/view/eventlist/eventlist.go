@@ -106,7 +106,8 @@ func targetOf(e eventlog.Recorded) access.Target {
 		if len(parts) == 3 {
 			return access.Target{Cluster: parts[0], Namespace: parts[1]}
 		}
-	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention, events.KindWebhook: // the fleet's
+	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention, events.KindWebhook,
+		events.KindFleetSubscription, events.KindRollout: // the fleet's
 	}
 	return access.Target{}
 }

@@ -28,9 +28,10 @@ const (
 // Projection folds what subscriptions ask for and what becomes of them: events of subscriptions, of their plans and
 // ClusterServiceVersions, and of catalogs.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 6, []string{subscriptions, csvs, catalogs, deprecated},
+	return readmodel.Projection(Name, 7, []string{subscriptions, csvs, catalogs, deprecated},
 		append(readmodel.OnAll(events.KindInstallPlan, planEvent),
 			readmodel.On(created), readmodel.On(generated), readmodel.On(changed), readmodel.On(deleted),
+			readmodel.On(placed), readmodel.On(released),
 			readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed),
 			readmodel.On(resolved), readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved), readmodel.On(catalogAdded),
 			readmodel.On(catalogRemoved), readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))...)
@@ -81,9 +82,34 @@ func changed(ctx context.Context, f readmodel.Fold, p events.SubscriptionChanged
 	s := p.Spec
 	return update(ctx, f,
 		`package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
-		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = $15, rollback_to = $16`,
+		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = $15, rollback_to = $16,
+		owner = '', rollout = 0`,
 		s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, f.Time, f.Version,
 		f.ID, rollback.From, rollback.To)
+}
+
+// placed is what a fleet subscription asks for, of a subscription that is there or of one that is made by it.
+func placed(ctx context.Context, f readmodel.Fold, p events.SubscriptionPlaced) error {
+	var there bool
+	if err := f.Tx.QueryRow(ctx, `select exists (select from `+f.Table(subscriptions)+
+		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4)`, f.Tenant, p.Cluster, p.Namespace,
+		p.Name).Scan(&there); err != nil {
+		return err
+	}
+	var err error
+	if there {
+		err = changed(ctx, f, events.SubscriptionChanged{Spec: p.Spec})
+	} else {
+		err = insert(ctx, f, p.Spec, false)
+	}
+	if err != nil {
+		return err
+	}
+	return update(ctx, f, `owner = $5, rollout = $6`, p.Owner, p.Rollout)
+}
+
+func released(ctx context.Context, f readmodel.Fold, _ events.SubscriptionReleased) error {
+	return update(ctx, f, `owner = '', rollout = 0, updated = $5, version = $6`, f.Time, f.Version)
 }
 
 func rollbackRequested(ctx context.Context, f readmodel.Fold, p events.SubscriptionRollbackRequested) error {

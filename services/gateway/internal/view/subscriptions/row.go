@@ -17,7 +17,7 @@ const shownState = `case
 	else 'UpgradePending' end`
 
 const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
-	s.config, s.generated, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
+	s.config, s.generated, s.owner, s.rollout, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
 	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_event, s.plan_since,
 	case when s.plan_phase in ('Installing', 'Failed') then s.plan_state end as plan_state, now() as now,
 	s.failed_reason, s.failed_document, s.failed_event, s.failed_since, s.missing_event, s.missing_since,
@@ -56,6 +56,8 @@ type intent struct {
 
 	Config       string // commitment
 	Generated    bool
+	Owner        string // fleet subscription
+	Rollout      int    // that asked for this
 	SpecEvent    string
 	SpecSince    *time.Time
 	RollbackFrom string
@@ -116,7 +118,7 @@ func (r row) answer() model.Subscription {
 			Package: r.Package, Channel: r.Channel, Catalog: r.Catalog, CatalogNamespace: r.CatalogNamespace,
 			StartingCSV: r.StartingCSV, Approval: r.Approval,
 		},
-		Generated: r.Generated,
+		Generated: r.Generated, FleetSubscription: r.Owner, Rollout: r.Rollout,
 		Status: model.SubscriptionStatus{
 			State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase,
 			UpgradeAvailable: r.UpgradeAvailable, Deprecated: r.Deprecated,
