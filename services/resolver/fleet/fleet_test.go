@@ -139,7 +139,8 @@ func TestChoose(t *testing.T) {
 		{versions: events.PolicyVersions{Pin: "v1"}, csv: "v1", on: "stable"},
 		{channel: "none", waits: fleet.WaitsForChannel},
 	} {
-		bundle, channel, waits := fleet.Choose(events.FleetSubscriptionSpec{Channel: c.channel, Versions: c.versions}, p)
+		spec := events.FleetSubscriptionSpec{Channel: c.channel, Versions: c.versions}
+		bundle, channel, waits := fleet.Choose(spec, p)
 		name := ""
 		if bundle != nil {
 			name = bundle.Name
