@@ -184,7 +184,8 @@ func (s *Store) Making(consumer *bus.Consumer) projection.Making {
 			"rollout_clusters", "directives",
 		},
 		// That a finished plan needs no more subscriptions is found by those who decide; the replay finds some of it.
-		Keep:  map[string][]string{"plans": {"settled"}},
+		// So is what a fleet subscription waits for.
+		Keep:  map[string][]string{"plans": {"settled"}, "fleet_subscriptions": {"due", "waits"}},
 		Marks: []string{"dirty"},
 		// A decision that was made by the tables before compares the clock, which only goes up; wishes are of
 		// decisions.
