@@ -2844,7 +2844,8 @@ CREATE TABLE gateway.clusters (
     token_auth text DEFAULT ''::text NOT NULL,
     waived text[] DEFAULT '{}'::text[] NOT NULL,
     credential_ends timestamp with time zone,
-    cordoned timestamp with time zone
+    cordoned timestamp with time zone,
+    taints jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
@@ -4040,7 +4041,8 @@ CREATE TABLE resolver.clusters (
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     kubernetes text DEFAULT ''::text NOT NULL,
     changes bigint DEFAULT 0 NOT NULL,
-    cordoned boolean DEFAULT false NOT NULL
+    cordoned boolean DEFAULT false NOT NULL,
+    taints jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY resolver.clusters FORCE ROW LEVEL SECURITY;
@@ -4052,6 +4054,8 @@ COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing i
 COMMENT ON COLUMN resolver.clusters.kubernetes IS 'version as the executor tells it, such as v1.34.4; empty while unknown';
 
 COMMENT ON COLUMN resolver.clusters.changes IS 'counts changes of the version and of operator groups: a decision that rests on them compares';
+
+COMMENT ON COLUMN resolver.clusters.taints IS 'value by key; they keep fleet subscriptions away that do not tolerate them';
 
 CREATE TABLE resolver.content_references (
     tenant text NOT NULL,

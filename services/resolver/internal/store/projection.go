@@ -61,6 +61,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	t := map[events.Type]handler{}
 	on(t, clusters.registered)
 	on(t, clusters.labelled)
+	on(t, clusters.tainted)
 	on(t, clusters.cordoned)
 	on(t, clusters.uncordoned)
 	on(t, clusters.removed)
