@@ -66,6 +66,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	t := map[events.Type]handler{}
 	on(t, clusters.registered)
 	on(t, clusters.labelled)
+	on(t, clusters.tainted)
 	on(t, clusters.cordoned)
 	on(t, clusters.uncordoned)
 	on(t, clusters.removed)
@@ -102,7 +103,8 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
 		events.RolloutClusterRetried{}, events.RolloutAborted{})
-	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterCordoned{},
+	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
+		events.ClusterCordoned{},
 		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
 	also(t, f.Catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
 		events.CatalogChanged{})

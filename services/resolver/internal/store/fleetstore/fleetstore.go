@@ -137,18 +137,20 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 }
 
 func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
-	rows, err := tx.Query(ctx, `select name, labels, cordoned or state not in ('', $2) from resolver.clusters
+	rows, err := tx.Query(ctx, `select name, labels, taints, cordoned or state not in ('', $2) from resolver.clusters
 		where tenant = $1 and not removed`, s.Tenant, stateConnected)
 	if err != nil {
 		return err
 	}
 	s.Clusters = map[string]fleet.Cluster{}
 	var name string
-	var labels map[string]string
+	var labels, taints map[string]string
 	var away bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &away}, func() error {
-		s.Clusters[name] = fleet.Cluster{Cluster: placement.Cluster{Name: name, Labels: labels}, Away: away}
-		labels = nil
+	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &taints, &away}, func() error {
+		s.Clusters[name] = fleet.Cluster{
+			Cluster: placement.Cluster{Name: name, Labels: labels, Taints: taints}, Away: away,
+		}
+		labels, taints = nil, nil
 		return nil
 	})
 	return err
