@@ -82,9 +82,6 @@ func (c Catalog) Tag() string { return TagOf(c.Stream, c.Version) }
 // Tag is the entity tag of an approval policy.
 func (p ApprovalPolicy) Tag() string { return TagOf(p.Stream, p.Version) }
 
-// Tag is the entity tag of a fleet subscription.
-func (f FleetSubscription) Tag() string { return TagOf(f.Stream, f.Version) }
-
 // Tag is the entity tag of a webhook.
 func (w Webhook) Tag() string { return TagOf(w.Stream, w.Version) }
 

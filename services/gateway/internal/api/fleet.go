@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 const (
@@ -78,16 +79,16 @@ func (h fleetHandlers) rollouts(a *API) {
 }
 
 var watchedFleets = watchedInFleet(
-	func(f model.FleetSubscription) watch.Name { return watch.Name{Name: f.Name} }, events.KindFleetSubscription,
+	func(f fleetmodel.FleetSubscription) watch.Name { return watch.Name{Name: f.Name} }, events.KindFleetSubscription,
 	events.KindRollout)
 
-var watchedRollouts = watchedInFleet(func(r model.Rollout) watch.Name {
-	return watch.Name{Name: model.RolloutSubject(r.FleetSubscription, r.Number)}
+var watchedRollouts = watchedInFleet(func(r fleetmodel.Rollout) watch.Name {
+	return watch.Name{Name: fleetmodel.RolloutSubject(r.FleetSubscription, r.Number)}
 }, events.KindRollout)
 
 func (h fleetHandlers) listFleetSubscriptions(
 	ctx context.Context, who model.Caller, in *FleetListQuery,
-) (*listOutput[model.FleetSubscription], error) {
+) (*listOutput[fleetmodel.FleetSubscription], error) {
 	page, err := h.waitList(ctx, who, fleet.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ type getFleetSubscriptionInput struct {
 
 func (h fleetHandlers) getFleetSubscription(
 	ctx context.Context, who model.Caller, in *getFleetSubscriptionInput,
-) (*output[model.FleetSubscription], error) {
+) (*output[fleetmodel.FleetSubscription], error) {
 	if err := h.wait(ctx, who, fleet.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -113,12 +114,12 @@ type setFleetSubscriptionInput struct {
 	FleetSubscriptionPath
 	MakeHeaders
 	TryQuery
-	Body model.SetFleetSubscription
+	Body fleetmodel.SetFleetSubscription
 }
 
 func (h fleetHandlers) setFleetSubscription(
 	ctx context.Context, who model.Caller, in *setFleetSubscriptionInput,
-) (*written[model.FleetSubscription], error) {
+) (*written[fleetmodel.FleetSubscription], error) {
 	f, err := h.Intents.Fleets.Set(ctx, who, in.Name, in.Body)
 	return wrote(f, f.Position, "", err)
 }
@@ -142,12 +143,12 @@ type listRolloutsInput struct {
 
 func (h fleetHandlers) listRollouts(
 	ctx context.Context, who model.Caller, in *listRolloutsInput,
-) (*listOutput[model.Rollout], error) {
+) (*listOutput[fleetmodel.Rollout], error) {
 	page, err := h.waitList(ctx, who, fleet.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Fleet.Rollouts(ctx, who, model.RolloutFilter{FleetSubscription: in.Subscription, Page: page}))
+	return listed(h.Reads.Fleet.Rollouts(ctx, who, fleetmodel.RolloutFilter{FleetSubscription: in.Subscription, Page: page}))
 }
 
 type getRolloutInput struct {
@@ -157,7 +158,7 @@ type getRolloutInput struct {
 
 func (h fleetHandlers) getRollout(
 	ctx context.Context, who model.Caller, in *getRolloutInput,
-) (*output[model.Rollout], error) {
+) (*output[fleetmodel.Rollout], error) {
 	if err := h.wait(ctx, who, fleet.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -171,21 +172,21 @@ type decideRolloutInput struct {
 
 func (h fleetHandlers) pauseRollout(
 	ctx context.Context, who model.Caller, in *decideRolloutInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Pause(ctx, who, in.rollout())
 	return wrote(r, r.Position, "", err)
 }
 
 func (h fleetHandlers) resumeRollout(
 	ctx context.Context, who model.Caller, in *decideRolloutInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Resume(ctx, who, in.rollout())
 	return wrote(r, r.Position, "", err)
 }
 
 func (h fleetHandlers) abortRollout(
 	ctx context.Context, who model.Caller, in *decideRolloutInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Abort(ctx, who, in.rollout())
 	return wrote(r, r.Position, "", err)
 }
@@ -193,12 +194,12 @@ func (h fleetHandlers) abortRollout(
 type promoteRolloutInput struct {
 	RolloutPath
 	TryQuery
-	Body model.PromoteRollout
+	Body fleetmodel.PromoteRollout
 }
 
 func (h fleetHandlers) promoteRollout(
 	ctx context.Context, who model.Caller, in *promoteRolloutInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Promote(ctx, who, in.rollout(), in.Body)
 	return wrote(r, r.Position, "", err)
 }
@@ -207,12 +208,12 @@ type skipRolloutClusterInput struct {
 	RolloutPath
 	ClusterPath
 	TryQuery
-	Body model.SkipCluster
+	Body fleetmodel.SkipCluster
 }
 
 func (h fleetHandlers) skipRolloutCluster(
 	ctx context.Context, who model.Caller, in *skipRolloutClusterInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Skip(ctx, who, in.rollout(), in.Cluster, in.Body)
 	return wrote(r, r.Position, "", err)
 }
@@ -225,7 +226,7 @@ type retryRolloutClusterInput struct {
 
 func (h fleetHandlers) retryRolloutCluster(
 	ctx context.Context, who model.Caller, in *retryRolloutClusterInput,
-) (*written[model.Rollout], error) {
+) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Retry(ctx, who, in.rollout(), in.Cluster)
 	return wrote(r, r.Position, "", err)
 }

@@ -78,11 +78,17 @@ type Services struct {
 	Tokens         *tokens.Service
 	Identities     *identities.Service
 	Roles          *roles.Service
-	Audit          *audit.Service
-	Bodies         *bodies.Service
-	Parked         *parked.Service
-	Replicas       *replicas.Service
 	Webhooks       *webhooks.Service
+
+	Upkeep
+}
+
+// Upkeep are the services for whoever keeps an installation.
+type Upkeep struct {
+	Audit    *audit.Service
+	Bodies   *bodies.Service
+	Parked   *parked.Service
+	Replicas *replicas.Service
 }
 
 // New makes the services.
@@ -108,11 +114,11 @@ func New(d Deps) *Services {
 		Identities: &identities.Service{
 			Units: u, Identities: d.Identities, Tokens: d.Tokens, Policies: d.Access, MostNew: d.NewIdentities,
 		},
-		Roles:    &roles.Service{Units: u, Tokens: d.Tokens},
-		Audit:    &audit.Service{Units: u},
-		Bodies:   &bodies.Service{Units: u, LegalHold: d.LegalHold},
-		Parked:   &parked.Service{Units: u},
-		Replicas: &replicas.Service{Units: u},
+		Roles: &roles.Service{Units: u, Tokens: d.Tokens},
+		Upkeep: Upkeep{
+			Audit: &audit.Service{Units: u}, Bodies: &bodies.Service{Units: u, LegalHold: d.LegalHold},
+			Parked: &parked.Service{Units: u}, Replicas: &replicas.Service{Units: u},
+		},
 		Webhooks: &webhooks.Service{
 			Units: u, Hooks: store.Webhooks{Keys: u.Bodies.Keys}, Sender: d.Webhooks,
 		},

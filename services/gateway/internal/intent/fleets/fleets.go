@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -28,17 +29,19 @@ type Service struct{ Units *unit.Runner }
 
 // Set makes a fleet subscription, or replaces all of it.
 func (s *Service) Set(
-	ctx context.Context, who model.Caller, name string, in model.SetFleetSubscription,
-) (model.FleetSubscription, error) {
+	ctx context.Context, who model.Caller, name string, in fleetmodel.SetFleetSubscription,
+) (fleetmodel.FleetSubscription, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span,
-		func(ctx context.Context, u *unit.Work) (model.FleetSubscription, error) { return set(ctx, u, name, in) })
+		func(ctx context.Context, u *unit.Work) (fleetmodel.FleetSubscription, error) {
+			return set(ctx, u, name, in)
+		})
 	out.Position = position
 	return out, err
 }
 
 func set(
-	ctx context.Context, u *unit.Work, name string, in model.SetFleetSubscription,
-) (model.FleetSubscription, error) {
+	ctx context.Context, u *unit.Work, name string, in fleetmodel.SetFleetSubscription,
+) (fleetmodel.FleetSubscription, error) {
 	out, err := unit.Change(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
 		func(now fleetsubscription.State) (fleetsubscription.Command, error) {
 			others, err := countOthers(ctx, u, name)
@@ -60,8 +63,8 @@ func set(
 			c.Spec.Config, err = bodies.Commit(ctx, u, store.KindSubscriptionConfig, body, now.Spec.Config)
 			return c, err
 		})
-	answer := model.FleetSubscription{
-		Name: name, Spec: model.FleetSpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
+	answer := fleetmodel.FleetSubscription{
+		Name: name, Spec: fleetmodel.FleetSpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version,
 	}
 	answer.Spec.Config = in.Config

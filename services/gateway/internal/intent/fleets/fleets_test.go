@@ -9,12 +9,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/intenttest"
-	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
-func wanted(clusters ...string) model.SetFleetSubscription {
-	return model.SetFleetSubscription{FleetSubscriptionSpec: model.FleetSubscriptionSpec{
-		Package: "gauge", Catalog: "fleet", Namespace: "ports", Placement: model.FleetPlacement{Clusters: clusters},
+func wanted(clusters ...string) fleetmodel.SetFleetSubscription {
+	return fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: fleetmodel.FleetSubscriptionSpec{
+		Package: "gauge", Catalog: "fleet", Namespace: "ports", Placement: fleetmodel.FleetPlacement{Clusters: clusters},
 	}}
 }
 
@@ -24,7 +24,7 @@ func TestFleetSubscriptions(t *testing.T) {
 	t.Parallel()
 	e := intenttest.New(t)
 	s := &fleets.Service{Units: e.Units}
-	set := func(in model.SetFleetSubscription) error {
+	set := func(in fleetmodel.SetFleetSubscription) error {
 		_, err := s.Set(t.Context(), intenttest.Ann, "gauges", in)
 		return err
 	}
@@ -32,7 +32,7 @@ func TestFleetSubscriptions(t *testing.T) {
 	with.Config = json.RawMessage(`{"env": [{"name": "A", "value": "s3cr3t"}]}`)
 	same := wanted("a", "b")
 	same.Approval, same.Config = "Automatic", json.RawMessage(`{"env":[{"value":"s3cr3t","name":"A"}]}`)
-	for _, in := range []model.SetFleetSubscription{with, same} {
+	for _, in := range []fleetmodel.SetFleetSubscription{with, same} {
 		if err := set(in); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestFleetSubscriptions(t *testing.T) {
 	bad.Config = json.RawMessage(`{"env": []}`)
 	odd := wanted("a")
 	odd.Config = json.RawMessage(`{"envs": []}`)
-	for name, in := range map[string]model.SetFleetSubscription{"nothing chosen": bad, "no configuration": odd} {
+	for name, in := range map[string]fleetmodel.SetFleetSubscription{"nothing chosen": bad, "no configuration": odd} {
 		if err := set(in); !errs.Is(err, errs.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -84,27 +84,27 @@ func TestRollouts(t *testing.T) {
 		events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed"},
 		events.RolloutHalted{Wave: 0, Reason: "WaveFailures"})
 	ann := intenttest.Ann
-	do := func(what string, want errs.Kind, phase string, out model.Rollout, err error) {
+	do := func(what string, want errs.Kind, phase string, out fleetmodel.Rollout, err error) {
 		t.Helper()
 		if errs.KindOf(err) != want || err == nil && out.Phase != phase {
 			t.Errorf("%s: %q, %v; want %q %q", what, out.Phase, err, want, phase)
 		}
 	}
-	pair := func(what string, want errs.Kind, phase string) func(model.Rollout, error) {
-		return func(out model.Rollout, err error) { t.Helper(); do(what, want, phase, out, err) }
+	pair := func(what string, want errs.Kind, phase string) func(fleetmodel.Rollout, error) {
+		return func(out fleetmodel.Rollout, err error) { t.Helper(); do(what, want, phase, out, err) }
 	}
 	ctx := t.Context()
 	pair("pause one that has halted", errs.Conflict, "")(s.Pause(ctx, ann, of))
 	pair("resume", "", "Progressing")(s.Resume(ctx, ann, of))
 	pair("resume again", "", "Progressing")(s.Resume(ctx, ann, of))
-	pair("promote before all settled", errs.Conflict, "")(s.Promote(ctx, ann, of, model.PromoteRollout{}))
-	pair("skip without a reason", errs.Invalid, "")(s.Skip(ctx, ann, of, "east-2", model.SkipCluster{Reason: " "}))
-	why := model.SkipCluster{Reason: "its ann s3cr3t is down"}
+	pair("promote before all settled", errs.Conflict, "")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{}))
+	pair("skip without a reason", errs.Invalid, "")(s.Skip(ctx, ann, of, "east-2", fleetmodel.SkipCluster{Reason: " "}))
+	why := fleetmodel.SkipCluster{Reason: "its ann s3cr3t is down"}
 	pair("skip one of none", errs.NotFound, "")(s.Skip(ctx, ann, of, "gone", why))
 	pair("skip", "", "Progressing")(s.Skip(ctx, ann, of, "east-2", why))
 	pair("skip again", "", "Progressing")(s.Skip(ctx, ann, of, "east-2", why))
-	pair("promote another wave", errs.Conflict, "")(s.Promote(ctx, ann, of, model.PromoteRollout{Wave: "rest"}))
-	pair("promote", "", "Progressing")(s.Promote(ctx, ann, of, model.PromoteRollout{Wave: "canary"}))
+	pair("promote another wave", errs.Conflict, "")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{Wave: "rest"}))
+	pair("promote", "", "Progressing")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{Wave: "canary"}))
 	pair("retry", "", "Progressing")(s.Retry(ctx, ann, of, "east-1"))
 	pair("retry what waits", errs.Conflict, "")(s.Retry(ctx, ann, of, "east-1"))
 	pair("of another tenant", errs.NotFound, "")(s.Abort(ctx, intenttest.Eve, of))

@@ -12,19 +12,20 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // rollouts decides what people say of a rollout. The fleet controller writes to the same streams: who loses the race
 // decides again.
-var rollouts = unit.Aggregate[model.RolloutState, rollout.Command]{
+var rollouts = unit.Aggregate[fleetmodel.RolloutState, rollout.Command]{
 	Kind: events.KindRollout,
-	Subject: func(s model.RolloutState) string {
-		return model.RolloutSubject(s.Started.FleetSubscription, s.Started.Number)
+	Subject: func(s fleetmodel.RolloutState) string {
+		return fleetmodel.RolloutSubject(s.Started.FleetSubscription, s.Started.Number)
 	},
-	Decide: func(s model.RolloutState, c rollout.Command) ([]events.Payload, error) {
+	Decide: func(s fleetmodel.RolloutState, c rollout.Command) ([]events.Payload, error) {
 		return rollout.Decide(s.State, c)
 	},
-	Evolve: func(s model.RolloutState, r eventlog.Recorded) (model.RolloutState, error) {
+	Evolve: func(s fleetmodel.RolloutState, r eventlog.Recorded) (fleetmodel.RolloutState, error) {
 		return s.Evolve(r.Payload, r.Time)
 	},
 }
@@ -36,29 +37,29 @@ type Rollout struct {
 }
 
 // Pause has no further cluster changed.
-func (s *Service) Pause(ctx context.Context, who model.Caller, of Rollout) (model.Rollout, error) {
+func (s *Service) Pause(ctx context.Context, who model.Caller, of Rollout) (fleetmodel.Rollout, error) {
 	return s.decide(ctx, who, of, always(rollout.Pause{}))
 }
 
 // Resume has a paused or halted rollout go on.
-func (s *Service) Resume(ctx context.Context, who model.Caller, of Rollout) (model.Rollout, error) {
+func (s *Service) Resume(ctx context.Context, who model.Caller, of Rollout) (fleetmodel.Rollout, error) {
 	return s.decide(ctx, who, of, always(rollout.Resume{}))
 }
 
 // Abort ends a rollout; nothing is undone.
-func (s *Service) Abort(ctx context.Context, who model.Caller, of Rollout) (model.Rollout, error) {
+func (s *Service) Abort(ctx context.Context, who model.Caller, of Rollout) (fleetmodel.Rollout, error) {
 	return s.decide(ctx, who, of, always(rollout.Abort{}))
 }
 
 // Retry has a cluster tried again that failed or was skipped.
-func (s *Service) Retry(ctx context.Context, who model.Caller, of Rollout, cluster string) (model.Rollout, error) {
+func (s *Service) Retry(ctx context.Context, who model.Caller, of Rollout, cluster string) (fleetmodel.Rollout, error) {
 	return s.decide(ctx, who, of, always(rollout.Retry{Cluster: cluster}))
 }
 
 // Promote lets the wave after the open one begin. Who names a wave promotes no other one: it may have passed meanwhile.
 func (s *Service) Promote(
-	ctx context.Context, who model.Caller, of Rollout, in model.PromoteRollout,
-) (model.Rollout, error) {
+	ctx context.Context, who model.Caller, of Rollout, in fleetmodel.PromoteRollout,
+) (fleetmodel.Rollout, error) {
 	return s.decide(ctx, who, of, func(_ context.Context, _ *unit.Work, now rollout.State) (rollout.Command, error) {
 		open := ""
 		if now.Wave >= 0 && now.Wave < len(now.Started.Waves) {
@@ -66,7 +67,7 @@ func (s *Service) Promote(
 		}
 		if in.Wave != "" && in.Wave != open && !now.Phase.Ended() {
 			return nil, errs.New(errs.Conflict, "wave %q of rollout %s is not the open one, which is %q", in.Wave,
-				model.RolloutSubject(of.FleetSubscription, of.Number), open).At("body.wave",
+				fleetmodel.RolloutSubject(of.FleetSubscription, of.Number), open).At("body.wave",
 				fleetsubscription.RuleWaveOpen)
 		}
 		return rollout.Promote{}, nil
@@ -76,11 +77,11 @@ func (s *Service) Promote(
 // Skip leaves a cluster out. The words of whoever asks stay outside of the log, and are kept only where an event names
 // them: else nobody could erase them.
 func (s *Service) Skip(
-	ctx context.Context, who model.Caller, of Rollout, cluster string, in model.SkipCluster,
-) (model.Rollout, error) {
+	ctx context.Context, who model.Caller, of Rollout, cluster string, in fleetmodel.SkipCluster,
+) (fleetmodel.Rollout, error) {
 	said, err := words(in.Reason)
 	if err != nil {
-		return model.Rollout{}, err
+		return fleetmodel.Rollout{}, err
 	}
 	return s.decide(ctx, who, of, func(ctx context.Context, u *unit.Work, now rollout.State) (rollout.Command, error) {
 		c := rollout.Skip{Cluster: cluster}
@@ -99,11 +100,11 @@ func always(c rollout.Command) decider {
 	return func(context.Context, *unit.Work, rollout.State) (rollout.Command, error) { return c, nil }
 }
 
-func (s *Service) decide(ctx context.Context, who model.Caller, of Rollout, command decider) (model.Rollout, error) {
+func (s *Service) decide(ctx context.Context, who model.Caller, of Rollout, command decider) (fleetmodel.Rollout, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span,
-		func(ctx context.Context, u *unit.Work) (unit.Decision[model.RolloutState], error) {
-			return unit.Decide(ctx, u, rollouts, model.RolloutSubject(of.FleetSubscription, of.Number),
-				model.RolloutState{}, func(now model.RolloutState) (rollout.Command, error) {
+		func(ctx context.Context, u *unit.Work) (unit.Decision[fleetmodel.RolloutState], error) {
+			return unit.Decide(ctx, u, rollouts, fleetmodel.RolloutSubject(of.FleetSubscription, of.Number),
+				fleetmodel.RolloutState{}, func(now fleetmodel.RolloutState) (rollout.Command, error) {
 					if now.Phase == "" {
 						return nil, fleetsubscription.NoRollout(of.FleetSubscription, of.Number)
 					}
@@ -111,9 +112,9 @@ func (s *Service) decide(ctx context.Context, who model.Caller, of Rollout, comm
 				})
 		})
 	if err != nil {
-		return model.Rollout{}, err
+		return fleetmodel.Rollout{}, err
 	}
-	answer := model.WholeRollout(out.State.State)
+	answer := fleetmodel.WholeRollout(out.State.State)
 	answer.StartedAt, answer.UpdatedAt = out.State.StartedAt, out.State.UpdatedAt
 	answer.Version, answer.Position = out.Version, position
 	return answer, nil

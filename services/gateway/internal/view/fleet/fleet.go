@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -29,9 +30,9 @@ type row struct {
 	Waits   string
 }
 
-func (r row) answer() model.FleetSubscription {
-	return model.FleetSubscription{
-		Name: r.Name, Spec: model.FleetSpec(r.Spec), Status: model.FleetStatus{WaitsFor: r.Waits}, CreatedAt: r.Created,
+func (r row) answer() fleetmodel.FleetSubscription {
+	return fleetmodel.FleetSubscription{
+		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec), Status: fleetmodel.FleetStatus{WaitsFor: r.Waits}, CreatedAt: r.Created,
 		UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 }
@@ -45,7 +46,7 @@ type Reader struct {
 // List returns fleet subscriptions by name, each with its newest rollout.
 func (r *Reader) List(
 	ctx context.Context, who model.Caller, page model.Page,
-) (items []model.FleetSubscription, next []string, err error) {
+) (items []fleetmodel.FleetSubscription, next []string, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	if err := w.After(page.After, "s.name"); err != nil {
 		return nil, nil, err
@@ -68,7 +69,7 @@ func (r *Reader) List(
 }
 
 // Get returns one fleet subscription with its configuration and its newest rollout.
-func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s model.FleetSubscription, err error) {
+func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s fleetmodel.FleetSubscription, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Add("s.name = ?", name)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
@@ -76,7 +77,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s mode
 		if err != nil {
 			return err
 		}
-		one := []model.FleetSubscription{x.answer()}
+		one := []fleetmodel.FleetSubscription{x.answer()}
 		if err := addNewest(ctx, tx, who.Tenant, []string{name}, one); err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s mode
 }
 
 // addNewest adds the newest rollout of each.
-func addNewest(ctx context.Context, tx pgx.Tx, tenant string, names []string, items []model.FleetSubscription) error {
+func addNewest(ctx context.Context, tx pgx.Tx, tenant string, names []string, items []fleetmodel.FleetSubscription) error {
 	w := readmodel.Tenant("r.tenant", tenant)
 	w.Add(`r.fleet = any (?) and not exists (select from rollouts n where n.tenant = r.tenant and n.fleet = r.fleet
 		and n.number > r.number)`, names)

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/viewtest"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 func started(number int) events.RolloutStarted {
@@ -50,7 +51,7 @@ func TestReader(t *testing.T) {
 	}
 	e.Fold(events.KindRollout, "gauges/2", started(2), events.RolloutWaveOpened{Wave: 0}, directed("east-1"),
 		settled("east-1", events.ClusterSucceeded, "")) // events 5 to 8
-	newest := func() model.Rollout {
+	newest := func() fleetmodel.Rollout {
 		t.Helper()
 		got, err := r.Get(t.Context(), viewtest.Ann, "gauges")
 		if err != nil {
@@ -58,8 +59,8 @@ func TestReader(t *testing.T) {
 		}
 		return *got.Status.Rollout
 	}
-	if n := newest(); n.Number != 2 || n.Waves[0].State != model.WavePromotion || n.Waves[1].State != model.WaveWaiting ||
-		n.Clusters != (model.RolloutCounts{Total: 3, Succeeded: 1, Waiting: 2}) {
+	if n := newest(); n.Number != 2 || n.Waves[0].State != fleetmodel.WavePromotion || n.Waves[1].State != fleetmodel.WaveWaiting ||
+		n.Clusters != (fleetmodel.RolloutCounts{Total: 3, Succeeded: 1, Waiting: 2}) {
 		t.Errorf("the newest rollout is %+v", n)
 	}
 	e.Fold(events.KindRollout, "gauges/2", events.RolloutPromoted{Wave: 0}, events.RolloutWavePassed{Wave: 0},
@@ -71,7 +72,7 @@ func TestReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []model.RolloutCluster{
+	want := []fleetmodel.RolloutCluster{
 		{
 			Name: "east-2", State: "Failed", Reason: "StepFailed", Since: viewtest.At(13), Attempt: 1,
 			Directive: "d-east-2", Forgiven: true,
@@ -81,8 +82,8 @@ func TestReader(t *testing.T) {
 	if diff := cmp.Diff(want, got.Waves[1].Members); diff != "" {
 		t.Errorf("clusters of the second wave (-want +got):\n%s", diff)
 	}
-	if got.Phase != "Progressing" || got.Reason != "" || got.Waves[0].State != model.WavePassed ||
-		got.Waves[1].State != model.WaveSoaking || !got.StartedAt.Equal(viewtest.At(5)) ||
+	if got.Phase != "Progressing" || got.Reason != "" || got.Waves[0].State != fleetmodel.WavePassed ||
+		got.Waves[1].State != fleetmodel.WaveSoaking || !got.StartedAt.Equal(viewtest.At(5)) ||
 		!got.UpdatedAt.Equal(viewtest.At(17)) {
 		t.Errorf("the rollout is %+v", got)
 	}
@@ -92,21 +93,21 @@ func TestReader(t *testing.T) {
 	}
 	e.Fold(events.KindRollout, "gauges/2", events.RolloutClusterRetried{Cluster: "east-3"})
 	if got, err = r.Rollout(t.Context(), viewtest.Ann, "gauges", 2); err != nil || got.Waves[1].Members[1].SkippedBy != "" ||
-		got.Waves[1].Members[1].State != model.ClusterWaiting {
+		got.Waves[1].Members[1].State != fleetmodel.ClusterWaiting {
 		t.Errorf("tried again: %+v, %v", got.Waves[1].Members[1], err)
 	}
 
-	first, next, err := r.Rollouts(t.Context(), viewtest.Ann, model.RolloutFilter{Page: model.Page{Limit: 1}})
+	first, next, err := r.Rollouts(t.Context(), viewtest.Ann, fleetmodel.RolloutFilter{Page: model.Page{Limit: 1}})
 	if err != nil || len(first) != 1 || first[0].Number != 2 {
 		t.Fatalf("the first page: %+v, %v", first, err)
 	}
-	second, end, err := r.Rollouts(t.Context(), viewtest.Ann, model.RolloutFilter{Page: model.Page{Limit: 1, After: next}})
+	second, end, err := r.Rollouts(t.Context(), viewtest.Ann, fleetmodel.RolloutFilter{Page: model.Page{Limit: 1, After: next}})
 	if err != nil || len(second) != 1 || second[0].Phase != "Superseded" || end != nil {
 		t.Errorf("the second page: %+v, %v, %v", second, end, err)
 	}
 	for _, cursor := range [][]string{{"gauges"}, {"gauges", "x"}} {
 		if _, _, err := r.Rollouts(t.Context(), viewtest.Ann,
-			model.RolloutFilter{Page: model.Page{Limit: 1, After: cursor}}); !errs.Is(err, errs.Invalid) {
+			fleetmodel.RolloutFilter{Page: model.Page{Limit: 1, After: cursor}}); !errs.Is(err, errs.Invalid) {
 			t.Errorf("cursor %v: %v", cursor, err)
 		}
 	}

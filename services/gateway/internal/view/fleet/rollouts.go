@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // rolloutColumns leave out which clusters are in each wave: of a list nobody asks for them, and there may be thousands.
@@ -45,7 +46,7 @@ func (r rolloutRow) state() rollout.State {
 }
 
 // dated adds what the state does not know.
-func (r rolloutRow) dated(m model.Rollout) model.Rollout {
+func (r rolloutRow) dated(m fleetmodel.Rollout) fleetmodel.Rollout {
 	m.StartedAt, m.UpdatedAt, m.Version = r.StartedAt, r.ChangedAt, r.StreamVersion
 	return m
 }
@@ -53,16 +54,16 @@ func (r rolloutRow) dated(m model.Rollout) model.Rollout {
 // rolloutPage reads rollouts with the numbers of their clusters, newest first within a fleet subscription.
 func rolloutPage(
 	ctx context.Context, tx pgx.Tx, tenant string, w readmodel.Where, limit int,
-) (items []model.Rollout, more bool, err error) {
+) (items []fleetmodel.Rollout, more bool, err error) {
 	rows, more, err := readmodel.Page[rolloutRow](ctx, tx, rolloutColumns, w, "r.fleet, r.number desc", limit)
 	if err != nil || len(rows) == 0 {
 		return nil, false, err
 	}
 	fleets, numbers := make([]string, len(rows)), make([]int, len(rows))
-	counts := map[string][]model.RolloutCounts{}
+	counts := map[string][]fleetmodel.RolloutCounts{}
 	for i, r := range rows {
 		fleets[i], numbers[i] = r.Fleet, r.Number
-		counts[model.RolloutSubject(r.Fleet, r.Number)] = make([]model.RolloutCounts, len(r.Started.Waves))
+		counts[fleetmodel.RolloutSubject(r.Fleet, r.Number)] = make([]fleetmodel.RolloutCounts, len(r.Started.Waves))
 	}
 	counted, err := tx.Query(ctx, `select c.fleet, c.number, c.wave, c.outcome,
 		c.directive <> '', count(*)
@@ -79,8 +80,8 @@ func rolloutPage(
 		if directed {
 			c.Directive = "directed"
 		}
-		if of := counts[model.RolloutSubject(fleet, number)]; wave < len(of) {
-			of[wave].Add(model.ClusterState(c), n)
+		if of := counts[fleetmodel.RolloutSubject(fleet, number)]; wave < len(of) {
+			of[wave].Add(fleetmodel.ClusterState(c), n)
 		}
 		return nil
 	}); err != nil {
@@ -88,15 +89,15 @@ func rolloutPage(
 	}
 	for _, r := range rows {
 		items = append(items,
-			r.dated(model.CountedRollout(r.state(), counts[model.RolloutSubject(r.Fleet, r.Number)])))
+			r.dated(fleetmodel.CountedRollout(r.state(), counts[fleetmodel.RolloutSubject(r.Fleet, r.Number)])))
 	}
 	return items, more, nil
 }
 
 // Rollouts returns rollouts by fleet subscription, newest first, without their clusters.
 func (r *Reader) Rollouts(
-	ctx context.Context, who model.Caller, f model.RolloutFilter,
-) (items []model.Rollout, next []string, err error) {
+	ctx context.Context, who model.Caller, f fleetmodel.RolloutFilter,
+) (items []fleetmodel.Rollout, next []string, err error) {
 	w := readmodel.Tenant("r.tenant", who.Tenant)
 	w.Equal("r.fleet", f.FleetSubscription)
 	if len(f.After) > 0 {
@@ -126,7 +127,7 @@ func (r *Reader) Rollouts(
 // Rollout returns one rollout with its clusters.
 func (r *Reader) Rollout(
 	ctx context.Context, who model.Caller, fleet string, number int,
-) (out model.Rollout, err error) {
+) (out fleetmodel.Rollout, err error) {
 	w := readmodel.Tenant("r.tenant", who.Tenant)
 	w.Add("r.fleet = ? and r.number = ?", fleet, number)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
@@ -138,7 +139,7 @@ func (r *Reader) Rollout(
 		if err != nil {
 			return err
 		}
-		out = x.dated(model.WholeRollout(s))
+		out = x.dated(fleetmodel.WholeRollout(s))
 		return r.addWords(ctx, tx, who.Tenant, &out)
 	})
 	return out, err
@@ -147,7 +148,7 @@ func (r *Reader) Rollout(
 // skip is what a person said who left a cluster out.
 type skip struct{ Cluster, Words, SkippedBy string }
 
-func (r *Reader) addWords(ctx context.Context, tx pgx.Tx, tenant string, out *model.Rollout) error {
+func (r *Reader) addWords(ctx context.Context, tx pgx.Tx, tenant string, out *fleetmodel.Rollout) error {
 	rows, err := tx.Query(ctx, `select cluster, words, skipped_by from rollout_clusters
 		where tenant = $1 and fleet = $2 and number = $3 and skipped_by <> ''`, tenant, out.FleetSubscription, out.Number)
 	if err != nil {

@@ -1,10 +1,12 @@
-package model
+// Package fleetmodel has the types of the REST API about fleet subscriptions and rollouts. Package model has all others.
+package fleetmodel
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // FleetSubscriptionSpec is an operator for many clusters, and how changes reach them.
@@ -13,22 +15,22 @@ type FleetSubscriptionSpec struct {
 	Channel string `json:"channel,omitempty" maxLength:"253" doc:"The default channel without it"`
 	Catalog string `json:"catalog" minLength:"1" maxLength:"253" doc:"Name of a catalog of the hub"`
 	// Versions bounds what a rollout takes from the channel.
-	Versions      PolicyVersions     `json:"versions,omitzero" doc:"What rollouts may bring; the newest of the channel without it"`
-	Namespace     string             `json:"namespace" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of the subscription on each cluster"`
-	Approval      string             `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of the subscriptions on the clusters; Automatic without it"`
-	Config        json.RawMessage    `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables."`
-	OperatorGroup FleetOperatorGroup `json:"operatorGroup,omitzero" doc:"Made on clusters on which the namespace has none"`
-	Adopt         bool               `json:"adopt,omitempty" doc:"Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it"`
-	Placement     FleetPlacement     `json:"placement" doc:"Which clusters. It names clusters or a selector"`
-	Strategy      RolloutStrategy    `json:"strategy,omitzero" doc:"How a change reaches them"`
+	Versions      model.PolicyVersions `json:"versions,omitzero" doc:"What rollouts may bring; the newest of the channel without it"`
+	Namespace     string               `json:"namespace" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of the subscription on each cluster"`
+	Approval      string               `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of the subscriptions on the clusters; Automatic without it"`
+	Config        json.RawMessage      `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables."`
+	OperatorGroup FleetOperatorGroup   `json:"operatorGroup,omitzero" doc:"Made on clusters on which the namespace has none"`
+	Adopt         bool                 `json:"adopt,omitempty" doc:"Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it"`
+	Placement     FleetPlacement       `json:"placement" doc:"Which clusters. It names clusters or a selector"`
+	Strategy      RolloutStrategy      `json:"strategy,omitzero" doc:"How a change reaches them"`
 	// DeletionPolicy has one value so far.
 	DeletionPolicy string `json:"deletionPolicy,omitempty" enum:"Orphan" doc:"What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner"`
 }
 
 // FleetOperatorGroup is the operator group of a fleet subscription's namespace.
 type FleetOperatorGroup struct {
-	Name string            `json:"name" maxLength:"253"`
-	Spec OperatorGroupSpec `json:"spec,omitzero"`
+	Name string                  `json:"name" maxLength:"253"`
+	Spec model.OperatorGroupSpec `json:"spec,omitzero"`
 }
 
 // FleetPlacement chooses clusters: all that is given must fit.
@@ -86,7 +88,7 @@ type FleetSubscription struct {
 	Stream     string                `json:"stream,omitempty" doc:"Id of its stream of events"`
 	Version    int64                 `json:"version,omitempty" doc:"Of its stream"`
 	Position   string                `json:"position,omitempty" doc:"Of the write, in answers to writes"`
-	Unreadable []Unreadable          `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
+	Unreadable []model.Unreadable    `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
 }
 
 // FleetStatus is how far a fleet subscription is.
@@ -127,9 +129,9 @@ func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec
 // FleetSpec is a fleet subscription as people see it, without its configuration.
 func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 	out := FleetSubscriptionSpec{
-		Package: e.Package, Channel: e.Channel, Catalog: e.Catalog, Versions: PolicyVersions(e.Versions),
+		Package: e.Package, Channel: e.Channel, Catalog: e.Catalog, Versions: model.PolicyVersions(e.Versions),
 		Namespace: e.Namespace, Approval: e.Approval, Adopt: e.Adopt, DeletionPolicy: e.DeletionPolicy,
-		OperatorGroup: FleetOperatorGroup{Name: e.OperatorGroup.Name, Spec: OperatorGroupSpec(e.OperatorGroup.Spec)},
+		OperatorGroup: FleetOperatorGroup{Name: e.OperatorGroup.Name, Spec: model.OperatorGroupSpec(e.OperatorGroup.Spec)},
 		Placement: FleetPlacement{
 			Clusters: e.Placement.Clusters, Selector: e.Placement.Selector, Except: e.Placement.Except,
 			Count: e.Placement.Count, SpreadBy: e.Placement.SpreadBy,
@@ -150,3 +152,6 @@ func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 	}
 	return out
 }
+
+// Tag is the entity tag of a fleet subscription.
+func (f FleetSubscription) Tag() string { return model.TagOf(f.Stream, f.Version) }

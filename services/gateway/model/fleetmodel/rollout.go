@@ -1,4 +1,4 @@
-package model
+package fleetmodel
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Rollout is one change that reaches clusters wave by wave.
@@ -81,17 +82,17 @@ const (
 
 // RolloutCluster is where one cluster of a rollout stands.
 type RolloutCluster struct {
-	Name       string       `json:"name"`
-	State      string       `json:"state" enum:"Waiting,Changing,Succeeded,Failed,Unreachable,Skipped"`
-	Reason     string       `json:"reason,omitempty" doc:"Code of why it failed or is away"`
-	Since      time.Time    `json:"since" doc:"Of the last event about it"`
-	Attempt    int          `json:"attempt" doc:"How often the change was asked of it"`
-	Directive  string       `json:"directive,omitempty" doc:"Correlation id of the events that the present attempt leads to"`
-	Forgiven   bool         `json:"forgiven,omitempty" doc:"A person had the rollout go on in spite of this failure"`
-	SkippedBy  string       `json:"skippedBy,omitempty" doc:"Who left it out"`
-	Words      string       `json:"words,omitempty" doc:"What they said of it"`
-	Body       string       `json:"body,omitempty" doc:"Commitment to these words, by which they are erased"`
-	Unreadable []Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened"`
+	Name       string             `json:"name"`
+	State      string             `json:"state" enum:"Waiting,Changing,Succeeded,Failed,Unreachable,Skipped"`
+	Reason     string             `json:"reason,omitempty" doc:"Code of why it failed or is away"`
+	Since      time.Time          `json:"since" doc:"Of the last event about it"`
+	Attempt    int                `json:"attempt" doc:"How often the change was asked of it"`
+	Directive  string             `json:"directive,omitempty" doc:"Correlation id of the events that the present attempt leads to"`
+	Forgiven   bool               `json:"forgiven,omitempty" doc:"A person had the rollout go on in spite of this failure"`
+	SkippedBy  string             `json:"skippedBy,omitempty" doc:"Who left it out"`
+	Words      string             `json:"words,omitempty" doc:"What they said of it"`
+	Body       string             `json:"body,omitempty" doc:"Commitment to these words, by which they are erased"`
+	Unreadable []model.Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened"`
 }
 
 // PromoteRollout lets the wave after the open one begin.
@@ -107,7 +108,7 @@ type SkipCluster struct {
 // RolloutFilter chooses rollouts; empty fields choose all.
 type RolloutFilter struct {
 	FleetSubscription string
-	Page
+	model.Page
 }
 
 // Add counts clusters of a state.
@@ -126,6 +127,14 @@ func (c *RolloutCounts) Add(state string, n int) {
 		c.Unreachable += n
 	case events.ClusterSkipped:
 		c.Skipped += n
+	}
+}
+
+func (c RolloutCounts) with(o RolloutCounts) RolloutCounts {
+	return RolloutCounts{
+		Total: c.Total + o.Total, Waiting: c.Waiting + o.Waiting, Changing: c.Changing + o.Changing,
+		Succeeded: c.Succeeded + o.Succeeded, Failed: c.Failed + o.Failed, Unreachable: c.Unreachable + o.Unreachable,
+		Skipped: c.Skipped + o.Skipped,
 	}
 }
 
@@ -173,12 +182,7 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 			wave.State = WaveSoaking
 		}
 		out.Waves = append(out.Waves, wave)
-		for state, n := range map[string]int{
-			ClusterWaiting: c.Waiting, ClusterChanging: c.Changing, events.ClusterSucceeded: c.Succeeded,
-			events.ClusterFailed: c.Failed, events.ClusterUnreachable: c.Unreachable, events.ClusterSkipped: c.Skipped,
-		} {
-			out.Clusters.Add(state, n)
-		}
+		out.Clusters = out.Clusters.with(c)
 	}
 	return out
 }
