@@ -82,6 +82,10 @@ func fixedSentence(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
+		"fleet.subscription-deleted.v1":  "fleet subscription deleted; what is on the clusters stays",
+		"fleet.rollout-paused.v1":        "rollout paused: no further cluster is changed",
+		"fleet.rollout-resumed.v1":       "rollout goes on; the failures so far are forgiven",
+		"fleet.rollout-aborted.v1":       "rollout aborted; nothing is undone",
 		"webhook.deleted.v1":             "webhook deleted; what waited is not sent",
 		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
 	}[t]
@@ -105,7 +109,7 @@ func sentence(p events.Payload) string {
 		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
-		events.SubscriptionRollbackRequested,
+		events.SubscriptionRollbackRequested, events.SubscriptionPlaced,
 		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
@@ -116,6 +120,8 @@ func sentence(p events.Payload) string {
 		return planSentence(v)
 	case events.OperatorGroupCreated:
 		return "operator group created for " + targets(v.Spec)
+	case events.OperatorGroupPlaced:
+		return "operator group made by fleet subscription " + v.Owner + " for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
 	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,
@@ -139,6 +145,10 @@ func sentence(p events.Payload) string {
 		return "plans are stopped (" + v.Reason + ")"
 	case events.RoleDefined, events.RoleDeleted, events.RoleBindingDefined, events.RoleBindingDeleted:
 		return roleSentence(v)
+	case events.FleetSubscriptionSet, events.RolloutStarted, events.RolloutWaveOpened, events.RolloutWavePassed,
+		events.RolloutClusterDirected, events.RolloutClusterSettled, events.RolloutHalted, events.RolloutEnded,
+		events.RolloutPromoted, events.RolloutClusterSkipped, events.RolloutClusterRetried:
+		return fleetSentence(v)
 	case events.QuotaSet:
 		return quotaSentence(v)
 	case events.EffectsResumed:
@@ -327,6 +337,8 @@ func subscriptionSentence(p events.Payload) string {
 		return "subscribed as a dependency to " + intent(v.Spec)
 	case events.SubscriptionChanged:
 		return "subscription changed: now to " + intent(v.Spec)
+	case events.SubscriptionPlaced:
+		return fmt.Sprintf("rollout %d of fleet subscription %s asks for %s", v.Rollout, v.Owner, v.Target.CSV)
 	case events.SubscriptionRollbackRequested:
 		return "rollback requested from " + v.From + " to " + v.To
 	case events.ResolutionFailed:
