@@ -109,11 +109,13 @@ func target(p installplan.State) access.Target {
 
 // asked is the person who has said last what a subscription is to be. A plan is requested by those who did so for the
 // subscriptions that it serves, whatever brought it about: a new version that a catalog offers is what they asked for.
+// What a rollout asks for is asked by whoever set the fleet subscription.
 var asked = unit.Aggregate[string, struct{}]{
 	Kind: events.KindSubscription,
 	Evolve: func(last string, r eventlog.Recorded) (string, error) {
 		switch r.Payload.(type) {
-		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionRollbackRequested:
+		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionPlaced,
+			events.SubscriptionRollbackRequested:
 			return r.Actor, nil
 		default:
 			return last, nil

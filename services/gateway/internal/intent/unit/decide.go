@@ -189,7 +189,8 @@ func Load[S, C any](
 	return state, true, err
 }
 
-// replay folds a stream. intent is the version of its last event that says what people ask for.
+// replay folds a stream. intent is the version of its last event that says what people ask for, also through a fleet
+// subscription.
 func replay[S, C any](
 	ctx context.Context, u *Work, a Aggregate[S, C], head eventlog.StreamHead, initial S,
 ) (state S, intent int64, err error) {
@@ -207,7 +208,8 @@ func replay[S, C any](
 			return state, 0, err
 		}
 		d, known := events.Lookup(r.Type)
-		if known && d.Writer == events.Gateway && !slices.Contains(a.Passing, r.Type) {
+		asks := d.Writer == events.Gateway || d.Writer == events.Fleet
+		if known && asks && !slices.Contains(a.Passing, r.Type) {
 			intent = r.Version
 		}
 	}
