@@ -4040,7 +4040,8 @@ CREATE TABLE resolver.clusters (
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     kubernetes text DEFAULT ''::text NOT NULL,
     changes bigint DEFAULT 0 NOT NULL,
-    cordoned boolean DEFAULT false NOT NULL
+    cordoned boolean DEFAULT false NOT NULL,
+    state text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE ONLY resolver.clusters FORCE ROW LEVEL SECURITY;
@@ -4052,6 +4053,8 @@ COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing i
 COMMENT ON COLUMN resolver.clusters.kubernetes IS 'version as the executor tells it, such as v1.34.4; empty while unknown';
 
 COMMENT ON COLUMN resolver.clusters.changes IS 'counts changes of the version and of operator groups: a decision that rests on them compares';
+
+COMMENT ON COLUMN resolver.clusters.state IS 'as the executor tells it, such as Connected; Registered before it has, empty while unknown';
 
 CREATE TABLE resolver.content_references (
     tenant text NOT NULL,
@@ -4067,6 +4070,24 @@ ALTER TABLE ONLY resolver.content_references FORCE ROW LEVEL SECURITY;
 ALTER TABLE resolver.content_references OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.content_references IS 'catalog content that decisions refer to, by digest';
+
+CREATE TABLE resolver.directives (
+    tenant text NOT NULL,
+    directive text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    cluster text NOT NULL,
+    outcome text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    content text DEFAULT ''::text NOT NULL,
+    cause text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE ONLY resolver.directives FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.directives OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.directives IS 'what was asked of clusters, and what the facts that it caused say';
 
 CREATE TABLE resolver.dirty (
     tenant text NOT NULL,
@@ -4104,6 +4125,27 @@ ALTER TABLE resolver.explanations OWNER TO chandler_owner;
 COMMENT ON TABLE resolver.explanations IS 'why something cannot be planned, by digest';
 
 COMMENT ON COLUMN resolver.explanations.created IS 'when it was written, or last found to be needed';
+
+CREATE TABLE resolver.fleet_subscriptions (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    spec jsonb NOT NULL,
+    deleted boolean DEFAULT false NOT NULL,
+    due boolean DEFAULT true NOT NULL,
+    waits text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE ONLY resolver.fleet_subscriptions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_subscriptions OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.fleet_subscriptions IS 'fleet subscriptions, also those that have ended until their clusters are let go';
+
+COMMENT ON COLUMN resolver.fleet_subscriptions.due IS 'something changed that the fleet controller has not looked at';
+
+COMMENT ON COLUMN resolver.fleet_subscriptions.waits IS 'code of why no rollout can begin; empty where none has to';
 
 CREATE TABLE resolver.inputs (
     tenant text NOT NULL,
@@ -4278,6 +4320,47 @@ ALTER TABLE resolver.reads OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.reads IS 'what each scope''s last resolution asked of the catalogs';
 
+CREATE TABLE resolver.rollout_clusters (
+    tenant text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    cluster text NOT NULL,
+    wave integer NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    directive text DEFAULT ''::text NOT NULL,
+    outcome text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    forgiven boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE ONLY resolver.rollout_clusters FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.rollout_clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.rollout_clusters IS 'where each cluster of a rollout stands';
+
+CREATE TABLE resolver.rollouts (
+    tenant text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    stream_version bigint NOT NULL,
+    phase text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    wave integer NOT NULL,
+    passed integer NOT NULL,
+    promoted boolean DEFAULT false NOT NULL,
+    started jsonb NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY resolver.rollouts FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.rollouts OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.rollouts IS 'rollouts: what each began with and where it stands';
+
 CREATE TABLE resolver.samples (
     tenant text NOT NULL,
     night date NOT NULL,
@@ -4330,7 +4413,9 @@ CREATE TABLE resolver.subscriptions (
     input text GENERATED ALWAYS AS ((outcome ->> 'input'::text)) STORED,
     explanation text GENERATED ALWAYS AS ((outcome ->> 'explanation'::text)) STORED,
     rollback_from text DEFAULT ''::text NOT NULL,
-    rollback_to text DEFAULT ''::text NOT NULL
+    rollback_to text DEFAULT ''::text NOT NULL,
+    owner text DEFAULT ''::text NOT NULL,
+    target jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY resolver.subscriptions FORCE ROW LEVEL SECURITY;
@@ -4346,6 +4431,10 @@ COMMENT ON COLUMN resolver.subscriptions.explanation IS 'digest of why the outco
 COMMENT ON COLUMN resolver.subscriptions.rollback_from IS 'CSV that is not taken again, since a rollback left it';
 
 COMMENT ON COLUMN resolver.subscriptions.rollback_to IS 'CSV that the rollback leads to';
+
+COMMENT ON COLUMN resolver.subscriptions.owner IS 'fleet subscription that asks for it; empty for one of a person';
+
+COMMENT ON COLUMN resolver.subscriptions.target IS 'how far a rollout lets it go; empty without one';
 
 CREATE TABLE resolver.wanted_images (
     tenant text NOT NULL,
@@ -4383,6 +4472,15 @@ CREATE VIEW resolver_api.explanations WITH (security_barrier='true') AS
 ALTER TABLE resolver_api.explanations OWNER TO chandler_owner;
 
 COMMENT ON VIEW resolver_api.explanations IS 'why something cannot be planned, by digest';
+
+CREATE VIEW resolver_api.fleet_waits WITH (security_barrier='true') AS
+ SELECT f.tenant,
+    f.name,
+    f.waits
+   FROM resolver.fleet_subscriptions f
+  WHERE ((f.waits <> ''::text) AND (NOT f.deleted) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = f.tenant)));
+
+ALTER TABLE resolver_api.fleet_waits OWNER TO chandler_owner;
 
 CREATE VIEW resolver_api.plan_documents WITH (security_barrier='true') AS
  SELECT plan_documents.tenant,
@@ -4820,11 +4918,17 @@ ALTER TABLE ONLY resolver.clusters
 ALTER TABLE ONLY resolver.content_references
     ADD CONSTRAINT content_references_pkey PRIMARY KEY (tenant, kind, digest, holder);
 
+ALTER TABLE ONLY resolver.directives
+    ADD CONSTRAINT directives_pkey PRIMARY KEY (tenant, directive);
+
 ALTER TABLE ONLY resolver.dirty
     ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
 
 ALTER TABLE ONLY resolver.explanations
     ADD CONSTRAINT explanations_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY resolver.fleet_subscriptions
+    ADD CONSTRAINT fleet_subscriptions_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY resolver.inputs
     ADD CONSTRAINT inputs_pkey PRIMARY KEY (tenant, digest);
@@ -4855,6 +4959,12 @@ ALTER TABLE ONLY resolver.previews
 
 ALTER TABLE ONLY resolver.reads
     ADD CONSTRAINT reads_pkey PRIMARY KEY (tenant, cluster, namespace, kind, catalog, name);
+
+ALTER TABLE ONLY resolver.rollout_clusters
+    ADD CONSTRAINT rollout_clusters_pkey PRIMARY KEY (tenant, fleet, number, cluster);
+
+ALTER TABLE ONLY resolver.rollouts
+    ADD CONSTRAINT rollouts_pkey PRIMARY KEY (tenant, fleet, number);
 
 ALTER TABLE ONLY resolver.samples
     ADD CONSTRAINT samples_pkey PRIMARY KEY (tenant, night, cluster, namespace);
@@ -4977,6 +5087,8 @@ CREATE INDEX content_references_holder ON resolver.content_references USING btre
 
 CREATE INDEX content_references_unheld ON resolver.content_references USING btree (created) WHERE (holder = ''::text);
 
+CREATE INDEX directives_rollout ON resolver.directives USING btree (tenant, fleet, number);
+
 CREATE INDEX dirty_turn ON resolver.dirty USING btree (lane, tenant, cluster, marked);
 
 CREATE INDEX explanations_created ON resolver.explanations USING btree (created);
@@ -5004,6 +5116,8 @@ CREATE INDEX samples_due ON resolver.samples USING btree (night) WHERE (looked I
 CREATE INDEX subscriptions_explanation ON resolver.subscriptions USING btree (tenant, explanation) WHERE (explanation IS NOT NULL);
 
 CREATE INDEX subscriptions_input ON resolver.subscriptions USING btree (tenant, input) WHERE (input IS NOT NULL);
+
+CREATE INDEX subscriptions_owner ON resolver.subscriptions USING btree (tenant, owner) WHERE (owner <> ''::text);
 
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
 
@@ -5742,9 +5856,13 @@ ALTER TABLE resolver.clusters ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.content_references ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE resolver.directives ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.dirty ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.explanations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_subscriptions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.inputs ENABLE ROW LEVEL SECURITY;
 
@@ -5763,6 +5881,10 @@ ALTER TABLE resolver.preview_scopes ENABLE ROW LEVEL SECURITY;
 ALTER TABLE resolver.previews ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.reads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.rollout_clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.rollouts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.samples ENABLE ROW LEVEL SECURITY;
 
@@ -5818,6 +5940,12 @@ CREATE POLICY tenant ON resolver.content_references USING (((tenant = ( SELECT
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
+CREATE POLICY tenant ON resolver.directives USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
 CREATE POLICY tenant ON resolver.dirty USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
@@ -5825,6 +5953,12 @@ CREATE POLICY tenant ON resolver.dirty USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON resolver.explanations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.fleet_subscriptions USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -5879,6 +6013,18 @@ CREATE POLICY tenant ON resolver.previews USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON resolver.reads USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.rollout_clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.rollouts USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -6650,9 +6796,13 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.clusters TO chandle
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.content_references TO chandler_resolver;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.directives TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.dirty TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.explanations TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_subscriptions TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.inputs TO chandler_resolver;
 
@@ -6672,6 +6822,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.previews TO chandle
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.reads TO chandler_resolver;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.rollout_clusters TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.rollouts TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.samples TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.scopes TO chandler_resolver;
@@ -6689,6 +6843,11 @@ GRANT SELECT ON TABLE resolver_api.explanations TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_installer;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_resolver;

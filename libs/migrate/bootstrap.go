@@ -104,6 +104,9 @@ func bootstrapIn(ctx context.Context, tx pgx.Tx, o Options) error {
 	if err := makeRequests(ctx, tx, o.password(GatewayRequests)); err != nil {
 		return err
 	}
+	if err := makeFleet(ctx, tx); err != nil {
+		return err
+	}
 	for _, schema := range migrations.Schemas() {
 		if err := makeSchema(ctx, tx, schema); err != nil {
 			return err
@@ -130,6 +133,22 @@ func makeRequests(ctx context.Context, tx pgx.Tx, password string) error {
 		how = ""
 	}
 	_, err = tx.Exec(ctx, fmt.Sprintf("grant %s to %s%s", gateway, GatewayRequests, how))
+	return err
+}
+
+// makeFleet makes the role of the fleet controller. It runs in the resolver, whose role is a member: nobody logs in as
+// it, and nobody else may append what it appends.
+func makeFleet(ctx context.Context, tx pgx.Tx) error {
+	fleet, resolver := Role(events.Fleet), Role(events.Resolver)
+	if err := makeRole(ctx, tx, fleet, "nologin"); err != nil {
+		return err
+	}
+	var member bool
+	if err := tx.QueryRow(ctx, `select pg_has_role($1, $2, 'MEMBER')`, resolver, fleet).Scan(&member); err != nil ||
+		member {
+		return err
+	}
+	_, err := tx.Exec(ctx, fmt.Sprintf("grant %s to %s", fleet, resolver))
 	return err
 }
 

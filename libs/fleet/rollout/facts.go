@@ -15,7 +15,12 @@ type Fact struct {
 const (
 	ReasonRejected = "PlanRejected" // a person ended the plan
 	ReasonRemoved  = "Removed"      // the operator went while it was being changed
+	// ReasonNotAtTarget says that nothing leads to the target from what is installed.
+	ReasonNotAtTarget = "NoUpgradePath"
 )
+
+// atLatestKnown is the outcome of a resolution that has nothing to do.
+const atLatestKnown = "AtLatestKnown"
 
 // phases of a ClusterServiceVersion that end a change (R-CSV §6.2).
 const (
@@ -41,6 +46,14 @@ func (s Seen) With(target events.RolloutTarget, f Fact) Seen {
 	case events.ResolutionFailed:
 		if unresolvable[p.Reason] {
 			return failed(p.Reason)
+		}
+	case events.ResolutionSucceeded:
+		switch {
+		case p.Outcome != atLatestKnown:
+		case p.CSV == target.CSV: // it was there already, and says so because it was asked
+			s.Outcome, s.Reason, s.Content, s.Cause = events.ClusterSucceeded, "", p.Content, f.ID
+		default:
+			return failed(ReasonNotAtTarget)
 		}
 	case events.InstallPlanFailed:
 		return failed(p.Reason)

@@ -26,6 +26,8 @@ type World struct {
 type Seen struct {
 	// Away says that the cluster does not answer.
 	Away bool
+	// Refused is why the change cannot be asked of the cluster; a code.
+	Refused string
 	// Directive is the correlation id of the facts below.
 	Directive string
 	// Outcome is what they say: events.ClusterSucceeded, events.ClusterFailed, or "" while there is none.
@@ -44,6 +46,7 @@ type Directive func(cluster string, attempt int) string
 //
 //	a directed cluster shows an outcome that its directive caused   settled
 //	a cluster takes too long, and answers                           settled as failed
+//	the change cannot be asked of a cluster                         settled as failed
 //	a cluster is away, before or after it was directed              settled as unreachable: it catches up later
 //	more failures than the wave or the whole may have               halted: the rest of this table does not hold
 //	the wave is settled, has soaked, is let go on                   passed
@@ -116,6 +119,8 @@ func (d *decision) settled(name string, c Cluster) (events.RolloutClusterSettled
 		out.Outcome, out.Cause = events.ClusterSucceeded, seen.Cause
 	case caused && seen.Outcome == events.ClusterSucceeded:
 		out.Outcome, out.Reason, out.Cause = events.ClusterFailed, ReasonOtherContent, seen.Cause
+	case seen.Refused != "" && (waiting || c.Outcome == events.ClusterUnreachable):
+		out.Outcome, out.Reason, out.Directive = events.ClusterFailed, seen.Refused, ""
 	case c.Outcome == events.ClusterUnreachable:
 		return out, false
 	case seen.Away && (waiting || late):

@@ -58,6 +58,7 @@ type App struct {
 	consumer *bus.Consumer
 	worker   *worker
 	rebuilds *projection.Rebuilder
+	fleet    *fleetController
 }
 
 // New connects to Postgres and NATS, waiting for those that are away, and refuses a schema that does
@@ -99,13 +100,14 @@ func (a *App) wire(keys bodies.Keys) error {
 		store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed,
 		newIdentity: randomIdentity, metrics: seen, rendering: render.Known,
 	}
+	a.fleet = newFleetController(tables.Fleets, views, a.Telemetry.Log)
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Projection.Types(),
 		Logger: a.Telemetry.Log,
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 			return tables.Projection.Apply(ctx, tx, e)
 		},
-		Committed: func(events.Position) { a.lanes.Wake() },
+		Committed: func(events.Position) { a.lanes.Wake(); a.fleet.wake() },
 	}
 	a.rebuilds = &projection.Rebuilder{
 		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{tables.Making(a.consumer)},
@@ -124,6 +126,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.bringUpToDate) })
 	g.Add("consumer", a.consumer.Run)
 	g.Add("rebuilds", a.rebuilds.Run)
+	g.Add("fleet", a.fleet.run)
 	g.Add("renderings", (&renderings{worker: a.worker}).run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })

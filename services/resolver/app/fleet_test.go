@@ -64,6 +64,8 @@ type fleet struct {
 	app   *app.App // the last one that was started
 	log   *eventlog.Log
 	tel   *telemetry.Telemetry
+	// correlation is that of the events that the test appends, as the recorder takes it from the plan.
+	correlation string
 	// gateway asks as gateways do.
 	gateway *bus.Bus
 	// rendering is what the resolvers that are started from now on render by; nil is as this release does.
@@ -149,6 +151,7 @@ func (f *fleet) tryAppend(w events.Writer, kind events.Kind, subject, natural st
 			id, expected = head.Create(), 0
 		}
 		meta := events.Meta{Tenant: tenant, Source: w, Command: uuid.New(), Time: time.Now(), Actor: "tester"}
+		meta.Correlation = f.correlation
 		_, err = log.Append(f.ctx, tx, meta, id, subject, expected, payloads...)
 		return err
 	})
@@ -285,6 +288,7 @@ func (f *fleet) quiet() {
 		var done bool
 		f.must(pg.Err(f.admin.QueryRow(f.ctx, `select not exists (select from eventlog.appended)
 			and not exists (select from resolver.dirty)
+			and not exists (select from resolver.fleet_subscriptions where due)
 			and exists (select from eventlog.checkpoints c, eventlog.sequencer s where c.consumer = 'resolver.scopes'
 			and c.position >= s.position)`).Scan(&done)))
 		return done

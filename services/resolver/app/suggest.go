@@ -27,7 +27,7 @@ func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Sc
 	if err != nil {
 		return nil, err
 	}
-	view := w.views.View(ctx, tenant, visible(l.Catalogs))
+	view := w.views.View(ctx, tenant, pinned(visible(l.Catalogs), l.Subscriptions))
 	k := &clusterFacts{ctx: ctx, renderer: w.renderer(l)}
 	stop := func() bool { return ended(ctx)() || k.spent() }
 	in := l.Input(view)

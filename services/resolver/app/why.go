@@ -76,7 +76,7 @@ func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scop
 	if err != nil {
 		return why.Facts{}, nil, err
 	}
-	view := w.views.View(ctx, tenant, visible(l.Catalogs))
+	view := w.views.View(ctx, tenant, pinned(visible(l.Catalogs), l.Subscriptions))
 	return why.Facts{
 		State: l.State, Input: l.Input(view), Result: c.result, Verdicts: c.verdicts, Now: time.Now(),
 		Stop: ended(ctx),

@@ -143,7 +143,7 @@ func (w *worker) evaluate(ctx context.Context, l store.Loaded) (evaluation, erro
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolution.Result, error) {
 	done := w.metrics.resolving()
-	view := w.views.View(ctx, l.Tenant, visible(l.Catalogs))
+	view := w.views.View(ctx, l.Tenant, pinned(visible(l.Catalogs), l.Subscriptions))
 	result := resolve.Resolve(l.Input(view))
 	done(ctx, result, view.Err())
 	return result, view.Err()
@@ -158,6 +158,25 @@ func visible(list []decide.Catalog) []catalogview.Catalog {
 		})
 	}
 	return out
+}
+
+// pinned has the packages of rollouts read as they were when the rollout began, whatever became of the catalog since.
+func pinned(list []catalogview.Catalog, subscriptions []decide.Subscription) []catalogview.Catalog {
+	for _, sub := range subscriptions {
+		t := sub.Target
+		if t.Document == "" {
+			continue
+		}
+		for i := range list {
+			if list[i].Key == (resolution.CatalogKey{Name: t.Catalog}) {
+				if list[i].Pinned == nil {
+					list[i].Pinned = map[string]string{}
+				}
+				list[i].Pinned[t.Package] = t.Document
+			}
+		}
+	}
+	return list
 }
 
 // renderAll renders the proposals among the verdicts, and the plans that may be rendered otherwise by now. One that

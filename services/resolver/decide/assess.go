@@ -236,10 +236,13 @@ func (s State) effect(v Verdict) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lives := map[string]int{}
+	lives, directives := map[string]int{}, map[string]string{}
 	for _, name := range v.Component.Subscriptions {
 		if sub := s.subscription(name); sub != nil {
 			lives[name] = sub.Incarnation
+			if asked := sub.directive(); asked != "" {
+				directives[name] = asked
+			}
 		}
 	}
 	d, err := digest.JSON(effectType, struct {
@@ -249,7 +252,10 @@ func (s State) effect(v Verdict) (string, error) {
 		Bundles   []events.PlannedBundle `json:"bundles"`
 		Base      events.PlanBase        `json:"base"`
 		Lives     map[string]int         `json:"lives"`
-	}{s.Scope.Namespace, v.Component.Name, v.Approval, bundles, base, lives})
+		// Directives of rollouts: each has a plan of its own, so that what comes of it can be told from what came
+		// before, and a second try is one.
+		Directives map[string]string `json:"directives,omitempty"`
+	}{s.Scope.Namespace, v.Component.Name, v.Approval, bundles, base, lives, directives})
 	return string(d), err
 }
 

@@ -247,7 +247,10 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 			now.Kind, now.Plan = OutcomePlanned, plan
 		}
 		sub := s.subscription(o.Subscription)
-		if sub == nil || sub.Outcome.same(now) {
+		if sub == nil {
+			continue
+		}
+		if now.Directive = sub.directive(); sub.Outcome.same(now) {
 			continue
 		}
 		input, semantics, err := v.input()
@@ -260,11 +263,24 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 				Subscription: *sub, Outcome: now, Input: v.Component.Input,
 				Event: events.ResolutionSucceeded{
 					Semantics: semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV,
-					Plan: now.Plan,
+					Plan: now.Plan, Content: s.running(now),
 				},
 			})
 	}
 	return nil
+}
+
+// running is the content of what a subscription of a rollout has; "" for all others, and while it has not got there.
+func (s State) running(now Outcome) string {
+	if now.Directive == "" || now.Kind != OutcomeAtLatestKnown {
+		return ""
+	}
+	for _, i := range s.Installed {
+		if i.Name == now.CSV {
+			return i.Content
+		}
+	}
+	return ""
 }
 
 func (s State) recordFailure(d *Decisions, v Verdict) error {
@@ -278,6 +294,7 @@ func (s State) recordFailure(d *Decisions, v Verdict) error {
 		if sub == nil {
 			continue
 		}
+		now.Directive = sub.directive()
 		told, err := sub.alreadyRecorded(now, v.Failure)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -31,6 +32,11 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 		return created(s, e, p.Spec, "")
 	case events.SubscriptionGenerated: // for an operator that a finished plan brought
 		return created(s, e, p.Spec, p.Spec.StartingCSV)
+	case events.SubscriptionPlaced:
+		if s == nil || s.Incarnation < e.Incarnation {
+			s = created(nil, e, p.Spec, "")
+			s.Version = 0 // what is asked of it follows
+		}
 	}
 	if s == nil || s.Incarnation != e.Incarnation {
 		return s
@@ -44,16 +50,33 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 	out := *s
 	out.Version = e.Version
 	switch p := e.Payload.(type) {
-	case events.SubscriptionChanged: // it ends a rollback
+	case events.SubscriptionChanged: // it ends a rollback, and what a rollout asked
 		out.Spec, out.Rollback, out.Correlation = p.Spec, resolution.Rollback{}, e.Correlation
+		out.Owner, out.Target = "", Target{}
+	case events.SubscriptionPlaced:
+		out.Spec, out.Rollback, out.Correlation = p.Spec, resolution.Rollback{}, e.Correlation
+		out.Owner = p.Owner
+		out.Target = Target{RolloutTarget: p.Target, Rollout: p.Owner + "/" + strconv.Itoa(p.Rollout)}
+	case events.SubscriptionReleased:
+		out.Owner = ""
 	case events.SubscriptionRollbackRequested:
 		out.Rollback, out.Correlation = resolution.Rollback{From: p.From, To: p.To}, e.Correlation
 	case events.ResolutionFailed:
 		out.Outcome = Outcome{Kind: OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input}
+		out.Outcome.Directive = answered(out, e)
 	case events.ResolutionSucceeded:
 		out.Outcome = Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input}
+		out.Outcome.Directive = answered(out, e)
 	} // labels and annotations decide nothing; what follows them in the stream needs their version
 	return &out
+}
+
+// answered is the directive that an outcome answers: the one that it carries, which may not be the newest any more.
+func answered(s Subscription, e Event) string {
+	if s.Target.CSV == "" {
+		return ""
+	}
+	return e.Correlation
 }
 
 func created(s *Subscription, e Event, spec events.SubscriptionSpec, installed string) *Subscription {
@@ -73,6 +96,8 @@ func created(s *Subscription, e Event, spec events.SubscriptionSpec, installed s
 func EvolveGroup(g *Group, e Event) *Group {
 	switch p := e.Payload.(type) {
 	case events.OperatorGroupCreated:
+		return &Group{Name: e.name(), Spec: p.Spec}
+	case events.OperatorGroupPlaced:
 		return &Group{Name: e.name(), Spec: p.Spec}
 	case events.OperatorGroupChanged:
 		return &Group{Name: e.name(), Spec: p.Spec}
@@ -161,11 +186,12 @@ func (s State) Evolve(e Event) (out State, known bool) {
 	}
 	switch e.Payload.(type) {
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
-		events.SubscriptionRollbackRequested,
+		events.SubscriptionRollbackRequested, events.SubscriptionPlaced, events.SubscriptionReleased,
 		events.SubscriptionDeleted:
 		s.Subscriptions = evolveOne(s.Subscriptions, e.name(), func(x Subscription) string { return x.Name },
 			func(x *Subscription) *Subscription { return EvolveSubscription(x, e) })
-	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
+	case events.OperatorGroupCreated, events.OperatorGroupPlaced, events.OperatorGroupChanged,
+		events.OperatorGroupDeleted:
 		s.Groups = evolveOne(s.Groups, e.name(), func(x Group) string { return x.Name },
 			func(x *Group) *Group { return EvolveGroup(x, e) })
 	case events.CSVRemoved:

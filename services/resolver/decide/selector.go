@@ -35,6 +35,13 @@ func (s State) bounds() []resolution.Bound {
 			out = append(out, b)
 		}
 	}
+	for _, sub := range s.Subscriptions { // what rollouts ask of them
+		if t := sub.Target; t.CSV != "" {
+			out = append(out, resolution.Bound{
+				Rollout: t.Rollout, Packages: []string{t.Package}, Ceiling: t.Version,
+			})
+		}
+	}
 	return out
 }
 

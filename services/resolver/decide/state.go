@@ -72,9 +72,29 @@ type Subscription struct {
 	Created      int64               // orders subscriptions by age
 	Correlation  string
 	InstalledCSV string
-	Outcome      Outcome
+	// Owner is the fleet subscription that asks for it; "" for one of a person.
+	Owner string
+	// Target is how far a rollout lets it go; its zero value is no bound.
+	Target  Target
+	Outcome Outcome
 	// Explained is what the outcome's explanation says; nil where there is none.
 	Explained *resolution.Explanation
+}
+
+// Target is what a rollout brings to a subscription.
+type Target struct {
+	events.RolloutTarget
+
+	Rollout string `json:"rollout,omitempty"` // name of the fleet subscription/number
+}
+
+// directive is what the outcome of a rollout's subscription answers: the same outcome is news to the next directive,
+// since a rollout believes nothing but what it caused (ADR 0071). "" for all others.
+func (s Subscription) directive() string {
+	if s.Target.CSV == "" {
+		return ""
+	}
+	return s.Correlation
 }
 
 // alreadyRecorded says whether a failure is what was recorded last. Which revision of a catalog says so is no news: a
@@ -83,7 +103,8 @@ func (s Subscription) alreadyRecorded(now Outcome, failure *resolution.Explanati
 	if s.Outcome.same(now) {
 		return true, nil
 	}
-	if s.Explained == nil || s.Outcome.Kind != now.Kind || s.Outcome.Reason != now.Reason {
+	if s.Explained == nil || s.Outcome.Kind != now.Kind || s.Outcome.Reason != now.Reason ||
+		s.Outcome.Directive != now.Directive {
 		return false, nil
 	}
 	before, err := withoutRevisions(*s.Explained).Digest()
@@ -110,6 +131,8 @@ type Outcome struct {
 	Reason      string `json:"reason,omitempty"`
 	Explanation string `json:"explanation,omitempty"`
 	Input       string `json:"input,omitempty"` // of the recorded event, for explanations
+	// Directive of a rollout that it answers.
+	Directive string `json:"directive,omitempty"`
 }
 
 // Outcomes.

@@ -73,6 +73,14 @@ func (b *CompiledBound) Allows(op *offer.Operator) bool {
 	return b.Ceiling == "" || b.ceiling != nil && op.HasVersion && op.Version.LE(*b.ceiling)
 }
 
+// Source names whose bound it is, in words.
+func (b *CompiledBound) Source() string {
+	if b.Rollout != "" {
+		return "rollout " + b.Rollout
+	}
+	return "approval policy " + b.Policy
+}
+
 // Text says what the bound allows.
 func (b *CompiledBound) Text() string {
 	var parts []string

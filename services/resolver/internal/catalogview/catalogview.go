@@ -60,6 +60,8 @@ type Catalog struct {
 	Priority int32
 	Revision string // "" before the first
 	Health   resolution.Health
+	// Pinned are the digests of documents of packages that a rollout takes, whatever the revision says of them by now.
+	Pinned map[string]string
 }
 
 // View answers for one resolution. After it Err must be asked: an answer may have been left out because
@@ -101,7 +103,10 @@ func (w *View) Catalogs() []resolution.Catalog {
 
 // Package implements resolution.View.
 func (w *View) Package(c resolution.CatalogKey, name string) *offer.Package {
-	d := w.ask(c, askPackage, name).digest
+	d, pinned := w.catalogs[c].Pinned[name]
+	if !pinned {
+		d = w.ask(c, askPackage, name).digest
+	}
 	if d == "" {
 		return nil
 	}

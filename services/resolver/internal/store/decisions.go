@@ -303,7 +303,7 @@ func (w writer) recordOutcome(t decide.SubscriptionEvent) error {
 		return err
 	}
 	after := decide.EvolveSubscription(&sub, decide.Event{
-		Incarnation: sub.Incarnation, Version: version,
+		Incarnation: sub.Incarnation, Version: version, Correlation: sub.Correlation,
 		Payload: t.Event,
 	})
 	outcome, err := encode(after.Outcome)

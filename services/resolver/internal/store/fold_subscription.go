@@ -45,9 +45,11 @@ func (f *subscriptionFolds) fold(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 		}
 	}
 	switch p := e.Payload.(type) {
+	case events.SubscriptionReleased: // what was asked last holds
+		return nil
 	case events.SubscriptionMetadataChanged, events.ResolutionFailed, events.ResolutionSucceeded:
 		return nil
-	case events.SubscriptionCreated:
+	case events.SubscriptionCreated, events.SubscriptionPlaced:
 		err = settle(ctx, tx, e.Tenant, scope)
 	case events.SubscriptionGenerated:
 		err = exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, e.Tenant,
@@ -64,20 +66,21 @@ func readSubscription(ctx context.Context, tx pgx.Tx, tenant string, scope resol
 	*decide.Subscription, error,
 ) {
 	sub := decide.Subscription{Name: name}
-	var spec, outcome json.RawMessage
+	var spec, outcome, target json.RawMessage
 	err := tx.QueryRow(ctx, `select incarnation, version, spec, created, correlation, installed_csv, outcome,
-		rollback_from, rollback_to
+		rollback_from, rollback_to, owner, target
 		from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		tenant, scope.Cluster, scope.Namespace, name).
 		Scan(&sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome,
-			&sub.Rollback.From, &sub.Rollback.To)
+			&sub.Rollback.From, &sub.Rollback.To, &sub.Owner, &target)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read subscription %s of %s/%s: %w", name, scope.Cluster, scope.Namespace, pg.Err(err))
 	}
-	err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
+	err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome),
+		json.Unmarshal(target, &sub.Target))
 	return &sub, errs.Wrap(errs.Internal, err, "read subscription %s of %s/%s", name, scope.Cluster, scope.Namespace)
 }
 
@@ -106,15 +109,16 @@ func putSubscription(
 		set incarnation = excluded.incarnation, version = excluded.version, spec = excluded.spec,
 		created = excluded.created, correlation = excluded.correlation,
 		  installed_csv = excluded.installed_csv, outcome = excluded.outcome,
-		  rollback_from = excluded.rollback_from, rollback_to = excluded.rollback_to
+		  rollback_from = excluded.rollback_from, rollback_to = excluded.rollback_to, owner = excluded.owner,
+		  target = excluded.target
 		where (s.incarnation, s.version) < (excluded.incarnation, excluded.version)`, append(append(key, generated), args...)...)
 }
 
 // putSubscriptionRow inserts a row of tenant, cluster, namespace, whether it was generated, and subscriptionArgs.
 const putSubscriptionRow = `insert into resolver.subscriptions as s
 	(tenant, cluster, namespace, generated, name, incarnation, version, spec, created, correlation,
-	  installed_csv, outcome, rollback_from, rollback_to)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	  installed_csv, outcome, rollback_from, rollback_to, owner, target)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 func subscriptionArgs(s *decide.Subscription) ([]any, error) {
 	spec, err := encode(s.Spec)
@@ -122,8 +126,17 @@ func subscriptionArgs(s *decide.Subscription) ([]any, error) {
 		return nil, err
 	}
 	outcome, err := encode(s.Outcome)
+	if err != nil {
+		return nil, err
+	}
+	target := json.RawMessage(`{}`)
+	if s.Target.CSV != "" {
+		if target, err = encode(s.Target); err != nil {
+			return nil, err
+		}
+	}
 	return []any{
 		s.Name, s.Incarnation, s.Version, spec, s.Created, s.Correlation, s.InstalledCSV, outcome, s.Rollback.From,
-		s.Rollback.To,
-	}, err
+		s.Rollback.To, s.Owner, target,
+	}, nil
 }

@@ -21,15 +21,19 @@ type Projection struct {
 	own  *ownEvents
 	// handlers fold events, by type.
 	handlers map[events.Type]handler
+	// facts takes in what rollouts believe, also of events that a decision has folded already.
+	facts map[events.Type]handler
 }
 
 func newProjection(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, own *ownEvents) *Projection {
 	dirty := &dirtyScopes{marks: marks}
 	installed := &installedFolds{dirty: dirty, log: log}
-	return &Projection{pool: pool, own: own, handlers: handlers(
+	fleet, facts := &fleetFolds{}, map[events.Type]handler{}
+	each(facts, fleet.fact, factsOfRollouts()...)
+	return &Projection{pool: pool, own: own, facts: facts, handlers: handlers(
 		&clusterFolds{dirty: dirty}, &catalogFolds{dirty: dirty, apis: apis}, &policyFolds{dirty: dirty},
 		&groupFolds{dirty: dirty}, &subscriptionFolds{dirty: dirty},
-		&planFolds{dirty: dirty, log: log, installed: installed}, installed,
+		&planFolds{dirty: dirty, log: log, installed: installed}, installed, fleet,
 	)}
 }
 
@@ -56,7 +60,7 @@ func each(table map[events.Type]handler, fold handler, payloads ...events.Payloa
 
 // handlers are the events that the resolver takes, each with what folds it. This is the one list of them.
 func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFolds, groups *groupFolds,
-	subscriptions *subscriptionFolds, plans *planFolds, installed *installedFolds,
+	subscriptions *subscriptionFolds, plans *planFolds, installed *installedFolds, fleet *fleetFolds,
 ) map[events.Type]handler {
 	t := map[events.Type]handler{}
 	on(t, clusters.registered)
@@ -71,10 +75,10 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	on(t, catalogs.bundlesFetched)
 	on(t, catalogs.healthSet)
 	each(t, policies.fold, events.ApprovalPolicySet{}, events.ApprovalPolicyDeleted{})
-	each(t, groups.intent, events.OperatorGroupCreated{}, events.OperatorGroupChanged{}, events.OperatorGroupDeleted{})
+	each(t, groups.intent, events.OperatorGroupCreated{}, events.OperatorGroupPlaced{}, events.OperatorGroupChanged{}, events.OperatorGroupDeleted{})
 	on(t, groups.observed)
 	each(t, subscriptions.fold, events.SubscriptionCreated{}, events.SubscriptionGenerated{},
-		events.SubscriptionChanged{},
+		events.SubscriptionChanged{}, events.SubscriptionPlaced{}, events.SubscriptionReleased{},
 		events.SubscriptionRollbackRequested{}, events.SubscriptionMetadataChanged{}, events.SubscriptionDeleted{},
 		events.ResolutionFailed{}, events.ResolutionSucceeded{})
 	each(t, plans.fold, events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
@@ -84,6 +88,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 		events.InstallPlanFinished{}, events.InstallPlanFailed{})
 	on(t, installed.changed)
 	on(t, installed.removed)
+	fleet.register(t)
 	return t
 }
 
@@ -100,7 +105,7 @@ func (p *Projection) Types() []events.Type {
 // that its decision has folded already changes nothing.
 func (p *Projection) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if p.own.knows(e.ID) {
-		return nil
+		return p.believe(ctx, tx, e)
 	}
 	return p.Fold(ctx, tx, e)
 }
@@ -111,7 +116,18 @@ func (p *Projection) Fold(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 	if !known {
 		return errs.New(errs.Internal, "the resolver does not know what to do with %s", e.Type)
 	}
-	return fold(ctx, tx, e)
+	if err := fold(ctx, tx, e); err != nil {
+		return err
+	}
+	return p.believe(ctx, tx, e)
+}
+
+// believe takes in what a rollout waits for.
+func (p *Projection) believe(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if fact, is := p.facts[e.Type]; is {
+		return fact(ctx, tx, e)
+	}
+	return nil
 }
 
 // Checkpoint is how far a consumer has read the log.
@@ -135,7 +151,8 @@ func (s *Store) Making(consumer *bus.Consumer) projection.Making {
 		Consumer: consumer, Schema: "resolver", Handle: s.Projection.Fold,
 		Derived: []string{
 			"clusters", "catalogs", "catalog_revisions", "bundle_images", "catalog_health", "approval_policies",
-			"operator_groups", "subscriptions", "plans", "installed",
+			"operator_groups", "subscriptions", "plans", "installed", "fleet_subscriptions", "rollouts",
+			"rollout_clusters", "directives",
 		},
 		// That a finished plan needs no more subscriptions is found by those who decide; the replay finds some of it.
 		Keep:  map[string][]string{"plans": {"settled"}},

@@ -130,13 +130,14 @@ func (s *Scopes) DisabledCatalogs(ctx context.Context, tenant string, scope reso
 // its key: for a join the planner, who takes a namespace for one that has a single subscription, compares all with all.
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Subscriptions, func(r pgx.CollectableRow) (sub decide.Subscription, err error) {
-		var spec, outcome, explained json.RawMessage
+		var spec, outcome, explained, target json.RawMessage
 		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation,
 			&sub.InstalledCSV, &outcome, &explained,
-			&sub.Rollback.From, &sub.Rollback.To); err != nil {
+			&sub.Rollback.From, &sub.Rollback.To, &sub.Owner, &target); err != nil {
 			return sub, err
 		}
-		err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
+		err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome),
+			json.Unmarshal(target, &sub.Target))
 		if explained != nil {
 			sub.Explained = new(resolution.Explanation)
 			err = errors.Join(err, json.Unmarshal(explained, sub.Explained))
@@ -144,7 +145,7 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 		return sub, err
 	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome,
 		(select e.document from resolver.explanations e where e.tenant = $1 and e.digest = s.explanation),
-		s.rollback_from, s.rollback_to
+		s.rollback_from, s.rollback_to, s.owner, s.target
 		from resolver.subscriptions s
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 order by s.name`)
 }

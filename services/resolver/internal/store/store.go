@@ -49,6 +49,7 @@ type Store struct {
 	Samples    *NightlySamples
 	Collector  *Collector
 	Renderings *Renderings
+	Fleets     *Fleets
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
@@ -65,6 +66,7 @@ func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() t
 		Samples:    &NightlySamples{pool: pool, marks: marks},
 		Collector:  &Collector{pool: pool, log: log},
 		Renderings: &Renderings{pool: pool, marks: marks},
+		Fleets:     &Fleets{pool: pool, log: log, now: now},
 	}
 }
 

@@ -292,7 +292,7 @@ func (x *explainer) forbidden(why search.Reason) resolution.Statement {
 	case search.ByPolicy:
 		b := &x.Bounds[x.Operators[why.A].Bound]
 		s.Kind, s.Policy = resolution.PolicyForbids, b.Policy
-		s.Text = fmt.Sprintf("bundle %s is forbidden by approval policy %s, which %s", s.Bundle, b.Policy, b.Text())
+		s.Text = fmt.Sprintf("bundle %s is forbidden by %s, which %s", s.Bundle, b.Source(), b.Text())
 	case search.ByDeprecated:
 		s.Kind, s.Text = resolution.BundleDeprecated, fmt.Sprintf("bundle %s is deprecated", s.Bundle)
 	default:

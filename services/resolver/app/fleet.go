@@ -1,0 +1,187 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/fleet"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
+)
+
+// fleetEvery is how often rollouts are looked at that wait for time to pass: soaking and deadlines are of minutes.
+const fleetEvery = 2 * time.Second
+
+// fleetController begins rollouts of fleet subscriptions, and has them go on. Each replica has one: who holds a fleet
+// subscription decides about it, and the versions of streams refuse what was decided upon something older.
+type fleetController struct {
+	fleets *store.Fleets
+	views  *catalogview.Views
+	log    *slog.Logger
+	now    func() time.Time
+	// woken holds one element from when the log brought news until it is looked at.
+	woken chan struct{}
+}
+
+func newFleetController(fleets *store.Fleets, views *catalogview.Views, log *slog.Logger) *fleetController {
+	return &fleetController{fleets: fleets, views: views, log: log, now: time.Now, woken: make(chan struct{}, 1)}
+}
+
+// wake has what is due looked at.
+func (c *fleetController) wake() {
+	select {
+	case c.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run decides until ctx ends. Trouble is logged and tried again.
+func (c *fleetController) run(ctx context.Context) error {
+	t := time.NewTicker(fleetEvery)
+	defer t.Stop()
+	for all := true; ; {
+		if err := c.pass(ctx, all); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "cannot look at the fleet subscriptions; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			all = true
+		case <-c.woken:
+			all = false
+		}
+	}
+}
+
+// pass decides about everything that is due. Trouble with one fleet subscription holds up no other.
+func (c *fleetController) pass(ctx context.Context, all bool) error {
+	list, err := c.fleets.Due(ctx, all)
+	if err != nil {
+		return err
+	}
+	var trouble error
+	for _, name := range list {
+		if err := c.bringUpToDate(ctx, name); err != nil {
+			trouble = errors.Join(trouble, fmt.Errorf("fleet subscription %s: %w", name.Name, err))
+		}
+	}
+	return trouble
+}
+
+// maxFleetSteps bounds how often a fleet subscription is decided about in a row, so that others have their turn: what
+// begins, opens a wave and directs its clusters takes two.
+const maxFleetSteps = 4
+
+func (c *fleetController) bringUpToDate(ctx context.Context, name store.FleetName) error {
+	for range maxFleetSteps {
+		made, err := c.fleets.Decide(ctx, name, c.decide)
+		if errs.Is(err, errs.Conflict) || errs.Is(err, errs.AlreadyExists) {
+			return nil // something moved on: it is due until it was looked at
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range made.Rollout {
+			c.log.InfoContext(ctx, "a rollout went on", "fleetSubscription", name.Name, "event", string(p.EventType()))
+		}
+		if len(made.Rollout) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// decide is what is to be done about a fleet subscription now.
+func (c *fleetController) decide(ctx context.Context, s fleet.State) (made store.FleetDecision, err error) {
+	if s.Superseded() {
+		made.Rollout = []events.Payload{events.RolloutEnded{Outcome: string(rollout.Superseded)}}
+		return made, nil
+	}
+	if s.Last.Phase != "" && !s.Last.Phase.Ended() {
+		made.Rollout, err = rollout.Next(s.Last, rollout.World{Now: c.now(), Seen: s.World()}, directives(s))
+		return made, err
+	}
+	members, err := s.Members()
+	if err != nil { // the gateway refuses what cannot be read
+		c.log.WarnContext(ctx, "cannot read a placement", "fleetSubscription", s.Name, "error", err)
+		made.Waits = fleet.WaitsForSpec
+		return made, nil
+	}
+	if made.Release = s.Leaving(members); len(made.Release) > 0 || s.Deleted {
+		return made, nil
+	}
+	if len(members) == 0 {
+		made.Waits = fleet.WaitsForCluster
+		return made, nil
+	}
+	target, waits, wanted, err := c.target(ctx, s)
+	if err != nil || waits != "" {
+		made.Waits, made.Wanted = waits, wanted
+		return made, err
+	}
+	started, begins, err := s.Begin(members, target)
+	if err != nil {
+		c.log.WarnContext(ctx, "cannot read a strategy", "fleetSubscription", s.Name, "error", err)
+		made.Waits = fleet.WaitsForSpec
+		return made, nil //nolint:nilerr // said and shown: another try changes nothing
+	}
+	if begins {
+		made.Rollout = []events.Payload{started}
+	}
+	return made, nil
+}
+
+// directives names attempts: the same one has the same name, whoever decides it.
+func directives(s fleet.State) rollout.Directive {
+	return func(cluster string, attempt int) string {
+		natural := fmt.Sprintf("%s/%d/%s/%d", s.Name, s.Last.Started.Number, cluster, attempt)
+		return events.Key(s.Tenant, events.KindRollout, natural).String()
+	}
+}
+
+// target is what the catalog offers now for a fleet subscription. Where there is none yet, waits says why, and wanted
+// what has to be fetched first.
+func (c *fleetController) target(ctx context.Context, s fleet.State) (
+	t events.RolloutTarget, waits string, wanted *decide.Wanted, err error,
+) {
+	revision, err := c.fleets.Catalog(ctx, s.Tenant, s.Spec.Catalog)
+	if err != nil || revision == "" {
+		return t, fleet.WaitsForCatalog, nil, err
+	}
+	key := resolution.CatalogKey{Name: s.Spec.Catalog}
+	view := c.views.View(ctx, s.Tenant, []catalogview.Catalog{{Key: key, Subject: key.Name, Revision: revision}})
+	p := view.Package(key, s.Spec.Package)
+	if err := view.Err(); err != nil {
+		return t, "", nil, err
+	}
+	bundle, channel, waits := fleet.Choose(s.Spec, p)
+	if waits != "" {
+		return t, waits, nil, nil
+	}
+	content := string(bundle.Content)
+	if content == "" {
+		image := resolution.BundleImage{Image: bundle.Image, Package: s.Spec.Package, Bundle: bundle.Name}
+		content = string(view.Image(key, image).Content)
+		if content == "" && image.Askable() {
+			wanted = &decide.Wanted{
+				Catalog: key, Image: image.Image, Package: image.Package, Bundle: image.Bundle,
+			}
+		}
+	}
+	if err := view.Err(); err != nil || content == "" {
+		return t, fleet.WaitsForContent, wanted, err
+	}
+	return events.RolloutTarget{
+		Package: s.Spec.Package, Channel: channel, Catalog: s.Spec.Catalog, Revision: revision,
+		Document: string(p.Digest), CSV: bundle.Name, Version: bundle.VersionText(), Content: content,
+	}, "", nil, nil
+}

@@ -1,0 +1,200 @@
+// Package fleet decides what the fleet controller does about one fleet subscription: which clusters it is for, when a
+// rollout begins, and which clusters are let go. How a rollout goes on is decided in libs/fleet/rollout. It is pure.
+package fleet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/placement"
+	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+)
+
+// Defaults of a strategy.
+const (
+	// DefaultMaxConcurrent bounds what goes wrong at once, and is enough for a thousand clusters within hours.
+	DefaultMaxConcurrent = 10
+	// DefaultDeadlineSeconds is far beyond what an operator takes that becomes ready at all.
+	DefaultDeadlineSeconds = 30 * 60
+)
+
+// State is what is known of one fleet subscription at a moment.
+type State struct {
+	Tenant  string
+	Name    string
+	Stream  string // of the fleet subscription
+	Version int64  // of that stream
+	Spec    events.FleetSubscriptionSpec
+	Deleted bool
+	// Clusters are those of the tenant, by name; removed ones are not among them.
+	Clusters map[string]Cluster
+	// Placed are the subscriptions that it owns, by cluster.
+	Placed map[string]Placed
+	// Taken are the clusters on which another subscription has the name or the package.
+	Taken map[string]bool
+	// Strays are subscriptions that it owns elsewhere than in its namespace, which was another one before.
+	Strays []Place
+	// Last is the newest rollout; its phase is "" where there was none.
+	Last rollout.State
+	// LastVersion is that of its stream.
+	LastVersion int64
+	// Seen is what is known of the attempts of the newest rollout, by cluster.
+	Seen map[string]rollout.Seen
+}
+
+// Cluster is one that operators may be placed on.
+type Cluster struct {
+	placement.Cluster
+
+	// Away says that it does not answer, or is cordoned: nothing can be changed there now.
+	Away bool
+}
+
+// Place is where a subscription of the fleet subscription is.
+type Place struct{ Cluster, Namespace string }
+
+// Placed is what was asked of a cluster last.
+type Placed struct {
+	Spec   events.SubscriptionSpec
+	Target events.RolloutTarget
+}
+
+// ReasonTaken is why a cluster fails on which another subscription has the name or the package.
+const ReasonTaken = "SubscriptionExists"
+
+// ReasonRemoved is why a cluster fails that Chandler has let go of.
+const ReasonRemoved = "ClusterRemoved"
+
+// World is what the newest rollout looks at.
+func (s State) World() map[string]rollout.Seen {
+	out := make(map[string]rollout.Seen, len(s.Last.Clusters))
+	for name := range s.Last.Clusters {
+		seen := s.Seen[name]
+		c, there := s.Clusters[name]
+		seen.Away = !there || c.Away
+		switch {
+		case !there:
+			seen.Refused = ReasonRemoved
+		case s.Taken[name]:
+			seen.Refused = ReasonTaken
+		}
+		out[name] = seen
+	}
+	return out
+}
+
+// Superseded says whether the newest rollout brings what nobody wants any more.
+func (s State) Superseded() bool {
+	return s.Last.Phase != "" && !s.Last.Phase.Ended() && (s.Deleted || s.Last.Started.Version != s.Version)
+}
+
+// Members are the clusters that the fleet subscription is for, sorted.
+func (s State) Members() ([]string, error) {
+	if s.Deleted {
+		return nil, nil
+	}
+	var all []placement.Cluster
+	var present []string
+	for name, c := range s.Clusters {
+		all = append(all, c.Cluster)
+		if _, is := s.Placed[name]; is {
+			present = append(present, name)
+		}
+	}
+	return placement.Choose(s.Spec.Placement, all, present)
+}
+
+// Leaving are the places that it is for no more.
+func (s State) Leaving(members []string) []Place {
+	out := slices.Clone(s.Strays)
+	for name := range s.Placed {
+		if !slices.Contains(members, name) {
+			out = append(out, Place{name, s.Spec.Namespace})
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return out
+}
+
+// Begin is the rollout that begins now: for the members that do not have what is wanted. What the newest rollout tried
+// on a cluster already, with the same outcome in view, is not tried again until something changes.
+func (s State) Begin(members []string, target events.RolloutTarget) (events.RolloutStarted, bool, error) {
+	var behind []placement.Cluster
+	for _, name := range members {
+		if s.behind(name, target) {
+			behind = append(behind, s.Clusters[name].Cluster)
+		}
+	}
+	if len(behind) == 0 {
+		return events.RolloutStarted{}, false, nil
+	}
+	waves, err := placement.Waves(s.Spec.Strategy, behind)
+	if err != nil {
+		return events.RolloutStarted{}, false, err
+	}
+	waves = slices.DeleteFunc(waves, func(w events.RolloutWave) bool { return len(w.Clusters) == 0 })
+	failures, err := placement.Budget("strategy.maxFailures", s.Spec.Strategy.MaxFailures, len(behind))
+	if err != nil {
+		return events.RolloutStarted{}, false, err
+	}
+	if s.Spec.Strategy.MaxFailures == "" { // the waves say it
+		for _, w := range waves {
+			failures += w.MaxFailures
+		}
+	}
+	out := events.RolloutStarted{
+		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
+		Change: s.change(target), Intent: s.intent(), Target: target, Waves: waves,
+		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
+		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds,
+	}
+	if out.MaxConcurrent == 0 {
+		out.MaxConcurrent = DefaultMaxConcurrent
+	}
+	if out.DeadlineSeconds == 0 {
+		out.DeadlineSeconds = DefaultDeadlineSeconds
+	}
+	return out, true, nil
+}
+
+// behind says whether a member does not have what is wanted, and has to be asked for it.
+func (s State) behind(name string, target events.RolloutTarget) bool {
+	now, is := s.Placed[name]
+	if is && now.Spec == s.intent().Subscription && same(now.Target, target) {
+		return false
+	}
+	tried, was := s.Last.Clusters[name]
+	again := was && s.Last.Started.Version == s.Version && same(s.Last.Started.Target, target) &&
+		tried.Outcome != events.ClusterSucceeded
+	return !again
+}
+
+// same says whether two targets bring the same; where a catalog moved elsewhere is no change.
+func same(a, b events.RolloutTarget) bool {
+	return a.CSV == b.CSV && a.Content == b.Content && a.Catalog == b.Catalog && a.Channel == b.Channel
+}
+
+func (s State) change(target events.RolloutTarget) string {
+	switch {
+	case s.Last.Phase == "" || s.Last.Started.Version != s.Version:
+		return events.ChangeIntent
+	case !same(s.Last.Started.Target, target):
+		return events.ChangeVersion
+	default:
+		return events.ChangeMembership
+	}
+}
+
+// intent is what each cluster is asked for.
+func (s State) intent() events.RolloutIntent {
+	return events.RolloutIntent{
+		Namespace: s.Spec.Namespace, OperatorGroup: s.Spec.OperatorGroup, Adopt: s.Spec.Adopt,
+		Subscription: events.SubscriptionSpec{
+			Package: s.Spec.Package, Channel: s.Spec.Channel, Catalog: s.Spec.Catalog, Approval: s.Spec.Approval,
+			Config: s.Spec.Config,
+		},
+	}
+}

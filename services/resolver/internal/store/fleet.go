@@ -1,0 +1,378 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/placement"
+	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/libs/fleet/rolloutstore"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/fleet"
+)
+
+// Fleets reads fleet subscriptions and writes what the fleet controller decides about them.
+type Fleets struct {
+	pool *pg.Pool
+	log  *eventlog.Log
+	now  func() time.Time
+}
+
+// FleetName is the name of a fleet subscription.
+type FleetName struct{ Tenant, Name string }
+
+// Due are the fleet subscriptions of which something changed; with all, also those with a rollout that waits for time to
+// pass.
+func (f *Fleets) Due(ctx context.Context, all bool) ([]FleetName, error) {
+	rows, err := f.pool.Query(ctx, `select tenant, name from resolver.fleet_subscriptions s
+		where due or $1 and exists (select from resolver.rollouts r where r.tenant = s.tenant and r.fleet = s.name
+		  and r.phase in ('Progressing', 'Paused', 'Halted')) order by tenant, name`, all)
+	if err != nil {
+		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[FleetName])
+	if err != nil {
+		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
+	}
+	return list, nil
+}
+
+// FleetDecision is what is to be written about a fleet subscription.
+type FleetDecision struct {
+	// Rollout are events of the newest rollout; one that begins is the first event of the next.
+	Rollout []events.Payload
+	// Release are the subscriptions that are let go.
+	Release []fleet.Place
+	// Waits is a code of why no rollout can begin; "" where none has to.
+	Waits string
+	// Wanted is a bundle image that has to be fetched before one can.
+	Wanted *decide.Wanted
+}
+
+// Decide decides about one fleet subscription, in one transaction: what is asked of clusters is appended with the events
+// of the rollout that say so, or neither is. Another replica that is at it goes first. A conflict (errs.Conflict) says
+// that something moved on meanwhile.
+func (f *Fleets) Decide(ctx context.Context, name FleetName,
+	decide func(ctx context.Context, s fleet.State) (FleetDecision, error),
+) (made FleetDecision, err error) {
+	err = f.pool.Tx(ctx, func(tx pgx.Tx) error {
+		var atWork bool
+		if err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, Consumer).Scan(&atWork); err != nil || !atWork {
+			return pg.Err(err)
+		}
+		s, there, err := f.load(ctx, tx, name)
+		if err != nil || !there {
+			return err
+		}
+		if made, err = decide(ctx, s); err != nil {
+			return err
+		}
+		w := fleetWriter{Fleets: f, tx: tx, s: s}
+		if w.command, err = uuid.NewRandom(); err != nil {
+			return errs.Wrap(errs.Internal, err, "draw a command id")
+		}
+		return w.write(ctx, made)
+	})
+	return made, err
+}
+
+// load reads all that a decision looks at, and holds the fleet subscription until the transaction ends.
+func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name FleetName) (s fleet.State, there bool, err error) {
+	s = fleet.State{Tenant: name.Tenant, Name: name.Name}
+	var spec json.RawMessage
+	var incarnation int
+	err = tx.QueryRow(ctx, `select incarnation, version, spec, deleted from resolver.fleet_subscriptions
+		where tenant = $1 and name = $2 for update skip locked`, name.Tenant, name.Name).
+		Scan(&incarnation, &s.Version, &spec, &s.Deleted)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(spec, &s.Spec)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read fleet subscription %s: %w", name.Name, pg.Err(err))
+	}
+	s.Stream = events.StreamID{
+		Kind: events.KindFleetSubscription, Incarnation: incarnation,
+		Key: events.Key(name.Tenant, events.KindFleetSubscription, name.Name),
+	}.String()
+	for _, part := range []func(context.Context, pgx.Tx, *fleet.State) error{loadClusters, loadPlaced, loadRollout} {
+		if err := part(ctx, tx, &s); err != nil {
+			return s, false, fmt.Errorf("read what fleet subscription %s looks at: %w", name.Name, pg.Err(err))
+		}
+	}
+	return s, true, nil
+}
+
+func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	rows, err := tx.Query(ctx, `select name, labels, cordoned or state not in ('', $2) from resolver.clusters
+		where tenant = $1 and not removed`, s.Tenant, stateConnected)
+	if err != nil {
+		return err
+	}
+	s.Clusters = map[string]fleet.Cluster{}
+	var name string
+	var labels map[string]string
+	var away bool
+	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &away}, func() error {
+		s.Clusters[name] = fleet.Cluster{Cluster: placement.Cluster{Name: name, Labels: labels}, Away: away}
+		labels = nil
+		return nil
+	})
+	return err
+}
+
+// loadPlaced reads the subscriptions that it owns, and those of others that are in its way.
+func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	rows, err := tx.Query(ctx, `select cluster, namespace, name, owner, spec, target from resolver.subscriptions
+		where tenant = $1 and (owner = $2 or namespace = $3 and (name = $2 or spec ->> 'package' = $4))`,
+		s.Tenant, s.Name, s.Spec.Namespace, s.Spec.Package)
+	if err != nil {
+		return err
+	}
+	s.Placed, s.Taken = map[string]fleet.Placed{}, map[string]bool{}
+	var cluster, namespace, name, owner string
+	var spec, target json.RawMessage
+	_, err = pgx.ForEachRow(rows, []any{&cluster, &namespace, &name, &owner, &spec, &target}, func() error {
+		switch {
+		case owner == s.Name && namespace == s.Spec.Namespace:
+			var placed fleet.Placed
+			if err := errors.Join(json.Unmarshal(spec, &placed.Spec), json.Unmarshal(target, &placed.Target)); err != nil {
+				return err
+			}
+			s.Placed[cluster] = placed
+		case owner == s.Name:
+			s.Strays = append(s.Strays, fleet.Place{Cluster: cluster, Namespace: namespace})
+		case owner == "" && name == s.Name && s.Spec.Adopt:
+		default:
+			s.Taken[cluster] = true
+		}
+		return nil
+	})
+	return err
+}
+
+// loadRollout reads the newest rollout, and what is known of its clusters.
+func loadRollout(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	var number int
+	err := tx.QueryRow(ctx, `select number, stream_version from resolver.rollouts where tenant = $1 and fleet = $2
+		order by number desc limit 1`, s.Tenant, s.Name).Scan(&number, &s.LastVersion)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.Last, err = rolloutstore.Load(ctx, tx, schema, s.Tenant, s.Name, number); err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, `select d.cluster, d.directive, d.outcome, d.reason, d.content, d.cause
+		from resolver.directives d join resolver.rollout_clusters c on c.tenant = d.tenant and c.fleet = d.fleet
+		  and c.number = d.number and c.cluster = d.cluster and c.directive = d.directive
+		where d.tenant = $1 and d.fleet = $2 and d.number = $3`, s.Tenant, s.Name, number)
+	if err != nil {
+		return err
+	}
+	s.Seen = map[string]rollout.Seen{}
+	var cluster string
+	var seen rollout.Seen
+	_, err = pgx.ForEachRow(rows, []any{
+		&cluster, &seen.Directive, &seen.Outcome, &seen.Reason, &seen.Content, &seen.Cause,
+	}, func() error {
+		s.Seen[cluster] = seen
+		return nil
+	})
+	return err
+}
+
+// fleetWriter is one transaction of the fleet controller.
+type fleetWriter struct {
+	*Fleets
+
+	tx      pgx.Tx
+	s       fleet.State
+	command uuid.UUID
+}
+
+func (w fleetWriter) write(ctx context.Context, made FleetDecision) error {
+	if err := w.rollout(ctx, made.Rollout); err != nil {
+		return err
+	}
+	for _, place := range made.Release {
+		if err := w.release(ctx, place); err != nil {
+			return err
+		}
+	}
+	if x := made.Wanted; x != nil {
+		if err := exec(ctx, w.tx, `insert into resolver.wanted_images (tenant, subject, image, package, bundle)
+			values ($1, $2, $3, $4, $5) on conflict do nothing`, w.s.Tenant, x.Catalog.Name, x.Image, x.Package,
+			x.Bundle); err != nil {
+			return err
+		}
+	}
+	// What was decided may lead to more at once.
+	due := len(made.Rollout)+len(made.Release) > 0
+	return exec(ctx, w.tx, `update resolver.fleet_subscriptions set due = $3, waits = $4
+		where tenant = $1 and name = $2`, w.s.Tenant, w.s.Name, due, made.Waits)
+}
+
+func (w fleetWriter) meta(correlation, causation string) events.Meta {
+	return events.Meta{
+		Tenant: w.s.Tenant, Source: events.Fleet, Command: w.command, Correlation: correlation, Causation: causation,
+		Time: w.now().UTC(),
+	}
+}
+
+// rollout appends events of the newest rollout, or of the one that they begin, and asks of clusters what they say.
+func (w fleetWriter) rollout(ctx context.Context, list []events.Payload) error {
+	if len(list) == 0 {
+		return nil
+	}
+	started, version := w.s.Last.Started, w.s.LastVersion
+	if first, begins := list[0].(events.RolloutStarted); begins {
+		started, version = first, 0
+		if err := w.hold(ctx, started); err != nil {
+			return err
+		}
+	}
+	subject := w.s.Name + "/" + strconv.Itoa(started.Number)
+	stream := events.StreamID{
+		Kind: events.KindRollout, Key: events.Key(w.s.Tenant, events.KindRollout, subject), Incarnation: 1,
+	}
+	done, err := w.log.Append(ctx, w.tx, w.meta(stream.Key.String(), ""), stream, subject, version, list...)
+	if err != nil {
+		return err
+	}
+	for i, p := range list {
+		e := eventlog.Recorded{Envelope: done.Events[i], Payload: p, StreamID: stream}
+		if err := foldRollout(ctx, w.tx, e); err != nil {
+			return err
+		}
+		if directed, ok := p.(events.RolloutClusterDirected); ok {
+			if err := w.place(ctx, started, directed, e.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hold keeps what a rollout brings in the catalog, for as long as a subscription follows it.
+func (w fleetWriter) hold(ctx context.Context, p events.RolloutStarted) error {
+	const prefix = "rollout "
+	holder := prefix + w.s.Name + "/" + strconv.Itoa(p.Number)
+	if err := exec(ctx, w.tx, `delete from resolver.content_references r where tenant = $1
+		and holder like $2 || '%' and holder <> $3 and not exists (select from resolver.subscriptions s
+		  where s.tenant = $1 and $4 || (s.target ->> 'rollout') = r.holder)
+		and holder <> $5`, w.s.Tenant, prefix+w.s.Name+"/", holder, prefix,
+		prefix+w.s.Name+"/"+strconv.Itoa(p.Number-1)); err != nil {
+		return err
+	}
+	for kind, digest := range map[string]string{refContent: p.Target.Content, refPackage: p.Target.Document} {
+		if err := exec(ctx, w.tx, referTo, w.s.Tenant, kind, holder, []string{digest}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place asks a cluster for what the rollout brings. Whatever comes of it carries the directive.
+func (w fleetWriter) place(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected, cause string,
+) error {
+	if err := w.placeGroup(ctx, r, d, cause); err != nil {
+		return err
+	}
+	subject := d.Cluster + "/" + r.Intent.Namespace + "/" + w.s.Name
+	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindSubscription, subject)
+	if err != nil {
+		return err
+	}
+	stream, version := head.ID, head.Version
+	if !head.Exists() {
+		stream, version = head.Create(), 0
+	}
+	_, err = w.log.Append(ctx, w.tx, w.meta(d.Directive, cause), stream, subject, version, events.SubscriptionPlaced{
+		Cluster: d.Cluster, Namespace: r.Intent.Namespace, Name: w.s.Name, Spec: r.Intent.Subscription, Owner: w.s.Name,
+		Rollout: r.Number, Target: r.Target,
+	})
+	return err
+}
+
+// placeGroup makes the operator group of a namespace that has none.
+func (w fleetWriter) placeGroup(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected,
+	cause string,
+) error {
+	group := r.Intent.OperatorGroup
+	if group.Name == "" {
+		return nil
+	}
+	var there bool
+	if err := w.tx.QueryRow(ctx, `select exists (select from resolver.operator_groups where tenant = $1 and cluster = $2
+		and namespace = $3)`, w.s.Tenant, d.Cluster, r.Intent.Namespace).Scan(&there); err != nil || there {
+		return pg.Err(err)
+	}
+	subject := d.Cluster + "/" + r.Intent.Namespace + "/" + group.Name
+	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindOperatorGroup, subject)
+	if err != nil || head.Exists() { // made meanwhile: the log brings it
+		return err
+	}
+	_, err = w.log.Append(ctx, w.tx, w.meta(d.Directive, cause), head.Create(), subject, 0, events.OperatorGroupPlaced{
+		Cluster: d.Cluster, Namespace: r.Intent.Namespace, Name: group.Name, Spec: group.Spec, Owner: w.s.Name,
+	})
+	return err
+}
+
+// release lets a cluster go: its subscription stays as it is.
+func (w fleetWriter) release(ctx context.Context, p fleet.Place) error {
+	subject := p.Cluster + "/" + p.Namespace + "/" + w.s.Name
+	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindSubscription, subject)
+	if err != nil || !head.Exists() {
+		return err
+	}
+	last, err := w.log.ReadStream(ctx, w.tx, w.s.Tenant, head.ID, 0)
+	if err != nil || !owned(last) { // let go already: the log brings it
+		return err
+	}
+	_, err = w.log.Append(ctx, w.tx, w.meta("", ""), head.ID, subject, head.Version, events.SubscriptionReleased{})
+	return err
+}
+
+// owned says whether a fleet subscription still holds a subscription.
+func owned(life []eventlog.Recorded) bool {
+	for _, e := range slices.Backward(life) {
+		switch e.Payload.(type) {
+		case events.SubscriptionReleased, events.SubscriptionChanged:
+			return false
+		case events.SubscriptionPlaced:
+			return true
+		}
+	}
+	return false
+}
+
+// Catalog is the revision of a catalog of the hub that is in service; "" where there is none.
+func (f *Fleets) Catalog(ctx context.Context, tenant, name string) (revision string, err error) {
+	err = f.pool.QueryRow(ctx, `select r.revision from resolver.catalogs c join resolver.catalog_revisions r
+		on r.tenant = c.tenant and r.subject = c.subject and r.variant = ''
+		where c.tenant = $1 and c.subject = $2 and not c.disabled`, tenant, name).Scan(&revision)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the revision of catalog %s: %w", name, pg.Err(err))
+	}
+	return revision, nil
+}

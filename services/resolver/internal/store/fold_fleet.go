@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/libs/fleet/rolloutstore"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// schema holds the tables of rollouts here.
+const schema = "resolver"
+
+// fleetFolds folds fleet subscriptions, rollouts, and what comes of what they asked. Each change that a fleet
+// subscription looks at makes it due.
+type fleetFolds struct{}
+
+// register adds what the fleet looks at to what others fold.
+func (f *fleetFolds) register(t map[events.Type]handler) {
+	on(t, f.set)
+	on(t, f.deleted)
+	each(t, f.rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
+		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
+		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
+		events.RolloutClusterRetried{}, events.RolloutAborted{})
+	also(t, f.clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterCordoned{},
+		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
+	also(t, f.catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
+		events.CatalogChanged{})
+}
+
+// factsOfRollouts are the events that a rollout believes, where it caused them.
+func factsOfRollouts() []events.Payload {
+	return []events.Payload{
+		events.ResolutionFailed{}, events.ResolutionSucceeded{}, events.InstallPlanFailed{},
+		events.InstallPlanRejected{}, events.CSVPhaseChanged{}, events.CSVRemoved{},
+	}
+}
+
+// also has the events of several types folded by another one, too, after what folds them already.
+func also(table map[events.Type]handler, fold handler, payloads ...events.Payload) {
+	for _, p := range payloads {
+		before := table[p.EventType()]
+		table[p.EventType()] = func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+			if before != nil {
+				if err := before(ctx, tx, e); err != nil {
+					return err
+				}
+			}
+			return fold(ctx, tx, e)
+		}
+	}
+}
+
+func (f *fleetFolds) set(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.FleetSubscriptionSet) error {
+	spec, err := encode(p.Spec)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `insert into resolver.fleet_subscriptions as f (tenant, name, incarnation, version, spec)
+		values ($1, $2, $3, $4, $5) on conflict (tenant, name) do update set incarnation = excluded.incarnation,
+		version = excluded.version, spec = excluded.spec, deleted = false, due = true`,
+		e.Tenant, p.Name, e.StreamID.Incarnation, e.Version, spec)
+}
+
+func (f *fleetFolds) deleted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	_ events.FleetSubscriptionDeleted,
+) error {
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set deleted = true, due = true, version = $3
+		where tenant = $1 and name = $2`, e.Tenant, e.Subject, e.Version)
+}
+
+// rollout folds an event of a rollout. One that the controller's decision has folded changes nothing.
+func (f *fleetFolds) rollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if err := foldRollout(ctx, tx, e); err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and name = $2`, e.Tenant,
+		fleetOf(e.Subject))
+}
+
+// foldRollout folds an event of a rollout, from the log or from the decision that appends it.
+func foldRollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if err := rolloutstore.Fold(ctx, tx, schema, e); err != nil {
+		return err
+	}
+	p, ok := e.Payload.(events.RolloutClusterDirected)
+	if !ok {
+		return nil
+	}
+	fleet, number, err := rolloutstore.Subject(e.Subject)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `insert into resolver.directives (tenant, directive, fleet, number, cluster)
+		values ($1, $2, $3, $4, $5) on conflict do nothing`, e.Tenant, p.Directive, fleet, number, p.Cluster)
+}
+
+// fleetOf is the fleet subscription of a rollout's subject.
+func fleetOf(subject string) string {
+	fleet, _, err := rolloutstore.Subject(subject)
+	if err != nil {
+		return ""
+	}
+	return fleet
+}
+
+// clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it.
+func (f *fleetFolds) clusters(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	switch p := e.Payload.(type) {
+	case events.ClusterRegistered:
+		if err := setState(ctx, tx, e, stateRegistered); err != nil {
+			return err
+		}
+	case events.ClusterObserved:
+		if err := setState(ctx, tx, e, p.State); err != nil {
+			return err
+		}
+	}
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and not due`, e.Tenant)
+}
+
+// States of clusters that the fleet distinguishes.
+const (
+	stateRegistered = "Registered"
+	stateConnected  = "Connected"
+)
+
+func setState(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, state string) error {
+	return exec(ctx, tx, `update resolver.clusters set state = $3 where tenant = $1 and name = $2 and state <> $3`,
+		e.Tenant, e.Subject, state)
+}
+
+// catalog makes the fleet subscriptions due that follow the catalog.
+func (f *fleetFolds) catalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and not due
+		and spec ->> 'catalog' = $2`, e.Tenant, e.Subject)
+}
+
+// fact takes in what came of a directive. Most events were caused by none.
+func (f *fleetFolds) fact(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	var fleet string
+	var target json.RawMessage
+	before := rollout.Seen{Directive: e.Correlation}
+	err := tx.QueryRow(ctx, `select d.fleet, d.outcome, d.reason, d.content, d.cause, r.started -> 'target'
+		from resolver.directives d join resolver.rollouts r on r.tenant = d.tenant and r.fleet = d.fleet
+		  and r.number = d.number
+		where d.tenant = $1 and d.directive = $2`, e.Tenant, e.Correlation).
+		Scan(&fleet, &before.Outcome, &before.Reason, &before.Content, &before.Cause, &target)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find what %s was caused by: %w", e.ID, pg.Err(err))
+	}
+	var t events.RolloutTarget
+	if err := json.Unmarshal(target, &t); err != nil {
+		return errs.Wrap(errs.Internal, err, "read the target of directive %s", e.Correlation)
+	}
+	after := before.With(t, rollout.Fact{ID: e.ID, Correlation: e.Correlation, Payload: e.Payload})
+	if after == before {
+		return nil
+	}
+	if err := exec(ctx, tx, `update resolver.directives set outcome = $3, reason = $4, content = $5, cause = $6
+		where tenant = $1 and directive = $2`, e.Tenant, e.Correlation, after.Outcome, after.Reason, after.Content,
+		after.Cause); err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and name = $2`, e.Tenant,
+		fleet)
+}
