@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// fleetSentence describes an event of fleet subscriptions and rollouts. Waves are counted from 0, as commands and the API
-// name them.
+// fleetSentence describes an event of fleet subscriptions and rollouts. Waves are counted from 0, as
+// the events have them.
 func fleetSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.FleetSubscriptionSet:

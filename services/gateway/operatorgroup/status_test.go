@@ -31,6 +31,19 @@ func TestStatus(t *testing.T) {
 	}{
 		{"named namespaces", []events.Payload{created(named)}, status{[]string{"a", "b"}, none, none, ""}},
 		{"all namespaces", []events.Payload{created(events.OperatorGroupSpec{})}, status{[]string{""}, none, none, ""}},
+		{
+			"made by a fleet subscription",
+			[]events.Payload{events.OperatorGroupPlaced{Cluster: "c", Namespace: "n", Name: "g", Spec: named, Owner: "f"}},
+			status{[]string{"a", "b"}, none, none, ""},
+		},
+		{
+			"made by a fleet subscription and changed by somebody",
+			[]events.Payload{
+				events.OperatorGroupPlaced{Cluster: "c", Namespace: "n", Name: "g", Spec: chosen, Owner: "f"},
+				events.OperatorGroupChanged{Spec: named},
+			},
+			status{[]string{"a", "b"}, none, none, ""},
+		},
 		{"a selector waits for the cluster", []events.Payload{created(chosen)}, status{none, none, none, ""}},
 		{
 			"what the cluster reports counts",

@@ -195,7 +195,7 @@ func (s *Service) Rollback(
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		var asked subscription.Rollback
 		out, err := decide(ctx, u, access.Rollback, name, func(now subscription.State) (subscription.Command, error) {
-			if !now.Created {
+			if !now.Created || now.Owner != "" {
 				return subscription.Rollback{}, nil // the aggregate refuses
 			}
 			past, err := s.History.Past(ctx, u.Tx, who.Tenant, name)
