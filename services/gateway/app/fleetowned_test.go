@@ -49,6 +49,12 @@ func TestSubscriptionOfAFleet(t *testing.T) {
 		s.Spec.Approval != "Manual" || s.Labels["team"] != "sea" || !s.CreatedAt.Equal(before.CreatedAt) {
 		t.Errorf("placed: %+v", s)
 	}
+	same := must[model.Subscription](b, 200, b.do("PUT", path, model.ChangeSubscription{
+		Metadata: s.Metadata, SubscriptionSpec: s.Spec,
+	}))
+	if same.Owner != "tides" || cmp.Diff(target, same.Target) != "" || same.Version != s.Version {
+		t.Errorf("what was read, sent back: %+v", same)
+	}
 	spec := in.SubscriptionSpec
 	for _, c := range []struct {
 		method, path string

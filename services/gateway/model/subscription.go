@@ -3,6 +3,8 @@ package model
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // SubscriptionSpec is the intent to follow a channel of a package (R-SUB §4.1).
@@ -41,6 +43,14 @@ type SubscriptionTarget struct {
 	Version string `json:"version"`
 	CSV     string `json:"csv"`
 	Rollout int    `json:"rollout" doc:"Number of the rollout of its fleet subscription"`
+}
+
+// TargetOf is what a rollout brings to a subscription, nil where none does.
+func TargetOf(t events.RolloutTarget, rollout int) *SubscriptionTarget {
+	if t == (events.RolloutTarget{}) {
+		return nil
+	}
+	return &SubscriptionTarget{Version: t.Version, CSV: t.CSV, Rollout: rollout}
 }
 
 // States of a subscription (R-SUB §4.3). The empty state is "nothing resolved".

@@ -40,7 +40,8 @@ type State struct {
 	// states without one, so that previews of a release before hold.
 	Owner string `json:",omitempty"`
 	// Target is how far a rollout lets it go; it holds beyond the owner, until somebody changes the subscription.
-	Target events.RolloutTarget `json:",omitzero"`
+	Target  events.RolloutTarget `json:",omitzero"`
+	Rollout int                  `json:",omitempty"` // number of the rollout of that target
 }
 
 // Command is one of Create, Change, Rollback and Delete.
@@ -121,7 +122,7 @@ func noted(out []events.Payload, now, next events.Metadata) []events.Payload {
 // RuleOwned is the rule that what a fleet subscription asks for is changed there.
 const RuleOwned = "fleet-subscription-owns-it"
 
-// changeable refuses what nobody has made, and what would be undone by the next rollout.
+// changeable refuses what nobody has made, and what the next rollout would undo.
 func changeable(s State) error {
 	switch {
 	case !s.Created:
@@ -136,11 +137,13 @@ func changeable(s State) error {
 }
 
 func change(s State, c Change) ([]events.Payload, error) {
-	if err := changeable(s); err != nil {
-		return nil, err
+	spec := normal(c.Spec)
+	if !s.Created || spec != s.Spec || !c.Metadata.Equal(s.Metadata) { // what was read may be sent back
+		if err := changeable(s); err != nil {
+			return nil, err
+		}
 	}
 	var v rule.Violations
-	spec := normal(c.Spec)
 	check(&v, spec)
 	if spec.Package != s.Spec.Package {
 		v.Addf("/package", rule.NotChangeable,
@@ -219,13 +222,13 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.SubscriptionPlaced: // labels and annotations are not the fleet's
 		return State{
 			Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec,
-			Metadata: s.Metadata, Owner: e.Owner, Target: e.Target,
+			Metadata: s.Metadata, Owner: e.Owner, Target: e.Target, Rollout: e.Rollout,
 		}, nil
 	case events.SubscriptionReleased:
 		s.Owner = ""
 	case events.SubscriptionChanged:
 		s.Spec, s.Rollback = e.Spec, events.SubscriptionRollbackRequested{}
-		s.Owner, s.Target = "", events.RolloutTarget{}
+		s.Owner, s.Target, s.Rollout = "", events.RolloutTarget{}, 0
 	case events.SubscriptionMetadataChanged:
 		s.Metadata = e.Metadata
 	case events.SubscriptionRollbackRequested:

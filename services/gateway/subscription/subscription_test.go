@@ -174,6 +174,8 @@ func TestDecide(t *testing.T) {
 			errs.AlreadyExists},
 		{"change what a fleet subscription asks for", history{placed}, subscription.Change{Spec: automatic}, nil,
 			errs.Conflict},
+		{"change nothing of what a fleet subscription asks for", history{created, labelled, placed},
+			subscription.Change{Spec: spec, Metadata: noted}, nil, ""},
 		{"label what a fleet subscription asks for", history{placed}, subscription.Change{Spec: spec, Metadata: noted},
 			nil, errs.Conflict},
 		{"roll back what a fleet subscription asks for", history{placed},

@@ -169,9 +169,6 @@ func TestGrantsFollowIntents(t *testing.T) {
 		"placed as manual": {log: []fact{
 			{"east/ns/tidegauge", sub("tidegauge", "Automatic")}, {"east/ns/tidegauge", placed},
 		}, words: "Manual"},
-		"placed as manual and let go": {log: []fact{
-			{"east/ns/tidegauge", placed}, {"east/ns/tidegauge", events.SubscriptionReleased{}},
-		}, words: "Manual"},
 		"a policy":                    {log: []fact{policy(every("Manual"))}, words: "PatchUpgrade"},
 		"a policy for other clusters": {log: []fact{staged}},
 		"a policy that labels bring": {log: []fact{

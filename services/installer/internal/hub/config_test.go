@@ -95,9 +95,6 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	if !d.aboutSubscription(events.SubscriptionPlaced{Spec: spec, Owner: "gauge", Rollout: 1}) {
 		t.Error("the configuration of a fleet subscription was not noticed")
 	}
-	if d.aboutSubscription(events.SubscriptionReleased{}) {
-		t.Error("what is let go asks for the same, and concerns nobody's cluster")
-	}
 	d.aboutSubscription(events.SubscriptionDeleted{})
 	if got := config(); got != `{"env":[{"name":"A"}]}` {
 		t.Errorf("without its subscription it is told %q", got)

@@ -22,7 +22,7 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.subscriptionCreated)
 	bus.On(h, f.subscriptionGenerated)
 	bus.On(h, f.subscriptionChanged)
-	bus.On(h, f.subscriptionPlaced) // once it is released, it asks for the same
+	bus.On(h, f.subscriptionPlaced) // one that is released asks for the same
 	bus.On(h, f.subscriptionDeleted)
 	bus.On(h, f.subscriptionMetadataChanged)
 	bus.On(h, f.resolutionFailed)

@@ -131,7 +131,10 @@ func (s *Service) change(
 	ctx context.Context, u *unit.Work, now subscription.State, in model.ChangeSubscription, how model.Validate,
 ) (subscription.Command, []string, error) {
 	c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
-	if _, err := subscription.Decide(now, c); err != nil {
+	// What is not committed to yet is taken for unchanged.
+	first := subscription.Change{Spec: c.Spec, Metadata: now.Metadata}
+	first.Spec.Config = now.Spec.Config
+	if _, err := subscription.Decide(now, first); err != nil {
 		return nil, nil, err
 	}
 	var warnings []string
@@ -415,5 +418,6 @@ func answer(out decision, in model.ChangeSubscription, warnings []string) model.
 		Status:    model.SubscriptionStatus{Conditions: []model.Condition{}},
 		CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Warnings: warnings,
+		Owner: out.State.Owner, Target: model.TargetOf(out.State.Target, out.State.Rollout),
 	}
 }

@@ -75,7 +75,7 @@ func placed(ctx context.Context, f readmodel.Fold, p events.SubscriptionPlaced) 
 		return err
 	}
 	return update(ctx, f, `owner = $5, target = $6`, p.Owner,
-		model.SubscriptionTarget{Version: p.Target.Version, CSV: p.Target.CSV, Rollout: p.Rollout})
+		model.TargetOf(p.Target, p.Rollout))
 }
 
 // released leaves the target: it holds until somebody changes the subscription.
