@@ -7,8 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// fleetSentence describes an event of fleet subscriptions and rollouts. Waves are counted from 0, as
-// the events have them.
+// fleetSentence describes an event of fleet subscriptions and rollouts. Waves are counted from 0, as events have them.
 func fleetSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.FleetSubscriptionSet:
@@ -72,8 +71,8 @@ func placement(p events.FleetPlacement) string {
 
 // causes say why a rollout began.
 var causes = map[string]string{
-	events.ChangeVersion: "its channel offers another version", events.ChangeIntent: "the fleet subscription was changed",
-	events.ChangeMembership: "other clusters are chosen",
+	events.ChangeVersion: "its channel offers another version", events.ChangeMembership: "other clusters are chosen",
+	events.ChangeIntent: "the fleet subscription was changed",
 }
 
 func rolloutStarted(v events.RolloutStarted) string {

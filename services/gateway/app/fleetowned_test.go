@@ -17,7 +17,7 @@ func placedOf(name string, rollout int) events.SubscriptionPlaced {
 	return events.SubscriptionPlaced{
 		Cluster: "spoke", Namespace: "ops", Name: name, Owner: "tides", Rollout: rollout,
 		Spec: events.SubscriptionSpec{
-			Package: "tidegauge", Channel: "swift", Catalog: "fleet", Approval: "Manual",
+			Package: "tidegauge", Channel: "fast", Catalog: "fleet", Approval: "Manual",
 		},
 		Target: events.RolloutTarget{Version: "1.1.0", CSV: "tidegauge.v1.1.0"},
 	}
@@ -45,7 +45,7 @@ func TestSubscriptionOfAFleet(t *testing.T) {
 	byFleet(placedOf("tidegauge", 3)) // it adopts what was there
 	s, _ := get()
 	target := &model.SubscriptionTarget{Version: "1.1.0", CSV: "tidegauge.v1.1.0", Rollout: 3}
-	if s.Owner != "tides" || cmp.Diff(target, s.Target) != "" || s.Spec.Channel != "swift" ||
+	if s.Owner != "tides" || cmp.Diff(target, s.Target) != "" || s.Spec.Channel != "fast" ||
 		s.Spec.Approval != "Manual" || s.Labels["team"] != "sea" || !s.CreatedAt.Equal(before.CreatedAt) {
 		t.Errorf("placed: %+v", s)
 	}
@@ -78,7 +78,7 @@ func TestSubscriptionOfAFleet(t *testing.T) {
 	}
 
 	byFleet(events.SubscriptionReleased{})
-	if s, _ := get(); s.Owner != "" || cmp.Diff(target, s.Target) != "" || s.Spec.Channel != "swift" {
+	if s, _ := get(); s.Owner != "" || cmp.Diff(target, s.Target) != "" || s.Spec.Channel != "fast" {
 		t.Errorf("let go: %+v", s)
 	}
 	// What was read before the rollout is not what is replaced.
@@ -123,8 +123,9 @@ func TestWhoSetsAFleetSubscriptionHasAsked(t *testing.T) {
 	ann, bob := b.give(model.AddToken{Name: "ann", Role: model.RoleNone}), b.give(model.AddToken{
 		Name: "bob", Role: model.RoleNone,
 	})
+	ops := model.AccessScope{Clusters: []string{"spoke"}, Namespaces: []string{"ops"}}
 	for _, actor := range []string{ann.Actor, bob.Actor} {
-		b.bind(actor, "operator-admin", actor, model.AccessScope{Clusters: []string{"spoke"}, Namespaces: []string{"ops"}})
+		b.bind(actor, "operator-admin", actor, ops)
 	}
 	set := events.FleetSubscriptionSet{Name: "tides", Spec: events.FleetSubscriptionSpec{Package: "tidegauge"}}
 	fleet := func(actor string, p events.Payload) {
@@ -132,7 +133,8 @@ func TestWhoSetsAFleetSubscriptionHasAsked(t *testing.T) {
 	}
 	fleet(bob.Actor, set)
 	fleet(ann.Actor, set)
-	b.fact(events.Fleet, events.KindSubscription, "spoke/ops/tidegauge", "spoke/ops/tidegauge", placedOf("tidegauge", 1))
+	const subject = "spoke/ops/tidegauge"
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, placedOf("tidegauge", 1))
 	id := uuid.NewString()
 	p := proposed(id, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge")
 	b.fact(events.Resolver, events.KindInstallPlan, id, "spoke/ops/install-aaaaa", p)

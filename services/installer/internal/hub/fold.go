@@ -128,12 +128,6 @@ func (f folder) groupCreated(
 	return f.putGroup(ctx, tx, e, p.Spec)
 }
 
-func (f folder) groupPlaced(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupPlaced,
-) error {
-	return f.putGroup(ctx, tx, e, p.Spec)
-}
-
 func (f folder) groupChanged(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupChanged,
 ) error {
@@ -184,12 +178,6 @@ func (f folder) subscriptionGenerated(
 
 func (f folder) subscriptionChanged(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionChanged,
-) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
-}
-
-func (f folder) subscriptionPlaced(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionPlaced,
 ) error {
 	return f.putSubscription(ctx, tx, e, p.Spec)
 }

@@ -157,7 +157,7 @@ func (s selection) takes(e eventlog.Recorded) bool {
 	}
 }
 
-// concerns says whether an event of a rollout is about a cluster. Those about all of the rollout concern none by itself.
+// concerns says whether an event of a rollout is about a cluster. One about all of the rollout concerns none by itself.
 func concerns(p events.Payload, cluster string) bool {
 	switch v := p.(type) {
 	case events.RolloutClusterDirected:
