@@ -121,8 +121,6 @@ func sentence(p events.Payload) string {
 		return planSentence(v)
 	case events.OperatorGroupCreated:
 		return "operator group created for " + targets(v.Spec)
-	case events.OperatorGroupPlaced:
-		return "operator group made by fleet subscription " + v.Owner + " for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
 	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,

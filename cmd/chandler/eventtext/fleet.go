@@ -7,11 +7,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// fleetSentence describes an event of fleet subscriptions and rollouts. Waves are counted from 0, as events have them.
+// fleetSentence describes an event of fleet subscriptions and rollouts, or what they make. Waves are counted from 0, as
+// events have them.
 func fleetSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.FleetSubscriptionSet:
 		return fleetSubscriptionSet(v.Spec)
+	case events.OperatorGroupPlaced:
+		return "operator group made by fleet subscription " + v.Owner + " for " + targets(v.Spec)
 	case events.RolloutStarted:
 		return rolloutStarted(v)
 	case events.RolloutWaveOpened:

@@ -211,19 +211,22 @@ func TestDecide(t *testing.T) {
 			"change what was let go",
 			history{placed, released},
 			subscription.Change{Spec: automatic},
-			history{events.SubscriptionChanged{Spec: automatic}}, "",
+			history{events.SubscriptionChanged{Spec: automatic}},
+			"",
 		},
 		{
 			"roll back what was let go",
 			history{placed, released},
 			subscription.Rollback{From: "a.v2", To: "a.v1"},
-			history{back}, "",
+			history{back},
+			"",
 		},
 		{
 			"delete what was let go",
 			history{placed, released},
 			subscription.Delete{},
-			history{events.SubscriptionDeleted{}}, "",
+			history{events.SubscriptionDeleted{}},
+			"",
 		},
 		{
 			"a rollout ends a rollback",
@@ -274,16 +277,21 @@ func TestTargetHoldsUntilSomebodyChangesIt(t *testing.T) {
 		{"placed", history{placed}, "tides", target},
 		{"let go", history{placed, events.SubscriptionReleased{}}, "", target},
 		{
-			"let go and resolved", history{placed, events.SubscriptionReleased{}, events.ResolutionSucceeded{}},
+			"let go and resolved",
+			history{placed, events.SubscriptionReleased{}, events.ResolutionSucceeded{}},
 			"", target,
 		},
 		{
-			"changed", history{placed, events.SubscriptionReleased{}, events.SubscriptionChanged{}},
-			"", events.RolloutTarget{},
+			"changed",
+			history{placed, events.SubscriptionReleased{}, events.SubscriptionChanged{}},
+			"",
+			events.RolloutTarget{},
 		},
 		{
-			"deleted", history{placed, events.SubscriptionReleased{}, events.SubscriptionDeleted{}},
-			"", events.RolloutTarget{},
+			"deleted",
+			history{placed, events.SubscriptionReleased{}, events.SubscriptionDeleted{}},
+			"",
+			events.RolloutTarget{},
 		},
 	} {
 		var s subscription.State

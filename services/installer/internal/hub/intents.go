@@ -113,7 +113,7 @@ func (f intentFolds) groupPlaced(
 	return f.putGroup(ctx, tx, e, p.Spec)
 }
 
-// subscriptionPlaced takes over what a fleet subscription asks for. Once it lets go, the subscription asks for the same.
+// subscriptionPlaced takes over what a fleet subscription asks for. One that is let go asks for the same.
 func (f intentFolds) subscriptionPlaced(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionPlaced,
 ) error {
