@@ -104,6 +104,12 @@ demo: ## bring operators from a catalog to two real API servers; CATALOG=<dir> t
 	@tools/prepare.sh postgres
 	@$(DEMO) up $(if $(CATALOG),--catalog '$(CATALOG)')
 
+.PHONY: demo-fleet
+demo-fleet: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
+demo-fleet: ## bring an operator to three real API servers in waves, with a version that stops the rollout
+	@tools/prepare.sh postgres
+	@$(DEMO) up --fleet
+
 .PHONY: demo-down
 demo-down: ## stop what make demo left running
 	@$(DEMO) down

@@ -2844,7 +2844,8 @@ CREATE TABLE gateway.clusters (
     token_auth text DEFAULT ''::text NOT NULL,
     waived text[] DEFAULT '{}'::text[] NOT NULL,
     credential_ends timestamp with time zone,
-    cordoned timestamp with time zone
+    cordoned timestamp with time zone,
+    taints jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
@@ -4043,6 +4044,7 @@ CREATE TABLE resolver.clusters (
     kubernetes text DEFAULT ''::text NOT NULL,
     changes bigint DEFAULT 0 NOT NULL,
     cordoned boolean DEFAULT false NOT NULL,
+    taints jsonb DEFAULT '{}'::jsonb NOT NULL,
     state text DEFAULT ''::text NOT NULL
 );
 
@@ -4055,6 +4057,8 @@ COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing i
 COMMENT ON COLUMN resolver.clusters.kubernetes IS 'version as the executor tells it, such as v1.34.4; empty while unknown';
 
 COMMENT ON COLUMN resolver.clusters.changes IS 'counts changes of the version and of operator groups: a decision that rests on them compares';
+
+COMMENT ON COLUMN resolver.clusters.taints IS 'value by key; they keep fleet subscriptions away that do not tolerate them';
 
 COMMENT ON COLUMN resolver.clusters.state IS 'as the executor tells it, such as Connected; Registered before it has, empty while unknown';
 
@@ -4079,6 +4083,7 @@ CREATE TABLE resolver.directives (
     fleet text NOT NULL,
     number integer NOT NULL,
     cluster text NOT NULL,
+    plan text DEFAULT ''::text NOT NULL,
     outcome text DEFAULT ''::text NOT NULL,
     reason text DEFAULT ''::text NOT NULL,
     content text DEFAULT ''::text NOT NULL,
@@ -4090,6 +4095,8 @@ ALTER TABLE ONLY resolver.directives FORCE ROW LEVEL SECURITY;
 ALTER TABLE resolver.directives OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.directives IS 'what was asked of clusters, and what the facts that it caused say';
+
+COMMENT ON COLUMN resolver.directives.plan IS 'key of the stream of the newest plan that it led to';
 
 CREATE TABLE resolver.dirty (
     tenant text NOT NULL,
@@ -5088,6 +5095,8 @@ CREATE INDEX published_renew ON installer.published USING btree (renew) WHERE (r
 CREATE INDEX content_references_holder ON resolver.content_references USING btree (tenant, holder);
 
 CREATE INDEX content_references_unheld ON resolver.content_references USING btree (created) WHERE (holder = ''::text);
+
+CREATE INDEX directives_plan ON resolver.directives USING btree (tenant, plan) WHERE (plan <> ''::text);
 
 CREATE INDEX directives_rollout ON resolver.directives USING btree (tenant, fleet, number);
 

@@ -139,6 +139,14 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
 		},
 		{
+			Packages: []string{"libs/fleet/rolloutstore"},
+			May: []string{
+				pureStd, "context", "libs/errs", "libs/events", "libs/eventlog", "libs/pg", "libs/fleet/rollout",
+				"github.com/jackc/pgx/v5",
+			},
+			Why: "rollouts in tables, alike in the services that keep them",
+		},
+		{
 			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
 			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
 		},
@@ -467,7 +475,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
-				"libs/source",
+				"libs/source", "libs/fleet/placement", "libs/fleet/rollout",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",
 		},

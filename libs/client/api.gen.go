@@ -1897,6 +1897,9 @@ type Cluster struct {
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`
 
+	// Taints Keep fleet subscriptions away that do not tolerate them
+	Taints map[string]string `json:"taints,omitempty"`
+
 	// TokenAuth The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none
 	TokenAuth ClusterTokenAuth `json:"tokenAuth,omitempty"`
 	UpdatedAt time.Time        `json:"updatedAt"`
@@ -2026,6 +2029,9 @@ type ConfigureCluster struct {
 
 	// Optional As in the cluster's settings
 	Optional string `json:"optional,omitempty"`
+
+	// Taints Taints to set, in the syntax of labels; null takes one away, others stay. They keep fleet subscriptions away that do not tolerate them, and concern no others
+	Taints map[string]*string `json:"taints,omitempty"`
 }
 
 // ConfigureClusterCopiedCSVs As in the cluster's settings
@@ -2057,8 +2063,9 @@ type ConfiguredCluster struct {
 	Name     string            `json:"name"`
 
 	// Position Of the write
-	Position string          `json:"position"`
-	Settings ClusterSettings `json:"settings"`
+	Position string            `json:"position"`
+	Settings ClusterSettings   `json:"settings"`
+	Taints   map[string]string `json:"taints,omitempty"`
 
 	// Version Of the cluster's stream
 	Version int64 `json:"version"`
@@ -4448,6 +4455,9 @@ type RegisterCluster struct {
 	//
 	// Example: spoke-1
 	Name string `json:"name"`
+
+	// Taints In the syntax of labels: keep fleet subscriptions away that do not tolerate them
+	Taints map[string]string `json:"taints,omitempty"`
 
 	// Waive What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster
 	Waive []RegisterClusterWaive `json:"waive,omitempty"`
@@ -7818,7 +7828,7 @@ func NewConfigureClusterRequest(cluster string, params *ConfigureClusterParams, 
 	return r
 }
 
-// ConfigureCluster: Change how a cluster is treated, or its labels.
+// ConfigureCluster: Change how a cluster is treated, its labels or its taints.
 func (c *Client) ConfigureCluster(ctx context.Context, cluster string, params *ConfigureClusterParams, body ConfigureCluster, opts ...Option) (*ConfiguredCluster, error) {
 	r := NewConfigureClusterRequest(cluster, params, body)
 	return answer[ConfiguredCluster](ctx, c, r, opts)

@@ -12,6 +12,7 @@ func clusterEvents() []Definition {
 		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
 		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
 		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
+		define(KindCluster, Gateway, ClusterTaintsChanged{}, "The cluster has other taints from now on."),
 		define(KindCluster, Gateway, ClusterCordoned{}, "No new plans are made for the cluster."),
 		define(KindCluster, Gateway, ClusterUncordoned{}, "Plans are made for the cluster again."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
@@ -122,6 +123,15 @@ type ClusterLabelsChanged struct {
 
 // EventType implements Payload.
 func (ClusterLabelsChanged) EventType() Type { return "cluster.labels-changed.v1" }
+
+// ClusterTaintsChanged carries the taints that the cluster has from now on, all of them. They keep fleet subscriptions
+// away that do not tolerate them.
+type ClusterTaintsChanged struct {
+	Taints map[string]string `json:"taints,omitempty"` // value by key; values may be empty
+}
+
+// EventType implements Payload.
+func (ClusterTaintsChanged) EventType() Type { return "cluster.taints-changed.v1" }
 
 // ClusterCordoned says that no new plans are made for the cluster. Those that are there already are carried out.
 type ClusterCordoned struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/test/internal/gotool"
 )
 
-const usage = `usage: demo up [--catalog dir] [--record file.svg] [--dir d]
+const usage = `usage: demo up [--catalog dir | --fleet] [--record file.svg] [--dir d]
        demo down [--dir d]`
 
 // settings are what the command line says.
@@ -21,6 +21,7 @@ type settings struct {
 	dir     string // where state, logs and the copy of the catalog lie
 	catalog string // "" takes the one that ships with Chandler
 	record  string // file that takes a recording; "" is none
+	fleet   bool   // three clusters and a rollout
 }
 
 func main() {
@@ -46,11 +47,15 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.dir, "dir", filepath.Join(root, ".demo"), "where state and logs lie")
 	flags.StringVar(&s.catalog, "catalog", "", "catalog directory; the one that ships with Chandler without it")
 	flags.StringVar(&s.record, "record", "", "file that takes a recording of the scenes, as SVG")
+	flags.BoolVar(&s.fleet, "fleet", false, "a rollout over three clusters, with a version that stops it")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return err
+	}
+	if s.fleet && s.catalog != "" {
+		return errors.New("--fleet has a catalog of its own: leave --catalog out")
 	}
 	if s.catalog != "" {
 		if s.catalog, err = filepath.Abs(s.catalog); err != nil {

@@ -36,6 +36,7 @@ type play struct {
 
 	keeper   *proc.Process
 	words    *follower
+	names    []string // of the clusters
 	clusters handover.Clusters
 
 	catalogDir string // copy of the catalog that changes in the course of the demo
@@ -66,8 +67,8 @@ var harbour = []scene{
 	{"What uninstalling an operator with its CRDs would delete, as a dry run", (*play).removal},
 }
 
-// all plays the scenes; catalog is one that somebody brings along, or "".
-func (p *play) all(ctx context.Context, catalog string) (err error) {
+// all plays the scenes.
+func (p *play) all(ctx context.Context, s settings) (err error) {
 	if p.root, err = gotool.Root(); err != nil {
 		return err
 	}
@@ -75,10 +76,12 @@ func (p *play) all(ctx context.Context, catalog string) (err error) {
 		return err
 	}
 	scenes := harbour
-	p.catalogDir = catalog
-	if catalog != "" {
+	if p.catalogDir = s.catalog; s.catalog != "" {
 		scenes = brought
 	} else {
+		if s.fleet {
+			scenes = coast
+		}
 		p.catalogDir = filepath.Join(p.dir, "catalog")
 		if err := os.CopyFS(p.catalogDir, os.DirFS(p.example("catalog"))); err != nil {
 			return err
@@ -172,12 +175,12 @@ func (p *play) register(ctx context.Context) error {
 	if err := p.awaitKeeper(ctx, "the clusters start", handover.ClustersFile, &p.clusters); err != nil {
 		return err
 	}
-	for _, name := range handover.ClusterNames {
+	for _, name := range p.names {
 		if err := p.run(ctx, "cluster", "add", name, "--kubeconfig", p.clusters[name]); err != nil {
 			return err
 		}
 	}
-	for _, name := range handover.ClusterNames {
+	for _, name := range p.names {
 		err := p.await(ctx, name+" is connected", connectBound, func(ctx context.Context) (string, bool, error) {
 			var c struct{ State, Message string }
 			err := p.api.Get(ctx, "/api/v1/clusters/"+name, &c)
@@ -338,7 +341,7 @@ func (p *play) removal(ctx context.Context) error {
 
 // seen shows what the clusters' own API servers say, so that nobody has to believe Chandler.
 func (p *play) seen(ctx context.Context) error {
-	for _, name := range handover.ClusterNames {
+	for _, name := range p.names {
 		out, err := p.call(ctx, "keeper", "look", name, p.clusters[name])
 		if err != nil {
 			return fmt.Errorf("ask the API server of %s: %w", name, err)

@@ -43,8 +43,11 @@ func up(ctx context.Context, s settings) (err error) {
 			err = abandon(ctx, n, s.dir, err)
 		}
 	}()
-	p := &play{narrator: n, workshop: w, dir: s.dir}
-	err = p.all(playing, s.catalog)
+	p := &play{narrator: n, workshop: w, dir: s.dir, names: handover.ClusterNames}
+	if s.fleet {
+		p.names = handover.FleetNames
+	}
+	err = p.all(playing, s)
 	// Why everything was ended says more than what was under way then.
 	if cause := context.Cause(playing); cause != nil && ctx.Err() == nil {
 		err = cause
@@ -57,7 +60,7 @@ func up(ctx context.Context, s settings) (err error) {
 			return err
 		}
 	}
-	return p.farewell(s.catalog == "")
+	return p.farewell(s)
 }
 
 // abandon cleans up after a failure, and keeps the logs if nobody wanted it.
@@ -73,8 +76,9 @@ func abandon(ctx context.Context, n *narrator, dir string, err error) error {
 // startKeeper starts the process that owns everything from now on.
 func (p *play) startKeeper() error {
 	keeper, err := proc.Start(proc.Spec{
-		Name: "keeper", Path: filepath.Join(p.bin, "keeper"), Args: []string{"keep", p.dir, p.bin}, Env: os.Environ(),
-		Dir: p.root, Log: filepath.Join(p.dir, handover.ProgressFile), Outlive: true,
+		Name: "keeper", Path: filepath.Join(p.bin, "keeper"), Env: os.Environ(),
+		Args: append([]string{"keep", p.dir, p.bin}, p.names...),
+		Dir:  p.root, Log: filepath.Join(p.dir, handover.ProgressFile), Outlive: true,
 	})
 	if err != nil {
 		return err
@@ -119,10 +123,15 @@ func down(ctx context.Context, dir string) error {
 }
 
 // farewell says what is there to be used.
-func (p *play) farewell(ours bool) error {
-	suppose := filepath.Join(p.dir, "east.yaml") // what east has, on west
-	if ours {
-		suppose = filepath.Join(p.root, "examples", "demo", "east.yaml")
+func (p *play) farewell(s settings) error {
+	suppose := "chandler plan --cluster west -f "
+	switch {
+	case s.fleet:
+		suppose = "chandler fleet rollouts lighthouse"
+	case s.catalog == "":
+		suppose += quote([]string{filepath.Join(p.root, "examples", "demo", "east.yaml")})
+	default: // what east has, on west
+		suppose += quote([]string{filepath.Join(p.dir, "east.yaml")})
 	}
 	env := filepath.Join(p.dir, "env")
 	text := fmt.Sprintf("export %s\nexport PATH=%s:$PATH\n", strings.Join(p.env, "\nexport "), p.bin)
@@ -139,7 +148,7 @@ func (p *play) farewell(ours bool) error {
 	for _, command := range []string{
 		". " + quote([]string{env}),
 		"chandler get operators",
-		"chandler plan -f " + quote([]string{suppose}) + " --cluster west",
+		suppose,
 		"chandler events --follow",
 		"make demo-down",
 	} {

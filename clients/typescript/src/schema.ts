@@ -598,8 +598,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change how a cluster is treated, or its labels
-         * @description Change how a cluster is treated, or its labels; what is left out stays.
+         * Change how a cluster is treated, its labels or its taints
+         * @description Change how a cluster is treated, its labels or its taints; what is left out stays.
          */
         patch: operations["configure-cluster"];
         trace?: never;
@@ -2910,6 +2910,10 @@ export interface components {
             state: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
             /** @description Id of its stream of events */
             stream?: string;
+            /** @description Keep fleet subscriptions away that do not tolerate them */
+            taints?: {
+                [key: string]: string;
+            };
             /**
              * @description The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none
              * @enum {string}
@@ -3028,6 +3032,10 @@ export interface components {
             mirror?: "none" | "csv" | "all";
             /** @description As in the cluster's settings */
             optional?: string;
+            /** @description Taints to set, in the syntax of labels; null takes one away, others stay. They keep fleet subscriptions away that do not tolerate them, and concern no others */
+            taints?: {
+                [key: string]: string | null;
+            };
         };
         ConfigureIdentity: {
             /** @description Actor of a token or identity that the same person, or machine, has: approvals count them as one person, and bindings of that actor hold for both; a DNS-1123 label */
@@ -3045,6 +3053,9 @@ export interface components {
             /** @description Of the write */
             position: string;
             settings: components["schemas"]["ClusterSettings"];
+            taints?: {
+                [key: string]: string;
+            };
             /**
              * Format: int64
              * @description Of the cluster's stream
@@ -4974,6 +4985,10 @@ export interface components {
              * @example spoke-1
              */
             name: string;
+            /** @description In the syntax of labels: keep fleet subscriptions away that do not tolerate them */
+            taints?: {
+                [key: string]: string;
+            };
             /** @description What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster */
             waive?: ("http" | "insecure-skip-tls-verify" | "proxy-url")[] | null;
         };

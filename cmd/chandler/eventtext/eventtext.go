@@ -103,8 +103,8 @@ func sentence(p events.Payload) string {
 			s.Drift, s.Optional, s.Events, s.CopiedCSVs)
 	case events.ClusterCredentialRotated:
 		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
-	case events.ClusterLabelsChanged:
-		return clusterLabels(v)
+	case events.ClusterLabelsChanged, events.ClusterTaintsChanged:
+		return clusterHas(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,
 		events.CatalogBundlesFetched,
 		events.CatalogSecretSet, events.CatalogHealthSet:
@@ -491,11 +491,20 @@ func groupObserved(g events.OperatorGroupObserved) string {
 	return t
 }
 
-func clusterLabels(v events.ClusterLabelsChanged) string {
-	if len(v.Labels) == 0 {
-		return "cluster has no labels"
+// clusterHas tells labels or taints.
+func clusterHas(p events.Payload) string {
+	var what string
+	var now map[string]string
+	switch v := p.(type) {
+	case events.ClusterLabelsChanged:
+		what, now = "labels", v.Labels
+	case events.ClusterTaintsChanged:
+		what, now = "taints", v.Taints
 	}
-	return "cluster has the labels " + pairs(v.Labels)
+	if len(now) == 0 {
+		return "cluster has no " + what
+	}
+	return "cluster has the " + what + " " + pairs(now)
 }
 
 func pairs(labels map[string]string) string {

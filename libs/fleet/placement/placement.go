@@ -25,7 +25,7 @@ type Cluster struct {
 // Choose returns the names of the chosen clusters, sorted. Present members that still fit stay before others come:
 // a number that says how many clusters are wanted moves no operator from one to another.
 func Choose(p events.FleetPlacement, clusters []Cluster, present []string) ([]string, error) {
-	fits, err := fitting(p, clusters)
+	fits, err := fitting(p, clusters, present)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,10 @@ func Choose(p events.FleetPlacement, clusters []Cluster, present []string) ([]st
 	return names, nil
 }
 
-// fitting are the clusters that a placement allows. One that names nothing allows none: a field that was forgotten must
+// fitting are the clusters that a placement allows. A taint keeps others away; who is there stays, as Kubernetes' effect
+// NoSchedule has it. One that names nothing allows none: a field that was forgotten must
 // not mean the whole fleet.
-func fitting(p events.FleetPlacement, clusters []Cluster) ([]Cluster, error) {
+func fitting(p events.FleetPlacement, clusters []Cluster, present []string) ([]Cluster, error) {
 	selector, err := parse("placement.selector", p.Selector)
 	if err != nil || p.Selector == "" && len(p.Clusters) == 0 {
 		return nil, err
@@ -53,7 +54,8 @@ func fitting(p events.FleetPlacement, clusters []Cluster) ([]Cluster, error) {
 	var out []Cluster
 	for _, c := range clusters {
 		if (len(p.Clusters) == 0 || named(p.Clusters, c.Name)) && !named(p.Except, c.Name) &&
-			selector.Matches(labels.Set(c.Labels)) && tolerated(p.Tolerations, c.Taints) {
+			selector.Matches(labels.Set(c.Labels)) &&
+			(slices.Contains(present, c.Name) || tolerated(p.Tolerations, c.Taints)) {
 			out = append(out, c)
 		}
 	}

@@ -45,6 +45,9 @@ func TestChoose(t *testing.T) {
 		"everything that has no taint": {
 			events.FleetPlacement{Clusters: []string{"*"}}, nil, []string{"east-1", "east-2", "east-3", "lab"},
 		},
+		"a taint sends nobody away": {
+			events.FleetPlacement{Selector: "site=west"}, []string{"west-1"}, []string{"lab", "west-1"},
+		},
 		"labels": {
 			events.FleetPlacement{Selector: "stage in (production,test),site!=east"}, nil, []string{"lab"},
 		},

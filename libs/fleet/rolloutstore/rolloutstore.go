@@ -1,5 +1,5 @@
-// Package rolloutstore keeps rollouts in tables, folded from their events by the rules of libs/fleet/rollout. The schemas
-// of the resolver and the gateway have the same two tables, rollouts and rollout_clusters.
+// Package rolloutstore keeps rollouts in tables, folded from their events by the rules of libs/fleet/rollout. The
+// schemas of the resolver and the gateway have the same two tables, rollouts and rollout_clusters.
 package rolloutstore
 
 import (

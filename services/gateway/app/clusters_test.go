@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -89,6 +90,27 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 
+	// Taints: as labels, and beside them. A dry run changes nothing.
+	taint := func(query string, taints map[string]any) model.ConfiguredCluster {
+		return must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke"+query,
+			map[string]any{"taints": taints}))
+	}
+	taint("", map[string]any{"edge": "slow", "probation": ""})
+	set = taint("", map[string]any{"edge": nil, "dedicated": "databases"})
+	want := map[string]string{"probation": "", "dedicated": "databases"}
+	if tried := taint("?dryRun=true", map[string]any{"probation": nil}); len(tried.Taints) != 1 {
+		t.Errorf("a dry run answers %v", tried.Taints)
+	}
+	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
+	if !maps.Equal(got.Taints, want) || !maps.Equal(set.Taints, want) || got.Labels["stage"] != "test" {
+		t.Errorf("taints %v, answered %v, want %v; labels %v", got.Taints, set.Taints, want, got.Labels)
+	}
+	if p := must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke",
+		map[string]any{"taints": map[string]any{"a b": "c"}})); len(p.Errors) != 1 ||
+		!strings.Contains(p.Errors[0].Location, "taints") {
+		t.Errorf("got %+v", p)
+	}
+
 	must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials",
 		model.ReplaceCredentials{Kubeconfig: kubeconfig}))
 	removed := must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil))
@@ -109,6 +131,15 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		Events: "on", CopiedCSVs: "olmconfig",
 	}); got.Settings != want {
 		t.Errorf("the second life has the settings %+v", got.Settings)
+	}
+	if len(got.Taints) != 0 {
+		t.Errorf("the second life has the taints %v", got.Taints)
+	}
+	tainted := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters",
+		model.RegisterCluster{Name: "rim", Kubeconfig: kubeconfig, Taints: want}))
+	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/rim?minPosition="+tainted.Position, nil))
+	if !maps.Equal(got.Taints, want) || !maps.Equal(tainted.Taints, want) || got.Version != tainted.Version {
+		t.Errorf("registered with the taints %v, answered %+v, read %+v", want, tainted, got)
 	}
 }
 

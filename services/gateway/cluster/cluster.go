@@ -1,6 +1,6 @@
 // Package cluster is the aggregate of one registered cluster, as far as people decide about it: registered, given other
-// credentials, configured, labelled, cordoned, removed. What is seen of the cluster is the installer's to say; Evolve
-// passes over it. The package is pure: secrets never come here, only their commitments.
+// credentials, configured, labelled, tainted, cordoned, removed. What is seen of the cluster is the installer's to say;
+// Evolve passes over it. The package is pure: secrets never come here, only their commitments.
 package cluster
 
 import (
@@ -22,6 +22,7 @@ type State struct {
 	Credential string   // commitment of the encrypted kubeconfig
 	Waived     []string // rules that were waived for it
 	Labels     map[string]string
+	Taints     map[string]string      // keep fleet subscriptions away that do not tolerate them
 	Settings   events.ClusterSettings // with their defaults, but for Events: its default follows Mirror
 	Cordoned   bool                   // no new plans are made for it
 }
@@ -36,6 +37,7 @@ type Register struct {
 	Waived     []string
 	Ends       time.Time // of the credential; zero where it does not say
 	Labels     map[string]string
+	Taints     map[string]string
 }
 
 // ReplaceCredential makes Chandler use another kubeconfig.
@@ -49,6 +51,7 @@ type ReplaceCredential struct {
 type Configure struct {
 	Settings events.ClusterSettings
 	Labels   map[string]*string // value that a label gets, nil takes it away; others stay
+	Taints   map[string]*string // as Labels
 	Cordoned *bool              // nil: as it is
 }
 
@@ -97,13 +100,18 @@ func register(s State, c Register) ([]events.Payload, error) {
 	var v rule.Violations
 	v.DNSLabelName("/name", c.Name)
 	v.Labels("/labels", c.Labels)
+	v.Labels("/taints", c.Taints)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return []events.Payload{events.ClusterRegistered{
+	out := []events.Payload{events.ClusterRegistered{
 		Name: c.Name, Credential: c.Credential, Waived: slices.Clone(c.Waived), Ends: c.Ends,
 		Labels: maps.Clone(c.Labels),
-	}}, nil
+	}}
+	if len(c.Taints) > 0 {
+		out = append(out, events.ClusterTaintsChanged{Taints: maps.Clone(c.Taints)})
+	}
+	return out, nil
 }
 
 func configure(s State, c Configure) ([]events.Payload, error) {
@@ -119,6 +127,8 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	if why := events.CheckOptional(c.Settings.Optional); why != "" {
 		v.Addf("/optional", "optional-kinds", "optional %s", why)
 	}
+	labels := changed(&v, "labels", s.Labels, c.Labels)
+	taints := changed(&v, "taints", s.Taints, c.Taints)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -128,16 +138,15 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 		Events:     cmp.Or(c.Settings.Events, s.Settings.Events),
 		CopiedCSVs: cmp.Or(c.Settings.CopiedCSVs, s.Settings.CopiedCSVs),
 	}
-	labels, err := relabel(s.Labels, c.Labels)
-	if err != nil {
-		return nil, err
-	}
 	var out []events.Payload
 	if next != s.Settings {
 		out = append(out, events.ClusterConfigured{Settings: next})
 	}
 	if !maps.Equal(labels, s.Labels) {
 		out = append(out, events.ClusterLabelsChanged{Labels: labels})
+	}
+	if !maps.Equal(taints, s.Taints) {
+		out = append(out, events.ClusterTaintsChanged{Taints: taints})
 	}
 	switch {
 	case c.Cordoned == nil || *c.Cordoned == s.Cordoned:
@@ -149,8 +158,10 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	return out, nil
 }
 
-// relabel returns the labels after a change of some. To take away what is not there changes nothing.
-func relabel(now map[string]string, change map[string]*string) (map[string]string, error) {
+// changed returns labels or taints after a change of some. To take away what is not there changes nothing.
+func changed(
+	v *rule.Violations, what string, now map[string]string, change map[string]*string,
+) map[string]string {
 	next := map[string]string{}
 	maps.Copy(next, now)
 	given := map[string]string{}
@@ -161,12 +172,11 @@ func relabel(now map[string]string, change map[string]*string) (map[string]strin
 		}
 		given[key], next[key] = *value, *value
 	}
-	var v rule.Violations
-	v.Labels("/labels", given)
+	v.Labels("/"+what, given)
 	if len(next) > rule.MaxLabels {
-		v.Addf("/labels", rule.MaxItems, "the cluster would have %d labels, %d are allowed", len(next), rule.MaxLabels)
+		v.Addf("/"+what, rule.MaxItems, "the cluster would have %d %s, %d are allowed", len(next), what, rule.MaxLabels)
 	}
-	return next, v.Err()
+	return next
 }
 
 func notFound(name string) error {
@@ -189,6 +199,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Settings = filled(e.Settings)
 	case events.ClusterLabelsChanged:
 		s.Labels = e.Labels
+	case events.ClusterTaintsChanged:
+		s.Taints = e.Taints
 	case events.ClusterCordoned:
 		s.Cordoned = true
 	case events.ClusterUncordoned:

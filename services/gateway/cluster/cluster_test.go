@@ -36,11 +36,23 @@ func relabelled(pairs ...string) events.ClusterLabelsChanged {
 	return e
 }
 
+func retainted(pairs ...string) events.ClusterTaintsChanged {
+	return events.ClusterTaintsChanged{Taints: relabelled(pairs...).Labels}
+}
+
 // manyLabels sets n labels beside those that are there.
 func manyLabels(n int) map[string]*string {
 	out := map[string]*string{}
 	for i := range n {
 		out["k"+strconv.Itoa(i)] = new(string)
+	}
+	return out
+}
+
+// manyPairs are the keys and values that manyLabels sets.
+func manyPairs(n int) (out []string) {
+	for key, value := range manyLabels(n) {
+		out = append(out, key, *value)
 	}
 	return out
 }
@@ -266,6 +278,68 @@ func TestDecide(t *testing.T) {
 			errs.Invalid,
 		},
 		{"label one that is not registered", nil, cluster.Configure{Labels: labels("a", "b")}, nil, errs.NotFound},
+		{
+			"set a taint without a value and take one away",
+			history{registered, retainted("edge", "slow", "dedicated", "a")},
+			cluster.Configure{Taints: map[string]*string{"probation": new(string), "edge": nil}},
+			history{retainted("probation", "", "dedicated", "a")},
+			"",
+		},
+		{
+			"take the last taint away",
+			history{registered, retainted("edge", "slow")},
+			cluster.Configure{Taints: labels("edge", "")},
+			history{retainted()},
+			"",
+		},
+		{
+			"set the taint that is there, and take away one that is not",
+			history{registered, retainted("edge", "slow")},
+			cluster.Configure{Taints: labels("edge", "slow", "dedicated", "")},
+			nil, "",
+		},
+		{
+			"label and taint",
+			history{registered},
+			cluster.Configure{Labels: labels("zone", "us"), Taints: labels("zone", "us")},
+			history{relabelled("zone", "us"), retainted("zone", "us")},
+			"",
+		},
+		{"set a bad taint", history{registered}, cluster.Configure{Taints: labels("a b", "c")}, nil, errs.Invalid},
+		{"set a bad value", history{registered}, cluster.Configure{Taints: labels("a", "b:c")}, nil, errs.Invalid},
+		{
+			"set too many taints",
+			history{registered, retainted("edge", "slow")},
+			cluster.Configure{Taints: manyLabels(rule.MaxLabels)},
+			nil,
+			errs.Invalid,
+		},
+		{
+			"set as many taints as are allowed",
+			history{registered},
+			cluster.Configure{Taints: manyLabels(rule.MaxLabels)},
+			history{retainted(manyPairs(rule.MaxLabels)...)},
+			"",
+		},
+		{"taint one that is not registered", nil, cluster.Configure{Taints: labels("a", "b")}, nil, errs.NotFound},
+		{
+			"taint one that was registered again",
+			history{registered, retainted("edge", "slow"), events.ClusterRemoved{Name: "spoke"}, registered},
+			cluster.Configure{Taints: labels("edge", "slow")},
+			history{retainted("edge", "slow")},
+			"",
+		},
+		{
+			"register with taints", nil,
+			cluster.Register{Name: "spoke", Credential: "c1:a", Taints: map[string]string{"edge": "slow"}},
+			history{events.ClusterRegistered{Name: "spoke", Credential: "c1:a"}, retainted("edge", "slow")},
+			"",
+		},
+		{
+			"register with a bad taint", nil,
+			cluster.Register{Name: "spoke", Credential: "c1:a", Taints: map[string]string{"a b": ""}},
+			nil, errs.Invalid,
+		},
 		{
 			"configure one that is not registered", nil,
 			cluster.Configure{Settings: settings{Mirror: "all"}},

@@ -9,6 +9,7 @@ const ClusterRegistered = "Registered"
 type Cluster struct {
 	Name              string            `json:"name" example:"spoke-1"`
 	Labels            map[string]string `json:"labels,omitempty"`
+	Taints            map[string]string `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
 	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now"`
 	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
@@ -55,7 +56,7 @@ type ClusterSettings struct {
 	CopiedCSVs string `json:"copiedCSVs" enum:"on,off,olmconfig" doc:"Whether mirrored ClusterServiceVersions are copied to the namespaces that they serve: olmconfig is what the OLMConfig of the cluster says, and no where it says nothing. Without effect where nothing is mirrored"`
 }
 
-// ConfigureCluster changes settings and labels, and cordons; those that are left out stay as they are.
+// ConfigureCluster changes settings, labels and taints, and cordons; what is left out stays as it is.
 type ConfigureCluster struct {
 	Mirror     string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
 	Drift      string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
@@ -64,6 +65,7 @@ type ConfigureCluster struct {
 	CopiedCSVs string             `json:"copiedCSVs,omitempty" enum:"on,off,olmconfig" doc:"As in the cluster's settings"`
 	Cordoned   *bool              `json:"cordoned,omitempty" doc:"true: no new install plans are made for the cluster; those that are there already are carried out. false: they are made again"`
 	Labels     map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
+	Taints     map[string]*string `json:"taints,omitempty" maxProperties:"128" doc:"Taints to set, in the syntax of labels; null takes one away, others stay. They keep fleet subscriptions away that do not tolerate them, and concern no others"`
 }
 
 // ConfiguredCluster is the answer to a change of settings.
@@ -71,6 +73,7 @@ type ConfiguredCluster struct {
 	Name     string            `json:"name"`
 	Settings ClusterSettings   `json:"settings"`
 	Labels   map[string]string `json:"labels,omitempty"`
+	Taints   map[string]string `json:"taints,omitempty"`
 	Cordoned bool              `json:"cordoned" doc:"No new install plans are made for it"`
 	Version  int64             `json:"version" doc:"Of the cluster's stream"`
 	Position string            `json:"position" doc:"Of the write"`
@@ -82,6 +85,7 @@ type RegisterCluster struct {
 	Kubeconfig string            `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept."`
 	Waive      []string          `json:"waive,omitempty" maxItems:"3" enum:"http,insecure-skip-tls-verify,proxy-url" doc:"What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster"`
 	Labels     map[string]string `json:"labels,omitempty" maxProperties:"64"`
+	Taints     map[string]string `json:"taints,omitempty" maxProperties:"64" doc:"In the syntax of labels: keep fleet subscriptions away that do not tolerate them"`
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/fleet"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
-	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store/fleetstore"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
@@ -23,7 +23,7 @@ const fleetEvery = 2 * time.Second
 // fleetController begins rollouts of fleet subscriptions, and has them go on. Each replica has one: who holds a fleet
 // subscription decides about it, and the versions of streams refuse what was decided upon something older.
 type fleetController struct {
-	fleets *store.Fleets
+	fleets *fleetstore.Fleets
 	views  *catalogview.Views
 	log    *slog.Logger
 	now    func() time.Time
@@ -31,7 +31,7 @@ type fleetController struct {
 	woken chan struct{}
 }
 
-func newFleetController(fleets *store.Fleets, views *catalogview.Views, log *slog.Logger) *fleetController {
+func newFleetController(fleets *fleetstore.Fleets, views *catalogview.Views, log *slog.Logger) *fleetController {
 	return &fleetController{fleets: fleets, views: views, log: log, now: time.Now, woken: make(chan struct{}, 1)}
 }
 
@@ -81,7 +81,7 @@ func (c *fleetController) pass(ctx context.Context, all bool) error {
 // begins, opens a wave and directs its clusters takes two.
 const maxFleetSteps = 4
 
-func (c *fleetController) bringUpToDate(ctx context.Context, name store.FleetName) error {
+func (c *fleetController) bringUpToDate(ctx context.Context, name fleetstore.Name) error {
 	for range maxFleetSteps {
 		made, err := c.fleets.Decide(ctx, name, c.decide)
 		if errs.Is(err, errs.Conflict) || errs.Is(err, errs.AlreadyExists) {
@@ -101,7 +101,7 @@ func (c *fleetController) bringUpToDate(ctx context.Context, name store.FleetNam
 }
 
 // decide is what is to be done about a fleet subscription now.
-func (c *fleetController) decide(ctx context.Context, s fleet.State) (made store.FleetDecision, err error) {
+func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleetstore.Decision, err error) {
 	if s.Superseded() {
 		made.Rollout = []events.Payload{events.RolloutEnded{Outcome: string(rollout.Superseded)}}
 		return made, nil
@@ -132,7 +132,7 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made store
 	if err != nil {
 		c.log.WarnContext(ctx, "cannot read a strategy", "fleetSubscription", s.Name, "error", err)
 		made.Waits = fleet.WaitsForSpec
-		return made, nil //nolint:nilerr // said and shown: another try changes nothing
+		return made, nil
 	}
 	if begins {
 		made.Rollout = []events.Payload{started}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/projection/projectiontest"
 )
 
@@ -21,15 +22,25 @@ func TestRebuildBeside(t *testing.T) {
 	f.populate()
 	f.carryOutAll()
 	f.fetched(buoyImage, "", "NotFound")
+	f.append(events.Installer, events.KindCluster, cluster, cluster, events.ClusterObserved{State: "Connected"})
+	f.append(events.Gateway, events.KindFleetSubscription, "fleet-a", "fleet-a", events.FleetSubscriptionSet{
+		Name: "fleet-a", Spec: events.FleetSubscriptionSpec{
+			Package: "a", Channel: "stable", Catalog: "fleet", Namespace: "fleet-ops", Approval: installplan.Automatic,
+			OperatorGroup: events.FleetOperatorGroup{Name: "og"}, DeletionPolicy: events.DeletionPolicyOrphan,
+			Placement: events.FleetPlacement{Clusters: []string{"*"}},
+		},
+	})
 	f.quiet()
 	decided := f.decided()
 	var spoil []string
 	for _, table := range []string{
 		"clusters", "catalogs", "catalog_revisions", "bundle_images", "catalog_health", "approval_policies",
-		"operator_groups", "subscriptions", "installed",
+		"operator_groups", "subscriptions", "installed", "rollouts", "rollout_clusters",
+		"directives",
 	} {
 		spoil = append(spoil, `delete from resolver.`+table)
 	}
+	spoil = append(spoil, `update resolver.fleet_subscriptions set version = version + 100, spec = '{}'`)
 	spoil = append(spoil, `update resolver.plans set phase = 'Superseded', live = false, generation = generation + 100`)
 	projectiontest.RebuildEqualsLive(t, f.admin, f.app.Making(), spoil...)
 	f.quiet()

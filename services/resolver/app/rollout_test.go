@@ -227,12 +227,10 @@ func TestRolloutTriesAgain(t *testing.T) {
 	spec := s.spec()
 	spec.Placement.Clusters = []string{"east-1"}
 	s.set(spec)
-	p, correlation := s.plan("east-1")
-	s.correlation = correlation
+	p, _ := s.plan("east-1")
 	name := "east-1/" + namespace + "/" + p.Proposed.Name
 	s.append(events.Installer, events.KindInstallPlan, name, p.Proposed.Plan,
 		events.InstallPlanStarted{Steps: p.Proposed.Steps}, events.InstallPlanFailed{Reason: "StepFailed"})
-	s.correlation = ""
 	s.quiet()
 	if got := s.rollout(1); got.Phase != rollout.Halted || len(s.planned()) != 0 {
 		t.Fatalf("after the plan failed the rollout is %+v, planned %v", got, s.planned())
@@ -240,8 +238,19 @@ func TestRolloutTriesAgain(t *testing.T) {
 	s.append(events.Gateway, events.KindRollout, "buoy/1", "buoy/1",
 		events.RolloutClusterRetried{Cluster: "east-1"}, events.RolloutResumed{})
 	s.quiet()
+	p, _ = s.plan("east-1")
+	name = "east-1/" + namespace + "/" + p.Proposed.Name
+	s.append(events.Gateway, events.KindInstallPlan, name, p.Proposed.Plan, // a person's word, a story of its own
+		events.InstallPlanRejected{Digest: p.Proposed.Digest})
+	s.quiet()
+	if got := s.rollout(1); got.Phase != rollout.Halted || got.Clusters["east-1"].Reason != rollout.ReasonRejected {
+		t.Fatalf("after the plan was rejected the rollout is %+v", got)
+	}
+	s.append(events.Gateway, events.KindRollout, "buoy/1", "buoy/1",
+		events.RolloutClusterRetried{Cluster: "east-1"}, events.RolloutResumed{})
+	s.quiet()
 	s.carryOutOn("east-1")
-	if got := s.rollout(1); got.Phase != rollout.Succeeded || got.Clusters["east-1"].Attempt != 2 {
+	if got := s.rollout(1); got.Phase != rollout.Succeeded || got.Clusters["east-1"].Attempt != 3 {
 		t.Errorf("after the second try the rollout is %+v", got)
 	}
 }
@@ -283,5 +292,34 @@ func TestFleetLeavesWhatIsNotItsOwn(t *testing.T) {
 		if strings.HasPrefix(e.Subject, "east-4/"+namespace) {
 			t.Errorf("%s of %s", e.Type, e.Subject)
 		}
+	}
+}
+
+// TestRolloutOutlivesControllers: replicas that come and go direct each cluster once, and lose nothing.
+func TestRolloutOutlivesControllers(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	stop := s.start() // a second one
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0"}))
+	s.set(s.spec())
+	stop()
+	s.carryOutOn("east-1")
+	stop = s.start()
+	s.carryOutOn("east-2", "east-3")
+	stop()
+	s.carryOutOn("east-4")
+	directed := map[string]int{}
+	for _, e := range s.recorded() {
+		if p, ok := e.Payload.(events.RolloutClusterDirected); ok {
+			directed[p.Cluster]++
+		}
+	}
+	for _, name := range shoreClusters {
+		if directed[name] != 1 {
+			t.Errorf("%s was directed %d times", name, directed[name])
+		}
+	}
+	if got := s.rollout(1); got.Phase != rollout.Succeeded {
+		t.Errorf("the rollout is %+v", got)
 	}
 }

@@ -56,8 +56,8 @@ type Policy struct {
 	Bounds []Bound `json:"bounds,omitempty"`
 }
 
-// Bound is what an approval policy, or a rollout, says of the versions of some packages, narrowed to one scope. All bounds
-// that fit a bundle hold at once.
+// Bound is what an approval policy, or a rollout, says of the versions of some packages, narrowed to one scope. All
+// bounds that fit a bundle hold at once.
 type Bound struct {
 	Policy string `json:"policy"` // name of the approval policy, "" for a rollout's
 	// Rollout is that of a fleet, as fleet subscription/number; "" for a policy's.

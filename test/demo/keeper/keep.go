@@ -22,6 +22,7 @@ import (
 // keeper is what is held.
 type keeper struct {
 	dir, bin string
+	names    []string  // of the clusters
 	out      io.Writer // the progress file
 
 	mu       sync.Mutex
@@ -30,8 +31,8 @@ type keeper struct {
 }
 
 // keep starts everything, says so, and holds it until ctx ends.
-func keep(ctx context.Context, dir, bin string) (err error) {
-	k := &keeper{dir: dir, bin: bin, out: os.Stdout}
+func keep(ctx context.Context, dir, bin string, names []string) (err error) {
+	k := &keeper{dir: dir, bin: bin, names: names, out: os.Stdout}
 	defer func() { err = errors.Join(err, k.stop()) }()
 	group, starting := errgroup.WithContext(ctx)
 	group.Go(func() error { return k.startStack(starting) })
@@ -66,7 +67,7 @@ func (k *keeper) startClusters(ctx context.Context) error {
 		return err
 	}
 	var group errgroup.Group
-	for _, name := range handover.ClusterNames {
+	for _, name := range k.names {
 		group.Go(func() error {
 			c, err := testcluster.Start(ctx, testcluster.Options{
 				Name: name, Dir: filepath.Join(k.dir, "clusters", name), Log: milestones{k.out},

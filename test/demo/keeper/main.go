@@ -1,6 +1,6 @@
 // Command keeper owns everything that the demo leaves running: when it ends, in whatever way, all of it ends.
 //
-//	keeper keep DIR BIN                 start Chandler from the programs in BIN and two clusters; hold them until the end
+//	keeper keep DIR BIN NAME...         start Chandler from the programs in BIN and clusters; hold them until the end
 //	keeper look NAME KUBECONFIG         show what the API server of a cluster says of the demo's operators
 //
 // The demo runs it. It is a program of its own because the demo has something to show long before the client libraries
@@ -28,12 +28,12 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	const arguments = 3
-	if len(args) != arguments {
-		return errors.New("usage: keeper keep DIR BIN | keeper look NAME KUBECONFIG")
+	if len(args) < arguments {
+		return errors.New("usage: keeper keep DIR BIN NAME... | keeper look NAME KUBECONFIG")
 	}
 	switch args[0] {
 	case "keep":
-		return keep(ctx, args[1], args[2])
+		return keep(ctx, args[1], args[2], args[arguments:])
 	case "look":
 		return look(ctx, os.Stdout, args[1], args[2])
 	default:

@@ -1,4 +1,4 @@
-// Package clusters holds chandler cluster, which registers, configures, cordons and removes clusters.
+// Package clusters holds chandler cluster, which registers, configures, taints, cordons and removes clusters.
 package clusters
 
 import (
@@ -22,16 +22,17 @@ const maxKubeconfig = 256 << 10
 
 // Command is chandler cluster.
 func Command(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure, cordon and remove clusters"}
+	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure, taint, cordon and remove clusters"}
 	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a),
-		cordonCommand(a), uncordonCommand(a), clusterRemoveCommand(a), clusterCredentialsCommand(a))
+		taintCommand(a), cordonCommand(a), uncordonCommand(a), clusterRemoveCommand(a),
+		clusterCredentialsCommand(a))
 	return c
 }
 
 func clusterAddCommand(a *command.Env) *cobra.Command {
 	var from source
 	var waive []string
-	var pairs map[string]string
+	var pairs, taints map[string]string
 	c := &cobra.Command{
 		Use:   "add NAME --kubeconfig FILE [--bootstrap]",
 		Short: "Register a cluster",
@@ -52,7 +53,9 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 			if err != nil {
 				return err
 			}
-			in := model.RegisterCluster{Name: args[0], Kubeconfig: config, Labels: pairs, Waive: waive}
+			in := model.RegisterCluster{
+				Name: args[0], Kubeconfig: config, Labels: pairs, Taints: taints, Waive: waive,
+			}
 			if _, err := c.RegisterCluster(cmd.Context(), in); err != nil {
 				return err
 			}
@@ -62,6 +65,8 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 	from.flags(c)
 	waiveFlag(c, &waive)
 	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
+	c.Flags().StringToStringVar(&taints, "taint", nil,
+		"taint as key=value, which keeps fleet subscriptions away; several with commas")
 	return c
 }
 
@@ -134,7 +139,7 @@ clusters by labels are applied at once.`,
   chandler cluster set east-1 --label stage=production --label trial-`,
 		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if in.Labels, err = command.Changes(changes); err != nil {
+			if in.Labels, err = command.Changes("label", changes); err != nil {
 				return err
 			}
 			if changesNothing(in) {

@@ -2,6 +2,8 @@ package command
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,8 +54,8 @@ func (s *Scope) Flags(c *cobra.Command) {
 	c.Flags().StringVarP(&s.Namespace, "namespace", "n", "", "namespace")
 }
 
-// Changes reads KEY=VALUE and KEY- of labels and annotations, as kubectl label does.
-func Changes(changes []string) (map[string]*string, error) {
+// Changes reads KEY=VALUE and KEY- of labels, annotations or taints, as kubectl label does. Errors name one of them.
+func Changes(one string, changes []string) (map[string]*string, error) {
 	if len(changes) == 0 {
 		return nil, nil //nolint:nilnil // nothing is to change
 	}
@@ -63,17 +65,28 @@ func Changes(changes []string) (map[string]*string, error) {
 		if !sets {
 			var ends bool
 			if key, ends = strings.CutSuffix(c, "-"); !ends {
-				return nil, Usagef("%q: want KEY=VALUE, or KEY- to remove the label", c)
+				return nil, Usagef("%q: want KEY=VALUE, or KEY- to remove the %s", c, one)
 			}
 		}
 		if _, twice := out[key]; twice || key == "" {
-			return nil, Usagef("%q: want each label once, as KEY=VALUE or KEY-", c)
+			return nil, Usagef("%q: want each %s once, as KEY=VALUE or KEY-", c, one)
 		}
 		if out[key] = nil; sets {
 			out[key] = &value
 		}
 	}
 	return out, nil
+}
+
+// CheckOverwrite refuses changes of labels or taints that have another value.
+func CheckOverwrite(have map[string]string, changes map[string]*string) error {
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		before, has := have[key]
+		if value := changes[key]; has && value != nil && before != *value {
+			return Refusedf("%s has the value %s already: use --overwrite to change it", key, cmp.Or(before, `""`))
+		}
+	}
+	return nil
 }
 
 // ListedBy is the annotation of a group of commands that names the command which lists what they are about.

@@ -78,6 +78,8 @@ func (r *registry) arguments(c *cobra.Command) cobra.CompletionFunc {
 		return r.kind("webhook", "")
 	case parent == "config":
 		return r.contexts
+	case words[0] == "taint":
+		return r.taints
 	case strings.HasPrefix(words[1], "NAME") && parent == "cluster":
 		return r.live(r.clusters)
 	case parent == "catalog" && (words[1] == "NAME" || words[1] == "CATALOG"):
@@ -122,6 +124,21 @@ func (r *registry) clusters(ctx context.Context, c *client.Client) ([]string, er
 		names[i] = all[i].Name
 	}
 	return names, err
+}
+
+// taints completes the name of a cluster, and then the taints that can be taken from it.
+func (r *registry) taints(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return r.live(r.clusters)(c, args, toComplete)
+	}
+	return r.ask(func(ctx context.Context, c *client.Client) ([]string, error) {
+		cluster, err := c.Cluster(ctx, args[0])
+		var names []string
+		for key := range cluster.Taints {
+			names = append(names, key+"-")
+		}
+		return names, err
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // namespaces are those in which something was asked for.

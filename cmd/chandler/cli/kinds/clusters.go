@@ -15,6 +15,9 @@ import (
 func describeCluster(p *printer.Page, c model.Cluster) {
 	p.Line("Name", c.Name)
 	p.Line("Labels", printer.Labels(c.Labels))
+	if len(c.Taints) > 0 {
+		p.Line("Taints", printer.Labels(c.Taints))
+	}
 	p.Line("State", clusterState(c))
 	p.Line("Reason", c.Reason)
 	p.Line("Message", c.Message)

@@ -20,13 +20,14 @@ type marking struct {
 	command.Scope
 
 	field     string // labels or annotations
+	one       string
 	done      string
 	overwrite bool
 }
 
 // LabelCommand is chandler label.
 func LabelCommand(a *command.Env) *cobra.Command {
-	return markCommand(a, &marking{field: "labels", done: "labeled"}, cobra.Command{
+	return markCommand(a, &marking{field: "labels", one: "label", done: "labeled"}, cobra.Command{
 		Use:   "label (KIND NAME... | KIND/NAME...) KEY=VALUE|KEY-...",
 		Short: "Set or remove labels",
 		Long: `Sets labels (KEY=VALUE) and removes them (KEY-); others stay. A label that has another value is changed with
@@ -39,7 +40,7 @@ labels.`,
 
 // AnnotateCommand is chandler annotate.
 func AnnotateCommand(a *command.Env) *cobra.Command {
-	return markCommand(a, &marking{field: "annotations", done: "annotated"}, cobra.Command{
+	return markCommand(a, &marking{field: "annotations", one: "annotation", done: "annotated"}, cobra.Command{
 		Use:   "annotate (KIND NAME... | KIND/NAME...) KEY=VALUE|KEY-...",
 		Short: "Set or remove annotations",
 		Long: `Sets annotations (KEY=VALUE) and removes them (KEY-); others stay. An annotation that has another value is changed
@@ -64,7 +65,7 @@ func (m *marking) run(ctx context.Context, a *command.Env, args []string) error 
 	if at < 1 {
 		return command.Usagef("want an object, and then KEY=VALUE or KEY- of its %s", m.field)
 	}
-	changes, err := command.Changes(args[at:])
+	changes, err := command.Changes(m.one, args[at:])
 	if err != nil {
 		return err
 	}
@@ -124,13 +125,14 @@ func (m *marking) markCluster(ctx context.Context, a *command.Env, c *client.Cli
 	if err != nil {
 		return command.OrNoCluster(ctx, c, ref.Name, err)
 	}
+	if !m.overwrite {
+		if err := command.CheckOverwrite(have.Labels, changes); err != nil {
+			return err
+		}
+	}
 	same := true
 	for key, value := range changes {
-		before, has := have.Labels[key]
-		switch {
-		case value != nil && has && before != *value && !m.overwrite:
-			return command.Refusedf("%s has the value %s already: use --overwrite to change it", key, before)
-		case has != (value != nil), has && before != *value:
+		if before, has := have.Labels[key]; has != (value != nil) || has && before != *value {
 			same = false
 		}
 	}

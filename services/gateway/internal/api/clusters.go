@@ -35,7 +35,7 @@ func (h clusterHandlers) register(a *API) {
 func (h clusterHandlers) clusterChanges(a *API) {
 	register(a, whereAsked(access.Update, access.Clusters),
 		operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
-			"Change how a cluster is treated, or its labels; what is left out stays"), h.configureCluster)
+			"Change how a cluster is treated, its labels or its taints; what is left out stays"), h.configureCluster)
 
 	register(a, whereAsked(access.Delete, access.Clusters),
 		operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,

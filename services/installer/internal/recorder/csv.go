@@ -325,7 +325,7 @@ func (w *writer) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (
 	if err != nil || len(recs) == 0 {
 		return origin{}, err
 	}
-	return causedBy(recs[len(recs)-1]), nil
+	return causedByPlan(recs), nil
 }
 
 // planEvents are those of a plan; none where there is no such plan, as not every CSV comes from one.

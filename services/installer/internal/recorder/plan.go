@@ -62,7 +62,7 @@ func (w *writer) recordPlan(ctx context.Context, tx *reportTx, report protocol.S
 			return err
 		}
 	}
-	return w.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state, start)
+	return w.decidePlan(ctx, tx, scope, p, recs, state, start)
 }
 
 // grantedUntil is until when the last grant of a plan lets it begin, as the hub wrote down before it published it; zero
@@ -76,8 +76,9 @@ func grantedUntil(ctx context.Context, tx pgx.Tx, tenant string, plan uuid.UUID)
 }
 
 func (w *writer) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport,
-	last eventlog.Recorded, state installplan.State, start installplan.Start,
+	life []eventlog.Recorded, state installplan.State, start installplan.Start,
 ) error {
+	last := life[len(life)-1]
 	sum, body, err := record.StepLog(p)
 	if err != nil { // how the plan ended is true all the same
 		w.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
@@ -102,7 +103,7 @@ func (w *writer) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Sc
 			return err
 		}
 	}
-	o := causedBy(last)
+	o := causedByPlan(life)
 	if p.TraceParent != "" {
 		o.trace = p.TraceParent
 	}

@@ -198,6 +198,16 @@ func causedBy(e eventlog.Recorded) origin {
 	return o
 }
 
+// causedByPlan is the origin of what comes of a plan: its last event, in the story that its proposal belongs to. An
+// approval is a story of its own, and the plan's goes on after it.
+func causedByPlan(life []eventlog.Recorded) origin {
+	o := causedBy(life[len(life)-1])
+	if first := life[0].Correlation; first != "" {
+		o.correlation = first
+	}
+	return o
+}
+
 // append appends facts, as a span of the trace that they belong to. Their ids derive from the epoch of the
 // record, the stream, the version behind which they stand and what they say.
 func (w *writer) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string,

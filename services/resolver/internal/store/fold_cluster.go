@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/source"
 )
 
-// clusterFolds folds what is known of clusters: whether they are registered, their labels and their version.
+// clusterFolds folds what is known of clusters: whether they are registered, their labels, taints and version.
 type clusterFolds struct{ dirty *dirtyScopes }
 
 // registered takes up work that waited while the cluster was away.
@@ -25,7 +25,8 @@ func (f *clusterFolds) registered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		labels = map[string]string{}
 	}
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, labels) values ($1, $2, $3)
-		on conflict (tenant, name) do update set removed = false, labels = excluded.labels, cordoned = false`, e.Tenant, p.Name, labels); err != nil {
+		on conflict (tenant, name) do update set removed = false, labels = excluded.labels, taints = '{}',
+		cordoned = false`, e.Tenant, p.Name, labels); err != nil {
 		return err
 	}
 	return f.dirty.markCluster(ctx, tx, e, p.Name)
@@ -69,6 +70,14 @@ func (f *clusterFolds) labelled(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 		return nil
 	}
 	return f.dirty.markChosen(ctx, tx, e, moved)
+}
+
+// tainted notes other taints of a cluster. No scope is dirty: they concern fleet subscriptions alone.
+func (f *clusterFolds) tainted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.ClusterTaintsChanged,
+) error {
+	return exec(ctx, tx, `update resolver.clusters set taints = coalesce($3, '{}'::jsonb)
+		where tenant = $1 and name = $2`, e.Tenant, e.Subject, p.Taints)
 }
 
 func (f *clusterFolds) removed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) error {

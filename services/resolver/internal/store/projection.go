@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store/fleetstore"
 )
 
 // Projection folds the log into the tables, and makes dirty what an event touches.
@@ -28,8 +29,8 @@ type Projection struct {
 func newProjection(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, own *ownEvents) *Projection {
 	dirty := &dirtyScopes{marks: marks}
 	installed := &installedFolds{dirty: dirty, log: log}
-	fleet, facts := &fleetFolds{}, map[events.Type]handler{}
-	each(facts, fleet.fact, factsOfRollouts()...)
+	fleet, facts := &fleetstore.Folds{}, map[events.Type]handler{}
+	each(facts, fleet.Fact, fleetstore.Facts()...)
 	return &Projection{pool: pool, own: own, facts: facts, handlers: handlers(
 		&clusterFolds{dirty: dirty}, &catalogFolds{dirty: dirty, apis: apis}, &policyFolds{dirty: dirty},
 		&groupFolds{dirty: dirty}, &subscriptionFolds{dirty: dirty},
@@ -60,11 +61,12 @@ func each(table map[events.Type]handler, fold handler, payloads ...events.Payloa
 
 // handlers are the events that the resolver takes, each with what folds it. This is the one list of them.
 func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFolds, groups *groupFolds,
-	subscriptions *subscriptionFolds, plans *planFolds, installed *installedFolds, fleet *fleetFolds,
+	subscriptions *subscriptionFolds, plans *planFolds, installed *installedFolds, fleet *fleetstore.Folds,
 ) map[events.Type]handler {
 	t := map[events.Type]handler{}
 	on(t, clusters.registered)
 	on(t, clusters.labelled)
+	on(t, clusters.tainted)
 	on(t, clusters.cordoned)
 	on(t, clusters.uncordoned)
 	on(t, clusters.removed)
@@ -75,7 +77,8 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	on(t, catalogs.bundlesFetched)
 	on(t, catalogs.healthSet)
 	each(t, policies.fold, events.ApprovalPolicySet{}, events.ApprovalPolicyDeleted{})
-	each(t, groups.intent, events.OperatorGroupCreated{}, events.OperatorGroupPlaced{}, events.OperatorGroupChanged{}, events.OperatorGroupDeleted{})
+	each(t, groups.intent, events.OperatorGroupCreated{}, events.OperatorGroupPlaced{}, events.OperatorGroupChanged{},
+		events.OperatorGroupDeleted{})
 	on(t, groups.observed)
 	each(t, subscriptions.fold, events.SubscriptionCreated{}, events.SubscriptionGenerated{},
 		events.SubscriptionChanged{}, events.SubscriptionPlaced{}, events.SubscriptionReleased{},
@@ -88,8 +91,36 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 		events.InstallPlanFinished{}, events.InstallPlanFailed{})
 	on(t, installed.changed)
 	on(t, installed.removed)
-	fleet.register(t)
+	fleets(t, fleet)
 	return t
+}
+
+// fleets adds what the fleet looks at to what others fold.
+func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
+	on(t, f.Set)
+	on(t, f.Deleted)
+	each(t, f.Rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
+		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
+		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
+		events.RolloutClusterRetried{}, events.RolloutAborted{})
+	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
+		events.ClusterCordoned{},
+		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
+	also(t, f.Catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
+		events.CatalogChanged{})
+}
+
+// also has the events of several types folded by another one, too, after what folds them already.
+func also(table map[events.Type]handler, fold handler, payloads ...events.Payload) {
+	for _, p := range payloads {
+		before := table[p.EventType()]
+		table[p.EventType()] = func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+			if err := before(ctx, tx, e); err != nil {
+				return err
+			}
+			return fold(ctx, tx, e)
+		}
+	}
 }
 
 // Types are the events that Apply takes.
@@ -155,7 +186,8 @@ func (s *Store) Making(consumer *bus.Consumer) projection.Making {
 			"rollout_clusters", "directives",
 		},
 		// That a finished plan needs no more subscriptions is found by those who decide; the replay finds some of it.
-		Keep:  map[string][]string{"plans": {"settled"}},
+		// So is what a fleet subscription waits for.
+		Keep:  map[string][]string{"plans": {"settled"}, "fleet_subscriptions": {"due", "waits"}},
 		Marks: []string{"dirty"},
 		// A decision that was made by the tables before compares the clock, which only goes up; wishes are of
 		// decisions.

@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store/fleetstore"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
@@ -49,7 +50,7 @@ type Store struct {
 	Samples    *NightlySamples
 	Collector  *Collector
 	Renderings *Renderings
-	Fleets     *Fleets
+	Fleets     *fleetstore.Fleets
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
@@ -66,7 +67,9 @@ func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() t
 		Samples:    &NightlySamples{pool: pool, marks: marks},
 		Collector:  &Collector{pool: pool, log: log},
 		Renderings: &Renderings{pool: pool, marks: marks},
-		Fleets:     &Fleets{pool: pool, log: log, now: now},
+		Fleets: fleetstore.New(pool, log, now, fleetstore.Surroundings{
+			Consumer: Consumer, Refer: referTo, Content: refContent, Package: refPackage,
+		}),
 	}
 }
 

@@ -11,8 +11,11 @@ import (
 // Namespace is where the demo's operators live on every cluster.
 const Namespace = "harbour-ops"
 
-// ClusterNames are the clusters of the demo.
-var ClusterNames = []string{"east", "west"}
+// ClusterNames are the clusters of the demo, and FleetNames those of the demo of a fleet.
+var (
+	ClusterNames = []string{"east", "west"}
+	FleetNames   = []string{"canary", "east", "west"}
+)
 
 // Files of the demo's directory.
 const (

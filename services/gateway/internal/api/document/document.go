@@ -165,7 +165,7 @@ func explainPattern(description *string, s *huma.Schema) {
 
 // tags are the parts of the API in the order in which a newcomer needs them.
 var tags = []*huma.Tag{
-	{Name: "Clusters", Description: "Clusters that were given to Chandler, their labels, settings and credentials."},
+	{Name: "Clusters", Description: "Clusters that were given to Chandler, their labels, taints, settings and credentials."},
 	{Name: "Catalogs", Description: "Catalogs, their sources and credentials, and what they offer."},
 	{Name: "Operator groups", Description: "Which namespaces the operators of a namespace serve."},
 	{Name: "Subscriptions", Description: "What a namespace should run and by which channel it is kept current."},

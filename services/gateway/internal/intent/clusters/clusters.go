@@ -47,7 +47,9 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 	}
 	out, position, err := s.write(ctx, who, in.Name,
 		func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
-			c := cluster.Register{Name: in.Name, Labels: in.Labels, Waived: config.Waived, Ends: config.Ends}
+			c := cluster.Register{
+				Name: in.Name, Labels: in.Labels, Taints: in.Taints, Waived: config.Waived, Ends: config.Ends,
+			}
 			// Decided before the credential is stored: a refused register must not replace the credential of the
 			// cluster that has the name, and the transaction alone would not hide it from Decide.
 			if _, err := cluster.Decide(now, c); err != nil {
@@ -65,7 +67,8 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 		ends = &config.Ends
 	}
 	return model.Cluster{
-		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered, Waived: out.State.Waived,
+		Name: out.State.Name, Labels: out.State.Labels, Taints: out.State.Taints, State: model.ClusterRegistered,
+		Waived:       out.State.Waived,
 		Settings:     model.ClusterSettings(out.State.Settings.WithDefaults()),
 		RegisteredAt: out.Time, UpdatedAt: out.Time, CredentialEndsAt: ends,
 		Stream: out.Stream.String(), Version: out.Version, Position: position,
@@ -92,7 +95,7 @@ func (s *Service) ReplaceCredentials(
 	return model.Removed{Position: position}, err
 }
 
-// Configure changes how a cluster is treated, its labels, and whether plans are made for it.
+// Configure changes how a cluster is treated, its labels and taints, and whether plans are made for it.
 func (s *Service) Configure(
 	ctx context.Context, who model.Caller, name string, in model.ConfigureCluster,
 ) (model.ConfiguredCluster, error) {
@@ -102,12 +105,14 @@ func (s *Service) Configure(
 		settings := events.ClusterSettings{
 			Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events, CopiedCSVs: in.CopiedCSVs,
 		}
-		return cluster.Configure{Settings: settings, Labels: in.Labels, Cordoned: in.Cordoned}, nil
+		return cluster.Configure{
+			Settings: settings, Labels: in.Labels, Taints: in.Taints, Cordoned: in.Cordoned,
+		}, nil
 	})
 	return model.ConfiguredCluster{
 		Name: name, Settings: model.ClusterSettings(out.State.Settings.WithDefaults()), Labels: out.State.Labels,
-		Cordoned: out.State.Cordoned,
-		Version:  out.Version, Position: position,
+		Taints: out.State.Taints, Cordoned: out.State.Cordoned,
+		Version: out.Version, Position: position,
 	}, err
 }
 

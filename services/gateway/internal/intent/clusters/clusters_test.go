@@ -59,7 +59,10 @@ func TestLifeOfACluster(t *testing.T) {
 		return err
 	}
 	north := "north"
-	in := model.ConfigureCluster{Mirror: events.MirrorAll, Labels: map[string]*string{"site": &north}}
+	in := model.ConfigureCluster{
+		Mirror: events.MirrorAll, Labels: map[string]*string{"site": &north},
+		Taints: map[string]*string{"edge": &north},
+	}
 	for range 2 { // the second one changes nothing
 		if err := configure(intenttest.Ann, in); err != nil {
 			t.Fatal(err)
@@ -67,7 +70,7 @@ func TestLifeOfACluster(t *testing.T) {
 	}
 	want := []events.Type{
 		events.ClusterRegistered{}.EventType(), events.ClusterConfigured{}.EventType(),
-		events.ClusterLabelsChanged{}.EventType(),
+		events.ClusterLabelsChanged{}.EventType(), events.ClusterTaintsChanged{}.EventType(),
 	}
 	if got := e.Events(intenttest.Ann, events.KindCluster, "harbour"); !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)

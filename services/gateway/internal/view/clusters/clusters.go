@@ -23,10 +23,10 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 8, []string{"clusters"},
+	return readmodel.Projection(Name, 9, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
-		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(cordoned),
-		readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(removed))
+		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(taintsChanged),
+		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(removed))
 }
 
 func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
@@ -39,7 +39,7 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'), $9)
 		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
 		kubernetes_version = '',
-			holder_epoch = 0, token_auth = '', settings = '{}', cordoned = null, registered = excluded.registered,
+			holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null, registered = excluded.registered,
 			updated = excluded.updated,
 			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends`,
 		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived, ends(p.Ends))
@@ -77,6 +77,12 @@ func labelsChanged(ctx context.Context, f readmodel.Fold, p events.ClusterLabels
 		f.Tenant, f.Subject, p.Labels, f.Time, f.Version)
 }
 
+func taintsChanged(ctx context.Context, f readmodel.Fold, p events.ClusterTaintsChanged) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set taints = coalesce($3, '{}'::jsonb), updated = $4,
+		version = $5 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, p.Taints, f.Time, f.Version)
+}
+
 func cordoned(ctx context.Context, f readmodel.Fold, _ events.ClusterCordoned) error {
 	return setCordoned(ctx, f, &f.Time)
 }
@@ -104,7 +110,7 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 }
 
 const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version, waived, credential_ends, cordoned
+	updated, stream, version, waived, credential_ends, cordoned, taints
 	from clusters`
 
 type row struct {
@@ -123,6 +129,7 @@ type row struct {
 	Waived            []string
 	CredentialEnds    *time.Time
 	Cordoned          *time.Time
+	Taints            map[string]string
 }
 
 func (r row) answer() model.Cluster {
@@ -130,7 +137,7 @@ func (r row) answer() model.Cluster {
 		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
-		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned,
+		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned, Taints: r.Taints,
 	}
 }
 

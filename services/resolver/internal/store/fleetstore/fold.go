@@ -1,4 +1,4 @@
-package store
+package fleetstore
 
 import (
 	"context"
@@ -19,51 +19,28 @@ import (
 // schema holds the tables of rollouts here.
 const schema = "resolver"
 
-// fleetFolds folds fleet subscriptions, rollouts, and what comes of what they asked. Each change that a fleet
+// Folds folds fleet subscriptions, rollouts, and what comes of what they asked. Each change that a fleet
 // subscription looks at makes it due.
-type fleetFolds struct{}
+type Folds struct{}
 
-// register adds what the fleet looks at to what others fold.
-func (f *fleetFolds) register(t map[events.Type]handler) {
-	on(t, f.set)
-	on(t, f.deleted)
-	each(t, f.rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
-		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
-		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
-		events.RolloutClusterRetried{}, events.RolloutAborted{})
-	also(t, f.clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterCordoned{},
-		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
-	also(t, f.catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
-		events.CatalogChanged{})
-}
-
-// factsOfRollouts are the events that a rollout believes, where it caused them.
-func factsOfRollouts() []events.Payload {
+// Facts are the events that a rollout believes, where it caused them.
+func Facts() []events.Payload {
 	return []events.Payload{
-		events.ResolutionFailed{}, events.ResolutionSucceeded{}, events.InstallPlanFailed{},
-		events.InstallPlanRejected{}, events.CSVPhaseChanged{}, events.CSVRemoved{},
+		events.ResolutionFailed{},
+		events.ResolutionSucceeded{},
+		events.InstallPlanFailed{},
+		events.InstallPlanRejected{},
+		events.InstallPlanProposed{},
+		events.CSVPhaseChanged{},
+		events.CSVRemoved{},
 	}
 }
 
-// also has the events of several types folded by another one, too, after what folds them already.
-func also(table map[events.Type]handler, fold handler, payloads ...events.Payload) {
-	for _, p := range payloads {
-		before := table[p.EventType()]
-		table[p.EventType()] = func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-			if before != nil {
-				if err := before(ctx, tx, e); err != nil {
-					return err
-				}
-			}
-			return fold(ctx, tx, e)
-		}
-	}
-}
-
-func (f *fleetFolds) set(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.FleetSubscriptionSet) error {
-	spec, err := encode(p.Spec)
+// Set takes in what is wanted.
+func (f *Folds) Set(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.FleetSubscriptionSet) error {
+	spec, err := json.Marshal(p.Spec)
 	if err != nil {
-		return err
+		return errs.Wrap(errs.Internal, err, "encode fleet subscription %s", p.Name)
 	}
 	return exec(ctx, tx, `insert into resolver.fleet_subscriptions as f (tenant, name, incarnation, version, spec)
 		values ($1, $2, $3, $4, $5) on conflict (tenant, name) do update set incarnation = excluded.incarnation,
@@ -71,15 +48,16 @@ func (f *fleetFolds) set(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p 
 		e.Tenant, p.Name, e.StreamID.Incarnation, e.Version, spec)
 }
 
-func (f *fleetFolds) deleted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+// Deleted takes in that it is wanted no more.
+func (f *Folds) Deleted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	_ events.FleetSubscriptionDeleted,
 ) error {
 	return exec(ctx, tx, `update resolver.fleet_subscriptions set deleted = true, due = true, version = $3
 		where tenant = $1 and name = $2`, e.Tenant, e.Subject, e.Version)
 }
 
-// rollout folds an event of a rollout. One that the controller's decision has folded changes nothing.
-func (f *fleetFolds) rollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// Rollout folds an event of a rollout. One that the controller's decision has folded changes nothing.
+func (f *Folds) Rollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if err := foldRollout(ctx, tx, e); err != nil {
 		return err
 	}
@@ -113,8 +91,8 @@ func fleetOf(subject string) string {
 	return fleet
 }
 
-// clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it.
-func (f *fleetFolds) clusters(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// Clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it.
+func (f *Folds) Clusters(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
 		if err := setState(ctx, tx, e, stateRegistered); err != nil {
@@ -139,22 +117,30 @@ func setState(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, state string)
 		e.Tenant, e.Subject, state)
 }
 
-// catalog makes the fleet subscriptions due that follow the catalog.
-func (f *fleetFolds) catalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// Catalog makes the fleet subscriptions due that follow the catalog.
+func (f *Folds) Catalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and not due
 		and spec ->> 'catalog' = $2`, e.Tenant, e.Subject)
 }
 
-// fact takes in what came of a directive. Most events were caused by none.
-func (f *fleetFolds) fact(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// Fact takes in what came of a directive. Most events were caused by none.
+func (f *Folds) Fact(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if _, proposed := e.Payload.(events.InstallPlanProposed); proposed {
+		return exec(ctx, tx, `update resolver.directives set plan = $3 where tenant = $1 and directive = $2`, e.Tenant,
+			e.Correlation, e.StreamID.Key.String())
+	}
+	var plan string // what people say of a plan has a correlation of its own
+	if e.StreamID.Kind == events.KindInstallPlan {
+		plan = e.StreamID.Key.String()
+	}
 	var fleet string
 	var target json.RawMessage
-	before := rollout.Seen{Directive: e.Correlation}
-	err := tx.QueryRow(ctx, `select d.fleet, d.outcome, d.reason, d.content, d.cause, r.started -> 'target'
+	var before rollout.Seen
+	err := tx.QueryRow(ctx, `select d.directive, d.fleet, d.outcome, d.reason, d.content, d.cause, r.started -> 'target'
 		from resolver.directives d join resolver.rollouts r on r.tenant = d.tenant and r.fleet = d.fleet
 		  and r.number = d.number
-		where d.tenant = $1 and d.directive = $2`, e.Tenant, e.Correlation).
-		Scan(&fleet, &before.Outcome, &before.Reason, &before.Content, &before.Cause, &target)
+		where d.tenant = $1 and (d.directive = $2 or d.plan = $3 and $3 <> '')`, e.Tenant, e.Correlation, plan).
+		Scan(&before.Directive, &fleet, &before.Outcome, &before.Reason, &before.Content, &before.Cause, &target)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -163,14 +149,14 @@ func (f *fleetFolds) fact(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 	}
 	var t events.RolloutTarget
 	if err := json.Unmarshal(target, &t); err != nil {
-		return errs.Wrap(errs.Internal, err, "read the target of directive %s", e.Correlation)
+		return errs.Wrap(errs.Internal, err, "read the target of directive %s", before.Directive)
 	}
-	after := before.With(t, rollout.Fact{ID: e.ID, Correlation: e.Correlation, Payload: e.Payload})
+	after := before.With(t, rollout.Fact{ID: e.ID, Correlation: before.Directive, Payload: e.Payload})
 	if after == before {
 		return nil
 	}
 	if err := exec(ctx, tx, `update resolver.directives set outcome = $3, reason = $4, content = $5, cause = $6
-		where tenant = $1 and directive = $2`, e.Tenant, e.Correlation, after.Outcome, after.Reason, after.Content,
+		where tenant = $1 and directive = $2`, e.Tenant, before.Directive, after.Outcome, after.Reason, after.Content,
 		after.Cause); err != nil {
 		return err
 	}

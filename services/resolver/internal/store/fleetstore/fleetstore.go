@@ -1,4 +1,6 @@
-package store
+// Package fleetstore keeps what the fleet controller looks at, folded from the log, and writes what it decides. Its
+// tables are those of the resolver's schema: a subscription that a rollout asks for is one of the resolver's.
+package fleetstore
 
 import (
 	"context"
@@ -28,29 +30,45 @@ type Fleets struct {
 	pool *pg.Pool
 	log  *eventlog.Log
 	now  func() time.Time
+	in   Surroundings
 }
 
-// FleetName is the name of a fleet subscription.
-type FleetName struct{ Tenant, Name string }
+// Surroundings are what the tables around have to do with it.
+type Surroundings struct {
+	// Consumer is whose checkpoint the tables follow.
+	Consumer string
+	// Refer is the statement that refers to content: of a tenant, a kind, a holder, digests.
+	Refer string
+	// Content and Package are kinds of what is referred to.
+	Content, Package string
+}
 
-// Due are the fleet subscriptions of which something changed; with all, also those with a rollout that waits for time to
-// pass.
-func (f *Fleets) Due(ctx context.Context, all bool) ([]FleetName, error) {
+// New returns the fleets on a pool of the resolver's role. now is the clock of decisions.
+func New(pool *pg.Pool, log *eventlog.Log, now func() time.Time, in Surroundings) *Fleets {
+	return &Fleets{pool: pool, log: log, now: now, in: in}
+}
+
+// Name is the name of a fleet subscription.
+type Name struct{ Tenant, Name string }
+
+// Due are the fleet subscriptions of which something changed; with all, also those with a rollout that waits for time
+// to pass.
+func (f *Fleets) Due(ctx context.Context, all bool) ([]Name, error) {
 	rows, err := f.pool.Query(ctx, `select tenant, name from resolver.fleet_subscriptions s
 		where due or $1 and exists (select from resolver.rollouts r where r.tenant = s.tenant and r.fleet = s.name
 		  and r.phase in ('Progressing', 'Paused', 'Halted')) order by tenant, name`, all)
 	if err != nil {
 		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[FleetName])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Name])
 	if err != nil {
 		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
 	}
 	return list, nil
 }
 
-// FleetDecision is what is to be written about a fleet subscription.
-type FleetDecision struct {
+// Decision is what is to be written about a fleet subscription.
+type Decision struct {
 	// Rollout are events of the newest rollout; one that begins is the first event of the next.
 	Rollout []events.Payload
 	// Release are the subscriptions that are let go.
@@ -61,15 +79,16 @@ type FleetDecision struct {
 	Wanted *decide.Wanted
 }
 
-// Decide decides about one fleet subscription, in one transaction: what is asked of clusters is appended with the events
-// of the rollout that say so, or neither is. Another replica that is at it goes first. A conflict (errs.Conflict) says
-// that something moved on meanwhile.
-func (f *Fleets) Decide(ctx context.Context, name FleetName,
-	decide func(ctx context.Context, s fleet.State) (FleetDecision, error),
-) (made FleetDecision, err error) {
+// Decide decides about one fleet subscription, in one transaction: what is asked of clusters is appended with the
+// events of the rollout that say so, or neither is. Another replica that is at it goes first. A conflict
+// (errs.Conflict) says that something moved on meanwhile.
+func (f *Fleets) Decide(ctx context.Context, name Name,
+	decide func(ctx context.Context, s fleet.State) (Decision, error),
+) (made Decision, err error) {
 	err = f.pool.Tx(ctx, func(tx pgx.Tx) error {
 		var atWork bool
-		if err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, Consumer).Scan(&atWork); err != nil || !atWork {
+		err := tx.QueryRow(ctx, `select eventlog.hold_work($1)`, f.in.Consumer).Scan(&atWork)
+		if err != nil || !atWork {
 			return pg.Err(err)
 		}
 		s, there, err := f.load(ctx, tx, name)
@@ -79,7 +98,7 @@ func (f *Fleets) Decide(ctx context.Context, name FleetName,
 		if made, err = decide(ctx, s); err != nil {
 			return err
 		}
-		w := fleetWriter{Fleets: f, tx: tx, s: s}
+		w := writer{Fleets: f, tx: tx, s: s}
 		if w.command, err = uuid.NewRandom(); err != nil {
 			return errs.Wrap(errs.Internal, err, "draw a command id")
 		}
@@ -89,7 +108,7 @@ func (f *Fleets) Decide(ctx context.Context, name FleetName,
 }
 
 // load reads all that a decision looks at, and holds the fleet subscription until the transaction ends.
-func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name FleetName) (s fleet.State, there bool, err error) {
+func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State, there bool, err error) {
 	s = fleet.State{Tenant: name.Tenant, Name: name.Name}
 	var spec json.RawMessage
 	var incarnation int
@@ -118,18 +137,20 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name FleetName) (s fleet.S
 }
 
 func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
-	rows, err := tx.Query(ctx, `select name, labels, cordoned or state not in ('', $2) from resolver.clusters
+	rows, err := tx.Query(ctx, `select name, labels, taints, cordoned or state not in ('', $2) from resolver.clusters
 		where tenant = $1 and not removed`, s.Tenant, stateConnected)
 	if err != nil {
 		return err
 	}
 	s.Clusters = map[string]fleet.Cluster{}
 	var name string
-	var labels map[string]string
+	var labels, taints map[string]string
 	var away bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &away}, func() error {
-		s.Clusters[name] = fleet.Cluster{Cluster: placement.Cluster{Name: name, Labels: labels}, Away: away}
-		labels = nil
+	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &taints, &away}, func() error {
+		s.Clusters[name] = fleet.Cluster{
+			Cluster: placement.Cluster{Name: name, Labels: labels, Taints: taints}, Away: away,
+		}
+		labels, taints = nil, nil
 		return nil
 	})
 	return err
@@ -150,7 +171,8 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 		switch {
 		case owner == s.Name && namespace == s.Spec.Namespace:
 			var placed fleet.Placed
-			if err := errors.Join(json.Unmarshal(spec, &placed.Spec), json.Unmarshal(target, &placed.Target)); err != nil {
+			err := errors.Join(json.Unmarshal(spec, &placed.Spec), json.Unmarshal(target, &placed.Target))
+			if err != nil {
 				return err
 			}
 			s.Placed[cluster] = placed
@@ -198,8 +220,8 @@ func loadRollout(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	return err
 }
 
-// fleetWriter is one transaction of the fleet controller.
-type fleetWriter struct {
+// writer is one transaction of the fleet controller.
+type writer struct {
 	*Fleets
 
 	tx      pgx.Tx
@@ -207,7 +229,7 @@ type fleetWriter struct {
 	command uuid.UUID
 }
 
-func (w fleetWriter) write(ctx context.Context, made FleetDecision) error {
+func (w writer) write(ctx context.Context, made Decision) error {
 	if err := w.rollout(ctx, made.Rollout); err != nil {
 		return err
 	}
@@ -229,7 +251,7 @@ func (w fleetWriter) write(ctx context.Context, made FleetDecision) error {
 		where tenant = $1 and name = $2`, w.s.Tenant, w.s.Name, due, made.Waits)
 }
 
-func (w fleetWriter) meta(correlation, causation string) events.Meta {
+func (w writer) meta(correlation, causation string) events.Meta {
 	return events.Meta{
 		Tenant: w.s.Tenant, Source: events.Fleet, Command: w.command, Correlation: correlation, Causation: causation,
 		Time: w.now().UTC(),
@@ -237,7 +259,7 @@ func (w fleetWriter) meta(correlation, causation string) events.Meta {
 }
 
 // rollout appends events of the newest rollout, or of the one that they begin, and asks of clusters what they say.
-func (w fleetWriter) rollout(ctx context.Context, list []events.Payload) error {
+func (w writer) rollout(ctx context.Context, list []events.Payload) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -271,7 +293,7 @@ func (w fleetWriter) rollout(ctx context.Context, list []events.Payload) error {
 }
 
 // hold keeps what a rollout brings in the catalog, for as long as a subscription follows it.
-func (w fleetWriter) hold(ctx context.Context, p events.RolloutStarted) error {
+func (w writer) hold(ctx context.Context, p events.RolloutStarted) error {
 	const prefix = "rollout "
 	holder := prefix + w.s.Name + "/" + strconv.Itoa(p.Number)
 	if err := exec(ctx, w.tx, `delete from resolver.content_references r where tenant = $1
@@ -281,8 +303,8 @@ func (w fleetWriter) hold(ctx context.Context, p events.RolloutStarted) error {
 		prefix+w.s.Name+"/"+strconv.Itoa(p.Number-1)); err != nil {
 		return err
 	}
-	for kind, digest := range map[string]string{refContent: p.Target.Content, refPackage: p.Target.Document} {
-		if err := exec(ctx, w.tx, referTo, w.s.Tenant, kind, holder, []string{digest}); err != nil {
+	for kind, digest := range map[string]string{w.in.Content: p.Target.Content, w.in.Package: p.Target.Document} {
+		if err := exec(ctx, w.tx, w.in.Refer, w.s.Tenant, kind, holder, []string{digest}); err != nil {
 			return err
 		}
 	}
@@ -290,7 +312,7 @@ func (w fleetWriter) hold(ctx context.Context, p events.RolloutStarted) error {
 }
 
 // place asks a cluster for what the rollout brings. Whatever comes of it carries the directive.
-func (w fleetWriter) place(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected, cause string,
+func (w writer) place(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected, cause string,
 ) error {
 	if err := w.placeGroup(ctx, r, d, cause); err != nil {
 		return err
@@ -312,7 +334,7 @@ func (w fleetWriter) place(ctx context.Context, r events.RolloutStarted, d event
 }
 
 // placeGroup makes the operator group of a namespace that has none.
-func (w fleetWriter) placeGroup(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected,
+func (w writer) placeGroup(ctx context.Context, r events.RolloutStarted, d events.RolloutClusterDirected,
 	cause string,
 ) error {
 	group := r.Intent.OperatorGroup
@@ -336,7 +358,7 @@ func (w fleetWriter) placeGroup(ctx context.Context, r events.RolloutStarted, d 
 }
 
 // release lets a cluster go: its subscription stays as it is.
-func (w fleetWriter) release(ctx context.Context, p fleet.Place) error {
+func (w writer) release(ctx context.Context, p fleet.Place) error {
 	subject := p.Cluster + "/" + p.Namespace + "/" + w.s.Name
 	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindSubscription, subject)
 	if err != nil || !head.Exists() {
@@ -375,4 +397,9 @@ func (f *Fleets) Catalog(ctx context.Context, tenant, name string) (revision str
 		return "", fmt.Errorf("read the revision of catalog %s: %w", name, pg.Err(err))
 	}
 	return revision, nil
+}
+
+func exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	_, err := tx.Exec(ctx, sql, args...)
+	return pg.Err(err)
 }

@@ -68,6 +68,7 @@ create table resolver.directives (
   fleet text not null,
   number integer not null,
   cluster text not null,
+  plan text not null default '',
   outcome text not null default '',
   reason text not null default '',
   content text not null default '',
@@ -75,6 +76,8 @@ create table resolver.directives (
   primary key (tenant, directive)
 );
 comment on table resolver.directives is 'what was asked of clusters, and what the facts that it caused say';
+comment on column resolver.directives.plan is 'key of the stream of the newest plan that it led to';
+create index directives_plan on resolver.directives (tenant, plan) where plan <> '';
 create index directives_rollout on resolver.directives (tenant, fleet, number);
 select eventlog.protect('resolver.directives');
 create index subscriptions_owner on resolver.subscriptions (tenant, owner) where owner <> '';
