@@ -82,8 +82,13 @@ func fixedSentence(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
+		"subscription.released.v1":       "let go by its fleet subscription; it stays as it is until somebody changes it",
 		"webhook.deleted.v1":             "webhook deleted; what waited is not sent",
 		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
+		"fleet.subscription-deleted.v1":  "fleet subscription deleted; what is on its clusters stays",
+		"fleet.rollout-paused.v1":        "rollout paused: the change is asked of no further cluster",
+		"fleet.rollout-resumed.v1":       "rollout resumed; failures until now are forgiven",
+		"fleet.rollout-aborted.v1":       "rollout aborted; nothing is undone",
 	}[t]
 }
 
@@ -105,7 +110,7 @@ func sentence(p events.Payload) string {
 		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
-		events.SubscriptionRollbackRequested,
+		events.SubscriptionRollbackRequested, events.SubscriptionPlaced,
 		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
@@ -144,7 +149,7 @@ func sentence(p events.Payload) string {
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
 	default:
-		return ""
+		return fleetSentence(p)
 	}
 }
 
@@ -329,6 +334,8 @@ func subscriptionSentence(p events.Payload) string {
 		return "subscription changed: now to " + intent(v.Spec)
 	case events.SubscriptionRollbackRequested:
 		return "rollback requested from " + v.From + " to " + v.To
+	case events.SubscriptionPlaced:
+		return fmt.Sprintf("rollout %s/%d asks for %s; it goes to %s", v.Owner, v.Rollout, intent(v.Spec), v.Target.CSV)
 	case events.ResolutionFailed:
 		return "cannot be resolved: " + v.Reason
 	case events.ResolutionSucceeded:

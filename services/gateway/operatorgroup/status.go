@@ -33,9 +33,9 @@ func (s Status) Evolve(p events.Payload, at Moment) (Status, error) {
 		return s, err
 	}
 	switch e := p.(type) {
-	case events.OperatorGroupCreated:
+	case events.OperatorGroupCreated, events.OperatorGroupPlaced:
 		return Status{
-			State: s.State, Targets: DeclaredTargets(e.Spec), ProvidedAPIs: list(e.Spec.ProvidedAPIs),
+			State: s.State, Targets: DeclaredTargets(s.Spec), ProvidedAPIs: list(s.Spec.ProvidedAPIs),
 			Conditions: []string{}, Event: at.Event,
 		}, nil
 	case events.OperatorGroupChanged:

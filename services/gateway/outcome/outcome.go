@@ -48,7 +48,8 @@ func Behind(t events.Type) (types []events.Type, known bool) {
 	switch t {
 	case events.SubscriptionCreated{}.EventType(), events.SubscriptionRollbackRequested{}.EventType():
 		return typesOf(
-			events.SubscriptionChanged{}, events.SubscriptionRollbackRequested{}, events.SubscriptionDeleted{},
+			events.SubscriptionChanged{}, events.SubscriptionPlaced{}, events.SubscriptionRollbackRequested{},
+			events.SubscriptionDeleted{},
 			events.ResolutionFailed{}, events.ResolutionSucceeded{},
 		), true
 	case events.CSVRemovalRequested{}.EventType():
@@ -84,8 +85,8 @@ func OfSubscription(intent Fact, after []Fact, s model.Subscription) State {
 	var last Fact // what the resolver said last
 	for _, f := range after {
 		switch {
-		case f.is(events.SubscriptionChanged{}), f.is(events.SubscriptionRollbackRequested{}),
-			f.is(events.SubscriptionDeleted{}):
+		case f.is(events.SubscriptionChanged{}), f.is(events.SubscriptionPlaced{}),
+			f.is(events.SubscriptionRollbackRequested{}), f.is(events.SubscriptionDeleted{}):
 			return State{State: model.OperationSuperseded, Reason: string(f.Type), Since: f.Time}
 		case f.is(events.ResolutionFailed{}), f.is(events.ResolutionSucceeded{}):
 			last = f

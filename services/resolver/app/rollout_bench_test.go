@@ -20,8 +20,8 @@ import (
 const rolloutAtOnce = 100
 
 // BenchmarkRollout brings an operator to 1,000 clusters in four waves. Executors that need no time are played, so that
-// what is measured is the hub: wave after wave is opened, directed, resolved, planned, and its facts are believed (issue
-// 14, section 3: at most 2 minutes).
+// what is measured is the hub: wave after wave is opened, directed, resolved, planned, and its facts are believed
+// (issue 14, section 3: at most 2 minutes).
 func BenchmarkRollout(b *testing.B) {
 	clusters := fanOutClusters
 	if testing.Short() {

@@ -105,3 +105,17 @@ func (f folder) markPlanned(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 	}
 	return f.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
 }
+
+// groupPlaced takes over a group that a fleet subscription has made.
+func (f intentFolds) groupPlaced(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupPlaced,
+) error {
+	return f.putGroup(ctx, tx, e, p.Spec)
+}
+
+// subscriptionPlaced takes over what a fleet subscription asks for. One that is let go asks for the same.
+func (f intentFolds) subscriptionPlaced(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionPlaced,
+) error {
+	return f.putSubscription(ctx, tx, e, p.Spec)
+}

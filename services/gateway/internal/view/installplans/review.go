@@ -267,6 +267,8 @@ func configured(p events.Payload) (commitment string, ok bool) {
 		return e.Spec.Config, true
 	case events.SubscriptionChanged:
 		return e.Spec.Config, true
+	case events.SubscriptionPlaced:
+		return e.Spec.Config, true
 	default:
 		return "", false
 	}
