@@ -166,6 +166,10 @@ func TestGrantsFollowIntents(t *testing.T) {
 			{"east/ns/tidegauge", sub("tidegauge", "Automatic")},
 			{"east/ns/tidegauge", events.SubscriptionChanged{Spec: sub("tidegauge", "Manual").Spec}},
 		}, words: "Manual"},
+		"placed as automatic": {log: []fact{
+			{"east/ns/tidegauge", sub("tidegauge", "Manual")},
+			{"east/ns/tidegauge", events.SubscriptionPlaced{Spec: sub("tidegauge", "Automatic").Spec, Owner: "tidegauge"}},
+		}},
 		"placed as manual": {log: []fact{
 			{"east/ns/tidegauge", sub("tidegauge", "Automatic")}, {"east/ns/tidegauge", placed},
 		}, words: "Manual"},
