@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -63,9 +64,10 @@ func TestInstallAndUpgrade(t *testing.T) { //nolint:tparallel // one stack is th
 	})
 	t.Run("a fleet subscription, approved by a person", func(t *testing.T) {
 		w := w.in(t)
-		w.must(w.Put(w.ctx, "/api/v1/fleet/subscriptions/lights", map[string]any{
+		w.must(w.Do(w.ctx, http.MethodPut, "/api/v1/fleet/subscriptions/lights", map[string]any{
 			"package": "lighthouse", "catalog": "harbour", "namespace": "fleet", "approval": "Manual",
-			"operatorGroup": map[string]any{"name": "harbour"}, "placement": map[string]any{"clusters": []string{spoke}},
+			"operatorGroup": map[string]any{"name": "harbour"},
+			"placement":     map[string]any{"clusters": []string{spoke}},
 		}, nil))
 		w.approve(w.waiting("fleet"))
 		w.succeeded("fleet", "lighthouse.v1.2.0")
