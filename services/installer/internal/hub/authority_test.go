@@ -168,7 +168,9 @@ func TestGrantsFollowIntents(t *testing.T) {
 		}, words: "Manual"},
 		"placed as automatic": {log: []fact{
 			{"east/ns/tidegauge", sub("tidegauge", "Manual")},
-			{"east/ns/tidegauge", events.SubscriptionPlaced{Spec: sub("tidegauge", "Automatic").Spec, Owner: "tidegauge"}},
+			{"east/ns/tidegauge", events.SubscriptionPlaced{
+				Spec: sub("tidegauge", "Automatic").Spec, Owner: "tidegauge",
+			}},
 		}},
 		"placed as manual": {log: []fact{
 			{"east/ns/tidegauge", sub("tidegauge", "Automatic")}, {"east/ns/tidegauge", placed},
