@@ -30,11 +30,11 @@ func Budgets() []Budget {
 		// It checks the tokens of identity providers (go-oidc, go-jose), renders plans for approvers, and judges their
 		// pods by Kubernetes' own rules (ADR 0056). Label selectors are read by Kubernetes' own parser. One is
 		// the identity provider that tests run (mockoidc).
-		{Module: "services/gateway", Direct: 17, Linked: 535},
+		{Module: "services/gateway", Direct: 17, Linked: 545},
 		// It signs people in (go-oidc, oauth2), and locks the file of their credentials (go-internal). Programs that
 		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that
 		// each package of theirs counts, such as those that watch lists (ADR 0062) and keep quotas (ADR 0058).
-		{Module: "cmd/chandler", Direct: 16, Linked: 1350},
+		{Module: "cmd/chandler", Direct: 16, Linked: 1365},
 		// An example imports what its readers have: the client, and the standard library.
 		{Module: "examples/port", Direct: 0},
 		{Module: "test", Direct: 10},

@@ -253,6 +253,17 @@ const (
 	FindingSeverityWarning FindingSeverity = "warning"
 )
 
+// Defines values for FleetSubscriptionSpecApproval.
+const (
+	FleetSubscriptionSpecApprovalAutomatic FleetSubscriptionSpecApproval = "Automatic"
+	FleetSubscriptionSpecApprovalManual    FleetSubscriptionSpecApproval = "Manual"
+)
+
+// Defines values for FleetSubscriptionSpecDeletionPolicy.
+const (
+	FleetSubscriptionSpecDeletionPolicyOrphan FleetSubscriptionSpecDeletionPolicy = "Orphan"
+)
+
 // Defines values for HolderBreakGlass.
 const (
 	HolderBreakGlassOpen   HolderBreakGlass = "open"
@@ -502,6 +513,55 @@ const (
 	RevisionChangeChangeRemoved RevisionChangeChange = "removed"
 )
 
+// Defines values for RolloutChange.
+const (
+	RolloutChangeIntent     RolloutChange = "Intent"
+	RolloutChangeMembership RolloutChange = "Membership"
+	RolloutChangeVersion    RolloutChange = "Version"
+)
+
+// Defines values for RolloutPhase.
+const (
+	RolloutPhaseAborted     RolloutPhase = "Aborted"
+	RolloutPhaseHalted      RolloutPhase = "Halted"
+	RolloutPhasePaused      RolloutPhase = "Paused"
+	RolloutPhaseProgressing RolloutPhase = "Progressing"
+	RolloutPhaseSucceeded   RolloutPhase = "Succeeded"
+	RolloutPhaseSuperseded  RolloutPhase = "Superseded"
+)
+
+// Defines values for RolloutClusterState.
+const (
+	RolloutClusterStateChanging    RolloutClusterState = "Changing"
+	RolloutClusterStateFailed      RolloutClusterState = "Failed"
+	RolloutClusterStateSkipped     RolloutClusterState = "Skipped"
+	RolloutClusterStateSucceeded   RolloutClusterState = "Succeeded"
+	RolloutClusterStateUnreachable RolloutClusterState = "Unreachable"
+	RolloutClusterStateWaiting     RolloutClusterState = "Waiting"
+)
+
+// Defines values for RolloutWavePromotion.
+const (
+	RolloutWavePromotionAutomatic RolloutWavePromotion = "Automatic"
+	RolloutWavePromotionManual    RolloutWavePromotion = "Manual"
+)
+
+// Defines values for RolloutWaveState.
+const (
+	RolloutWaveStatePassed              RolloutWaveState = "Passed"
+	RolloutWaveStateProgressing         RolloutWaveState = "Progressing"
+	RolloutWaveStateSoaking             RolloutWaveState = "Soaking"
+	RolloutWaveStateWaiting             RolloutWaveState = "Waiting"
+	RolloutWaveStateWaitingForClusters  RolloutWaveState = "WaitingForClusters"
+	RolloutWaveStateWaitingForPromotion RolloutWaveState = "WaitingForPromotion"
+)
+
+// Defines values for RolloutWaveSpecPromotion.
+const (
+	RolloutWaveSpecPromotionAutomatic RolloutWaveSpecPromotion = "Automatic"
+	RolloutWaveSpecPromotionManual    RolloutWaveSpecPromotion = "Manual"
+)
+
 // Defines values for SetApprovalPolicyPermissionGrowth.
 const (
 	SetApprovalPolicyPermissionGrowthIgnore SetApprovalPolicyPermissionGrowth = "Ignore"
@@ -522,6 +582,17 @@ const (
 	SetCatalogSecretKindKubeconfig       SetCatalogSecretKind = "kubeconfig"
 	SetCatalogSecretKindSSH              SetCatalogSecretKind = "ssh"
 	SetCatalogSecretKindToken            SetCatalogSecretKind = "token"
+)
+
+// Defines values for SetFleetSubscriptionApproval.
+const (
+	SetFleetSubscriptionApprovalAutomatic SetFleetSubscriptionApproval = "Automatic"
+	SetFleetSubscriptionApprovalManual    SetFleetSubscriptionApproval = "Manual"
+)
+
+// Defines values for SetFleetSubscriptionDeletionPolicy.
+const (
+	SetFleetSubscriptionDeletionPolicyOrphan SetFleetSubscriptionDeletionPolicy = "Orphan"
 )
 
 // Defines values for SettleObstacleChoice.
@@ -2442,6 +2513,119 @@ type Finding struct {
 // FindingSeverity defines model for Finding.Severity.
 type FindingSeverity string
 
+// FleetOperatorGroup defines model for FleetOperatorGroup.
+type FleetOperatorGroup struct {
+	Name string             `json:"name"`
+	Spec *OperatorGroupSpec `json:"spec,omitempty"`
+}
+
+// FleetPlacement defines model for FleetPlacement.
+type FleetPlacement struct {
+	// Clusters Names, or beginnings of names followed by *
+	Clusters []string `json:"clusters,omitempty"`
+
+	// Count How many of those that fit; all without it. Who is there stays before others come
+	Count *int64 `json:"count,omitempty"`
+
+	// Except Never these; as clusters
+	Except []string `json:"except,omitempty"`
+
+	// Prefer Which come first where count leaves some out
+	Prefer []FleetPreference `json:"prefer,omitempty"`
+
+	// Selector Of labels, as Kubernetes writes it
+	//
+	// Example: stage=production
+	Selector string `json:"selector,omitempty"`
+
+	// SpreadBy Key of a label over whose values they are spread
+	SpreadBy string `json:"spreadBy,omitempty"`
+
+	// Tolerations Taints of clusters that keep nothing away
+	Tolerations []FleetToleration `json:"tolerations,omitempty"`
+}
+
+// FleetPreference defines model for FleetPreference.
+type FleetPreference struct {
+	Selector string `json:"selector"`
+	Weight   int64  `json:"weight"`
+}
+
+// FleetStatus defines model for FleetStatus.
+type FleetStatus struct {
+	// Rollout The newest one, without its clusters
+	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// WaitsFor Code of why no rollout can begin
+	WaitsFor string `json:"waitsFor,omitempty"`
+}
+
+// FleetSubscription defines model for FleetSubscription.
+type FleetSubscription struct {
+	CreatedAt time.Time `json:"createdAt"`
+	Name      string    `json:"name"`
+
+	// Position Of the write, in answers to writes
+	Position string                `json:"position,omitempty"`
+	Spec     FleetSubscriptionSpec `json:"spec"`
+	Status   FleetStatus           `json:"status"`
+
+	// Stream Id of its stream of events
+	Stream string `json:"stream,omitempty"`
+
+	// Unreadable What of it is stored and cannot be opened: it is left out
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+	UpdatedAt  time.Time    `json:"updatedAt"`
+
+	// Version Of its stream
+	Version int64 `json:"version,omitempty"`
+}
+
+// FleetSubscriptionSpec defines model for FleetSubscriptionSpec.
+type FleetSubscriptionSpec struct {
+	// Adopt Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it
+	Adopt bool `json:"adopt,omitempty"`
+
+	// Approval Of the subscriptions on the clusters; Automatic without it
+	Approval FleetSubscriptionSpecApproval `json:"approval,omitempty"`
+
+	// Catalog Name of a catalog of the hub
+	Catalog string `json:"catalog"`
+
+	// Channel The default channel without it
+	Channel string `json:"channel,omitempty"`
+
+	// Config OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables.
+	Config json.RawMessage `json:"config,omitempty"`
+
+	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+	DeletionPolicy FleetSubscriptionSpecDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Namespace Of the subscription on each cluster; a DNS-1123 label
+	Namespace string `json:"namespace"`
+
+	// OperatorGroup Made on clusters on which the namespace has none
+	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Package A DNS-1123 label
+	Package string `json:"package"`
+
+	// Placement Which clusters. It names clusters or a selector
+	Placement FleetPlacement `json:"placement"`
+
+	// Strategy How a change reaches them
+	Strategy *RolloutStrategy `json:"strategy,omitempty"`
+
+	// Versions What rollouts may bring; the newest of the channel without it
+	Versions *PolicyVersions `json:"versions,omitempty"`
+}
+
+// FleetSubscriptionSpecApproval Of the subscriptions on the clusters; Automatic without it
+type FleetSubscriptionSpecApproval string
+
+// FleetSubscriptionSpecDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+type FleetSubscriptionSpecDeletionPolicy string
+
 // FleetSummary defines model for FleetSummary.
 type FleetSummary struct {
 	// BreakGlass The break-glass token of the tenant is in use, or was in the last 24 hours
@@ -2453,6 +2637,14 @@ type FleetSummary struct {
 
 	// Total Of all parts, also those of other pages
 	Total SummaryCounts `json:"total"`
+}
+
+// FleetToleration defines model for FleetToleration.
+type FleetToleration struct {
+	Key string `json:"key"`
+
+	// Value Any without it
+	Value string `json:"value,omitempty"`
 }
 
 // FoundList defines model for FoundList.
@@ -2858,6 +3050,14 @@ type ListFinding struct {
 	Next string `json:"next,omitempty"`
 }
 
+// ListFleetSubscription defines model for ListFleetSubscription.
+type ListFleetSubscription struct {
+	Items []FleetSubscription `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
 // ListHolder defines model for ListHolder.
 type ListHolder struct {
 	Items []Holder `json:"items"`
@@ -2981,6 +3181,14 @@ type ListRevision struct {
 // ListRoleBinding defines model for ListRoleBinding.
 type ListRoleBinding struct {
 	Items []RoleBinding `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
+// ListRollout defines model for ListRollout.
+type ListRollout struct {
+	Items []Rollout `json:"items"`
 
 	// Next Cursor of the next page; absent on the last
 	Next string `json:"next,omitempty"`
@@ -4395,6 +4603,12 @@ type ProblemItem struct {
 	Rule     string `json:"rule,omitempty"`
 }
 
+// PromoteRollout defines model for PromoteRollout.
+type PromoteRollout struct {
+	// Wave Name of the wave that is promoted: refused if another one is open. The open one without it
+	Wave string `json:"wave,omitempty"`
+}
+
 // Provider defines model for Provider.
 type Provider struct {
 	Name string `json:"name,omitempty"`
@@ -4850,6 +5064,188 @@ type Rollback struct {
 	To string `json:"to"`
 }
 
+// Rollout defines model for Rollout.
+type Rollout struct {
+	// Change Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+	Change RolloutChange `json:"change"`
+
+	// Clusters Of all waves
+	Clusters RolloutCounts `json:"clusters"`
+
+	// DeadlineSeconds How long one cluster may take
+	DeadlineSeconds   int64  `json:"deadlineSeconds"`
+	FleetSubscription string `json:"fleetSubscription"`
+
+	// MaxConcurrent How many clusters are being changed at a time
+	MaxConcurrent int64 `json:"maxConcurrent"`
+
+	// MaxFailures How many clusters of the whole may fail
+	MaxFailures int64 `json:"maxFailures"`
+
+	// Number Of the rollouts of this fleet subscription, from 1
+	Number int64 `json:"number"`
+
+	// Phase Paused by a person, Halted by itself
+	Phase RolloutPhase `json:"phase"`
+
+	// Position Of the write, in answers to writes
+	Position string `json:"position,omitempty"`
+
+	// Reason Code of why it has halted
+	Reason    string    `json:"reason,omitempty"`
+	StartedAt time.Time `json:"startedAt"`
+
+	// Target What every cluster gets, however catalogs move meanwhile
+	Target    RolloutTarget `json:"target"`
+	UpdatedAt time.Time     `json:"updatedAt"`
+
+	// Version Of its stream of events
+	Version int64 `json:"version,omitempty"`
+
+	// Waves In their order
+	Waves []RolloutWave `json:"waves"`
+}
+
+// RolloutChange Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+type RolloutChange string
+
+// RolloutPhase Paused by a person, Halted by itself
+type RolloutPhase string
+
+// RolloutCluster defines model for RolloutCluster.
+type RolloutCluster struct {
+	// Attempt How often the change was asked of it
+	Attempt int64 `json:"attempt"`
+
+	// Body Commitment to these words, by which they are erased
+	Body string `json:"body,omitempty"`
+
+	// Directive Correlation id of the events that the present attempt leads to
+	Directive string `json:"directive,omitempty"`
+
+	// Forgiven A person had the rollout go on in spite of this failure
+	Forgiven bool   `json:"forgiven,omitempty"`
+	Name     string `json:"name"`
+
+	// Reason Code of why it failed or is away
+	Reason string `json:"reason,omitempty"`
+
+	// Since Of the last event about it
+	Since time.Time `json:"since"`
+
+	// SkippedBy Who left it out
+	SkippedBy string              `json:"skippedBy,omitempty"`
+	State     RolloutClusterState `json:"state"`
+
+	// Unreadable What of it is stored and cannot be opened
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
+	// Words What they said of it
+	Words string `json:"words,omitempty"`
+}
+
+// RolloutClusterState defines model for RolloutCluster.State.
+type RolloutClusterState string
+
+// RolloutCounts defines model for RolloutCounts.
+type RolloutCounts struct {
+	Changing    int64 `json:"changing,omitempty"`
+	Failed      int64 `json:"failed,omitempty"`
+	Skipped     int64 `json:"skipped,omitempty"`
+	Succeeded   int64 `json:"succeeded,omitempty"`
+	Total       int64 `json:"total"`
+	Unreachable int64 `json:"unreachable,omitempty"`
+	Waiting     int64 `json:"waiting,omitempty"`
+}
+
+// RolloutStrategy defines model for RolloutStrategy.
+type RolloutStrategy struct {
+	// DeadlineSeconds How long one cluster may take before it counts as failed; 1800 without it
+	DeadlineSeconds *int64 `json:"deadlineSeconds,omitempty"`
+
+	// MaxConcurrent How many clusters are being changed at a time; 10 without it
+	MaxConcurrent *int64 `json:"maxConcurrent,omitempty"`
+
+	// MaxFailures How many clusters of the whole may fail, as a number or a percentage; one more halts the rollout. What the waves allow together without it
+	//
+	// Example: 5%
+	MaxFailures string `json:"maxFailures,omitempty"`
+
+	// MaxUnreachable How many clusters of a wave may be away: they are changed when they are back. With more the wave waits; none without it
+	//
+	// Example: 10%
+	MaxUnreachable string `json:"maxUnreachable,omitempty"`
+
+	// Waves In their order; clusters that none takes are in one more at the end, rest
+	Waves []RolloutWaveSpec `json:"waves,omitempty"`
+}
+
+// RolloutTarget defines model for RolloutTarget.
+type RolloutTarget struct {
+	Catalog string `json:"catalog"`
+	Channel string `json:"channel"`
+
+	// Content Digest of the bundle
+	Content string `json:"content"`
+	CSV     string `json:"csv"`
+	Package string `json:"package"`
+
+	// Revision Of the catalog
+	Revision string `json:"revision"`
+	Version  string `json:"version"`
+}
+
+// RolloutWave defines model for RolloutWave.
+type RolloutWave struct {
+	Clusters       RolloutCounts `json:"clusters"`
+	MaxFailures    int64         `json:"maxFailures"`
+	MaxUnreachable int64         `json:"maxUnreachable"`
+
+	// Members By name, in answers about one rollout
+	Members []RolloutCluster `json:"members,omitempty"`
+	Name    string           `json:"name"`
+
+	// Promoted A person has let the next wave begin
+	Promoted    bool                 `json:"promoted,omitempty"`
+	Promotion   RolloutWavePromotion `json:"promotion"`
+	SoakSeconds int64                `json:"soakSeconds,omitempty"`
+
+	// State Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+	State RolloutWaveState `json:"state"`
+}
+
+// RolloutWavePromotion defines model for RolloutWave.Promotion.
+type RolloutWavePromotion string
+
+// RolloutWaveState Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+type RolloutWaveState string
+
+// RolloutWaveSpec defines model for RolloutWaveSpec.
+type RolloutWaveSpec struct {
+	// MaxFailures How many of its clusters may fail, as a number or a percentage, rounded down; none without it
+	MaxFailures string `json:"maxFailures,omitempty"`
+
+	// Name A DNS-1123 label
+	Name string `json:"name"`
+
+	// Promotion What lets the next wave begin: Automatic without it, Manual a person
+	Promotion RolloutWaveSpecPromotion `json:"promotion,omitempty"`
+
+	// Selector Of labels; all clusters that are left without it
+	Selector string `json:"selector,omitempty"`
+
+	// Size How many of those, as a number or a percentage, rounded up; all without it
+	//
+	// Example: 10%
+	Size string `json:"size,omitempty"`
+
+	// SoakSeconds How long the wave has to be as wanted before the next one begins
+	SoakSeconds *int64 `json:"soakSeconds,omitempty"`
+}
+
+// RolloutWaveSpecPromotion What lets the next wave begin: Automatic without it, Manual a person
+type RolloutWaveSpecPromotion string
+
 // RotateToken defines model for RotateToken.
 type RotateToken struct {
 	// EndsAt From then on the token is refused; without it in 90 days, or sooner where the installation allows less
@@ -4929,6 +5325,51 @@ type SetCatalogSecret struct {
 
 // SetCatalogSecretKind defines model for SetCatalogSecret.Kind.
 type SetCatalogSecretKind string
+
+// SetFleetSubscription defines model for SetFleetSubscription.
+type SetFleetSubscription struct {
+	// Adopt Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it
+	Adopt *bool `json:"adopt,omitempty"`
+
+	// Approval Of the subscriptions on the clusters; Automatic without it
+	Approval SetFleetSubscriptionApproval `json:"approval,omitempty"`
+
+	// Catalog Name of a catalog of the hub
+	Catalog string `json:"catalog"`
+
+	// Channel The default channel without it
+	Channel string `json:"channel,omitempty"`
+
+	// Config OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables.
+	Config json.RawMessage `json:"config,omitempty"`
+
+	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+	DeletionPolicy SetFleetSubscriptionDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Namespace Of the subscription on each cluster; a DNS-1123 label
+	Namespace string `json:"namespace"`
+
+	// OperatorGroup Made on clusters on which the namespace has none
+	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Package A DNS-1123 label
+	Package string `json:"package"`
+
+	// Placement Which clusters. It names clusters or a selector
+	Placement FleetPlacement `json:"placement"`
+
+	// Strategy How a change reaches them
+	Strategy *RolloutStrategy `json:"strategy,omitempty"`
+
+	// Versions What rollouts may bring; the newest of the channel without it
+	Versions *PolicyVersions `json:"versions,omitempty"`
+}
+
+// SetFleetSubscriptionApproval Of the subscriptions on the clusters; Automatic without it
+type SetFleetSubscriptionApproval string
+
+// SetFleetSubscriptionDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+type SetFleetSubscriptionDeletionPolicy string
 
 // SetOperatorHub defines model for SetOperatorHub.
 type SetOperatorHub struct {
@@ -5083,6 +5524,12 @@ type SharedObject struct {
 // SharedObjectChoice What was chosen; absent while nobody did
 type SharedObjectChoice string
 
+// SkipCluster defines model for SkipCluster.
+type SkipCluster struct {
+	// Reason Why. It is kept outside the event log and can be erased
+	Reason string `json:"reason"`
+}
+
 // SkipParked defines model for SkipParked.
 type SkipParked struct {
 	// Consumer As the list of parked events names it
@@ -5185,6 +5632,9 @@ type Subscription struct {
 	Cluster     string            `json:"cluster"`
 	CreatedAt   time.Time         `json:"createdAt"`
 
+	// FleetSubscription Fleet subscription that asks for it. Who changes it takes it out of the fleet
+	FleetSubscription string `json:"fleetSubscription,omitempty"`
+
 	// Generated Made by the resolver for a dependency
 	Generated bool `json:"generated,omitempty"`
 
@@ -5197,9 +5647,12 @@ type Subscription struct {
 	Owner string `json:"owner,omitempty"`
 
 	// Position Of the write, in answers to writes
-	Position string             `json:"position,omitempty"`
-	Spec     SubscriptionSpec   `json:"spec"`
-	Status   SubscriptionStatus `json:"status"`
+	Position string `json:"position,omitempty"`
+
+	// Rollout Number of the rollout that asked for it last
+	Rollout int64              `json:"rollout,omitempty"`
+	Spec    SubscriptionSpec   `json:"spec"`
+	Status  SubscriptionStatus `json:"status"`
 
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`
@@ -6413,6 +6866,93 @@ type StreamEventsParams struct {
 
 	// Ticket In place of a bearer token, of POST /streams/tickets
 	Ticket string `form:"ticket,omitempty" json:"ticket,omitempty"`
+}
+
+// ListRolloutsParams are parameters of ListRollouts.
+type ListRolloutsParams struct {
+	// Limit At most so many items
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the list shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+
+	// Subscription Only those of this fleet subscription
+	Subscription string `form:"subscription,omitempty" json:"subscription,omitempty"`
+}
+
+// GetRolloutParams are parameters of GetRollout.
+type GetRolloutParams struct {
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// AbortRolloutParams are parameters of AbortRollout.
+type AbortRolloutParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// RetryRolloutClusterParams are parameters of RetryRolloutCluster.
+type RetryRolloutClusterParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// SkipRolloutClusterParams are parameters of SkipRolloutCluster.
+type SkipRolloutClusterParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// PauseRolloutParams are parameters of PauseRollout.
+type PauseRolloutParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// PromoteRolloutParams are parameters of PromoteRollout.
+type PromoteRolloutParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// ResumeRolloutParams are parameters of ResumeRollout.
+type ResumeRolloutParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// ListFleetSubscriptionsParams are parameters of ListFleetSubscriptions.
+type ListFleetSubscriptionsParams struct {
+	// Limit At most so many items
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the list shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// DeleteFleetSubscriptionParams are parameters of DeleteFleetSubscription.
+type DeleteFleetSubscriptionParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// GetFleetSubscriptionParams are parameters of GetFleetSubscription.
+type GetFleetSubscriptionParams struct {
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// SetFleetSubscriptionParams are parameters of SetFleetSubscription.
+type SetFleetSubscriptionParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
 // PushCatalogParams are parameters of PushCatalog.
@@ -8358,6 +8898,216 @@ func NewStreamEventsRequest(params *StreamEventsParams) Request {
 func (c *Client) StreamEvents(ctx context.Context, params *StreamEventsParams, opts ...Option) (io.ReadCloser, error) {
 	r := NewStreamEventsRequest(params)
 	return c.Open(ctx, r, opts...)
+}
+
+// NewListRolloutsRequest asks GET /fleet/rollouts.
+func NewListRolloutsRequest(params *ListRolloutsParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/rollouts")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
+		addParam(r.Query, "subscription", params.Subscription)
+	}
+	return r
+}
+
+// ListRollouts: List rollouts by fleet subscription, newest first, without their clusters.
+func (c *Client) ListRollouts(ctx context.Context, params *ListRolloutsParams, opts ...Option) (*ListRollout, error) {
+	r := NewListRolloutsRequest(params)
+	return answer[ListRollout](ctx, c, r, opts)
+}
+
+// ListRolloutsAll is all of ListRollouts, page by page; the limit of params is that of a page.
+func (c *Client) ListRolloutsAll(ctx context.Context, params *ListRolloutsParams, opts ...Option) iter.Seq2[Rollout, error] {
+	return pages[Rollout](ctx, c, NewListRolloutsRequest(params), opts)
+}
+
+// NewGetRolloutRequest asks GET /fleet/rollouts/{subscription}/{number}.
+func NewGetRolloutRequest(subscription string, number string, params *GetRolloutParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/rollouts/{subscription}/{number}", subscription, number)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetRollout: Get a rollout with its waves, and where each cluster stands.
+func (c *Client) GetRollout(ctx context.Context, subscription string, number string, params *GetRolloutParams, opts ...Option) (*Rollout, error) {
+	r := NewGetRolloutRequest(subscription, number, params)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewAbortRolloutRequest asks POST /fleet/rollouts/{subscription}/{number}/abort.
+func NewAbortRolloutRequest(subscription string, number string, params *AbortRolloutParams) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/abort", subscription, number)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// AbortRollout: End a rollout.
+func (c *Client) AbortRollout(ctx context.Context, subscription string, number string, params *AbortRolloutParams, opts ...Option) (*Rollout, error) {
+	r := NewAbortRolloutRequest(subscription, number, params)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewRetryRolloutClusterRequest asks POST /fleet/rollouts/{subscription}/{number}/clusters/{cluster}/retry.
+func NewRetryRolloutClusterRequest(subscription string, number string, cluster string, params *RetryRolloutClusterParams) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/clusters/{cluster}/retry", subscription, number, cluster)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// RetryRolloutCluster: Try a cluster again that failed or was skipped.
+func (c *Client) RetryRolloutCluster(ctx context.Context, subscription string, number string, cluster string, params *RetryRolloutClusterParams, opts ...Option) (*Rollout, error) {
+	r := NewRetryRolloutClusterRequest(subscription, number, cluster, params)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewSkipRolloutClusterRequest asks POST /fleet/rollouts/{subscription}/{number}/clusters/{cluster}/skip.
+func NewSkipRolloutClusterRequest(subscription string, number string, cluster string, params *SkipRolloutClusterParams, body SkipCluster) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/clusters/{cluster}/skip", subscription, number, cluster)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// SkipRolloutCluster: Leave a cluster out of a rollout.
+func (c *Client) SkipRolloutCluster(ctx context.Context, subscription string, number string, cluster string, params *SkipRolloutClusterParams, body SkipCluster, opts ...Option) (*Rollout, error) {
+	r := NewSkipRolloutClusterRequest(subscription, number, cluster, params, body)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewPauseRolloutRequest asks POST /fleet/rollouts/{subscription}/{number}/pause.
+func NewPauseRolloutRequest(subscription string, number string, params *PauseRolloutParams) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/pause", subscription, number)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// PauseRollout: Change no further cluster.
+func (c *Client) PauseRollout(ctx context.Context, subscription string, number string, params *PauseRolloutParams, opts ...Option) (*Rollout, error) {
+	r := NewPauseRolloutRequest(subscription, number, params)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewPromoteRolloutRequest asks POST /fleet/rollouts/{subscription}/{number}/promote.
+func NewPromoteRolloutRequest(subscription string, number string, params *PromoteRolloutParams, body PromoteRollout) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/promote", subscription, number)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// PromoteRollout: Let the wave after the open one begin.
+func (c *Client) PromoteRollout(ctx context.Context, subscription string, number string, params *PromoteRolloutParams, body PromoteRollout, opts ...Option) (*Rollout, error) {
+	r := NewPromoteRolloutRequest(subscription, number, params, body)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewResumeRolloutRequest asks POST /fleet/rollouts/{subscription}/{number}/resume.
+func NewResumeRolloutRequest(subscription string, number string, params *ResumeRolloutParams) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/resume", subscription, number)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// ResumeRollout: Go on with a rollout that was paused or has halted.
+func (c *Client) ResumeRollout(ctx context.Context, subscription string, number string, params *ResumeRolloutParams, opts ...Option) (*Rollout, error) {
+	r := NewResumeRolloutRequest(subscription, number, params)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewListFleetSubscriptionsRequest asks GET /fleet/subscriptions.
+func NewListFleetSubscriptionsRequest(params *ListFleetSubscriptionsParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/subscriptions")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// ListFleetSubscriptions: List fleet subscriptions by name, each with its newest rollout.
+func (c *Client) ListFleetSubscriptions(ctx context.Context, params *ListFleetSubscriptionsParams, opts ...Option) (*ListFleetSubscription, error) {
+	r := NewListFleetSubscriptionsRequest(params)
+	return answer[ListFleetSubscription](ctx, c, r, opts)
+}
+
+// ListFleetSubscriptionsAll is all of ListFleetSubscriptions, page by page; the limit of params is that of a page.
+func (c *Client) ListFleetSubscriptionsAll(ctx context.Context, params *ListFleetSubscriptionsParams, opts ...Option) iter.Seq2[FleetSubscription, error] {
+	return pages[FleetSubscription](ctx, c, NewListFleetSubscriptionsRequest(params), opts)
+}
+
+// NewDeleteFleetSubscriptionRequest asks DELETE /fleet/subscriptions/{name}.
+func NewDeleteFleetSubscriptionRequest(name string, params *DeleteFleetSubscriptionParams) Request {
+	r := Request{Method: http.MethodDelete, path: pathOf("/fleet/subscriptions/{name}", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	return r
+}
+
+// DeleteFleetSubscription: End a fleet subscription.
+func (c *Client) DeleteFleetSubscription(ctx context.Context, name string, params *DeleteFleetSubscriptionParams, opts ...Option) (*Removed, error) {
+	r := NewDeleteFleetSubscriptionRequest(name, params)
+	return answer[Removed](ctx, c, r, opts)
+}
+
+// NewGetFleetSubscriptionRequest asks GET /fleet/subscriptions/{name}.
+func NewGetFleetSubscriptionRequest(name string, params *GetFleetSubscriptionParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/subscriptions/{name}", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetFleetSubscription: Get a fleet subscription.
+func (c *Client) GetFleetSubscription(ctx context.Context, name string, params *GetFleetSubscriptionParams, opts ...Option) (*FleetSubscription, error) {
+	r := NewGetFleetSubscriptionRequest(name, params)
+	return answer[FleetSubscription](ctx, c, r, opts)
+}
+
+// NewSetFleetSubscriptionRequest asks PUT /fleet/subscriptions/{name}.
+func NewSetFleetSubscriptionRequest(name string, params *SetFleetSubscriptionParams, body SetFleetSubscription) Request {
+	r := Request{Method: http.MethodPut, path: pathOf("/fleet/subscriptions/{name}", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// SetFleetSubscription: Make a fleet subscription, or replace all of it.
+func (c *Client) SetFleetSubscription(ctx context.Context, name string, params *SetFleetSubscriptionParams, body SetFleetSubscription, opts ...Option) (*FleetSubscription, error) {
+	r := NewSetFleetSubscriptionRequest(name, params, body)
+	return answer[FleetSubscription](ctx, c, r, opts)
 }
 
 // NewPushCatalogRequest asks POST /hooks/catalogs/{catalog}.

@@ -50,6 +50,9 @@ func (t Tables) Name(table string) string {
 	return pgx.Identifier{t.schema, table}.Sanitize()
 }
 
+// Schema is the schema of the tables, not quoted.
+func (t Tables) Schema() string { return t.schema }
+
 // Live are the tables that queries of this version read.
 func (p Projection) Live() Tables { return p.tables(p.Place()) }
 

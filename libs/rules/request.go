@@ -209,6 +209,14 @@ var requestRules = []Rule{
 		"Put the narrower rule first."),
 	word(Request, "says-something", "An approval policy is not empty.",
 		"Give versions, rules, windows, approvers or approvalSeconds."),
+	word(Request, "placement-chooses", "The placement of a fleet subscription names clusters or a selector: nothing stands for "+
+		"the whole fleet by itself.", "Give `clusters` or `selector`; `clusters: [\"*\"]` is all of them."),
+	word(Request, "selector", "A selector of clusters is a label selector of Kubernetes.",
+		"Write it as for kubectl: `tier=1,site in (north,south),!retired`."),
+	word(Request, "number-or-percentage", "A size or a budget is a number, or a percentage up to 100%.",
+		"Write it like `3` or `10%`."),
+	word(Request, "wave-open", "The wave that is promoted is the one that is open.",
+		"Look at the rollout, and decide again."),
 	word(Request, "maintenance-window", "A maintenance window has days, a start, a length and a time zone that exist.",
 		"See docs/policies.md."),
 

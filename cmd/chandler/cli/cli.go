@@ -23,6 +23,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/completion"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/explain"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/fleet"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/manual"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/objects"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/operators"
@@ -133,7 +134,7 @@ chandler help exit-codes lists the exit statuses.`,
 		plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
 		objects.WaitCommand(a), objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a),
 		plans.PlanCommand(a), plans.ShadowCommand(a), explain.RulesCommand(a), admin.ConfigCommand(a))
-	add(groupFleet, clusters.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))
+	add(groupFleet, clusters.Command(a), fleet.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.IdentityCommand(a),
 		admin.QuotaCommand(a),

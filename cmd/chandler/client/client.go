@@ -206,6 +206,8 @@ func listOf(path string) string {
 	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth", "previews", "shadow"}, parts[0]),
 		parts[len(parts)-1] == "hook":
 		return ""
+	case parts[0] == "fleet" && len(parts) > 1: // subscriptions and rollouts
+		return "/fleet/" + parts[1]
 	default:
 		return "/" + parts[0]
 	}

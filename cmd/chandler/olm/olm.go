@@ -16,6 +16,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 const (
@@ -46,6 +47,8 @@ const (
 	KindRoleBinding = "RoleBinding"
 	// KindWebhook sends events to an address; those of Kubernetes are others.
 	KindWebhook = "Webhook"
+	// KindFleetSubscription is an operator for many clusters.
+	KindFleetSubscription = "FleetSubscription"
 	// KindCatalog is what chandler get writes of a catalog.
 	KindCatalog = "Catalog"
 )
@@ -74,6 +77,8 @@ var groups = map[string][]string{
 	KindRole:           {Own},
 	KindRoleBinding:    {Own},
 	KindWebhook:        {Own},
+
+	KindFleetSubscription: {Own},
 }
 
 // Document is one object of a file: exactly one of the specs is set, or none and Skipped says why.
@@ -88,16 +93,17 @@ type Document struct {
 	// plan.
 	Metadata model.Metadata
 
-	Subscription  *model.SubscriptionSpec
-	OperatorGroup *model.OperatorGroupSpec
-	Catalog       *Catalog
-	Hub           *model.SetOperatorHub // of the whole fleet, whatever the cluster
-	Policy        *model.ApprovalPolicySpec
-	Role          *model.RoleSpec
-	RoleBinding   *model.RoleBindingSpec
-	Webhook       *model.WebhookSpec
-	Plan          *Plan
-	Secret        *model.SetCatalogSecret // of the whole fleet
+	Subscription      *model.SubscriptionSpec
+	OperatorGroup     *model.OperatorGroupSpec
+	Catalog           *Catalog
+	Hub               *model.SetOperatorHub // of the whole fleet, whatever the cluster
+	Policy            *model.ApprovalPolicySpec
+	Role              *model.RoleSpec
+	RoleBinding       *model.RoleBindingSpec
+	Webhook           *model.WebhookSpec
+	FleetSubscription *fleetmodel.FleetSubscriptionSpec
+	Plan              *Plan
+	Secret            *model.SetCatalogSecret // of the whole fleet
 
 	ClusterParts
 
@@ -125,6 +131,7 @@ type ClusterParts struct {
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
 func (d *Document) Fleet() bool {
 	return d.Hub != nil || d.Policy != nil || d.Role != nil || d.RoleBinding != nil || d.Webhook != nil ||
+		d.FleetSubscription != nil ||
 		d.Secret != nil || d.Skipped != "" || d.Catalog != nil &&
 		d.Catalog.Whole && d.Cluster == ""
 }
@@ -322,6 +329,8 @@ func (d *Document) read(o object, raw json.RawMessage) error {
 	case KindWebhook:
 		d.Webhook = &model.WebhookSpec{}
 		return d.readWide(spec, "a webhook", d.Webhook)
+	case KindFleetSubscription:
+		return d.readFleetSubscription(spec)
 	case KindInstallPlan:
 		return d.readPlan(spec)
 	case KindSecret:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // planSpec is OLM's InstallPlan (R-IP-10): people approve by spec.approved.
@@ -166,14 +167,17 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	case KindWebhook:
 		v, e := own[model.Webhook](raw)
 		d.Name, d.Webhook, err = v.Name, &v.Spec, e
+	case KindFleetSubscription:
+		v, e := own[fleetmodel.FleetSubscription](raw)
+		d.Name, d.FleetSubscription, err = v.Name, &v.Spec, e
 	case KindOperatorHub:
 		v, e := own[model.OperatorHub](raw)
 		d.Name, err = hubName, e
 		d.Hub = &model.SetOperatorHub{DisableAllDefaultSources: v.DisableAllDefaultSources, Sources: v.Sources}
 	default:
 		return nil, fmt.Errorf(
-			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, "+
-				"OperatorHub, Role, RoleBinding, Subscription or Webhook", where, kind, Own)
+			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, FleetSubscription, InstallPlan, "+
+				"OperatorGroup, OperatorHub, Role, RoleBinding, Subscription or Webhook", where, kind, Own)
 	}
 	switch {
 	case err != nil:

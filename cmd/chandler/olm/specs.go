@@ -7,6 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // subscriptionSpec is R-SUB §4.1 in OLM's words.
@@ -73,6 +74,15 @@ func (d *Document) readWide(raw json.RawMessage, what string, into any) error {
 			d.Namespace, what)
 	}
 	return strict(raw, into)
+}
+
+func (d *Document) readFleetSubscription(raw json.RawMessage) error {
+	if d.Namespace != "" {
+		return fmt.Errorf("metadata.namespace is %s: a fleet subscription is for the whole fleet, spec.namespace says in "+
+			"which namespace of the clusters", d.Namespace)
+	}
+	d.FleetSubscription = &fleetmodel.FleetSubscriptionSpec{}
+	return strict(raw, d.FleetSubscription)
 }
 
 func (d *Document) readPolicy(raw json.RawMessage) error {

@@ -47,7 +47,7 @@ func Choose(p events.FleetPlacement, clusters []Cluster, present []string) ([]st
 // effect NoSchedule has it. One that names nothing allows none: a field that was forgotten must
 // not mean the whole fleet.
 func fitting(p events.FleetPlacement, clusters []Cluster, present []string) ([]Cluster, error) {
-	selector, err := parse("placement.selector", p.Selector)
+	selector, err := Selector("placement.selector", p.Selector)
 	if err != nil || p.Selector == "" && len(p.Clusters) == 0 {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func some(p events.FleetPlacement, fits []Cluster, present []string) ([]Cluster,
 	preferences := make([]labels.Selector, len(p.Prefer))
 	for i, one := range p.Prefer {
 		var err error
-		if preferences[i], err = parse(fmt.Sprintf("placement.prefer[%d].selector", i), one.Selector); err != nil {
+		if preferences[i], err = Selector(fmt.Sprintf("placement.prefer[%d].selector", i), one.Selector); err != nil {
 			return nil, err
 		}
 	}
@@ -138,9 +138,9 @@ func some(p events.FleetPlacement, fits []Cluster, present []string) ([]Cluster,
 	return chosen, nil
 }
 
-// restName is the wave of the clusters that no wave of the strategy takes: none is left out for a selector that forgot
+// RestName is the wave of the clusters that no wave of the strategy takes: none is left out for a selector that forgot
 // it.
-const restName = "rest"
+const RestName = "rest"
 
 // Waves divides members into the waves of a strategy. Each cluster is in one wave: the first that takes it.
 func Waves(s events.RolloutStrategy, members []Cluster) ([]events.RolloutWave, error) {
@@ -149,7 +149,7 @@ func Waves(s events.RolloutStrategy, members []Cluster) ([]events.RolloutWave, e
 	var out []events.RolloutWave
 	for i, spec := range s.Waves {
 		at := fmt.Sprintf("strategy.waves[%d]", i)
-		selector, err := parse(at+".selector", spec.Selector)
+		selector, err := Selector(at+".selector", spec.Selector)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func Waves(s events.RolloutStrategy, members []Cluster) ([]events.RolloutWave, e
 		for _, c := range left {
 			rest = append(rest, c.Name)
 		}
-		wave, err := counted("strategy", s, events.RolloutWaveSpec{Name: restName}, rest)
+		wave, err := counted("strategy", s, events.RolloutWaveSpec{Name: RestName}, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +233,8 @@ func amount(place, text string, of, rounding int) (int, error) {
 	return n, nil
 }
 
-func parse(place, selector string) (labels.Selector, error) {
+// Selector reads a label selector as Kubernetes does; "" selects all.
+func Selector(place, selector string) (labels.Selector, error) {
 	out, err := labels.Parse(selector)
 	if err != nil {
 		return nil, fmt.Errorf("%s is %q: %w", place, selector, err)

@@ -44,7 +44,7 @@ func on(list ...Resource) []Resource { return list }
 func reading() []events.AccessRule {
 	return []events.AccessRule{
 		allow(on(Clusters, Catalogs, Packages, Subscriptions, OperatorGroups, InstallPlans, Operators,
-			ApprovalPolicies, Quotas),
+			ApprovalPolicies, Quotas, FleetSubscriptions, Rollouts),
 			Get, List),
 		allow(on(CatalogHealth, OperatorHub, Effects, Previews, Hooks), Get),
 		allow(on(CatalogSecrets), List), allow(on(Events), List, Watch),
@@ -83,9 +83,10 @@ func BuiltIn() []Role {
 			Rules: slices.Concat(reading(), operating()),
 		},
 		{
-			Name: RoleFleetAdmin, Doc: "runs the fleet: clusters, approval policies, the stop switch, and all operators",
+			Name: RoleFleetAdmin, Doc: "runs the fleet: clusters, fleet subscriptions, approval policies, the stop switch, and all operators",
 			Rules: slices.Concat(reading(), operating(), []events.AccessRule{
-				allow(on(Clusters), Create, Update, Delete), allow(on(ApprovalPolicies), Update, Delete),
+				allow(on(Clusters), Create, Update, Delete), allow(on(ApprovalPolicies, FleetSubscriptions), Update, Delete),
+				allow(on(Rollouts), Update),
 				allow(on(Webhooks), Get, List, Update, Delete),
 				allow(on(InstallPlans, Operators),
 					Override), allow(on(Effects), Stop, Resume), allow(on(Replicas), List, Update), allow(

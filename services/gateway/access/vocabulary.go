@@ -65,56 +65,61 @@ const (
 	// Logs are what pods of operators write, which may hold secrets: who sees operators does not see them by that.
 	Logs             Resource = "logs"
 	ApprovalPolicies Resource = "approvalpolicies"
-	Effects          Resource = "effects"
-	Previews         Resource = "previews"
-	Events           Resource = "events"
-	Bodies           Resource = "bodies"
-	Tokens           Resource = "tokens"
-	Identities       Resource = "identities"
-	People           Resource = "people"
-	Roles            Resource = "roles"
-	RoleBindings     Resource = "rolebindings"
-	Keys             Resource = "keys"
-	Parked           Resource = "parked"
-	Replicas         Resource = "replicas"
-	AccessLog        Resource = "accesslog"
-	Questions        Resource = "questions"
-	Webhooks         Resource = "webhooks"
-	Quotas           Resource = "quotas"
-	All              Resource = "*"
+	// FleetSubscriptions are asked for on the whole tenant: a placement may choose any cluster.
+	FleetSubscriptions Resource = "fleetsubscriptions"
+	Rollouts           Resource = "rollouts"
+	Effects            Resource = "effects"
+	Previews           Resource = "previews"
+	Events             Resource = "events"
+	Bodies             Resource = "bodies"
+	Tokens             Resource = "tokens"
+	Identities         Resource = "identities"
+	People             Resource = "people"
+	Roles              Resource = "roles"
+	RoleBindings       Resource = "rolebindings"
+	Keys               Resource = "keys"
+	Parked             Resource = "parked"
+	Replicas           Resource = "replicas"
+	AccessLog          Resource = "accesslog"
+	Questions          Resource = "questions"
+	Webhooks           Resource = "webhooks"
+	Quotas             Resource = "quotas"
+	All                Resource = "*"
 )
 
 // vocabulary is every resource with the verbs that it knows: a rule that names another pair would never allow anything.
 var vocabulary = map[Resource][]Verb{
-	Clusters:         {Get, List, Create, Update, Delete},
-	Catalogs:         {Get, List, Create, Update, Delete, Refresh},
-	Packages:         {Get, List},
-	Hooks:            {Get, Create, Delete},
-	CatalogHealth:    {Get, Update},
-	CatalogSecrets:   {List, Update, Delete},
-	OperatorHub:      {Get, Update},
-	Subscriptions:    {Get, List, Create, Update, Delete, Rollback},
-	OperatorGroups:   {Get, List, Create, Update, Delete},
-	InstallPlans:     {Get, List, Update, Approve, ApproveOwn, Override, Reject, Comment},
-	Operators:        {Get, List, Delete, Override},
-	Logs:             {Get},
-	ApprovalPolicies: {Get, List, Update, Delete},
-	Effects:          {Get, Stop, Resume},
-	Previews:         {Get, Create},
-	Events:           {List, Watch},
-	Bodies:           {Delete},
-	Tokens:           {Get, List, Create, Delete},
-	Identities:       {List, Update},
-	People:           {Impersonate},
-	Roles:            {Get, List, Update, Delete, Bind, Escalate},
-	RoleBindings:     {Get, List, Update, Delete},
-	Keys:             {List},
-	Parked:           {Get, List, Update},
-	Replicas:         {List, Update},
-	AccessLog:        {List},
-	Questions:        {List},
-	Webhooks:         {Get, List, Update, Delete},
-	Quotas:           {Get, List, Update},
+	Clusters:           {Get, List, Create, Update, Delete},
+	Catalogs:           {Get, List, Create, Update, Delete, Refresh},
+	Packages:           {Get, List},
+	Hooks:              {Get, Create, Delete},
+	CatalogHealth:      {Get, Update},
+	CatalogSecrets:     {List, Update, Delete},
+	OperatorHub:        {Get, Update},
+	Subscriptions:      {Get, List, Create, Update, Delete, Rollback},
+	OperatorGroups:     {Get, List, Create, Update, Delete},
+	InstallPlans:       {Get, List, Update, Approve, ApproveOwn, Override, Reject, Comment},
+	Operators:          {Get, List, Delete, Override},
+	Logs:               {Get},
+	ApprovalPolicies:   {Get, List, Update, Delete},
+	FleetSubscriptions: {Get, List, Update, Delete},
+	Rollouts:           {Get, List, Update},
+	Effects:            {Get, Stop, Resume},
+	Previews:           {Get, Create},
+	Events:             {List, Watch},
+	Bodies:             {Delete},
+	Tokens:             {Get, List, Create, Delete},
+	Identities:         {List, Update},
+	People:             {Impersonate},
+	Roles:              {Get, List, Update, Delete, Bind, Escalate},
+	RoleBindings:       {Get, List, Update, Delete},
+	Keys:               {List},
+	Parked:             {Get, List, Update},
+	Replicas:           {List, Update},
+	AccessLog:          {List},
+	Questions:          {List},
+	Webhooks:           {Get, List, Update, Delete},
+	Quotas:             {Get, List, Update},
 }
 
 // AllResources are the resources by name.

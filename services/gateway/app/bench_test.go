@@ -267,7 +267,11 @@ func (b *bench) recordBy(
 ) string {
 	b.t.Helper()
 	ctx := b.t.Context()
-	pool := b.pool(string(w))
+	role := w
+	if w == events.Fleet { // the controller runs in the resolver
+		role = events.Resolver
+	}
+	pool := b.pool(string(role))
 	l := eventlog.New(pool)
 	var done eventlog.Appended
 	err := pool.Tx(ctx, func(tx pgx.Tx) error {

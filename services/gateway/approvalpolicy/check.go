@@ -68,7 +68,7 @@ func check(name string, s events.ApprovalPolicySpec) error {
 	var v rule.Violations
 	v.DNSSubdomainName("path.name", name)
 	checkSelector(&v, s.Selector)
-	checkVersions(&v, s.Versions)
+	CheckVersions(&v, s.Versions)
 	checkRules(&v, s.Rules)
 	v.OneOf("/permissionGrowth", s.PermissionGrowth, GrowthManual, GrowthIgnore)
 	checkWindows(&v, s.Windows)
@@ -97,16 +97,20 @@ func checkSelector(v *rule.Violations, s events.PolicySelector) {
 		field string
 		list  []string
 	}{{"clusters", s.Clusters}, {"namespaces", s.Namespaces}, {"packages", s.Packages}, {"catalogs", s.Catalogs}} {
-		at := "/selector/" + l.field
-		if len(l.list) > MaxPatterns {
-			v.Addf(at, rule.MaxItems, "%s has %d entries, %d are allowed", at, len(l.list), MaxPatterns)
-			continue
-		}
-		for i, p := range l.list {
-			checkPattern(v, fmt.Sprintf("%s/%d", at, i), p)
-		}
+		CheckPatterns(v, "/selector/"+l.field, l.list)
 	}
 	v.Labels("/selector/clusterLabels", s.ClusterLabels)
+}
+
+// CheckPatterns adds what is wrong with a list of names, or beginnings of names followed by "*".
+func CheckPatterns(v *rule.Violations, at string, list []string) {
+	if len(list) > MaxPatterns {
+		v.Addf(at, rule.MaxItems, "%s has %d entries, %d are allowed", at, len(list), MaxPatterns)
+		return
+	}
+	for i, p := range list {
+		checkPattern(v, fmt.Sprintf("%s/%d", at, i), p)
+	}
 }
 
 func checkPattern(v *rule.Violations, at, p string) {
@@ -120,7 +124,8 @@ func checkPattern(v *rule.Violations, at, p string) {
 	}
 }
 
-func checkVersions(v *rule.Violations, s events.PolicyVersions) {
+// CheckVersions adds what is wrong with the versions at /versions of an input.
+func CheckVersions(v *rule.Violations, s events.PolicyVersions) {
 	if s.Pin != "" {
 		v.TokenName("/versions/pin", s.Pin)
 	}

@@ -267,6 +267,12 @@ func checkProvided(v *rule.Violations, s events.OperatorGroupSpec) {
 	}
 }
 
+// Check says what is wrong with the spec of a group, wherever it will be.
+func Check(s events.OperatorGroupSpec) error { return check(nil, s) }
+
+// Normal gives specs that mean the same one form.
+func Normal(s events.OperatorGroupSpec) events.OperatorGroupSpec { return normal(s) }
+
 // normal sorts what is a set and drops repeated members, so that the same set is the same intent.
 func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
 	s.TargetNamespaces = set(s.TargetNamespaces)

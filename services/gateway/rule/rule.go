@@ -6,6 +6,7 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -91,6 +92,17 @@ type Violations struct{ list []*errs.Error }
 // Addf records that the value at field breaks a rule.
 func (v *Violations) Addf(field, rule, format string, args ...any) {
 	v.list = append(v.list, errs.New(errs.Invalid, format, args...).At(field, rule))
+}
+
+// AddAt adds what is wrong with a part of the input that stands at field; its places begin there.
+func (v *Violations) AddAt(field string, err error) {
+	if part, ok := errors.AsType[*Error](err); ok {
+		for _, e := range part.Violations {
+			v.list = append(v.list, e.At(field+e.Field, e.Rule))
+		}
+	} else if err != nil {
+		v.list = append(v.list, errs.New(errs.KindOf(err), "%s: %s", field, err))
+	}
 }
 
 // Err returns nil without violations, and otherwise an *Error of kind errs.Invalid.

@@ -74,6 +74,10 @@ func (r *registry) arguments(c *cobra.Command) cobra.CompletionFunc {
 		return r.kind(kinds.KindSubscription, "")
 	case words[0] == "uninstall", words[0] == "why", words[0] == "logs":
 		return r.kind(kinds.KindOperator, "")
+	case parent == "fleet" && slices.Contains(words, "CLUSTER"):
+		return r.fleetThenCluster
+	case parent == "fleet":
+		return r.kind(kinds.KindFleetSubscription, "")
 	case parent == "webhook":
 		return r.kind("webhook", "")
 	case parent == "config":
@@ -86,6 +90,16 @@ func (r *registry) arguments(c *cobra.Command) cobra.CompletionFunc {
 		return r.live(r.names(kinds.Catalogs))
 	}
 	return nil
+}
+
+// fleetThenCluster completes a fleet subscription and a cluster.
+func (r *registry) fleetThenCluster(
+	cmd *cobra.Command, args []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return r.kind(kinds.KindFleetSubscription, "")(cmd, args, typed)
+	}
+	return r.live(r.clusters)(cmd, args, typed)
 }
 
 // ask runs a source for as long as a person waits; what goes wrong completes nothing.

@@ -180,6 +180,7 @@ func All(a *command.Env) []Kind {
 	return []Kind{
 		Clusters(a), Catalogs(a), packages(a), operatorGroups(a), Subscriptions(a), installPlans(a),
 		approvalPolicies(a), Operators(a), leftovers(a), operatorHubs(), roles(a), roleBindings(a), webhooks(a),
+		fleetSubscriptions(a),
 	}
 }
 

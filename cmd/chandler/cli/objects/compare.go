@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // What apply does with a document.
@@ -320,6 +321,33 @@ func comparePolicy(
 	}
 	return compared(form{have.Metadata.Kept(), have.Spec}, form{want.Metadata.Kept(), want.ApprovalPolicySpec}, err,
 		put, put)
+}
+
+func compareFleetSubscription(
+	ctx context.Context, c *client.Client, name string, want fleetmodel.FleetSubscriptionSpec,
+) (comparison, error) {
+	have, err := c.FleetSubscription(ctx, name)
+	put := func(ctx context.Context, c *client.Client) (out written, err error) {
+		now, err := c.SetFleetSubscription(ctx, name, have.Tag(),
+			fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: want})
+		if err == nil && now.Stream == have.Stream && now.Version == have.Version {
+			out.did = unchanged
+		}
+		return out, err
+	}
+	return compared(form{Spec: fleetForm(have.Spec)}, form{Spec: fleetForm(want)}, err, put, put)
+}
+
+// fleetForm says defaults openly, and takes names as the sets that they are.
+func fleetForm(s fleetmodel.FleetSubscriptionSpec) fleetmodel.FleetSubscriptionSpec {
+	s.Approval, s.DeletionPolicy = cmp.Or(s.Approval, "Automatic"), cmp.Or(s.DeletionPolicy, "Orphan")
+	s.Placement.Clusters, s.Placement.Except = sorted(s.Placement.Clusters), sorted(s.Placement.Except)
+	s.OperatorGroup.Spec = groupForm(s.OperatorGroup.Spec)
+	s.Strategy.Waves = slices.Clone(s.Strategy.Waves)
+	for i, w := range s.Strategy.Waves {
+		s.Strategy.Waves[i].Promotion = cmp.Or(w.Promotion, "Automatic")
+	}
+	return s
 }
 
 func compareRole(ctx context.Context, c *client.Client, name string, want model.RoleSpec) (comparison, error) {

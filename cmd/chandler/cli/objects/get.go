@@ -47,18 +47,19 @@ func GetCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "get (KIND[,KIND...] [NAME...] | KIND/NAME...)",
 		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers, " +
-			"approvalpolicies, roles, rolebindings or webhooks",
+			"fleetsubscriptions, approvalpolicies, roles, rolebindings or webhooks",
 		Long: `Lists objects of one or several kinds: all of the fleet, or those of a cluster, a namespace, or with the given
 names. Where neither flags nor the context (chandler config) name a cluster or a namespace, all are listed; -A lists
 all namespaces, --all-clusters the fleet.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
-subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (objects that
+subscriptions (sub), installplans (ip), operators (csv), fleetsubscriptions (fsub: operators for many clusters),
+approvalpolicies (policies), leftovers (objects that
 uninstalled operators left in their clusters), operatorhubs (the one that enables default catalogs), roles and
 rolebindings (who may do what, and where), webhooks (wh: who is sent events). "all" is sub, csv, ip and og.
 
-The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, approvalpolicies, roles,
-rolebindings, operatorhubs and webhooks can be applied again with chandler apply -f. Paths of jsonpath, custom-columns,
+The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, fleetsubscriptions, approvalpolicies,
+roles, rolebindings, operatorhubs and webhooks can be applied again with chandler apply -f. Paths of jsonpath, custom-columns,
 go-template and --sort-by are those of -o json.
 
 --sort-by with a path sorts here, after all was read. With created, changed, or a word and - in front (-name) the server

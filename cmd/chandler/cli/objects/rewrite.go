@@ -20,6 +20,7 @@ import (
 // rewritable are the kinds whose documents chandler apply reads again.
 var rewritable = []string{
 	"catalog", "subscription", "operatorgroup", "installplan", "approvalpolicy", "operatorhub", "role", "rolebinding",
+	kinds.KindFleetSubscription,
 }
 
 // whole reads an object as its document, with its entity tag where it has one.

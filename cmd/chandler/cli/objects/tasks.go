@@ -98,6 +98,11 @@ func fleetTask(d olm.Document) task {
 		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
 			return compareBinding(ctx, c, d.Name, *d.RoleBinding)
 		}
+	case d.FleetSubscription != nil:
+		t.name = kinds.KindFleetSubscription + "/" + d.Name
+		t.diff = func(ctx context.Context, c *client.Client) (comparison, error) {
+			return compareFleetSubscription(ctx, c, d.Name, *d.FleetSubscription)
+		}
 	case d.Webhook != nil:
 		t.name = "webhook/" + d.Name
 		t.diff = func(context.Context, *client.Client) (comparison, error) {

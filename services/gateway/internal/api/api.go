@@ -152,6 +152,7 @@ func New(d Deps) *API {
 		planHandlers{d}.register(a)
 		newReviewHandlers(d).register(a)
 		policyHandlers{d}.register(a)
+		fleetHandlers{d}.register(a)
 		webhookHandlers{d}.register(a)
 		operatorHandlers{d}.register(a)
 		summaryHandlers{d}.register(a)

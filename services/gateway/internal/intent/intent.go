@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/catalogsecrets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/effects"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/identities"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/operatorgroups"
@@ -70,17 +71,24 @@ type Services struct {
 	Subscriptions  *subscriptions.Service
 	InstallPlans   *installplans.Service
 	Policies       *approvalpolicies.Service
+	Fleets         *fleets.Service
 	Operators      *operators.Service
 	Previews       *previews.Service
 	Effects        *effects.Service
 	Tokens         *tokens.Service
 	Identities     *identities.Service
 	Roles          *roles.Service
-	Audit          *audit.Service
-	Bodies         *bodies.Service
-	Parked         *parked.Service
-	Replicas       *replicas.Service
 	Webhooks       *webhooks.Service
+
+	Upkeep
+}
+
+// Upkeep are the services for whoever keeps an installation.
+type Upkeep struct {
+	Audit    *audit.Service
+	Bodies   *bodies.Service
+	Parked   *parked.Service
+	Replicas *replicas.Service
 }
 
 // New makes the services.
@@ -97,6 +105,7 @@ func New(d Deps) *Services {
 		OperatorGroups: &operatorgroups.Service{Units: u, GlobalNamespaces: d.GlobalNamespaces},
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
+		Fleets:         &fleets.Service{Units: u},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens: &tokens.Service{
 			Units: u, Tokens: d.Tokens, Policies: d.Access, MaxLife: d.MaxTokenLife,
@@ -105,11 +114,11 @@ func New(d Deps) *Services {
 		Identities: &identities.Service{
 			Units: u, Identities: d.Identities, Tokens: d.Tokens, Policies: d.Access, MostNew: d.NewIdentities,
 		},
-		Roles:    &roles.Service{Units: u, Tokens: d.Tokens},
-		Audit:    &audit.Service{Units: u},
-		Bodies:   &bodies.Service{Units: u, LegalHold: d.LegalHold},
-		Parked:   &parked.Service{Units: u},
-		Replicas: &replicas.Service{Units: u},
+		Roles: &roles.Service{Units: u, Tokens: d.Tokens},
+		Upkeep: Upkeep{
+			Audit: &audit.Service{Units: u}, Bodies: &bodies.Service{Units: u, LegalHold: d.LegalHold},
+			Parked: &parked.Service{Units: u}, Replicas: &replicas.Service{Units: u},
+		},
 		Webhooks: &webhooks.Service{
 			Units: u, Hooks: store.Webhooks{Keys: u.Bodies.Keys}, Sender: d.Webhooks,
 		},

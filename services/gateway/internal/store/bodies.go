@@ -115,6 +115,8 @@ func (Bodies) Erase(
 	err = tx.QueryRow(ctx, `select coalesce(
 		(select 'subscription ' || cluster || '/' || namespace || '/' || name from subscriptions
 		 where tenant = $1 and config = $2 limit 1),
+		(select 'fleet subscription ' || name from fleet_subscriptions
+		 where tenant = $1 and spec ->> 'config' = $2 limit 1),
 		(select 'catalog ' || subject from catalogs where tenant = $1 and spec = $2 limit 1), '')`,
 		tenant, e.ID).Scan(&user)
 	if err != nil {

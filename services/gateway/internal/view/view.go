@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/keyuses"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
@@ -31,6 +32,7 @@ func Projections() []projection.Projection {
 	return []projection.Projection{
 		clusters.Projection(), catalogs.Projection(), operatorgroups.Projection(), subscriptions.Projection(),
 		installplans.Projection(), operators.Projection(), approvalpolicies.Projection(), roles.Projection(),
+		fleet.Projection(),
 	}
 }
 
@@ -71,6 +73,7 @@ type Reads struct {
 	Operators      *operators.Reader
 	Summaries      *summary.Reader
 	Policies       *approvalpolicies.Reader
+	Fleet          *fleet.Reader
 	Events         *eventlist.Reader
 	Tail           *eventlist.Tail
 	Keys           *keyuses.Reader
@@ -102,6 +105,7 @@ func New(d Deps) (*Reads, error) {
 		Operators:      &operators.Reader{Pool: d.Pool},
 		Summaries:      &summary.Reader{Pool: d.Pool, Copies: copies(d, positions)},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
+		Fleet:          &fleet.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Events:         list,
 		Tail:           eventlist.NewTail(list, d.Work, d.Sessions, who),
 		Keys:           &keyuses.Reader{Pool: d.Work},

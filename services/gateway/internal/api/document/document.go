@@ -172,6 +172,7 @@ var tags = []*huma.Tag{
 	{Name: "Install plans", Description: "What is to be done in a cluster, and who approves it."},
 	{Name: "Approval policies", Description: "When a plan needs a person, and how many."},
 	{Name: "Operators", Description: "What is installed, how it fares, and its removal."},
+	{Name: "Fleet subscriptions", Description: "An operator for many clusters, and the rollouts that bring it to them."},
 	{Name: "Fleet", Description: "How the fleet does, in numbers."},
 	{Name: "Previews", Description: "What a change would lead to, before it is made."},
 	{Name: "Effects", Description: "The switch that stops all plans."},

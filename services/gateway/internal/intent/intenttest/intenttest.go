@@ -86,7 +86,11 @@ func (e *Env) Register(name string) {
 func (e *Env) Fact(w events.Writer, kind events.Kind, key, subject string, payloads ...events.Payload) {
 	e.T.Helper()
 	ctx := e.T.Context()
-	pool := e.DB.Pool(e.T, string(w))
+	role := w
+	if w == events.Fleet { // the controller runs in the resolver
+		role = events.Resolver
+	}
+	pool := e.DB.Pool(e.T, string(role))
 	log := eventlog.New(pool)
 	err := pool.Tx(ctx, func(tx pgx.Tx) error {
 		head, err := log.Latest(ctx, tx, Ann.Tenant, kind, key)

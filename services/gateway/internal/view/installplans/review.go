@@ -265,9 +265,9 @@ func configured(p events.Payload) (commitment string, ok bool) {
 	switch e := p.(type) {
 	case events.SubscriptionCreated:
 		return e.Spec.Config, true
-	case events.SubscriptionChanged:
-		return e.Spec.Config, true
 	case events.SubscriptionPlaced:
+		return e.Spec.Config, true
+	case events.SubscriptionChanged:
 		return e.Spec.Config, true
 	default:
 		return "", false

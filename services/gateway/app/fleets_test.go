@@ -1,0 +1,175 @@
+package app_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+)
+
+func wantedEverywhere() fleetmodel.SetFleetSubscription {
+	return fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: fleetmodel.FleetSubscriptionSpec{
+		Package: "tidegauge", Catalog: "fleet", Namespace: "ports",
+		Placement: fleetmodel.FleetPlacement{Clusters: []string{"east-*"}},
+		Config:    json.RawMessage(`{"env":[{"name":"A","value":"s3cr3t"}]}`),
+	}}
+}
+
+// TestFleetSubscriptions: a fleet subscription is set, read, replaced under If-Match, refused and ended by the API; who
+// may not update it reads no values of its configuration, which cannot be erased while it is in use (issue 14, section 2).
+func TestFleetSubscriptions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const path = "/api/v1/fleet/subscriptions/gauges"
+	must[problem](b, 404, b.do("GET", path, nil))
+	set := must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", path, wantedEverywhere()))
+	if set.Version != 1 || set.Spec.Approval != "Automatic" || set.Spec.DeletionPolicy != "Orphan" || set.Position == "" {
+		t.Errorf("set: %+v", set)
+	}
+	got := must[fleetmodel.FleetSubscription](b, 200, b.do("GET", b.seen(path), nil))
+	if !strings.Contains(string(got.Spec.Config), "s3cr3t") || got.Status.Rollout != nil {
+		t.Errorf("got %s, %+v", got.Spec.Config, got.Status)
+	}
+	b.exec("gateway", `insert into gateway.tokens (tenant, id, hash, role)
+		values ('default', 'token-viewer', sha256('viewer-token-0123456789'), 'viewer')`)
+	seen := must[fleetmodel.FleetSubscription](b, 200, b.as("viewer-token-0123456789", "GET", path, nil))
+	if strings.Contains(string(seen.Spec.Config), "s3cr3t") || !strings.Contains(string(seen.Spec.Config), `"A"`) {
+		t.Errorf("a viewer reads %s", seen.Spec.Config)
+	}
+	var config string
+	if err := b.pool("gateway").QueryRow(t.Context(), `select commitment from gateway_api.bodies
+		where kind = 'subscription-config'`).Scan(&config); err != nil {
+		t.Fatal(err)
+	}
+	if p := must[problem](b, 409, b.do("DELETE", "/api/v1/bodies/"+config, nil)); !strings.Contains(p.Detail,
+		"fleet subscription gauges works with") {
+		t.Errorf("erased while it is in use: %+v", p)
+	}
+	odd := wantedEverywhere()
+	odd.Placement = fleetmodel.FleetPlacement{Selector: "a in"}
+	odd.Strategy.Waves = []fleetmodel.RolloutWaveSpec{{Name: "rest", Size: "101%"}}
+	refused := must[problem](b, 400, b.do("PUT", path, odd))
+	var at []string
+	for _, e := range refused.Errors {
+		at = append(at, e.Location)
+	}
+	if strings.Join(at, " ") != "body.placement.selector body.strategy.waves[0].name body.strategy.waves[0].size" {
+		t.Errorf("refused at %q: %+v", at, refused)
+	}
+	changed := wantedEverywhere()
+	changed.Strategy.MaxConcurrent = 3
+	must[problem](b, 412, b.ask("PUT", path, changed, "If-Match", `"1.9"`))
+	must[fleetmodel.FleetSubscription](b, 200, b.ask("PUT", path+"?dryRun=true", changed, "If-Match", set.Tag()))
+	must[fleetmodel.FleetSubscription](b, 200, b.ask("PUT", path, changed, "If-Match", set.Tag()))
+	must[model.Removed](b, 200, b.write("DELETE", path, nil))
+	must[problem](b, 404, b.do("GET", b.seen(path), nil))
+}
+
+// TestRolloutsAreSteered: the rollout that the fleet controller began is shown with its waves and clusters, and people
+// pause, resume, promote, skip, retry and abort it.
+func TestRolloutsAreSteered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere()))
+	fact := func(p ...events.Payload) { b.fact(events.Fleet, events.KindRollout, "gauges/1", "gauges/1", p...) }
+	fact(events.RolloutStarted{
+		FleetSubscription: "gauges", Number: 1, Change: events.ChangeIntent, MaxConcurrent: 10, MaxFailures: 1,
+		DeadlineSeconds: 600, Target: events.RolloutTarget{CSV: "tidegauge.v1.0.0"}, Waves: []events.RolloutWave{
+			{Name: "canary", Clusters: []string{"east-1", "east-2"}, Promotion: events.PromotionManual},
+			{Name: "rest", Clusters: []string{"east-3"}, Promotion: events.PromotionAutomatic},
+		},
+	}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{Cluster: "east-1", Attempt: 1, Directive: "d"},
+		events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed"},
+		events.RolloutHalted{Reason: "WaveFailures"})
+	const path = "/api/v1/fleet/rollouts/gauges/1"
+	got := must[fleetmodel.Rollout](b, 200, b.do("GET", b.seen(path), nil))
+	if got.Phase != "Halted" || got.Reason != "WaveFailures" || got.Waves[0].State != "Progressing" ||
+		got.Waves[0].Members[0].Reason != "StepFailed" || got.Waves[1].Members[0].State != "Waiting" {
+		t.Errorf("got %+v", got)
+	}
+	listed := must[struct{ Items []fleetmodel.FleetSubscription }](b, 200,
+		b.do("GET", b.seen("/api/v1/fleet/subscriptions"), nil))
+	if r := listed.Items[0].Status.Rollout; r == nil || r.Clusters.Failed != 1 || r.Clusters.Total != 3 {
+		t.Errorf("listed with %+v", r)
+	}
+	say := func(status int, what string, body any) answer {
+		t.Helper()
+		a := b.write("POST", path+what, body)
+		if a.status != status {
+			t.Errorf("%s: status %d, want %d: %s", what, a.status, status, a.body)
+		}
+		return a
+	}
+	say(409, "/pause", nil)
+	say(200, "/resume", nil)
+	say(409, "/promote", fleetmodel.PromoteRollout{})
+	say(200, "/clusters/east-2/skip?dryRun=true", fleetmodel.SkipCluster{Reason: "tried"})
+	say(200, "/clusters/east-2/skip", fleetmodel.SkipCluster{Reason: "its disk is being replaced"})
+	say(400, "/clusters/east-2/skip", fleetmodel.SkipCluster{})
+	say(404, "/clusters/east-9/retry", nil)
+	say(409, "/promote", fleetmodel.PromoteRollout{Wave: "rest"})
+	say(200, "/promote", fleetmodel.PromoteRollout{Wave: "canary"})
+	say(200, "/clusters/east-1/retry", nil)
+	say(200, "/pause", nil)
+	got = must[fleetmodel.Rollout](b, 200, b.do("GET", b.seen(path), nil))
+	m := got.Waves[0].Members
+	if got.Phase != "Paused" || m[0].State != "Waiting" || m[0].Attempt != 1 || m[1].State != "Skipped" ||
+		m[1].Words != "its disk is being replaced" || m[1].SkippedBy != "token-admin" || !got.Waves[0].Promoted {
+		t.Errorf("got %+v", got)
+	}
+	// Words can be erased; what happened stays.
+	must[model.ErasedBody](b, 200, b.do("DELETE", "/api/v1/bodies/"+m[1].Body, nil))
+	if got = must[fleetmodel.Rollout](b, 200, b.do("GET", path, nil)); got.Waves[0].Members[1].Words != "" ||
+		got.Waves[0].Members[1].State != "Skipped" {
+		t.Errorf("after they were erased: %+v", got.Waves[0].Members[1])
+	}
+	say(200, "/abort", nil)
+	say(409, "/resume", nil)
+	must[problem](b, 404, b.do("GET", "/api/v1/fleet/rollouts/gauges/2", nil))
+	all := must[struct{ Items []fleetmodel.Rollout }](b, 200,
+		b.do("GET", b.seen("/api/v1/fleet/rollouts")+"&subscription=gauges", nil))
+	if len(all.Items) != 1 || all.Items[0].Phase != "Aborted" || all.Items[0].Waves[0].Members != nil {
+		t.Errorf("listed %+v", all.Items)
+	}
+}
+
+// TestPlacedSubscriptions: what a rollout places is shown as a subscription with its owner, also over one that a person
+// made; who changes it takes it out of the fleet; and so is a placed operator group.
+func TestPlacedSubscriptions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("east-1")
+	const subject = "east-1/ports/gauges"
+	placed := events.SubscriptionPlaced{
+		Cluster: "east-1", Namespace: "ports", Name: "gauges", Owner: "gauges", Rollout: 2,
+		Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet", Approval: "Automatic"},
+	}
+	b.fact(events.Fleet, events.KindOperatorGroup, "east-1/ports/ports", "east-1/ports/ports", events.OperatorGroupPlaced{
+		Cluster: "east-1", Namespace: "ports", Name: "ports", Owner: "gauges",
+		Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"ports"}},
+	})
+	group := must[model.OperatorGroup](b, 200,
+		b.do("GET", b.seen("/api/v1/clusters/east-1/namespaces/ports/operatorgroups/ports"), nil))
+	if len(group.Targets) != 1 || group.Targets[0] != "ports" {
+		t.Errorf("the group is %+v", group)
+	}
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, placed)
+	const path = "/api/v1/clusters/east-1/namespaces/ports/subscriptions/gauges"
+	read := func() model.Subscription { return must[model.Subscription](b, 200, b.do("GET", b.seen(path), nil)) }
+	if s := read(); s.FleetSubscription != "gauges" || s.Rollout != 2 || s.Spec.Package != "tidegauge" {
+		t.Errorf("placed: %+v", s)
+	}
+	placed.Rollout, placed.Spec.Channel = 3, "steady"
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, placed)
+	if s := read(); s.Rollout != 3 || s.Spec.Channel != "steady" {
+		t.Errorf("placed again: %+v", s)
+	}
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, events.SubscriptionReleased{})
+	if s := read(); s.FleetSubscription != "" || s.Rollout != 0 || s.Spec.Channel != "steady" {
+		t.Errorf("released: %+v", s)
+	}
+	must[model.Removed](b, 200, b.write("DELETE", path, nil))
+}

@@ -1,0 +1,232 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+)
+
+const (
+	tagFleet      = "Fleet subscriptions"
+	pathRollout   = "/fleet/rollouts/{subscription}/{number}"
+	pathInRollout = pathRollout + "/clusters/{cluster}"
+)
+
+// FleetSubscriptionPath is a fleet subscription in a path.
+type FleetSubscriptionPath struct {
+	Name string `path:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+}
+
+// RolloutPath is a rollout in a path.
+type RolloutPath struct {
+	Subscription string `path:"subscription" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain" doc:"Name of the fleet subscription"`
+	Number       int    `path:"number" minimum:"1" maximum:"2147483647"`
+}
+
+func (p RolloutPath) rollout() fleets.Rollout {
+	return fleets.Rollout{FleetSubscription: p.Subscription, Number: p.Number}
+}
+
+// fleetHandlers are the operations on fleet subscriptions and rollouts. A placement may choose any cluster: all of them
+// want rights on the whole fleet.
+type fleetHandlers struct{ Deps }
+
+func (h fleetHandlers) register(a *API) {
+	registerList(a, fleetWide(access.List, access.FleetSubscriptions),
+		operation(http.MethodGet, "/fleet/subscriptions", "list-fleet-subscriptions", tagFleet,
+			"List fleet subscriptions by name, each with its newest rollout"), watchedFleets, h.listFleetSubscriptions)
+	register(a, fleetWide(access.Get, access.FleetSubscriptions),
+		operation(http.MethodGet, "/fleet/subscriptions/{name}", "get-fleet-subscription", tagFleet,
+			"Get a fleet subscription"), h.getFleetSubscription)
+	register(a, fleetWide(access.Update, access.FleetSubscriptions),
+		operation(http.MethodPut, "/fleet/subscriptions/{name}", "set-fleet-subscription", tagFleet,
+			"Make a fleet subscription, or replace all of it; a rollout that is under way is superseded by the next one"),
+		h.setFleetSubscription)
+	register(a, fleetWide(access.Delete, access.FleetSubscriptions),
+		operation(http.MethodDelete, "/fleet/subscriptions/{name}", "delete-fleet-subscription", tagFleet,
+			"End a fleet subscription: the subscriptions on the clusters stay, without their owner"),
+		h.deleteFleetSubscription)
+	h.rollouts(a)
+}
+
+func (h fleetHandlers) rollouts(a *API) {
+	registerList(a, fleetWide(access.List, access.Rollouts),
+		operation(http.MethodGet, "/fleet/rollouts", "list-rollouts", tagFleet,
+			"List rollouts by fleet subscription, newest first, without their clusters"), watchedRollouts, h.listRollouts)
+	register(a, fleetWide(access.Get, access.Rollouts),
+		operation(http.MethodGet, pathRollout, "get-rollout", tagFleet,
+			"Get a rollout with its waves, and where each cluster stands"), h.getRollout)
+	update := fleetWide(access.Update, access.Rollouts)
+	register(a, update, operation(http.MethodPost, pathRollout+"/pause", "pause-rollout", tagFleet,
+		"Change no further cluster; what was asked of clusters goes on"), h.pauseRollout)
+	register(a, update, operation(http.MethodPost, pathRollout+"/resume", "resume-rollout", tagFleet,
+		"Go on with a rollout that was paused or has halted; the failures so far are forgiven"), h.resumeRollout)
+	register(a, update, operation(http.MethodPost, pathRollout+"/promote", "promote-rollout", tagFleet,
+		"Let the wave after the open one begin"), h.promoteRollout)
+	register(a, update, operation(http.MethodPost, pathRollout+"/abort", "abort-rollout", tagFleet,
+		"End a rollout; nothing is undone"), h.abortRollout)
+	register(a, update, operation(http.MethodPost, pathInRollout+"/skip", "skip-rollout-cluster", tagFleet,
+		"Leave a cluster out of a rollout"), h.skipRolloutCluster)
+	register(a, update, operation(http.MethodPost, pathInRollout+"/retry", "retry-rollout-cluster", tagFleet,
+		"Try a cluster again that failed or was skipped"), h.retryRolloutCluster)
+}
+
+var watchedFleets = watchedInFleet(
+	func(f fleetmodel.FleetSubscription) watch.Name { return watch.Name{Name: f.Name} }, events.KindFleetSubscription,
+	events.KindRollout)
+
+var watchedRollouts = watchedInFleet(func(r fleetmodel.Rollout) watch.Name {
+	return watch.Name{Name: fleetmodel.RolloutSubject(r.FleetSubscription, r.Number)}
+}, events.KindRollout)
+
+func (h fleetHandlers) listFleetSubscriptions(
+	ctx context.Context, who model.Caller, in *FleetListQuery,
+) (*listOutput[fleetmodel.FleetSubscription], error) {
+	page, err := h.waitList(ctx, who, fleet.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Fleet.List(ctx, who, page))
+}
+
+type getFleetSubscriptionInput struct {
+	FleetSubscriptionPath
+	ReadQuery
+}
+
+func (h fleetHandlers) getFleetSubscription(
+	ctx context.Context, who model.Caller, in *getFleetSubscriptionInput,
+) (*output[fleetmodel.FleetSubscription], error) {
+	if err := h.wait(ctx, who, fleet.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Fleet.Get(ctx, who, in.Name))
+}
+
+type setFleetSubscriptionInput struct {
+	FleetSubscriptionPath
+	MakeHeaders
+	TryQuery
+	Body fleetmodel.SetFleetSubscription
+}
+
+func (h fleetHandlers) setFleetSubscription(
+	ctx context.Context, who model.Caller, in *setFleetSubscriptionInput,
+) (*written[fleetmodel.FleetSubscription], error) {
+	f, err := h.Intents.Fleets.Set(ctx, who, in.Name, in.Body)
+	return wrote(f, f.Position, "", err)
+}
+
+type deleteFleetSubscriptionInput struct {
+	FleetSubscriptionPath
+	TryQuery
+}
+
+func (h fleetHandlers) deleteFleetSubscription(
+	ctx context.Context, who model.Caller, in *deleteFleetSubscriptionInput,
+) (*written[model.Removed], error) {
+	r, err := h.Intents.Fleets.Delete(ctx, who, in.Name)
+	return wrote(r, r.Position, "", err)
+}
+
+type listRolloutsInput struct {
+	FleetListQuery
+	Subscription string `query:"subscription" maxLength:"253" doc:"Only those of this fleet subscription"`
+}
+
+func (h fleetHandlers) listRollouts(
+	ctx context.Context, who model.Caller, in *listRolloutsInput,
+) (*listOutput[fleetmodel.Rollout], error) {
+	page, err := h.waitList(ctx, who, fleet.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Fleet.Rollouts(ctx, who, fleetmodel.RolloutFilter{FleetSubscription: in.Subscription, Page: page}))
+}
+
+type getRolloutInput struct {
+	RolloutPath
+	ReadQuery
+}
+
+func (h fleetHandlers) getRollout(
+	ctx context.Context, who model.Caller, in *getRolloutInput,
+) (*output[fleetmodel.Rollout], error) {
+	if err := h.wait(ctx, who, fleet.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Fleet.Rollout(ctx, who, in.Subscription, in.Number))
+}
+
+type decideRolloutInput struct {
+	RolloutPath
+	TryQuery
+}
+
+func (h fleetHandlers) pauseRollout(
+	ctx context.Context, who model.Caller, in *decideRolloutInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Pause(ctx, who, in.rollout())
+	return wrote(r, r.Position, "", err)
+}
+
+func (h fleetHandlers) resumeRollout(
+	ctx context.Context, who model.Caller, in *decideRolloutInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Resume(ctx, who, in.rollout())
+	return wrote(r, r.Position, "", err)
+}
+
+func (h fleetHandlers) abortRollout(
+	ctx context.Context, who model.Caller, in *decideRolloutInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Abort(ctx, who, in.rollout())
+	return wrote(r, r.Position, "", err)
+}
+
+type promoteRolloutInput struct {
+	RolloutPath
+	TryQuery
+	Body fleetmodel.PromoteRollout
+}
+
+func (h fleetHandlers) promoteRollout(
+	ctx context.Context, who model.Caller, in *promoteRolloutInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Promote(ctx, who, in.rollout(), in.Body)
+	return wrote(r, r.Position, "", err)
+}
+
+type skipRolloutClusterInput struct {
+	RolloutPath
+	ClusterPath
+	TryQuery
+	Body fleetmodel.SkipCluster
+}
+
+func (h fleetHandlers) skipRolloutCluster(
+	ctx context.Context, who model.Caller, in *skipRolloutClusterInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Skip(ctx, who, in.rollout(), in.Cluster, in.Body)
+	return wrote(r, r.Position, "", err)
+}
+
+type retryRolloutClusterInput struct {
+	RolloutPath
+	ClusterPath
+	TryQuery
+}
+
+func (h fleetHandlers) retryRolloutCluster(
+	ctx context.Context, who model.Caller, in *retryRolloutClusterInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Retry(ctx, who, in.rollout(), in.Cluster)
+	return wrote(r, r.Position, "", err)
+}

@@ -1,0 +1,102 @@
+// Package fleets carries out intents about fleet subscriptions, and what people decide about their rollouts.
+package fleets
+
+import (
+	"context"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
+)
+
+const span = "intent fleet"
+
+var aggregate = unit.Aggregate[fleetsubscription.State, fleetsubscription.Command]{
+	Kind: events.KindFleetSubscription, Subject: func(s fleetsubscription.State) string { return s.Name },
+	Decide: fleetsubscription.Decide, Evolve: unit.ByPayload(fleetsubscription.Evolve),
+}
+
+// Service carries out intents about fleet subscriptions and rollouts.
+type Service struct{ Units *unit.Runner }
+
+// Set makes a fleet subscription, or replaces all of it.
+func (s *Service) Set(
+	ctx context.Context, who model.Caller, name string, in fleetmodel.SetFleetSubscription,
+) (fleetmodel.FleetSubscription, error) {
+	out, position, err := unit.Write(ctx, s.Units, who, span,
+		func(ctx context.Context, u *unit.Work) (fleetmodel.FleetSubscription, error) {
+			return set(ctx, u, name, in)
+		})
+	out.Position = position
+	return out, err
+}
+
+func set(
+	ctx context.Context, u *unit.Work, name string, in fleetmodel.SetFleetSubscription,
+) (fleetmodel.FleetSubscription, error) {
+	out, err := unit.Change(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
+		func(now fleetsubscription.State) (fleetsubscription.Command, error) {
+			others, err := countOthers(ctx, u, name)
+			if err != nil {
+				return nil, err
+			}
+			// What is refused leaves no body that nothing refers to.
+			c := fleetsubscription.Set{Spec: in.Event(""), Others: others}
+			if _, err := fleetsubscription.Decide(now, c); err != nil {
+				return nil, err
+			}
+			body, err := subscription.CanonicalConfig(in.Config)
+			if err == nil && body != nil {
+				err = subscription.CheckTokens(body)
+			}
+			if err != nil || body == nil {
+				return c, err
+			}
+			c.Spec.Config, err = bodies.Commit(ctx, u, store.KindSubscriptionConfig, body, now.Spec.Config)
+			return c, err
+		})
+	answer := fleetmodel.FleetSubscription{
+		Name: name, Spec: fleetmodel.FleetSpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
+		Stream: out.Stream.String(), Version: out.Version,
+	}
+	answer.Spec.Config = in.Config
+	return answer, err
+}
+
+// Delete ends a fleet subscription; what is on the clusters stays.
+func (s *Service) Delete(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
+	_, position, err := unit.Write(ctx, s.Units, who, span,
+		func(ctx context.Context, u *unit.Work) (unit.Decision[fleetsubscription.State], error) {
+			return unit.Decide(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
+				func(fleetsubscription.State) (fleetsubscription.Command, error) {
+					return fleetsubscription.Delete{}, nil
+				})
+		})
+	return model.Removed{Position: position}, err
+}
+
+// countOthers counts the fleet subscriptions of a tenant beside one, as the read model has them: those that are made in
+// the same moment may exceed the bound by a few.
+func countOthers(ctx context.Context, u *unit.Work, name string) (n int, err error) {
+	err = u.Tx.QueryRow(ctx, `select count(*) from fleet_subscriptions where tenant = $1 and name <> $2`,
+		u.Caller.Tenant, name).Scan(&n)
+	return n, pg.Err(err)
+}
+
+// words are what a person says, without what surrounds them.
+func words(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", errs.New(errs.Invalid, "a reason is missing: it is what others will read who ask why").
+			At("body.reason", "required")
+	}
+	return text, nil
+}

@@ -1,0 +1,133 @@
+package fleets_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/intenttest"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+)
+
+func wanted(clusters ...string) fleetmodel.SetFleetSubscription {
+	return fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: fleetmodel.FleetSubscriptionSpec{
+		Package: "gauge", Catalog: "fleet", Namespace: "ports", Placement: fleetmodel.FleetPlacement{Clusters: clusters},
+	}}
+}
+
+// TestFleetSubscriptions: to set the same is no event; its configuration is kept where it can be erased, and only where
+// an event names it; what is refused or another tenant's leaves nothing (issue 14, section 2).
+func TestFleetSubscriptions(t *testing.T) {
+	t.Parallel()
+	e := intenttest.New(t)
+	s := &fleets.Service{Units: e.Units}
+	set := func(in fleetmodel.SetFleetSubscription) error {
+		_, err := s.Set(t.Context(), intenttest.Ann, "gauges", in)
+		return err
+	}
+	with := wanted("b", "a")
+	with.Config = json.RawMessage(`{"env": [{"name": "A", "value": "s3cr3t"}]}`)
+	same := wanted("a", "b")
+	same.Approval, same.Config = "Automatic", json.RawMessage(`{"env":[{"value":"s3cr3t","name":"A"}]}`)
+	for _, in := range []fleetmodel.SetFleetSubscription{with, same} {
+		if err := set(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := wanted()
+	bad.Config = json.RawMessage(`{"env": []}`)
+	odd := wanted("a")
+	odd.Config = json.RawMessage(`{"envs": []}`)
+	for name, in := range map[string]fleetmodel.SetFleetSubscription{"nothing chosen": bad, "no configuration": odd} {
+		if err := set(in); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	recorded := e.Recorded(intenttest.Ann, events.KindFleetSubscription, "gauges")
+	if len(recorded) != 1 {
+		t.Fatalf("%d events, want 1", len(recorded))
+	}
+	config := recorded[0].Payload.(events.FleetSubscriptionSet).Spec.Config
+	if n := e.Count(`select count(*) from gateway.bodies where commitment = $1 and kind = 'subscription-config'`,
+		config); n != 1 {
+		t.Errorf("%d bodies of %q, want 1", n, config)
+	}
+	if n := e.Count(`select count(*) from gateway.bodies`); n != 1 {
+		t.Errorf("%d bodies, want 1", n)
+	}
+	if _, err := s.Delete(t.Context(), intenttest.Eve, "gauges"); !errs.Is(err, errs.NotFound) {
+		t.Errorf("another tenant deletes it: %v", err)
+	}
+	for _, kind := range []errs.Kind{"", errs.NotFound} {
+		if _, err := s.Delete(t.Context(), intenttest.Ann, "gauges"); errs.KindOf(err) != kind {
+			t.Errorf("delete: %v, want %q", err, kind)
+		}
+	}
+}
+
+// TestRollouts: what people say of a rollout is decided by the state that the fleet controller wrote; what says the same
+// again is no event; why a cluster is left out is kept once, where it can be erased.
+func TestRollouts(t *testing.T) {
+	t.Parallel()
+	e := intenttest.New(t)
+	s := &fleets.Service{Units: e.Units}
+	of := fleets.Rollout{FleetSubscription: "gauges", Number: 1}
+	e.Fact(events.Fleet, events.KindRollout, "gauges/1", "gauges/1", events.RolloutStarted{
+		FleetSubscription: "gauges", Number: 1, Waves: []events.RolloutWave{
+			{Name: "canary", Clusters: []string{"east-1", "east-2"}, Promotion: events.PromotionManual},
+			{Name: "rest", Clusters: []string{"west"}, Promotion: events.PromotionAutomatic},
+		},
+	}, events.RolloutWaveOpened{Wave: 0}, events.RolloutClusterDirected{Cluster: "east-1", Attempt: 1, Directive: "d"},
+		events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed"},
+		events.RolloutHalted{Wave: 0, Reason: "WaveFailures"})
+	ann := intenttest.Ann
+	do := func(what string, want errs.Kind, phase string, out fleetmodel.Rollout, err error) {
+		t.Helper()
+		if errs.KindOf(err) != want || err == nil && out.Phase != phase {
+			t.Errorf("%s: %q, %v; want %q %q", what, out.Phase, err, want, phase)
+		}
+	}
+	pair := func(what string, want errs.Kind, phase string) func(fleetmodel.Rollout, error) {
+		return func(out fleetmodel.Rollout, err error) { t.Helper(); do(what, want, phase, out, err) }
+	}
+	ctx := t.Context()
+	pair("pause one that has halted", errs.Conflict, "")(s.Pause(ctx, ann, of))
+	pair("resume", "", "Progressing")(s.Resume(ctx, ann, of))
+	pair("resume again", "", "Progressing")(s.Resume(ctx, ann, of))
+	pair("promote before all settled", errs.Conflict, "")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{}))
+	pair("skip without a reason", errs.Invalid, "")(s.Skip(ctx, ann, of, "east-2", fleetmodel.SkipCluster{Reason: " "}))
+	why := fleetmodel.SkipCluster{Reason: "its ann s3cr3t is down"}
+	pair("skip one of none", errs.NotFound, "")(s.Skip(ctx, ann, of, "gone", why))
+	pair("skip", "", "Progressing")(s.Skip(ctx, ann, of, "east-2", why))
+	pair("skip again", "", "Progressing")(s.Skip(ctx, ann, of, "east-2", why))
+	pair("promote another wave", errs.Conflict, "")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{Wave: "rest"}))
+	pair("promote", "", "Progressing")(s.Promote(ctx, ann, of, fleetmodel.PromoteRollout{Wave: "canary"}))
+	pair("retry", "", "Progressing")(s.Retry(ctx, ann, of, "east-1"))
+	pair("retry what waits", errs.Conflict, "")(s.Retry(ctx, ann, of, "east-1"))
+	pair("of another tenant", errs.NotFound, "")(s.Abort(ctx, intenttest.Eve, of))
+	pair("of another number", errs.NotFound, "")(s.Abort(ctx, ann, fleets.Rollout{FleetSubscription: "gauges", Number: 2}))
+	pair("pause", "", "Paused")(s.Pause(ctx, ann, of))
+	pair("abort", "", "Aborted")(s.Abort(ctx, ann, of))
+	pair("resume what has ended", errs.Conflict, "")(s.Resume(ctx, ann, of))
+	want := []events.Type{
+		events.RolloutResumed{}.EventType(), events.RolloutClusterSkipped{}.EventType(),
+		events.RolloutPromoted{}.EventType(), events.RolloutClusterRetried{}.EventType(),
+		events.RolloutPaused{}.EventType(), events.RolloutAborted{}.EventType(),
+	}
+	if got := e.Events(ann, events.KindRollout, "gauges/1"); !slices.Equal(got[5:], want) {
+		t.Errorf("events %q, want %q", got[5:], want)
+	}
+	for _, r := range e.Recorded(ann, events.KindRollout, "gauges/1") {
+		if p, ok := r.Payload.(events.RolloutClusterSkipped); ok {
+			if n := e.Count(`select count(*) from gateway.bodies where commitment = $1`, p.Reason); n != 1 {
+				t.Errorf("%d bodies with the reason %q of the event", n, p.Reason)
+			}
+		}
+	}
+	if n := e.Count(`select count(*) from gateway.bodies`); n != 1 {
+		t.Errorf("%d bodies, want 1", n)
+	}
+}

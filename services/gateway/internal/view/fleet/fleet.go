@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
+	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
+)
+
+const columns = `select s.name, s.spec, s.created, s.updated, s.stream, s.version, coalesce(w.waits, '') as waits
+	from fleet_subscriptions s
+	left join resolver_api.fleet_waits w on w.tenant = s.tenant and w.name = s.name`
+
+type row struct {
+	Name    string
+	Spec    events.FleetSubscriptionSpec
+	Created time.Time
+	Updated time.Time
+	Stream  string
+	Version int64
+	Waits   string
+}
+
+func (r row) answer() fleetmodel.FleetSubscription {
+	return fleetmodel.FleetSubscription{
+		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec), Status: fleetmodel.FleetStatus{WaitsFor: r.Waits}, CreatedAt: r.Created,
+		UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
+	}
+}
+
+// Reader answers queries about fleet subscriptions and rollouts.
+type Reader struct {
+	Pool   *pg.Pool
+	Bodies *readmodel.Bodies // for configurations, and why clusters were skipped
+}
+
+// List returns fleet subscriptions by name, each with its newest rollout.
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, page model.Page,
+) (items []fleetmodel.FleetSubscription, next []string, err error) {
+	w := readmodel.Tenant("s.tenant", who.Tenant)
+	if err := w.After(page.After, "s.name"); err != nil {
+		return nil, nil, err
+	}
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "s.name", page.Limit)
+		if err != nil {
+			return err
+		}
+		names := make([]string, len(rows))
+		for i, x := range rows {
+			items, names[i] = append(items, x.answer()), x.Name
+		}
+		if more {
+			next = []string{names[len(names)-1]}
+		}
+		return addNewest(ctx, tx, who.Tenant, names, items)
+	})
+	return items, next, err
+}
+
+// Get returns one fleet subscription with its configuration and its newest rollout.
+func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s fleetmodel.FleetSubscription, err error) {
+	w := readmodel.Tenant("s.tenant", who.Tenant)
+	w.Add("s.name = ?", name)
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		x, err := readmodel.One[row](ctx, tx, columns, w, fleetsubscription.NotFound(name))
+		if err != nil {
+			return err
+		}
+		one := []fleetmodel.FleetSubscription{x.answer()}
+		if err := addNewest(ctx, tx, who.Tenant, []string{name}, one); err != nil {
+			return err
+		}
+		s = one[0]
+		opened, err := r.Bodies.Read(ctx, tx, who.Tenant, x.Spec.Config)
+		if err != nil {
+			return err
+		}
+		s.Spec.Config = opened.Text(x.Spec.Config, model.PartConfig, &s.Unreadable)
+		if !who.May(access.Update, access.FleetSubscriptions, access.Target{}) {
+			s.Spec.Config = subscription.HideValues(s.Spec.Config)
+		}
+		return nil
+	})
+	return s, err
+}
+
+// addNewest adds the newest rollout of each.
+func addNewest(ctx context.Context, tx pgx.Tx, tenant string, names []string, items []fleetmodel.FleetSubscription) error {
+	w := readmodel.Tenant("r.tenant", tenant)
+	w.Add(`r.fleet = any (?) and not exists (select from rollouts n where n.tenant = r.tenant and n.fleet = r.fleet
+		and n.number > r.number)`, names)
+	newest, _, err := rolloutPage(ctx, tx, tenant, w, len(names))
+	if err != nil {
+		return err
+	}
+	for i := range newest {
+		for j := range items {
+			if items[j].Name == newest[i].FleetSubscription {
+				items[j].Status.Rollout = &newest[i]
+			}
+		}
+	}
+	return nil
+}
