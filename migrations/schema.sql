@@ -3239,7 +3239,9 @@ CREATE TABLE gateway.subscriptions (
     rollback_to text DEFAULT ''::text NOT NULL,
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     annotations text DEFAULT ''::text NOT NULL,
-    plan_state jsonb
+    plan_state jsonb,
+    owner text DEFAULT ''::text NOT NULL,
+    target jsonb
 );
 
 ALTER TABLE ONLY gateway.subscriptions FORCE ROW LEVEL SECURITY;

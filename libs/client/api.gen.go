@@ -5643,6 +5643,9 @@ type Subscription struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`
 
+	// Owner Fleet subscription that asks for it: it is changed and deleted there
+	Owner string `json:"owner,omitempty"`
+
 	// Position Of the write, in answers to writes
 	Position string `json:"position,omitempty"`
 
@@ -5653,6 +5656,9 @@ type Subscription struct {
 
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`
+
+	// Target How far a rollout lets it go. It holds when the owner is gone, until the subscription is changed
+	Target *SubscriptionTarget `json:"target,omitempty"`
 
 	// Unreadable What of it is stored and cannot be opened: it is left out
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
@@ -5729,6 +5735,15 @@ type SubscriptionStatus struct {
 
 // SubscriptionStatusState Empty while nothing is resolved
 type SubscriptionStatusState string
+
+// SubscriptionTarget defines model for SubscriptionTarget.
+type SubscriptionTarget struct {
+	CSV string `json:"csv"`
+
+	// Rollout Number of the rollout of its fleet subscription
+	Rollout int64  `json:"rollout"`
+	Version string `json:"version"`
+}
 
 // SuggestedLabel defines model for SuggestedLabel.
 type SuggestedLabel struct {

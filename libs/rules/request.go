@@ -164,6 +164,10 @@ var requestRules = []Rule{
 		"Choose one of those that the message lists."),
 	word(Request, "default-catalog", "Only a default catalog of the installation is enabled or disabled.",
 		"See `chandler get catalogs`; others are changed with `chandler catalog`."),
+	word(Request, "fleet-subscription-owns-it",
+		"A subscription that a fleet subscription asks for is not changed, rolled back or deleted by itself: the next "+
+			"rollout would undo that.",
+		"Change the fleet subscription, or take the cluster out of its placement and then change the subscription."),
 	word(Request, "earlier-version", "A rollback goes to a version that was installed before.",
 		"Choose one of those that the message lists."),
 	word(Request, "operator-not-replaced", "An operator that is uninstalled is not being replaced.",

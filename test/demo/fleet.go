@@ -10,18 +10,26 @@ import (
 // coast are the scenes of a fleet. They stand in docs/fleet.md as well.
 var coast = []scene{
 	{"Postgres, NATS and the four services start; the catalog is added", (*play).services},
-	{"Three real Kubernetes control planes start and are registered; changes are tried on canary", (*play).ring},
-	{"One fleet subscription brings lighthouse to all of them, canary first", (*play).everywhere},
-	{"The publisher releases a version that cannot be installed: the rollout stops after canary", (*play).stops},
-	{"Why it stopped, and what canary was asked", (*play).whyStopped},
-	{"The publisher releases the next one: the rollout that stopped is ended, and all go to 1.3.1", (*play).mended},
+	{"Three real Kubernetes control planes start and are registered; changes are tried on canary", of(rolling.ring)},
+	{"One fleet subscription brings lighthouse to all of them, canary first", of(rolling.everywhere)},
+	{"The publisher releases a version that cannot be installed: the rollout stops after canary", of(rolling.stops)},
+	{"Why it stopped, and what canary was asked", of(rolling.whyStopped)},
+	{"The publisher releases the next one: the rollout that stopped is ended, and all go to 1.3.1", of(rolling.mended)},
 	{"The objects in the clusters", (*play).seen},
+}
+
+// rolling is the play of a rollout.
+type rolling struct{ *play }
+
+// of is a part of it as a scene plays it.
+func of(part func(rolling, context.Context) error) func(*play, context.Context) error {
+	return func(p *play, ctx context.Context) error { return part(rolling{p}, ctx) }
 }
 
 const fleetSubscription = "lighthouse"
 
 // ring registers the clusters and says which one changes are tried on.
-func (p *play) ring(ctx context.Context) error {
+func (p rolling) ring(ctx context.Context) error {
 	if err := p.register(ctx); err != nil {
 		return err
 	}
@@ -37,7 +45,7 @@ func (p *play) ring(ctx context.Context) error {
 	return nil
 }
 
-func (p *play) everywhere(ctx context.Context) error {
+func (p rolling) everywhere(ctx context.Context) error {
 	if err := p.run(ctx, "apply", "-f", p.example("fleet", "lighthouse.yaml")); err != nil {
 		return err
 	}
@@ -48,14 +56,14 @@ func (p *play) everywhere(ctx context.Context) error {
 }
 
 // release lays a revision over the catalog.
-func (p *play) release(ctx context.Context, what string) error {
+func (p rolling) release(ctx context.Context, what string) error {
 	if err := overlayFS(p.catalogDir, p.example("fleet", what)); err != nil {
 		return err
 	}
 	return p.run(ctx, "catalog", "refresh", "harbour")
 }
 
-func (p *play) stops(ctx context.Context) error {
+func (p rolling) stops(ctx context.Context) error {
 	if err := p.release(ctx, "catalog-bad"); err != nil {
 		return err
 	}
@@ -68,11 +76,11 @@ func (p *play) stops(ctx context.Context) error {
 	return p.run(ctx, "get", "operators")
 }
 
-func (p *play) whyStopped(ctx context.Context) error {
+func (p rolling) whyStopped(ctx context.Context) error {
 	return p.run(ctx, "fleet", "why", fleetSubscription, handover.FleetNames[0])
 }
 
-func (p *play) mended(ctx context.Context) error {
+func (p rolling) mended(ctx context.Context) error {
 	if err := p.run(ctx, "fleet", "abort", fleetSubscription); err != nil {
 		return err
 	}
@@ -86,7 +94,7 @@ func (p *play) mended(ctx context.Context) error {
 }
 
 // rolledOut waits until a rollout is in a phase.
-func (p *play) rolledOut(ctx context.Context, number int, phase string) error {
+func (p rolling) rolledOut(ctx context.Context, number int, phase string) error {
 	path := fmt.Sprintf("/api/v1/fleet/rollouts/%s/%d", fleetSubscription, number)
 	return p.await(ctx, fmt.Sprintf("rollout %d is %s", number, phase), installBound,
 		func(ctx context.Context) (string, bool, error) {

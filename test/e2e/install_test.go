@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,17 @@ func TestInstallAndUpgrade(t *testing.T) { //nolint:tparallel // one stack is th
 				s.Status.InstalledCSV == "tidegauge.v1.1.0"
 		})
 	})
+	t.Run("a fleet subscription, approved by a person", func(t *testing.T) {
+		w := w.in(t)
+		w.must(w.Do(w.ctx, http.MethodPut, "/api/v1/fleet/subscriptions/lights", map[string]any{
+			"package": "lighthouse", "catalog": "harbour", "namespace": "fleet", "approval": "Manual",
+			"operatorGroup": map[string]any{"name": "harbour"},
+			"placement":     map[string]any{"clusters": []string{spoke}},
+		}, nil))
+		w.approve(w.waiting("fleet"))
+		w.succeeded("fleet", "lighthouse.v1.2.0")
+		w.rolledOut("lights", "Succeeded")
+	})
 	t.Run("one trace from the request to Succeeded", func(t *testing.T) {
 		w := w.in(t)
 		w.oneTrace("gvk")
@@ -80,6 +92,24 @@ func (w *world) in(t *testing.T) *world {
 	c := *w
 	c.t = t
 	return &c
+}
+
+// rolledOut waits until the newest rollout of a fleet subscription is in a phase (issue 14, section 2).
+func (w *world) rolledOut(name, phase string) {
+	w.t.Helper()
+	w.eventually("the rollout of "+name+" is "+phase, func() (string, bool) {
+		var f struct {
+			Status struct {
+				WaitsFor string
+				Rollout  *struct{ Phase string }
+			}
+		}
+		w.must(w.Get(w.ctx, "/api/v1/fleet/subscriptions/"+name, &f))
+		if f.Status.Rollout == nil {
+			return f.Status.WaitsFor, false
+		}
+		return f.Status.Rollout.Phase, f.Status.Rollout.Phase == phase
+	})
 }
 
 // waiting returns the plan that wants to be approved.

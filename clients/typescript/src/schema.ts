@@ -5584,12 +5584,16 @@ export interface components {
             };
             name: string;
             namespace: string;
+            /** @description Fleet subscription that asks for it: it is changed and deleted there */
+            owner?: string;
             /** @description Of the write, in answers to writes */
             position?: string;
             spec: components["schemas"]["SubscriptionSpec"];
             status: components["schemas"]["SubscriptionStatus"];
             /** @description Id of its stream of events */
             stream?: string;
+            /** @description How far a rollout lets it go. It holds when the owner is gone, until the subscription is changed */
+            target?: components["schemas"]["SubscriptionTarget"];
             /** @description What of it is stored and cannot be opened: it is left out */
             unreadable?: components["schemas"]["Unreadable"][];
             /** Format: date-time */
@@ -5650,6 +5654,15 @@ export interface components {
             state: "" | "UpgradePending" | "UpgradeAvailable" | "AtLatestKnown" | "UpgradeFailed";
             /** @description A newer version than the installed one was found for it */
             upgradeAvailable?: boolean;
+        };
+        SubscriptionTarget: {
+            csv: string;
+            /**
+             * Format: int64
+             * @description Number of the rollout of its fleet subscription
+             */
+            rollout: number;
+            version: string;
         };
         SuggestedLabel: {
             /** @description Whose bundle suggests it */

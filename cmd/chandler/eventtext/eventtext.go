@@ -82,12 +82,13 @@ func fixedSentence(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
-		"fleet.subscription-deleted.v1":  "fleet subscription deleted; what is on the clusters stays",
-		"fleet.rollout-paused.v1":        "rollout paused: no further cluster is changed",
-		"fleet.rollout-resumed.v1":       "rollout goes on; the failures so far are forgiven",
-		"fleet.rollout-aborted.v1":       "rollout aborted; nothing is undone",
+		"subscription.released.v1":       "let go by its fleet subscription; it stays as it is until somebody changes it",
 		"webhook.deleted.v1":             "webhook deleted; what waited is not sent",
 		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
+		"fleet.subscription-deleted.v1":  "fleet subscription deleted; what is on its clusters stays",
+		"fleet.rollout-paused.v1":        "rollout paused: the change is asked of no further cluster",
+		"fleet.rollout-resumed.v1":       "rollout resumed; failures until now are forgiven",
+		"fleet.rollout-aborted.v1":       "rollout aborted; nothing is undone",
 	}[t]
 }
 
@@ -120,8 +121,6 @@ func sentence(p events.Payload) string {
 		return planSentence(v)
 	case events.OperatorGroupCreated:
 		return "operator group created for " + targets(v.Spec)
-	case events.OperatorGroupPlaced:
-		return "operator group made by fleet subscription " + v.Owner + " for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
 	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,
@@ -145,16 +144,12 @@ func sentence(p events.Payload) string {
 		return "plans are stopped (" + v.Reason + ")"
 	case events.RoleDefined, events.RoleDeleted, events.RoleBindingDefined, events.RoleBindingDeleted:
 		return roleSentence(v)
-	case events.FleetSubscriptionSet, events.RolloutStarted, events.RolloutWaveOpened, events.RolloutWavePassed,
-		events.RolloutClusterDirected, events.RolloutClusterSettled, events.RolloutHalted, events.RolloutEnded,
-		events.RolloutPromoted, events.RolloutClusterSkipped, events.RolloutClusterRetried:
-		return fleetSentence(v)
 	case events.QuotaSet:
 		return quotaSentence(v)
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
 	default:
-		return ""
+		return fleetSentence(p)
 	}
 }
 
@@ -337,10 +332,10 @@ func subscriptionSentence(p events.Payload) string {
 		return "subscribed as a dependency to " + intent(v.Spec)
 	case events.SubscriptionChanged:
 		return "subscription changed: now to " + intent(v.Spec)
-	case events.SubscriptionPlaced:
-		return fmt.Sprintf("rollout %d of fleet subscription %s asks for %s", v.Rollout, v.Owner, v.Target.CSV)
 	case events.SubscriptionRollbackRequested:
 		return "rollback requested from " + v.From + " to " + v.To
+	case events.SubscriptionPlaced:
+		return fmt.Sprintf("rollout %s/%d asks for %s; it goes to %s", v.Owner, v.Rollout, intent(v.Spec), v.Target.CSV)
 	case events.ResolutionFailed:
 		return "cannot be resolved: " + v.Reason
 	case events.ResolutionSucceeded:

@@ -7,43 +7,90 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
+// fleetSentence describes an event of fleet subscriptions and rollouts, or what they make. Waves are counted from 0, as
+// events have them.
 func fleetSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.FleetSubscriptionSet:
-		return fmt.Sprintf("fleet subscription set: %s of catalog %s in namespace %s", v.Spec.Package, v.Spec.Catalog,
-			v.Spec.Namespace)
+		return fleetSubscriptionSet(v.Spec)
+	case events.OperatorGroupPlaced:
+		return "operator group made by fleet subscription " + v.Owner + " for " + targets(v.Spec)
 	case events.RolloutStarted:
-		return "rollout began: " + v.Target.CSV + " for " + wavesText(v.Waves)
+		return rolloutStarted(v)
 	case events.RolloutWaveOpened:
-		return fmt.Sprintf("wave %d began", v.Wave+1)
-	case events.RolloutWavePassed:
-		return fmt.Sprintf("wave %d has passed", v.Wave+1)
+		return fmt.Sprintf("wave %d begins", v.Wave)
 	case events.RolloutClusterDirected:
-		return fmt.Sprintf("cluster %s was asked for it, attempt %d", v.Cluster, v.Attempt)
-	case events.RolloutClusterSettled:
-		if v.Reason == "" {
-			return fmt.Sprintf("cluster %s: %s", v.Cluster, v.Outcome)
+		if v.Attempt > 1 {
+			return fmt.Sprintf("the change is asked of cluster %s, attempt %d", v.Cluster, v.Attempt)
 		}
-		return fmt.Sprintf("cluster %s: %s (%s)", v.Cluster, v.Outcome, v.Reason)
+		return "the change is asked of cluster " + v.Cluster
+	case events.RolloutClusterSettled:
+		return clusterSettled(v)
+	case events.RolloutWavePassed:
+		return fmt.Sprintf("wave %d is as wanted", v.Wave)
 	case events.RolloutHalted:
-		return fmt.Sprintf("rollout halted in wave %d (%s): nothing more is changed until a person says so", v.Wave+1,
-			v.Reason)
+		return fmt.Sprintf("HALTED in wave %d (%s): the change is asked of no further cluster until a person resumes it",
+			v.Wave, v.Reason)
 	case events.RolloutEnded:
 		return "rollout ended: " + v.Outcome
 	case events.RolloutPromoted:
-		return fmt.Sprintf("wave %d promoted: the next one may begin", v.Wave+1)
-	case events.RolloutClusterSkipped:
+		return fmt.Sprintf("a person lets the wave after wave %d begin", v.Wave)
+	case events.RolloutClusterSkipped: // the log holds only the commitment to the reason
 		return "cluster " + v.Cluster + " is left out"
 	case events.RolloutClusterRetried:
 		return "cluster " + v.Cluster + " is tried again"
+	default:
+		return ""
 	}
-	return ""
 }
 
-func wavesText(waves []events.RolloutWave) string {
-	parts := make([]string, len(waves))
-	for i, w := range waves {
-		parts[i] = fmt.Sprintf("%d in wave %s", len(w.Clusters), w.Name)
+func fleetSubscriptionSet(s events.FleetSubscriptionSpec) string {
+	return "fleet subscription set: " + intent(events.SubscriptionSpec{
+		Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, Approval: s.Approval,
+	}) + ", in namespace " + s.Namespace + " of " + placement(s.Placement)
+}
+
+// placement names the clusters that are chosen, as far as a line has room.
+func placement(p events.FleetPlacement) string {
+	var parts []string
+	if len(p.Clusters) > 0 {
+		parts = append(parts, "clusters "+strings.Join(p.Clusters, ", "))
 	}
-	return strings.Join(parts, ", ")
+	if p.Selector != "" {
+		parts = append(parts, "clusters with "+p.Selector)
+	}
+	if len(parts) == 0 {
+		return "no cluster"
+	}
+	s := strings.Join(parts, ", of these ")
+	if len(p.Except) > 0 {
+		s += ", except " + strings.Join(p.Except, ", ")
+	}
+	if p.Count > 0 {
+		s += fmt.Sprintf(", at most %d", p.Count)
+	}
+	return s
+}
+
+// causes say why a rollout began.
+var causes = map[string]string{
+	events.ChangeVersion: "its channel offers another version", events.ChangeMembership: "other clusters are chosen",
+	events.ChangeIntent: "the fleet subscription was changed",
+}
+
+func rolloutStarted(v events.RolloutStarted) string {
+	clusters := 0
+	for _, w := range v.Waves {
+		clusters += len(w.Clusters)
+	}
+	return fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
+		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))
+}
+
+func clusterSettled(v events.RolloutClusterSettled) string {
+	s := "cluster " + v.Cluster + ": " + v.Outcome
+	if v.Reason != "" {
+		s += " (" + v.Reason + ")"
+	}
+	return s
 }

@@ -94,7 +94,8 @@ func create(in instance, from string) (*Database, error) {
 }
 
 // URL connects as a service ("gateway", "resolver", "installer", "catalog-indexer"), as what the gateway answers
-// requests as ("gateway-api"), as "admin", or as any other database role.
+// requests as ("gateway-api"), as the fleet controller ("fleet"), which logs in as the resolver, as "admin", or as any
+// other database role.
 func (d *Database) URL(role string) string {
 	u, err := url.Parse(d.instance)
 	if err != nil {
@@ -103,6 +104,8 @@ func (d *Database) URL(role string) string {
 	u.Path = "/" + d.Name
 	switch role {
 	case Admin:
+	case "fleet":
+		return d.URL("resolver")
 	case "gateway", "gateway-api", "resolver", "installer", "catalog-indexer":
 		u.User = url.UserPassword("chandler_"+strings.ReplaceAll(role, "-", "_"), password)
 	default:

@@ -258,6 +258,14 @@ func (b *bench) record(
 	w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload,
 ) string {
 	b.t.Helper()
+	return b.recordBy("", w, kind, natural, subject, payloads...)
+}
+
+// recordBy is record of what an actor asked for.
+func (b *bench) recordBy(
+	actor string, w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload,
+) string {
+	b.t.Helper()
 	ctx := b.t.Context()
 	role := w
 	if w == events.Fleet { // the controller runs in the resolver
@@ -275,7 +283,7 @@ func (b *bench) record(
 		if head.Exists() {
 			id, version = head.ID, head.Version
 		}
-		m := events.Meta{Tenant: events.DefaultTenant, Source: w, Command: uuid.New(), Time: time.Now()}
+		m := events.Meta{Tenant: events.DefaultTenant, Source: w, Command: uuid.New(), Time: time.Now(), Actor: actor}
 		done, err = l.Append(ctx, tx, m, id, subject, version, payloads...)
 		return err
 	})

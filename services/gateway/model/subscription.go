@@ -3,6 +3,8 @@ package model
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // SubscriptionSpec is the intent to follow a channel of a package (R-SUB §4.1).
@@ -22,19 +24,33 @@ type Subscription struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Metadata
-	Spec      SubscriptionSpec `json:"spec"`
-	Generated bool             `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
-	// FleetSubscription owns it until a person changes it.
-	FleetSubscription string             `json:"fleetSubscription,omitempty" doc:"Fleet subscription that asks for it. Who changes it takes it out of the fleet"`
-	Rollout           int                `json:"rollout,omitempty" doc:"Number of the rollout that asked for it last"`
-	Status            SubscriptionStatus `json:"status"`
-	Warnings          []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
-	CreatedAt         time.Time          `json:"createdAt"`
-	UpdatedAt         time.Time          `json:"updatedAt"`
-	Stream            string             `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version           int64              `json:"version,omitempty" doc:"Of its stream"`
-	Position          string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
-	Unreadable        []Unreadable       `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
+	Spec       SubscriptionSpec    `json:"spec"`
+	Generated  bool                `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
+	Owner      string              `json:"owner,omitempty" doc:"Fleet subscription that asks for it: it is changed and deleted there"`
+	Target     *SubscriptionTarget `json:"target,omitempty" doc:"How far a rollout lets it go. It holds when the owner is gone, until the subscription is changed"`
+	Status     SubscriptionStatus  `json:"status"`
+	Warnings   []string            `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
+	CreatedAt  time.Time           `json:"createdAt"`
+	UpdatedAt  time.Time           `json:"updatedAt"`
+	Stream     string              `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version    int64               `json:"version,omitempty" doc:"Of its stream"`
+	Position   string              `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Unreadable []Unreadable        `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened: it is left out"`
+}
+
+// SubscriptionTarget is what a rollout brings to a subscription.
+type SubscriptionTarget struct {
+	Version string `json:"version"`
+	CSV     string `json:"csv"`
+	Rollout int    `json:"rollout" doc:"Number of the rollout of its fleet subscription"`
+}
+
+// TargetOf is what a rollout brings to a subscription, nil where none does.
+func TargetOf(t events.RolloutTarget, rollout int) *SubscriptionTarget {
+	if t == (events.RolloutTarget{}) {
+		return nil
+	}
+	return &SubscriptionTarget{Version: t.Version, CSV: t.CSV, Rollout: rollout}
 }
 
 // States of a subscription (R-SUB §4.3). The empty state is "nothing resolved".

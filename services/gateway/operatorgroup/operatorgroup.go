@@ -301,7 +301,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.OperatorGroupCreated:
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
 			nil
-	case events.OperatorGroupPlaced:
+	case events.OperatorGroupPlaced: // from then on it is the namespace's
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec},
 			nil
 	case events.OperatorGroupChanged:

@@ -17,6 +17,9 @@ func TestStatus(t *testing.T) {
 	created := func(spec events.OperatorGroupSpec) events.OperatorGroupCreated {
 		return events.OperatorGroupCreated{Cluster: "c", Namespace: "n", Name: "g", Spec: spec}
 	}
+	placed := func(spec events.OperatorGroupSpec) events.OperatorGroupPlaced {
+		return events.OperatorGroupPlaced{Cluster: "c", Namespace: "n", Name: "g", Spec: spec, Owner: "f"}
+	}
 	named := events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}}
 	chosen := events.OperatorGroupSpec{Selector: events.LabelSelector{MatchLabels: map[string]string{"t": "x"}}}
 	type status struct {
@@ -31,6 +34,19 @@ func TestStatus(t *testing.T) {
 	}{
 		{"named namespaces", []events.Payload{created(named)}, status{[]string{"a", "b"}, none, none, ""}},
 		{"all namespaces", []events.Payload{created(events.OperatorGroupSpec{})}, status{[]string{""}, none, none, ""}},
+		{
+			"made by a fleet subscription",
+			[]events.Payload{placed(named)},
+			status{[]string{"a", "b"}, none, none, ""},
+		},
+		{
+			"made by a fleet subscription and changed by somebody",
+			[]events.Payload{
+				placed(chosen),
+				events.OperatorGroupChanged{Spec: named},
+			},
+			status{[]string{"a", "b"}, none, none, ""},
+		},
 		{"a selector waits for the cluster", []events.Payload{created(chosen)}, status{none, none, none, ""}},
 		{
 			"what the cluster reports counts",

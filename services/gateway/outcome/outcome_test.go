@@ -121,6 +121,11 @@ func TestOfSubscription(t *testing.T) {
 			[]outcome.Fact{planned, fact(t, events.SubscriptionChanged{}), planned},
 			status("p1", "Complete", "gauge.v2", "Succeeded"), model.OperationSuperseded, "subscription.changed.v1",
 		},
+		{
+			"a fleet subscription took it over meanwhile",
+			[]outcome.Fact{planned, fact(t, events.SubscriptionPlaced{}), planned},
+			status("p1", "Complete", "gauge.v2", "Succeeded"), model.OperationSuperseded, "subscription.placed.v1",
+		},
 	} {
 		got := outcome.OfSubscription(fact(t, events.SubscriptionCreated{}), c.after, c.now)
 		check(t, c.what, got, c.state, c.reason)

@@ -31,6 +31,11 @@ func TestDecide(t *testing.T) {
 	back := events.SubscriptionRollbackRequested{From: "a.v2", To: "a.v1"}
 	noted := events.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: "c1:a"}
 	labelled := events.SubscriptionMetadataChanged{Metadata: noted}
+	placed := events.SubscriptionPlaced{
+		Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Owner: "tides", Rollout: 1,
+		Target: events.RolloutTarget{Version: "1.2.0", CSV: "a.v2"},
+	}
+	released := events.SubscriptionReleased{}
 	cases := []struct {
 		name  string
 		given history
@@ -165,6 +170,76 @@ func TestDecide(t *testing.T) {
 			history{events.SubscriptionDeleted{}},
 			"",
 		},
+		{
+			"create what a fleet subscription asks for",
+			history{placed},
+			subscription.Create{Name: name, Spec: spec},
+			nil, errs.AlreadyExists,
+		},
+		{
+			"change what a fleet subscription asks for",
+			history{placed},
+			subscription.Change{Spec: automatic},
+			nil, errs.Conflict,
+		},
+		{
+			"change nothing of what a fleet subscription asks for",
+			history{created, labelled, placed},
+			subscription.Change{Spec: spec, Metadata: noted},
+			nil, "",
+		},
+		{
+			"label what a fleet subscription asks for",
+			history{placed},
+			subscription.Change{Spec: spec, Metadata: noted},
+			nil, errs.Conflict,
+		},
+		{
+			"roll back what a fleet subscription asks for",
+			history{placed},
+			subscription.Rollback{From: "a.v2", To: "a.v1"},
+			nil, errs.Conflict,
+		},
+		{"delete what a fleet subscription asks for", history{placed}, subscription.Delete{}, nil, errs.Conflict},
+		{
+			"delete what a fleet subscription took over",
+			history{created, placed},
+			subscription.Delete{},
+			nil, errs.Conflict,
+		},
+		{
+			"change what was let go",
+			history{placed, released},
+			subscription.Change{Spec: automatic},
+			history{events.SubscriptionChanged{Spec: automatic}},
+			"",
+		},
+		{
+			"roll back what was let go",
+			history{placed, released},
+			subscription.Rollback{From: "a.v2", To: "a.v1"},
+			history{back},
+			"",
+		},
+		{
+			"delete what was let go",
+			history{placed, released},
+			subscription.Delete{},
+			history{events.SubscriptionDeleted{}},
+			"",
+		},
+		{
+			"a rollout ends a rollback",
+			history{created, back, placed, released},
+			subscription.Change{Spec: spec},
+			nil, "",
+		},
+		{
+			"a rollout leaves labels",
+			history{created, labelled, placed, released},
+			subscription.Change{Spec: spec, Metadata: noted},
+			nil, "",
+		},
 		{"delete twice", history{created, events.SubscriptionDeleted{}}, subscription.Delete{}, nil, errs.NotFound},
 	}
 	for _, c := range cases {
@@ -185,6 +260,50 @@ func TestDecide(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestTargetHoldsUntilSomebodyChangesIt: who leaves a fleet is not upgraded for that (issue 14, section 2).
+func TestTargetHoldsUntilSomebodyChangesIt(t *testing.T) {
+	t.Parallel()
+	target := events.RolloutTarget{Version: "1.2.0", CSV: "tidegauge.v1.2.0"}
+	placed := events.SubscriptionPlaced{Name: "tidegauge", Owner: "tides", Target: target}
+	for _, c := range []struct {
+		name   string
+		given  history
+		owner  string
+		target events.RolloutTarget
+	}{
+		{"placed", history{placed}, "tides", target},
+		{"let go", history{placed, events.SubscriptionReleased{}}, "", target},
+		{
+			"let go and resolved",
+			history{placed, events.SubscriptionReleased{}, events.ResolutionSucceeded{}},
+			"", target,
+		},
+		{
+			"changed",
+			history{placed, events.SubscriptionReleased{}, events.SubscriptionChanged{}},
+			"",
+			events.RolloutTarget{},
+		},
+		{
+			"deleted",
+			history{placed, events.SubscriptionReleased{}, events.SubscriptionDeleted{}},
+			"",
+			events.RolloutTarget{},
+		},
+	} {
+		var s subscription.State
+		for _, p := range c.given {
+			var err error
+			if s, err = subscription.Evolve(s, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.Owner != c.owner || s.Target != c.target {
+			t.Errorf("%s: owner %q, target %+v", c.name, s.Owner, s.Target)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func setup(t *testing.T) *env {
 		pools: map[events.Writer]*pg.Pool{}, holders: map[string]holding{},
 	}
 	e.key = keys.Accept(key.Public().(ed25519.PublicKey))
-	for _, w := range []events.Writer{events.Gateway, events.Resolver, events.Installer, events.Indexer} {
+	for _, w := range []events.Writer{events.Gateway, events.Resolver, events.Fleet, events.Installer, events.Indexer} {
 		e.pools[w] = e.db.Pool(t, string(w))
 	}
 	e.cfg = app.Config{

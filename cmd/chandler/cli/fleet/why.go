@@ -86,6 +86,7 @@ var reasons = map[string]string{
 	"OtherContent":       "the cluster says that it runs another content than the rollout brings",
 	"SubscriptionExists": "another subscription has the name or the package there; adopt takes over one of the name",
 	"ClusterRemoved":     "Chandler has let go of the cluster",
+	"NoUpgradePath":      "nothing leads to the target from what is installed there, as where something newer is",
 	"PlanRejected":       "somebody rejected the install plan",
 	"Removed":            "the operator was removed while it was being changed",
 }
@@ -149,10 +150,10 @@ func there(ctx context.Context, c *client.Client, p *printer.Page, name, cluster
 
 func ownerText(s model.Subscription, name string) string {
 	switch {
-	case s.FleetSubscription == name:
-		return fmt.Sprintf("as rollout %d asked", s.Rollout)
-	case s.FleetSubscription != "":
-		return "which fleet subscription " + s.FleetSubscription + " owns"
+	case s.Owner == name && s.Target != nil:
+		return fmt.Sprintf("as rollout %d asked", s.Target.Rollout)
+	case s.Owner != "":
+		return "which fleet subscription " + s.Owner + " owns"
 	default:
 		return "which no fleet subscription owns"
 	}

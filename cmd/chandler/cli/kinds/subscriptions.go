@@ -24,6 +24,10 @@ func describeSubscription(p *printer.Page, s model.Subscription) {
 	if s.Generated {
 		p.Line("Created for", "a dependency")
 	}
+	p.Line("Owner", owner(s))
+	if t := s.Target; t != nil {
+		p.Line("Target", fmt.Sprintf("%s (rollout %d)", t.CSV, t.Rollout))
+	}
 	p.Line("State", s.Status.State)
 	p.Line("Installed", s.Status.InstalledCSV)
 	p.Line("Phase", s.Status.Phase)
@@ -43,6 +47,14 @@ func describeSubscription(p *printer.Page, s model.Subscription) {
 			p.Row(sentence)
 		}
 	}
+}
+
+// owner names the fleet subscription that asks for a subscription.
+func owner(s model.Subscription) string {
+	if s.Owner == "" {
+		return ""
+	}
+	return "fleetsubscription/" + s.Owner
 }
 
 // describedSuggestions is how many suggestions describe shows.
@@ -89,7 +101,7 @@ func Subscriptions(a *command.Env) Kind {
 				printer.Or(s.Status.InstalledCSV, printer.None), printer.Or(s.Status.Phase, printer.None),
 				printer.Or(s.ShownState(), printer.None), printer.Age(a.Now(), s.CreatedAt), s.Spec.Catalog,
 				printer.Or(s.Spec.Approval, "Automatic"), printer.Or(s.Status.CurrentCSV, printer.None), plan,
-				printer.Labels(s.Labels),
+				printer.Or(owner(s), printer.None), printer.Labels(s.Labels),
 			},
 		}
 	}
@@ -117,6 +129,7 @@ func Subscriptions(a *command.Env) Kind {
 			{Name: "Approval", Wide: true},
 			{Name: "Current", Wide: true},
 			{Name: "Plan", Wide: true},
+			{Name: "Owner", Wide: true},
 			{Name: "Labels", Wide: true},
 		},
 		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {

@@ -165,7 +165,7 @@ func (p *pruneOptions) list(ctx context.Context, c *client.Client, kind string, 
 		var list []model.Subscription
 		list, err = c.Subscriptions(ctx, s)
 		for _, x := range list {
-			if !x.Generated { // they are the resolver's
+			if !x.Generated && x.Owner == "" { // they are the resolver's, or the fleet's
 				add(x.Cluster, x.Namespace, x.Name)
 			}
 		}

@@ -122,6 +122,10 @@ func TestGrantsFollowIntents(t *testing.T) {
 			Spec: events.SubscriptionSpec{Package: pkg, Catalog: "harbour", Approval: approval},
 		}
 	}
+	placed := events.SubscriptionPlaced{
+		Cluster: "east", Namespace: "ns", Name: "tidegauge", Owner: "tidegauge", Rollout: 1,
+		Spec: sub("tidegauge", "Manual").Spec,
+	}
 	set := func(change func(*events.ApprovalPolicySpec)) events.ApprovalPolicySet {
 		p := events.ApprovalPolicySet{Name: "p"}
 		change(&p.Spec)
@@ -161,6 +165,15 @@ func TestGrantsFollowIntents(t *testing.T) {
 		"changed to manual": {log: []fact{
 			{"east/ns/tidegauge", sub("tidegauge", "Automatic")},
 			{"east/ns/tidegauge", events.SubscriptionChanged{Spec: sub("tidegauge", "Manual").Spec}},
+		}, words: "Manual"},
+		"placed as automatic": {log: []fact{
+			{"east/ns/tidegauge", sub("tidegauge", "Manual")},
+			{"east/ns/tidegauge", events.SubscriptionPlaced{
+				Spec: sub("tidegauge", "Automatic").Spec, Owner: "tidegauge",
+			}},
+		}},
+		"placed as manual": {log: []fact{
+			{"east/ns/tidegauge", sub("tidegauge", "Automatic")}, {"east/ns/tidegauge", placed},
 		}, words: "Manual"},
 		"a policy":                    {log: []fact{policy(every("Manual"))}, words: "PatchUpgrade"},
 		"a policy for other clusters": {log: []fact{staged}},

@@ -24,8 +24,8 @@ func TestPlanQuestion(t *testing.T) {
 		Plan: windowedPlan, Cluster: "east", Namespace: "ns", Name: "install-7x2kq", Component: "tides",
 		Approval: "Manual", Digest: "sha256:d", Steps: 1,
 	})
-	d.group(events.OperatorGroupCreated{
-		Cluster: "east", Namespace: "ns", Name: "group",
+	d.group(events.OperatorGroupPlaced{
+		Cluster: "east", Namespace: "ns", Name: "group", Owner: "tides",
 		Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"},
 	})
 	within := pg.Confine(t.Context(), events.DefaultTenant) // as questions come

@@ -91,8 +91,12 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	if got := config(); got != `{"env":[]}` {
 		t.Errorf("it is told %q", got)
 	}
+	spec.Config = body(`{"env":[{"name":"A"}]}`)
+	if !d.aboutSubscription(events.SubscriptionPlaced{Spec: spec, Owner: "gauge", Rollout: 1}) {
+		t.Error("the configuration of a fleet subscription was not noticed")
+	}
 	d.aboutSubscription(events.SubscriptionDeleted{})
-	if got := config(); got != `{"env":[]}` {
+	if got := config(); got != `{"env":[{"name":"A"}]}` {
 		t.Errorf("without its subscription it is told %q", got)
 	}
 }

@@ -109,16 +109,43 @@ func target(p installplan.State) access.Target {
 
 // asked is the person who has said last what a subscription is to be. A plan is requested by those who did so for the
 // subscriptions that it serves, whatever brought it about: a new version that a catalog offers is what they asked for.
-var asked = unit.Aggregate[string, struct{}]{
+var asked = unit.Aggregate[request, struct{}]{
 	Kind: events.KindSubscription,
-	Evolve: func(last string, r eventlog.Recorded) (string, error) {
-		switch r.Payload.(type) {
+	Evolve: func(last request, r eventlog.Recorded) (request, error) {
+		switch p := r.Payload.(type) {
 		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionRollbackRequested:
-			return r.Actor, nil
+			return request{by: r.Actor}, nil
+		case events.SubscriptionPlaced:
+			return request{fleet: p.Owner}, nil
 		default:
 			return last, nil
 		}
 	},
+}
+
+// request is who asks for a subscription: a person, or the fleet subscription that places it.
+type request struct{ by, fleet string }
+
+// askedFleet is the person who has set a fleet subscription last.
+var askedFleet = unit.Aggregate[string, struct{}]{
+	Kind: events.KindFleetSubscription,
+	Evolve: func(last string, r eventlog.Recorded) (string, error) {
+		if _, set := r.Payload.(events.FleetSubscriptionSet); set {
+			return r.Actor, nil
+		}
+		return last, nil
+	},
+}
+
+// requester is the person who asks for a subscription, and in which words. A fleet subscription that was deleted
+// meanwhile has asked all the same.
+func requester(ctx context.Context, u *unit.Work, key string) (person, what string, err error) {
+	r, _, err := unit.Load(ctx, u, asked, key, request{})
+	if err != nil || r.fleet == "" {
+		return r.by, "subscription " + key, err
+	}
+	person, _, err = unit.LoadLast(ctx, u, askedFleet, r.fleet, "")
+	return person, "fleet subscription " + r.fleet, err
 }
 
 // mayApproveOwn refuses the approval of a plan by a person who has asked for it, unless a role allows that by itself.
@@ -131,13 +158,13 @@ func mayApproveOwn(ctx context.Context, u *unit.Work, p installplan.State) error
 	for _, b := range p.Proposed.Bundles {
 		for _, s := range b.Subscriptions {
 			key := at.Cluster + "/" + at.Namespace + "/" + s[strings.LastIndex(s, "/")+1:]
-			requester, found, err := unit.Load(ctx, u, asked, key, "")
+			person, what, err := requester(ctx, u, key)
 			if err != nil {
 				return err
 			}
-			if found && requester == who.Person() {
-				return errs.New(errs.Forbidden, "you have asked for what install plan %s does (subscription %s): somebody "+
-					"else approves it, unless a role allows you to %s %s in %s", p.Proposed.Name, key, access.ApproveOwn,
+			if person == who.Person() {
+				return errs.New(errs.Forbidden, "you have asked for what install plan %s does (%s): somebody else "+
+					"approves it, unless a role allows you to %s %s in %s", p.Proposed.Name, what, access.ApproveOwn,
 					access.InstallPlans, at).At("", RuleRequester)
 			}
 		}

@@ -131,7 +131,10 @@ func (s *Service) change(
 	ctx context.Context, u *unit.Work, now subscription.State, in model.ChangeSubscription, how model.Validate,
 ) (subscription.Command, []string, error) {
 	c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
-	if _, err := subscription.Decide(now, c); err != nil {
+	// What is not committed to yet is taken for unchanged.
+	first := subscription.Change{Spec: c.Spec, Metadata: now.Metadata}
+	first.Spec.Config = now.Spec.Config
+	if _, err := subscription.Decide(now, first); err != nil {
 		return nil, nil, err
 	}
 	var warnings []string
@@ -195,7 +198,7 @@ func (s *Service) Rollback(
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		var asked subscription.Rollback
 		out, err := decide(ctx, u, access.Rollback, name, func(now subscription.State) (subscription.Command, error) {
-			if !now.Created {
+			if !now.Created || now.Owner != "" {
 				return subscription.Rollback{}, nil // the aggregate refuses
 			}
 			past, err := s.History.Past(ctx, u.Tx, who.Tenant, name)
@@ -415,5 +418,6 @@ func answer(out decision, in model.ChangeSubscription, warnings []string) model.
 		Status:    model.SubscriptionStatus{Conditions: []model.Condition{}},
 		CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Warnings: warnings,
+		Owner: out.State.Owner, Target: model.TargetOf(out.State.Target, out.State.Rollout),
 	}
 }

@@ -189,7 +189,20 @@ func Load[S, C any](
 	return state, true, err
 }
 
-// replay folds a stream. intent is the version of its last event that says what people ask for.
+// LoadLast is Load of a thing that need not live any more: found is false where there never was one.
+func LoadLast[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S,
+) (state S, found bool, err error) {
+	head, err := u.Latest(ctx, a.Kind, key)
+	if err != nil || head.Version == 0 {
+		return initial, false, err
+	}
+	state, _, err = replay(ctx, u, a, head, initial)
+	return state, true, err
+}
+
+// replay folds a stream. intent is the version of its last event that says what people ask for, also through a fleet
+// subscription.
 func replay[S, C any](
 	ctx context.Context, u *Work, a Aggregate[S, C], head eventlog.StreamHead, initial S,
 ) (state S, intent int64, err error) {
@@ -207,7 +220,8 @@ func replay[S, C any](
 			return state, 0, err
 		}
 		d, known := events.Lookup(r.Type)
-		if known && d.Writer == events.Gateway && !slices.Contains(a.Passing, r.Type) {
+		asks := d.Writer == events.Gateway || d.Writer == events.Fleet
+		if known && asks && !slices.Contains(a.Passing, r.Type) {
 			intent = r.Version
 		}
 	}

@@ -146,12 +146,30 @@ func (s selection) takes(e eventlog.Recorded) bool {
 		return e.Subject == s.cluster
 	case events.KindAccess:
 		return e.Subject == "cluster/"+s.cluster
-	case events.KindRetention, events.KindWebhook: // its subject is a service, or a name of the fleet's
-		return false
+	case events.KindRetention, events.KindWebhook, events.KindFleetSubscription:
+		return false // its subject is a service, or a name of the fleet's
+	case events.KindRollout:
+		return concerns(e.Payload, s.cluster)
 	case events.KindCatalog: // a hub catalog's subject is its name alone
 		return first == s.cluster && first != e.Subject
 	default:
 		return first == s.cluster
+	}
+}
+
+// concerns says whether an event of a rollout is about a cluster. One about all of the rollout concerns none by itself.
+func concerns(p events.Payload, cluster string) bool {
+	switch v := p.(type) {
+	case events.RolloutClusterDirected:
+		return v.Cluster == cluster
+	case events.RolloutClusterSettled:
+		return v.Cluster == cluster
+	case events.RolloutClusterSkipped:
+		return v.Cluster == cluster
+	case events.RolloutClusterRetried:
+		return v.Cluster == cluster
+	default:
+		return false
 	}
 }
 

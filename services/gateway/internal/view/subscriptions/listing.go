@@ -28,6 +28,7 @@ var listing = readmodel.Listing[row]{
 		"status.currentCSV":       {SQL: "s.current_csv"},
 		"status.installedCSV":     {SQL: "s.installed_csv"},
 		"status.upgradeAvailable": {SQL: UpgradeAvailable, Type: readmodel.Bool},
+		"owner":                   {SQL: "s.owner"},
 		"generated":               {SQL: "s.generated", Type: readmodel.Bool},
 	},
 }

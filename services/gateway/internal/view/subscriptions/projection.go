@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -53,14 +54,38 @@ func updateNamed(ctx context.Context, f readmodel.Fold, cluster, namespace, name
 }
 
 func created(ctx context.Context, f readmodel.Fold, p events.SubscriptionCreated) error {
-	return insert(ctx, f, p.Spec, false)
+	return insert(ctx, f, p.Spec, false, "")
 }
 
 func generated(ctx context.Context, f readmodel.Fold, p events.SubscriptionGenerated) error {
-	return insert(ctx, f, p.Spec, true)
+	return insert(ctx, f, p.Spec, true, "")
 }
 
-func insert(ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, generated bool) error {
+// replaceIntent is what is kept of a subscription that was there, when a fleet subscription asks for another: what has
+// become of it so far.
+const replaceIntent = ` on conflict (tenant, cluster, namespace, name) do update set package = excluded.package,
+	channel = excluded.channel, catalog = excluded.catalog, catalog_namespace = excluded.catalog_namespace,
+	starting_csv = excluded.starting_csv, approval = excluded.approval, config = excluded.config,
+	updated = excluded.updated, version = excluded.version, spec_event = excluded.spec_event,
+	spec_since = excluded.spec_since, rollback_from = '', rollback_to = ''`
+
+// placed makes the subscription where there is none, and replaces its intent otherwise.
+func placed(ctx context.Context, f readmodel.Fold, p events.SubscriptionPlaced) error {
+	if err := insert(ctx, f, p.Spec, false, replaceIntent); err != nil {
+		return err
+	}
+	return update(ctx, f, `owner = $5, target = $6`, p.Owner,
+		model.TargetOf(p.Target, p.Rollout))
+}
+
+// released leaves the target: it holds until somebody changes the subscription.
+func released(ctx context.Context, f readmodel.Fold, _ events.SubscriptionReleased) error {
+	return update(ctx, f, `owner = '', updated = $5, version = $6`, f.Time, f.Version)
+}
+
+func insert(
+	ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, generated bool, otherwise string,
+) error {
 	cluster, namespace, name, err := f.Scope()
 	if err != nil {
 		return err
@@ -69,7 +94,7 @@ func insert(ctx context.Context, f readmodel.Fold, s events.SubscriptionSpec, ge
 		` (tenant, cluster, namespace, name, package, channel, catalog, catalog_namespace, starting_csv,
 			approval, config, generated, current_csv, installed_csv, plan_id, plan_name, plan_generation, plan_phase, plan_event,
 			failed_reason, failed_document, failed_event, created, updated, stream, version, spec_event, spec_since)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', $13, $13, $14, $15, $16, $13)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', $13, $13, $14, $15, $16, $13)`+otherwise,
 		f.Tenant, cluster, namespace, name, s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV,
 		s.Approval, s.Config, generated, f.Time, f.Stream, f.Version, f.ID)
 }
@@ -83,33 +108,9 @@ func changed(ctx context.Context, f readmodel.Fold, p events.SubscriptionChanged
 	return update(ctx, f,
 		`package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
 		updated = $12, version = $13, spec_event = $14, spec_since = $12, rollback_from = $15, rollback_to = $16,
-		owner = '', rollout = 0`,
+		owner = '', target = null`,
 		s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, f.Time, f.Version,
 		f.ID, rollback.From, rollback.To)
-}
-
-// placed is what a fleet subscription asks for, of a subscription that is there or of one that is made by it.
-func placed(ctx context.Context, f readmodel.Fold, p events.SubscriptionPlaced) error {
-	var there bool
-	if err := f.Tx.QueryRow(ctx, `select exists (select from `+f.Table(subscriptions)+
-		` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4)`, f.Tenant, p.Cluster, p.Namespace,
-		p.Name).Scan(&there); err != nil {
-		return err
-	}
-	var err error
-	if there {
-		err = changed(ctx, f, events.SubscriptionChanged{Spec: p.Spec})
-	} else {
-		err = insert(ctx, f, p.Spec, false)
-	}
-	if err != nil {
-		return err
-	}
-	return update(ctx, f, `owner = $5, rollout = $6`, p.Owner, p.Rollout)
-}
-
-func released(ctx context.Context, f readmodel.Fold, _ events.SubscriptionReleased) error {
-	return update(ctx, f, `owner = '', rollout = 0, updated = $5, version = $6`, f.Time, f.Version)
 }
 
 func rollbackRequested(ctx context.Context, f readmodel.Fold, p events.SubscriptionRollbackRequested) error {

@@ -17,7 +17,7 @@ const shownState = `case
 	else 'UpgradePending' end`
 
 const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
-	s.config, s.generated, s.owner, s.rollout, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
+	s.config, s.generated, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
 	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_event, s.plan_since,
 	case when s.plan_phase in ('Installing', 'Failed') then s.plan_state end as plan_state, now() as now,
 	s.failed_reason, s.failed_document, s.failed_event, s.failed_since, s.missing_event, s.missing_since,
@@ -27,7 +27,7 @@ const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.
 	coalesce(h.revision_event, '') as revision_event, h.revision_since,
 	coalesce(h.state = 'Ready', false) or exists (select from catalogs c where ` + visibleCatalogs + `) as any_catalog,
 	` + UpgradeAvailable + ` as upgrade_available, array(select ` + deprecations + ` order by 1) as deprecated,
-	s.rollback_from, s.rollback_to, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
+	s.rollback_from, s.rollback_to, s.owner, s.target, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
 	from subscriptions s
 	left join clusters k on k.tenant = s.tenant and k.name = s.cluster
 	left join subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
@@ -56,12 +56,12 @@ type intent struct {
 
 	Config       string // commitment
 	Generated    bool
-	Owner        string // fleet subscription
-	Rollout      int    // that asked for this
 	SpecEvent    string
 	SpecSince    *time.Time
 	RollbackFrom string
 	RollbackTo   string
+	Owner        string // name of the fleet subscription
+	Target       *model.SubscriptionTarget
 }
 
 // status is how far it came.
@@ -118,7 +118,7 @@ func (r row) answer() model.Subscription {
 			Package: r.Package, Channel: r.Channel, Catalog: r.Catalog, CatalogNamespace: r.CatalogNamespace,
 			StartingCSV: r.StartingCSV, Approval: r.Approval,
 		},
-		Generated: r.Generated, FleetSubscription: r.Owner, Rollout: r.Rollout,
+		Generated: r.Generated, Owner: r.Owner, Target: r.Target,
 		Status: model.SubscriptionStatus{
 			State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase,
 			UpgradeAvailable: r.UpgradeAvailable, Deprecated: r.Deprecated,

@@ -1,4 +1,3 @@
-alter table gateway.subscriptions drop column owner, drop column rollout;
 drop table gateway.rollout_clusters;
 drop table gateway.rollouts;
 drop table gateway.fleet_subscriptions;

@@ -1,5 +1,5 @@
--- Fleet subscriptions, rollouts with their clusters, and who asks for a subscription. The tables have no row: read models
--- are made of their shape (ADR 0043).
+-- Fleet subscriptions, and rollouts with their clusters. The tables have no row: read models are made of their shape
+-- (ADR 0043).
 -- compatible: 25
 create table gateway.fleet_subscriptions (
   tenant  text        not null,
@@ -50,7 +50,3 @@ create table gateway.rollout_clusters (
 );
 comment on table gateway.rollout_clusters is 'read model: where each cluster of a rollout stands';
 select eventlog.protect('gateway.rollout_clusters');
-
-alter table gateway.subscriptions
-  add column owner   text    not null default '', -- fleet subscription that asks for it
-  add column rollout integer not null default 0;

@@ -1,0 +1,1 @@
+alter table gateway.subscriptions drop column owner, drop column target;
