@@ -161,6 +161,8 @@ func reads(c *client.Client) map[string]func(context.Context) error {
 		"catalogs":         decodes[client.ListCatalog](c, client.NewListCatalogsRequest(nil)),
 		"clusters":         decodes[client.ListCluster](c, client.NewListClustersRequest(nil)),
 		"events":           decodes[client.EventPage](c, client.NewListEventsRequest(nil)),
+		"fleet":            decodes[client.ListFleetSubscription](c, client.NewListFleetSubscriptionsRequest(nil)),
+		"rollouts":         decodes[client.ListRollout](c, client.NewListRolloutsRequest(nil)),
 		"installplans":     decodes[client.ListInstallPlan](c, client.NewListInstallplansRequest(nil)),
 		"operatorgroups":   decodes[client.ListOperatorGroup](c, client.NewListAllOperatorgroupsRequest(nil)),
 		"operators":        decodes[client.ListOperator](c, client.NewListOperatorsRequest(nil)),

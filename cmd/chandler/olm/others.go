@@ -152,6 +152,27 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		v, e := own[model.InstallPlan](raw)
 		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
 		d.Plan = &Plan{Approved: v.Approved != nil, Digest: v.Digest}
+	default:
+		var known bool
+		if known, err = d.readOwnWide(raw); known {
+			break
+		}
+		return nil, fmt.Errorf(
+			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, FleetSubscription, InstallPlan, "+
+				"OperatorGroup, OperatorHub, Role, RoleBinding, Subscription or Webhook", where, kind, Own)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s: %w", where, kind, err)
+	case d.Name == "":
+		return nil, fmt.Errorf("%s: %s without a name", where, kind)
+	}
+	return []Document{d}, nil
+}
+
+// readOwnWide reads the kinds that belong to the whole fleet.
+func (d *Document) readOwnWide(raw []byte) (known bool, err error) {
+	switch d.Kind {
 	case KindApprovalPolicy:
 		v, e := own[model.ApprovalPolicy](raw)
 		d.Name, d.Metadata, d.Policy, err = v.Name, v.Metadata, &v.Spec, e
@@ -175,17 +196,9 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		d.Name, err = hubName, e
 		d.Hub = &model.SetOperatorHub{DisableAllDefaultSources: v.DisableAllDefaultSources, Sources: v.Sources}
 	default:
-		return nil, fmt.Errorf(
-			"%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, FleetSubscription, InstallPlan, "+
-				"OperatorGroup, OperatorHub, Role, RoleBinding, Subscription or Webhook", where, kind, Own)
+		return false, nil
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %s: %w", where, kind, err)
-	case d.Name == "":
-		return nil, fmt.Errorf("%s: %s without a name", where, kind)
-	}
-	return []Document{d}, nil
+	return true, err
 }
 
 func wholeCatalog(v model.Catalog) *Catalog {

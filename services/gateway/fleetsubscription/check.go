@@ -32,7 +32,8 @@ const (
 	// MaxSelector bounds the text of a selector: a longer one is a label that is missing.
 	MaxSelector = 1024
 	// MaxTolerations and MaxPreferences bound what each cluster is compared with.
-	MaxTolerations, MaxPreferences = 50, 20
+	MaxTolerations = 50
+	MaxPreferences = 20
 	// MaxWeight keeps sums of weights within what numbers hold, in both directions.
 	MaxWeight = 1000
 	// MaxCount bounds numbers of clusters: no hub has more.
@@ -40,7 +41,8 @@ const (
 	// MaxSoakSeconds is 30 days: who wants to wait longer promotes the wave.
 	MaxSoakSeconds = 30 * 24 * 3600
 	// MinDeadlineSeconds leaves a cluster the time to hear of a change; MaxDeadlineSeconds is a week.
-	MinDeadlineSeconds, MaxDeadlineSeconds = 60, 7 * 24 * 3600
+	MinDeadlineSeconds = 60
+	MaxDeadlineSeconds = 7 * 24 * 3600
 )
 
 // check collects everything that is wrong with a fleet subscription. Places are JSON pointers into the request. What

@@ -138,13 +138,11 @@ const maxListed = 20
 
 func status(ctx context.Context, a *command.Env, c *client.Client, name string, o *chosen) error {
 	f, err := c.FleetSubscription(ctx, name)
-	switch {
-	case client.IsStatus(err, http.StatusNotFound): // a deleted one has its rollouts still
-		f.Name = name
-	case err != nil:
+	deleted := client.IsStatus(err, http.StatusNotFound) // its rollouts are there still
+	if err != nil && !deleted {
 		return err
 	}
-	if f.Status.Rollout == nil && o.number == 0 && err == nil {
+	if f.Status.Rollout == nil && o.number == 0 && !deleted {
 		text := kinds.WaitsText(f.Status.WaitsFor)
 		if text == "" {
 			return a.Say("fleetsubscription/%s: no rollout has begun yet", name)

@@ -172,10 +172,7 @@ func New(d Deps) *API {
 		ruleHandlers{}.register(a)
 		nameHandlers{d}.register(a)
 		a.tidy()
-		r.Get("/openapi.json", a.document(func() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) },
-			"application/json"))
-		r.Get("/openapi.yaml", a.document(a.OpenAPI, "application/yaml"))
-		r.Get("/openapi-3.0.yaml", a.document(a.OpenAPI30, "application/yaml"))
+		a.documents(r)
 	})
 	a.declare()
 	return a
@@ -258,6 +255,14 @@ and sign-in; x-chandler-rate-class of an operation names its own. RateLimit-Limi
 RateLimit-Reset say how many requests of the class the caller may make at once, how many are left, and in how many
 seconds all are there again; RateLimit-Policy names the class. One too many is answered 429 with Retry-After.
 A request has at most 1000 parameters, and headers of at most 64 KiB together; what a body may have stands beside it.`
+
+// documents serves the OpenAPI document in its forms.
+func (a *API) documents(r chi.Router) {
+	r.Get("/openapi.json", a.document(func() ([]byte, error) { return json.Marshal(a.huma.OpenAPI()) },
+		"application/json"))
+	r.Get("/openapi.yaml", a.document(a.OpenAPI, "application/yaml"))
+	r.Get("/openapi-3.0.yaml", a.document(a.OpenAPI30, "application/yaml"))
+}
 
 // document serves the OpenAPI document.
 func (a *API) document(encode func() ([]byte, error), contentType string) http.HandlerFunc {

@@ -130,11 +130,11 @@ func (c *RolloutCounts) Add(state string, n int) {
 	}
 }
 
-func (c RolloutCounts) with(o RolloutCounts) RolloutCounts {
+func sum(a, b RolloutCounts) RolloutCounts {
 	return RolloutCounts{
-		Total: c.Total + o.Total, Waiting: c.Waiting + o.Waiting, Changing: c.Changing + o.Changing,
-		Succeeded: c.Succeeded + o.Succeeded, Failed: c.Failed + o.Failed, Unreachable: c.Unreachable + o.Unreachable,
-		Skipped: c.Skipped + o.Skipped,
+		Total: a.Total + b.Total, Waiting: a.Waiting + b.Waiting, Changing: a.Changing + b.Changing,
+		Succeeded: a.Succeeded + b.Succeeded, Failed: a.Failed + b.Failed, Unreachable: a.Unreachable + b.Unreachable,
+		Skipped: a.Skipped + b.Skipped,
 	}
 }
 
@@ -182,7 +182,7 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 			wave.State = WaveSoaking
 		}
 		out.Waves = append(out.Waves, wave)
-		out.Clusters = out.Clusters.with(c)
+		out.Clusters = sum(out.Clusters, c)
 	}
 	return out
 }

@@ -128,12 +128,6 @@ func (f folder) groupCreated(
 	return f.putGroup(ctx, tx, e, p.Spec)
 }
 
-func (f folder) groupPlaced(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupPlaced,
-) error {
-	return f.putGroup(ctx, tx, e, p.Spec)
-}
-
 func (f folder) groupChanged(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.OperatorGroupChanged,
 ) error {
@@ -178,12 +172,6 @@ func (f folder) subscriptionCreated(
 
 func (f folder) subscriptionGenerated(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionGenerated,
-) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
-}
-
-func (f folder) subscriptionPlaced(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionPlaced,
 ) error {
 	return f.putSubscription(ctx, tx, e, p.Spec)
 }
