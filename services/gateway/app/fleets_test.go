@@ -159,12 +159,12 @@ func TestPlacedSubscriptions(t *testing.T) {
 	b.fact(events.Fleet, events.KindSubscription, subject, subject, placed)
 	const path = "/api/v1/clusters/east-1/namespaces/ports/subscriptions/gauges"
 	read := func() model.Subscription { return must[model.Subscription](b, 200, b.do("GET", b.seen(path), nil)) }
-	if s := read(); s.Owner != "gauges" || s.Rollout != 2 || s.Spec.Package != "tidegauge" {
+	if s := read(); s.Owner != "gauges" || s.Target.Rollout != 2 || s.Spec.Package != "tidegauge" {
 		t.Errorf("placed: %+v", s)
 	}
 	placed.Rollout, placed.Spec.Channel = 3, "steady"
 	b.fact(events.Fleet, events.KindSubscription, subject, subject, placed)
-	if s := read(); s.Rollout != 3 || s.Spec.Channel != "steady" {
+	if s := read(); s.Target.Rollout != 3 || s.Spec.Channel != "steady" {
 		t.Errorf("placed again: %+v", s)
 	}
 	b.fact(events.Fleet, events.KindSubscription, subject, subject, events.SubscriptionReleased{})
