@@ -168,7 +168,7 @@ func TestPlacedSubscriptions(t *testing.T) {
 		t.Errorf("placed again: %+v", s)
 	}
 	b.fact(events.Fleet, events.KindSubscription, subject, subject, events.SubscriptionReleased{})
-	if s := read(); s.Owner != "" || s.Rollout != 0 || s.Spec.Channel != "steady" {
+	if s := read(); s.Owner != "" || s.Target.Rollout != 0 || s.Spec.Channel != "steady" {
 		t.Errorf("released: %+v", s)
 	}
 	must[model.Removed](b, 200, b.write("DELETE", path, nil))
